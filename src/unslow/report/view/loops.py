@@ -1,0 +1,146 @@
+"""A training loop as plain data: steps, phases, a sparkline and the trend in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unslow.model import Loop, Phase, Run, Shape, Trend
+from unslow.report import words
+from unslow.report.view.findings import location_of
+
+if TYPE_CHECKING:
+    from unslow.model import Floats
+
+BARS = 48  # columns of a sparkline: leaves room for both of its ends in 80 columns
+WIDE = 12.0  # largest over typical step time above which a linear sparkline would be flat but for one bar
+APART = 3.0  # a first step longer than so many typical ones is told apart from the rest
+
+STYLES = {
+    "session": "Session.run loop",
+    "function": "tf.function loop",
+    "eager": "eager loop",
+    "keras": "Keras fit",
+}
+
+
+def loop_of(run: Run, loop: Loop) -> dict[str, Any]:
+    total = loop.total
+    first = float(loop.seconds[0]) if len(loop.seconds) else 0.0
+    worker = next((each.worker for each in run.processes if each.index == loop.process), "")
+    return {
+        "line": str(loop.location),
+        "update": str(loop.update),
+        "location": location_of(run, loop.location),
+        "style": loop.style,
+        "kind": STYLES.get(loop.style, loop.style),
+        "process": loop.process,
+        "worker": worker,
+        "steps": loop.steps,
+        "seconds": total,
+        "typical": loop.typical(),
+        "first": first,
+        "first_apart": first > APART * loop.typical(),
+        "updates_per_step": loop.updates_per_step,
+        "phases": {phase.name.lower(): loop.phase(phase) for phase in Phase},
+        "bars": phase_bars(loop),
+        "trend": trend_of(loop.trend),
+        "sparkline": sparkline_of(loop),
+    }
+
+
+def phase_bars(loop: Loop) -> list[dict[str, Any]]:
+    """The phases worth a bar, largest first; all below half a per cent are one."""
+    total = loop.total
+    rows = []
+    small = 0.0
+    for phase in Phase:
+        seconds = loop.phase(phase)
+        if total > 0 and seconds >= 0.005 * total:
+            rows.append(_bar(phase.name.lower(), words.PHASES[phase.name.lower()], seconds, loop))
+        else:
+            small += max(0.0, seconds)
+    rows.sort(key=lambda row: -row["seconds"])
+    if total > 0 and small >= 0.001 * total:
+        rows.append(_bar("rest", "the rest", small, loop))
+    return rows
+
+
+def _bar(name: str, label: str, seconds: float, loop: Loop) -> dict[str, Any]:
+    return {
+        "phase": name,
+        "label": label,
+        "seconds": seconds,
+        "share": seconds / loop.total,
+        "per_step": seconds / loop.steps,
+    }
+
+
+def trend_of(trend: Trend) -> dict[str, Any]:
+    return {
+        "shape": trend.shape.value,
+        "before": trend.before,
+        "after": trend.after,
+        "change": trend.change,
+        "slope": trend.slope,
+        "slope_low": trend.slope_low,
+        "slope_high": trend.slope_high,
+        "at_step": trend.at_step,
+        "period": trend.period,
+        "spike": trend.spike,
+        "text": trend_text(trend),
+    }
+
+
+def trend_text(trend: Trend) -> str:
+    before, after = words.seconds(trend.before), words.seconds(trend.after)
+    if trend.shape is Shape.STEADY:
+        return f"steady at {after} a step"
+    if trend.shape is Shape.DRIFTING:
+        per_thousand = trend.slope * 1000
+        relative = f", {_signed(per_thousand / trend.before)}" if trend.before > 0 else ""
+        grows = f"{'+' if per_thousand > 0 else ''}{words.seconds(per_thousand)}"
+        return f"drifting from {before} to {after} a step ({grows}{relative} per 1,000 steps)"
+    if trend.shape is Shape.JUMPED:
+        at = f" at step {trend.at_step:,}" if trend.at_step is not None else ""
+        return f"jumped{at} from {before} to {after} a step ({_signed(trend.change)})"
+    if trend.shape is Shape.PERIODIC and trend.period:
+        return (
+            f"every {words.ordinal(trend.period)} step takes {words.seconds(trend.spike)}, the others {after}"
+        )
+    return "too few steps to speak of a trend"
+
+
+def _signed(change: float) -> str:
+    return ("+" if change > 0 else "") + words.share(change)
+
+
+def sparkline_of(loop: Loop) -> dict[str, Any]:
+    """Step time without the first step in equal groups of rows, and the scale that shows its shape."""
+    seconds = loop.steady()
+    if not len(seconds):
+        return {"values": [], "scale": "linear", "low": 0.0, "high": 0.0}
+    weights = loop.count[-len(seconds) :].astype(float)
+    starts = np.linspace(0, len(seconds), min(len(seconds), BARS) + 1).astype(int)[:-1]
+    if loop.trend.shape is Shape.PERIODIC:
+        # A mean would hide the long steps that the trend is about.
+        values = np.maximum.reduceat(loop.high[-len(seconds) :], starts)
+        values = np.where(
+            values > (loop.trend.after + loop.trend.spike) / 2, values, _means(seconds, weights, starts)
+        )
+    else:
+        values = _means(seconds, weights, starts)
+    typical = float(np.median(values))
+    scale = "log" if typical > 0 and values.max() > WIDE * typical else "linear"
+    return {
+        "values": [float(value) for value in values],
+        "scale": scale,
+        "low": float(values.min()),
+        "high": float(values.max()),
+    }
+
+
+def _means(seconds: Floats, weights: Floats, starts: Any) -> Floats:
+    means: Floats = np.add.reduceat(seconds * weights, starts) / np.add.reduceat(weights, starts)
+    return means

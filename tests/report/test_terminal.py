@@ -1,0 +1,63 @@
+"""The terminal report against gold files, 80 columns wide."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from unslow.report import terminal
+from unslow.report.view import view_of
+
+from .gallery import GALLERY, proof, retracing
+
+
+def printed(view: dict[str, object], width: int = 80, colour: bool = False) -> str:
+    out = io.StringIO()
+    console = Console(
+        file=out, width=width, force_terminal=colour, color_system="truecolor" if colour else None
+    )
+    console.print(terminal.renderable(view))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_the_terminal_report_reads_as_its_gold_file(
+    name: str, matches_gold: Callable[[str, str], None]
+) -> None:
+    text = "".join(f"{line.rstrip()}\n" for line in printed(view_of(GALLERY[name]())).splitlines())
+    matches_gold(f"{name}.txt", text)
+
+
+@pytest.mark.parametrize("name", GALLERY)
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
+    assert max(map(cell_len, printed(view_of(GALLERY[name]()), width).splitlines())) <= width
+
+
+def test_the_verdict_comes_before_everything_but_the_command() -> None:
+    lines = [line for line in printed(view_of(retracing())).splitlines() if line.strip()]
+    assert lines[2].startswith("step is traced again on 297 of 300 calls")
+
+
+def test_without_a_terminal_there_is_no_escape_sequence() -> None:
+    assert "\x1b" not in printed(view_of(GALLERY["unicode"]()))
+
+
+def test_an_escape_sequence_in_a_name_of_the_user_is_made_visible() -> None:
+    assert "\\x1b[31m" in printed(view_of(GALLERY["unicode"]()), colour=True)
+
+
+def test_square_brackets_of_the_user_are_no_markup() -> None:
+    from dataclasses import replace
+
+    diagnosis = retracing()
+    finding = replace(diagnosis.findings[0], title="x[bold]y[/bold] [red]")
+    assert "x[bold]y[/bold] [red]" in printed(view_of(replace(diagnosis, findings=(finding,))))
+
+
+def test_a_proof_is_said() -> None:
+    assert "proved: 3.4 times as fast" in printed(view_of(retracing(), {0: proof()}))
