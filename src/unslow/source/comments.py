@@ -1,0 +1,52 @@
+"""`# unslow: ignore` and `# unslow: ignore[cause, cause]` comments: what they silence, and where."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+
+_COMMENT = re.compile(r"#\s*unslow:\s*ignore\b(?:\s*\[([^\]]*)\])?")
+
+
+class Ignores:
+    """The silenced lines of a file. A comment on a line of its own speaks for the next line of code."""
+
+    def __init__(self, text: str) -> None:
+        self._lines: dict[int, set[str] | None] = {}  # None: every cause
+        if "unslow" in text and _COMMENT.search(text):
+            self._read(text)
+
+    def _read(self, text: str) -> None:
+        waiting: list[set[str] | None] = []
+        first = 0
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                found = _COMMENT.match(token.string)
+                if found and token.line.lstrip().startswith("#"):
+                    waiting.append(_causes(found))
+                elif found:
+                    self._silence(token.start[0], _causes(found))
+            elif token.type not in (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
+                first = token.start[0]
+                for causes in waiting:
+                    self._silence(first, causes)
+                waiting.clear()
+
+    def _silence(self, line: int, causes: set[str] | None) -> None:
+        before = self._lines.get(line, set())
+        self._lines[line] = None if before is None or causes is None else before | causes
+
+    def covers(self, cause: str, first: int, last: int) -> bool:
+        """Whether a cause is silenced on one of the lines of a statement."""
+        for line in range(first, last + 1):
+            if line in self._lines:
+                causes = self._lines[line]
+                if causes is None or cause in causes:
+                    return True
+        return False
+
+
+def _causes(found: re.Match[str]) -> set[str] | None:
+    listed = found.group(1)
+    return None if listed is None else {item.strip() for item in listed.split(",") if item.strip()}
