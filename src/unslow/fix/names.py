@@ -1,0 +1,170 @@
+"""What a name in a script stands for: imports and plain aliases followed to a dotted name."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from unslow.fix.scope import COMPREHENSIONS, FUNCTIONS, SCOPES, declared, dotted, own, parameters, uses
+
+_BUILTINS = frozenset(dir(builtins))
+# The old interfaces hold what the moves need (function, constant, data) under the same names.
+_SAME_MODULE = {"tensorflow": ("tensorflow", "tensorflow.compat.v1", "tensorflow.compat.v2")}
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One place that binds a name: what was imported, or the expression that was assigned."""
+
+    node: ast.AST
+    imported: str | None = None
+    value: ast.expr | None = None
+
+
+@dataclass(frozen=True)
+class Names:
+    tree: ast.Module
+    parents: Mapping[ast.AST, ast.AST] = field(repr=False)
+
+    def scopes(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The scopes around a node, innermost first; a function's own scope is around its body only."""
+        child, parent = node, self.parents.get(node)
+        while parent is not None:
+            if isinstance(parent, ast.Module | ast.Lambda | ast.ClassDef) or isinstance(parent, COMPREHENSIONS):
+                yield parent
+            elif isinstance(parent, FUNCTIONS) and child in parent.body:
+                yield parent
+            child, parent = parent, self.parents.get(parent)
+
+    @cached_property
+    def _bindings(self) -> dict[ast.AST, dict[str, list[Binding]]]:
+        found: dict[ast.AST, dict[str, list[Binding]]] = {}
+        for scope in (self.tree, *(node for node in ast.walk(self.tree) if isinstance(node, SCOPES))):
+            names: dict[str, list[Binding]] = {}
+            for name, binding in _bound_in(scope):
+                names.setdefault(name, []).append(binding)
+            found[scope] = names
+        for scope in list(found):
+            self._hand_over(scope, found)
+        return found
+
+    def _hand_over(self, scope: ast.AST, found: dict[ast.AST, dict[str, list[Binding]]]) -> None:
+        """Names declared global or nonlocal belong to an outer scope."""
+        if not isinstance(scope, FUNCTIONS):
+            return
+        for name in declared(scope.body):
+            moved = found[scope].pop(name, [])
+            outer = next((other for other in self.scopes(scope) if name in found[other]), self.tree)
+            found[outer].setdefault(name, []).extend(moved)
+
+    def bindings(self, name: str, node: ast.AST) -> list[Binding]:
+        """All that binds the name which is seen at a node."""
+        for depth, scope in enumerate(self.scopes(node)):
+            if isinstance(scope, ast.ClassDef) and depth:
+                continue  # functions do not see the names of the class around them
+            if name in self._bindings[scope]:
+                return self._bindings[scope][name]
+        return []
+
+    def resolve(self, node: ast.AST, depth: int = 0) -> str | None:
+        """The dotted name behind a Name or Attribute, `builtins.x` for builtins, None where it is unclear."""
+        if isinstance(node, ast.Attribute):
+            value = self.resolve(node.value, depth)
+            return f"{value}.{node.attr}" if value else None
+        if not isinstance(node, ast.Name):
+            return None
+        found = self.bindings(node.id, node)
+        if not found:
+            return f"builtins.{node.id}" if node.id in _BUILTINS else None
+        if all(binding.imported for binding in found):
+            return found[0].imported
+        value_node = found[0].value
+        if len(found) == 1 and value_node is not None and dotted(value_node) and depth < 5:
+            return self.resolve(value_node, depth + 1)
+        return None
+
+    def alias(self, name: str, node: ast.AST | None = None) -> str | None:
+        """How a dotted name is spelled at a node (or at the top of the module); None if it is not imported."""
+        around = [self.tree, *(self.scopes(node) if node is not None else ())]
+        line = getattr(node, "lineno", None)
+        spellings: list[tuple[int, str]] = []
+        head, _, rest = name.partition(".")
+        for module in _SAME_MODULE.get(head, (head,)):
+            wanted = f"{module}.{rest}" if rest else module
+            for scope in around:
+                for bound, bindings in self._bindings[scope].items():
+                    target = bindings[0].imported
+                    late = line is not None and scope is self.tree and bindings[0].node.lineno > line  # type: ignore[attr-defined]
+                    if target is None or late or not f"{wanted}.".startswith(f"{target}."):
+                        continue
+                    spellings.append((len(target), bound + wanted[len(target) :]))
+            if spellings:
+                return max(spellings)[1]
+        return None
+
+    def taken(self) -> set[str]:
+        """Every name that the script uses anywhere, so that a fresh one can keep out of its way."""
+        found = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
+        found |= {name for names in self._bindings.values() for name in names}
+        found |= {node.attr for node in ast.walk(self.tree) if isinstance(node, ast.Attribute)}
+        return found | _BUILTINS
+
+    def fresh(self, wanted: str) -> str:
+        taken = self.taken()
+        number = 2
+        name = wanted
+        while name in taken:
+            name, number = f"{wanted}_{number}", number + 1
+        return name
+
+
+def _bound_in(scope: ast.AST) -> Iterator[tuple[str, Binding]]:
+    """The names that a scope binds itself."""
+    if isinstance(scope, (*FUNCTIONS, ast.Lambda)):
+        yield from ((name, Binding(scope)) for name in parameters(scope))
+    if isinstance(scope, COMPREHENSIONS):
+        targets = uses(generator.target for generator in scope.generators).writes
+        yield from ((name, Binding(scope)) for name in targets)
+        return
+    body = scope.body if isinstance(getattr(scope, "body", None), list) else [scope.body]  # type: ignore[attr-defined]
+    for statement in body:
+        for node in own(statement):
+            yield from _binds(node)
+
+
+def _binds(node: ast.AST) -> Iterator[tuple[str, Binding]]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            top = alias.name.partition(".")[0]
+            yield alias.asname or top, Binding(node, imported=alias.name if alias.asname else top)
+    elif isinstance(node, ast.ImportFrom):
+        module = "." * node.level + (node.module or "")
+        for alias in node.names:
+            yield alias.asname or alias.name, Binding(node, imported=f"{module}.{alias.name}")
+    elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        yield node.targets[0].id, Binding(node, value=node.value)
+    elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+        yield node.name, Binding(node)
+    elif isinstance(node, ast.stmt | ast.NamedExpr | ast.ExceptHandler | ast.match_case):
+        yield from _other_targets(node)
+
+
+def _other_targets(node: ast.AST) -> Iterator[tuple[str, Binding]]:
+    """Targets of loops, with, except, match, walrus and the less plain assignments."""
+    parts: list[ast.AST] = []
+    if isinstance(node, ast.Assign):
+        parts += node.targets
+    elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.For | ast.AsyncFor | ast.NamedExpr):
+        parts.append(node.target)
+    elif isinstance(node, ast.With | ast.AsyncWith):
+        parts += (item.optional_vars for item in node.items if item.optional_vars is not None)
+    elif isinstance(node, ast.match_case):
+        parts.append(node.pattern)
+    elif isinstance(node, ast.ExceptHandler) and node.name:
+        yield node.name, Binding(node)
+    for name in uses(parts).writes:
+        value = node.value if isinstance(node, ast.AnnAssign) else None
+        yield name, Binding(node, value=value)
