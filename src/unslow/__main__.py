@@ -1,0 +1,5 @@
+"""python -m unslow"""
+
+from unslow.cli import main
+
+main()

@@ -1,0 +1,101 @@
+"""What a cause is: its words, the facts it needs, its judgement and, where it has one, its cure."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, ClassVar
+
+from unslow.model import Finding, Fix, Refusal, Run, Unjudged
+
+if TYPE_CHECKING:
+    from unslow.analyse.sketch import Sketch
+    from unslow.fix.script import Script
+    from unslow.source import Source
+
+HEADINGS = ("What happens", "Why it is slow", "The fix", "When we are wrong")
+
+
+class CannotJudge(Exception):
+    """Raised by `detect` when the facts it needs are not in this run; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A cause seen in source: what it could be, never what it costs."""
+
+    line: int
+    column: int
+    text: str  # what is there and under which condition it matters
+    instead: str  # the working form
+
+
+class Cause:
+    """One reason for slowness. The docstring's four headings are its page and `unslow explain`."""
+
+    title: ClassVar[str] = ""  # what is wrong, in a few words: "the graph grows in the loop"
+    needs: ClassVar[tuple[str, ...]] = ()  # probes without which it is not judged
+    deeper_than: ClassVar[tuple[str, ...]] = ()  # causes that are this one's symptoms: it leads, they merge
+    ran: ClassVar[bool] = True  # False: a broken recipe that only `unslow check` sees
+    FIRES: ClassVar[Sequence[Sketch]] = ()
+    QUIET: ClassVar[Sequence[Sketch]] = ()
+
+    @property
+    def id(self) -> str:
+        return type(self).__module__.rpartition(".")[2].replace("_", "-")
+
+    @property
+    def words(self) -> str:
+        return inspect.cleandoc(type(self).__doc__ or "")
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        """Findings in a run, each with a number for everything it says."""
+        return ()
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        """The edit that undoes a finding, the reason why there is none, or None: words only."""
+        return None
+
+    def spot(self, source: Source) -> Iterable[Spot]:
+        """The same cause seen in source, for `unslow check`."""
+        return ()
+
+
+def _validated(found: object, where: str) -> Cause:
+    if not (isinstance(found, type) and issubclass(found, Cause)):
+        raise TypeError(f"{where} is not a Cause")
+    missing = [heading for heading in HEADINGS if f"{heading}\n" not in f"{inspect.cleandoc(found.__doc__ or '')}\n"]
+    if not found.title or missing:
+        raise TypeError(f"{where} lacks {'a title' if not found.title else ', '.join(missing)}")
+    return found()
+
+
+def _own_causes() -> Iterable[tuple[str, type[Cause]]]:
+    package = importlib.import_module("unslow.causes")
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        for _, member in inspect.getmembers(module, inspect.isclass):
+            if issubclass(member, Cause) and member.__module__ == module.__name__:
+                yield info.name, member
+
+
+@cache
+def load() -> tuple[tuple[Cause, ...], tuple[Unjudged, ...]]:
+    """Every cause, ours and other people's; one that does not load is named, never dropped in silence."""
+    causes = [_validated(member, name) for name, member in _own_causes()]
+    broken = []
+    for point in entry_points(group="unslow.causes"):
+        try:
+            causes.append(_validated(point.load(), point.value))
+        except Exception as problem:  # noqa: BLE001 - other people's code: a fence, and the reason is reported
+            broken.append(Unjudged(point.name, f"its plugin did not load: {problem}"))
+    return tuple(sorted(causes, key=lambda cause: cause.id)), tuple(broken)
+
+
+def by_id(identifier: str) -> Cause | None:
+    return next((cause for cause in load()[0] if cause.id == identifier), None)

@@ -1,0 +1,1 @@
+"""One file per cause; `unslow.cause.load` finds them."""

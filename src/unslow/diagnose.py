@@ -1,0 +1,84 @@
+"""Every cause in its fence, then one ranked list: merged, measured against the run, and honest about the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from unslow.cause import CannotJudge, Cause, load
+from unslow.fix.plan import fixes_for
+from unslow.model import Diagnosis, Finding, Phase, Run, Unjudged
+
+# Below this share of the time a cost is not worth a reader's attention, unless it grows.
+_WORTH = 0.02
+
+
+def diagnose(run: Run, causes: Sequence[Cause] | None = None, with_fixes: bool = True) -> Diagnosis:
+    loaded, broken = load()
+    judged = list(causes) if causes is not None else [cause for cause in loaded if cause.ran]
+    findings: list[Finding] = []
+    unjudged = list(broken)
+    for cause in judged:
+        missing = _missing(cause, run)
+        if missing:
+            unjudged.append(Unjudged(cause.id, missing))
+            continue
+        try:
+            findings.extend(finding for finding in cause.detect(run) if _worth(finding, run))
+        except CannotJudge as reason:
+            unjudged.append(Unjudged(cause.id, str(reason)))
+        except Exception as problem:  # noqa: BLE001 - the fence of a cause: one that fails is named, the rest speaks
+            unjudged.append(Unjudged(cause.id, f"it failed: {type(problem).__name__}: {problem}"))
+    ranked = rank(merge(findings, judged))
+    return Diagnosis(
+        run=run,
+        findings=tuple(ranked),
+        fixes=fixes_for(ranked, run, judged) if with_fixes else {},
+        not_judged=tuple(unjudged),
+        unexplained=_unexplained(run, ranked),
+        own_seconds=sum(process.own.get("seconds", 0.0) for process in run.processes),
+        own_peak_bytes=max((process.own.get("recorder_bytes", 0.0) for process in run.processes), default=0.0),
+    )
+
+
+def _missing(cause: Cause, run: Run) -> str:
+    """The first probe that a cause needs and that was lost, with its reason."""
+    if not run.processes:
+        return "no process of the command imported TensorFlow"
+    for need in cause.needs:
+        for process in run.processes:
+            state = process.probes.get(need, "")
+            if state.startswith("lost"):
+                return f"the {need} probe was {state}"
+    return ""
+
+
+def _worth(finding: Finding, run: Run) -> bool:
+    whole = max(run.trained, 1e-9)
+    return finding.grows or not finding.fault or finding.seconds >= _WORTH * whole
+
+
+def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]:
+    """Where one cause is another's symptom at the same loop, the deeper one leads and names the other."""
+    deeper = {cause.id: cause.deeper_than for cause in causes}
+    kept = list(findings)
+    for leader in list(kept):
+        for other in list(kept):
+            if other is not leader and other.cause in deeper.get(leader.cause, ()) and other in kept and leader in kept:
+                kept.remove(other)
+                position = kept.index(leader)
+                leader = replace(leader, merged=(*leader.merged, other.cause, *other.merged))
+                kept[position] = leader
+    return kept
+
+
+def rank(findings: Iterable[Finding]) -> list[Finding]:
+    """Faults before honest answers, and among them the most seconds first."""
+    return sorted(findings, key=lambda finding: (not finding.fault, -finding.seconds))
+
+
+def _unexplained(run: Run, findings: Sequence[Finding]) -> float:
+    """Seconds of the user's own Python in the steps that no finding speaks of."""
+    other = sum(loop.phase(Phase.OTHER) for loop in run.loops)
+    found = sum(finding.seconds for finding in findings if finding.fault)
+    return max(0.0, min(other, run.trained - found))

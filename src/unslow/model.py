@@ -1,0 +1,358 @@
+"""The nouns that every stage shares; standard library only, because the user's process loads it too."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+    Ints = npt.NDArray[np.int64]
+
+
+class Phase(enum.IntEnum):
+    """A share of a step. The phases of a step sum to its wall time; OTHER is the user's own Python."""
+
+    INPUT = 0  # waiting for data in Python
+    TRACE = 1  # turning Python into a graph
+    BUILD = 2  # making ops, variables, layers or models outside any trace
+    RUN = 3  # TensorFlow executes
+    SYNC = 4  # a value is fetched to the host
+    SAVE = 5  # checkpoints
+    LOG = 6  # summaries and logs
+    EVAL = 7  # validation and prediction
+    HOOKS = 8  # callbacks and session hooks
+    GC = 9  # Python's garbage collector
+    OTHER = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A line of the user's code; `file` is relative to the run's working directory where it lies below it."""
+
+    file: str
+    line: int
+    function: str = ""
+    code: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One timed fact from a probe. `time` is in seconds since the run began, and so is all of `data`."""
+
+    kind: str
+    time: float
+    process: int
+    data: Mapping[str, Any]
+
+
+class Shape(enum.Enum):
+    """How step time behaves over a loop."""
+
+    STEADY = "steady"
+    DRIFTING = "drifting"
+    JUMPED = "jumped"
+    PERIODIC = "periodic"
+    UNKNOWN = "too few steps"
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """What became of the step time: `before` and `after` are typical seconds at the start and the end."""
+
+    shape: Shape
+    before: float
+    after: float
+    slope: float = 0.0  # seconds per step, drifting only
+    slope_low: float = 0.0
+    slope_high: float = 0.0
+    at_step: int | None = None  # jumped: the first step of the new level
+    period: int | None = None  # periodic: steps between long ones
+    spike: float = 0.0  # periodic: typical seconds of a long step
+
+    @property
+    def change(self) -> float:
+        """Relative change from start to end: 0.2 is twenty per cent slower."""
+        return self.after / self.before - 1 if self.before > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One training loop: its steps as rows. A row holds one step, or `count` merged ones in long runs."""
+
+    location: Location  # the `for` or `while` line, or the line that calls fit()
+    update: Location  # the user's line at which the weights change
+    style: str  # session, function, eager or keras
+    process: int
+    thread: int
+    end: Floats  # seconds since the run began, per row
+    count: Ints  # steps in the row
+    seconds: Floats  # mean step time of the row
+    low: Floats
+    high: Floats
+    phases: Floats  # rows x len(Phase): mean seconds per step
+    trend: Trend
+    updates_per_step: float = 1.0
+    stack: tuple[Location, ...] = ()  # user frames at the update, innermost first
+    elements: Floats | None = None  # numbers in the batch's first tensor, where they were seen
+    values: Floats | None = None  # the last scalar fetched in the step, mostly the loss; NaN where none was
+
+    @cached_property
+    def steps(self) -> int:
+        return int(self.count.sum())
+
+    @cached_property
+    def total(self) -> float:
+        """Seconds spent in all of its steps."""
+        return float((self.seconds * self.count).sum())
+
+    @cached_property
+    def number(self) -> Ints:
+        """The number of the last step in each row, counted from 1."""
+        return self.count.cumsum()
+
+    @cached_property
+    def start(self) -> float:
+        """When the first step began."""
+        return float(self.end[0] - self.seconds[0]) if len(self.end) else 0.0
+
+    @property
+    def stop(self) -> float:
+        return float(self.end[-1]) if len(self.end) else 0.0
+
+    def phase(self, phase: Phase) -> float:
+        """Seconds of one phase over the whole loop."""
+        return float((self.phases[:, phase] * self.count).sum())
+
+    def steady(self) -> Floats:
+        """Step times without the first step, which pays for tracing and device start."""
+        return self.seconds[1:] if len(self.seconds) > 1 else self.seconds
+
+    def typical(self) -> float:
+        """The median step time, the first step left out."""
+        rows = sorted(float(value) for value in self.steady())
+        return rows[len(rows) // 2] if rows else 0.0
+
+    def step_at(self, time: float) -> int:
+        """The number of the step that was under way at a time; 0 before the loop, `steps` + 1 after it."""
+        import bisect
+
+        if not len(self.end) or time < self.start:
+            return 0
+        row = bisect.bisect_left(self.end, time)
+        return self.steps + 1 if row >= len(self.end) else int(self.number[row] - self.count[row]) + 1
+
+    def holds(self, event: Event) -> bool:
+        """Whether an event happened during this loop."""
+        return event.process == self.process and self.start <= event.time <= self.stop
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Stack samples of one place: the user's frames (innermost first) and what ran below them."""
+
+    stack: tuple[Location, ...]
+    leaf: str  # "python" (the user's own line), or the library below it: "tensorflow", "keras", "numpy", …
+    process: int
+    training: bool  # taken on the thread that trains
+    first_half: int
+    second_half: int
+    in_steps: int  # of them, while a training loop was under way
+
+    @property
+    def count(self) -> int:
+        return self.first_half + self.second_half
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """What the watcher read at intervals: parallel arrays, one entry per tick."""
+
+    time: Floats
+    columns: Mapping[str, Floats]  # rss, major_faults, minor_faults, read_bytes, write_bytes, …
+
+
+@dataclass(frozen=True)
+class Process:
+    """One Python process of the command that imported TensorFlow."""
+
+    index: int
+    pid: int
+    host: str
+    worker: str  # "worker 0" from TF_CONFIG, "" for a single process
+    argv: tuple[str, ...]
+    versions: Mapping[str, str]
+    started: float
+    ended: float
+    how: str  # "exit", the uncaught exception, or "killed"
+    probes: Mapping[str, str]  # name → "armed" or "lost: why"
+    own: Mapping[str, float]  # what recording cost: seconds, calls, peak_rss_bytes, …
+    ticks: Ticks
+    machine: Mapping[str, Any]  # cores, memory_bytes, limits
+
+
+@dataclass(frozen=True)
+class Run:
+    """One recorded execution, read back from its folder."""
+
+    folder: str
+    command: tuple[str, ...]
+    cwd: str
+    started: float  # seconds since the epoch
+    seconds: float  # from the start of the first process to its end
+    ended: str  # "exit 0", "killed by SIGKILL", "running"
+    processes: tuple[Process, ...]
+    loops: tuple[Loop, ...]
+    events: tuple[Event, ...]
+    samples: tuple[Sample, ...]
+    sources: Mapping[str, str]  # file (as in Location) → its text when it ran
+    sampling_hz: float = 0.0
+    notes: tuple[str, ...] = ()  # what was damaged or missing in the folder
+
+    def of(self, *kinds: str) -> Iterator[Event]:
+        """Events of some kinds, in time order."""
+        return (event for event in self.events if event.kind in kinds)
+
+    @property
+    def steps(self) -> int:
+        return sum(loop.steps for loop in self.loops)
+
+    @property
+    def trained(self) -> float:
+        """Seconds in training steps: what a share in a finding is a share of."""
+        return sum(loop.total for loop in self.loops)
+
+    def loop_of(self, event: Event) -> Loop | None:
+        """The loop that an event fell into."""
+        return next((loop for loop in self.loops if loop.holds(event)), None)
+
+    def line(self, file: str, line: int) -> str:
+        """The text of a source line as it was run, or nothing."""
+        lines = self.sources.get(file, "").splitlines()
+        return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
+
+class Certainty(enum.Enum):
+    """How far the facts carry: MEASURED needs no inference, LIKELY rests on one."""
+
+    MEASURED = "measured"
+    LIKELY = "likely"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Something a reader can check."""
+
+    label: str
+    value: float | int | str
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Where a growing cost leads: at `step`, one step takes `step_seconds` or memory holds `bytes`."""
+
+    step: int
+    step_seconds: float | None = None
+    bytes: float | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A cause seen in a run: where, what it costs, and the numbers that say so."""
+
+    cause: str
+    title: str  # one line in the user's own names and numbers
+    location: Location | None
+    seconds: float  # what could be had back in this run
+    evidence: tuple[Evidence, ...]
+    grows: bool = False
+    forecast: Forecast | None = None
+    certainty: Certainty = Certainty.MEASURED
+    advice: str = ""  # what to do, in words, where no diff can be written
+    fault: bool = True  # False: an honest answer that is no fault of the program
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what `fix` needs to know
+    merged: tuple[str, ...] = ()  # causes that explained the same seconds
+
+
+class Safety(enum.Enum):
+    """EXACT: same results by construction. CLOSE: up to floating point. REVIEW: may change meaning."""
+
+    EXACT = "exact"
+    CLOSE = "close"
+    REVIEW = "review"
+
+
+@dataclass(frozen=True)
+class Fix:
+    """New texts for the user's files."""
+
+    title: str
+    safety: Safety
+    files: Mapping[str, str]  # file (as in Location) → its whole new text
+    note: str = ""  # REVIEW: the sentence that says how the meaning may change
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why no diff is written, and the line that stands in the way."""
+
+    reason: str
+    location: Location | None = None
+
+
+class Verdict(enum.Enum):
+    PROVED = "proved"
+    NO_EFFECT = "no effect"
+    SLOWER = "slower"
+    RESULTS_DIFFER = "results differ"
+    UNSURE = "unsure"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Interleaved runs of before and after, and what they say."""
+
+    verdict: Verdict
+    speedup: float  # before / after, medians
+    low: float
+    high: float
+    before: tuple[float, ...]  # seconds per step, one per trial
+    after: tuple[float, ...]
+    steps: int
+    difference: float | None  # largest relative difference of the weights, before against after
+    noise: float | None  # the same, before against before
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    cause: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Ranked findings, and all that was not seen."""
+
+    run: Run
+    findings: tuple[Finding, ...]
+    fixes: Mapping[int, Fix | Refusal]  # by index of the finding
+    not_judged: tuple[Unjudged, ...]
+    unexplained: float  # seconds of steps that no finding and no compute explains
+    own_seconds: float
+    own_peak_bytes: float
+
+    @property
+    def healthy(self) -> bool:
+        return self.run.steps > 0 and not any(finding.fault for finding in self.findings)

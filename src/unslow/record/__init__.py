@@ -1,0 +1,1 @@
+"""What lives in the user's process: standard library only, never raises, restores what it wrapped."""

@@ -1,0 +1,1 @@
+"""One file per sight. A probe emits facts and never judges them."""

@@ -1,0 +1,191 @@
+"""Sees what an eager step is made of: gradients, weight updates outside any graph, and single ops."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from unslow.model import Phase
+from unslow.record.probe import Probe
+from unslow.record.recorder import Lane, clock
+from unslow.record.steps import UPDATES
+
+_RUN = int(Phase.RUN)
+
+
+class Eager(Probe):
+    name = "eager"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._executing: Callable[[], bool] = lambda: False
+        self._ops: ModuleType | None = None
+        self._window: Callable[[Lane], None] | None = None
+        self.steps.listeners.append(self._look)
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        doors: dict[str, Callable[[ModuleType], None]] = {
+            "tensorflow.python.eager.backprop": self._on_backprop,
+            "tensorflow.python.ops.resource_variable_ops": self._on_variables,
+            "tensorflow.python.training.optimizer": self._on_old_optimizer,
+            "tensorflow.python.eager.context": self._on_context,
+            "tensorflow.python.pywrap_tfe": self._on_ops,
+            "keras.src.optimizers.base_optimizer": self._on_keras_3,
+        }
+        for keras in ("keras", "tf_keras"):
+            doors[f"{keras}.src.optimizers.optimizer"] = self._on_keras_2
+            doors[f"{keras}.src.optimizers.legacy.optimizer_v2"] = self._on_keras_legacy
+        return doors
+
+    def _on_context(self, module: ModuleType) -> None:
+        self._executing = module.executing_eagerly
+
+    def _on_ops(self, module: ModuleType) -> None:
+        self._ops = module
+
+    def _on_backprop(self, module: ModuleType) -> None:
+        self.replace(module.GradientTape, "gradient", self._gradient)
+        self.spanned(module.GradientTape, "jacobian", _RUN)
+
+    def _on_variables(self, module: ModuleType) -> None:
+        for name in ("assign", "assign_add", "assign_sub"):
+            self.replace(module.BaseResourceVariable, name, self._assign)
+
+    def _on_old_optimizer(self, module: ModuleType) -> None:
+        self.replace(module.Optimizer, "apply_gradients", self._apply)
+
+    def _on_keras_3(self, module: ModuleType) -> None:
+        self.replace(module.BaseOptimizer, "apply", self._apply)
+
+    def _on_keras_2(self, module: ModuleType) -> None:
+        if hasattr(module, "_BaseOptimizer"):  # Keras 3 has a module of this name too, without it
+            self.replace(module.Optimizer, "apply_gradients", self._apply)
+
+    def _on_keras_legacy(self, module: ModuleType) -> None:
+        self.replace(module.OptimizerV2, "apply_gradients", self._apply)
+
+    def _gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        recorder, local, close = self.recorder, self.recorder.local, self.recorder.close_span
+        weights = recorder.weights
+
+        def gradient(self: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+            lane = local.lane
+            for source in _flat(sources):
+                variable = getattr(source, "_value", source)  # a Keras 3 variable holds TensorFlow's own
+                weights.add(id(variable))
+                if recorder.kept_weights is not None:
+                    recorder.kept_weights[id(variable)] = variable
+            if lane.tracing or lane.busy:
+                return original(self, target, sources, *args, **kwargs)
+            entry = [_RUN, clock(), 0]
+            lane.stack.append(entry)
+            try:
+                return original(self, target, sources, *args, **kwargs)
+            finally:
+                close(lane, entry)
+
+        return gradient
+
+    def _assign(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local, weights = self.recorder.local, self.recorder.weights
+        probe = self
+
+        def assign(self: Any, *args: Any, **kwargs: Any) -> Any:
+            lane = local.lane
+            if lane.updating or id(self) not in weights or lane.busy:
+                return original(self, *args, **kwargs)
+            if lane.tracing:
+                probe.steps.mark_updating()
+                return original(self, *args, **kwargs)
+            return probe._updating(lane, "assign", self, original, (self, *args), kwargs)
+
+        return assign
+
+    def _apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local = self.recorder.local
+        probe = self
+
+        def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
+            lane = local.lane
+            if lane.tracing:
+                probe.steps.mark_updating()
+                return original(self, *args, **kwargs)
+            if lane.updating or lane.busy:
+                return original(self, *args, **kwargs)
+            return probe._updating(lane, "optimizer", self, original, (self, *args), kwargs)
+
+        return apply
+
+    def _updating(self, lane: Lane, kind: str, owner: Any, original: Callable[..., Any], args: tuple[Any, ...],
+                  kwargs: dict[str, Any]) -> Any:  # fmt: skip
+        """Run an update; if it returns and ran eagerly, the step ends here."""
+        lane.updating += 1
+        entry = [_RUN, clock(), 0]
+        lane.stack.append(entry)
+        try:
+            result = original(*args, **kwargs)
+        finally:
+            lane.updating -= 1
+            self.recorder.close_span(lane, entry)
+        if not lane.updating and self._executing() and not any(UPDATES in f.__dict__ for f in lane.functions):
+            name = type(owner).__name__ if kind == "optimizer" else str(getattr(owner, "name", ""))
+            self.steps.ended(lane, kind, owner, name, sys._getframe(2))
+        return result
+
+    def _look(self, lane: Lane, total: int) -> None:
+        """Time every single op for one step, at steps that grow further apart."""
+        if self._window is not None:
+            self._window(lane)
+        elif total & (total - 1) == 0 and total >= 4 and self._ops is not None:
+            self._window = self._open_window(self._ops)
+
+    def _open_window(self, module: ModuleType) -> Callable[[Lane], None]:
+        """Time every op until the next row; the returned function closes the window."""
+        execute = module.TFE_Py_FastPathExecute
+        local = self.recorder.local
+        names: Counter[str] = Counter()
+        thread = local.lane.thread
+        spent = [0, clock()]
+
+        def timed(context: Any, name: str, *args: Any) -> Any:
+            if local.lane.thread != thread:
+                return execute(context, name, *args)
+            began = clock()
+            try:
+                return execute(context, name, *args)
+            finally:
+                spent[0] += clock() - began
+                names[name] += 1
+
+        module.TFE_Py_FastPathExecute = timed  # type: ignore[attr-defined]
+
+        def close(lane: Lane) -> None:
+            if module.TFE_Py_FastPathExecute is timed:
+                module.TFE_Py_FastPathExecute = execute  # type: ignore[attr-defined]
+            self._window = None
+            if lane.thread == thread:
+                self.recorder.line(
+                    "eager_ops", clock(), step=self.steps.total, ops=sum(names.values()), took_ns=spent[0],
+                    wall_ns=clock() - spent[1], top=names.most_common(12),
+                )  # fmt: skip
+
+        return close
+
+    def disarm(self) -> None:
+        if self._window is not None:
+            self._window(self.recorder.local.lane)
+        super().disarm()
+
+
+def _flat(sources: Any) -> Any:
+    """The leaves of a list, tuple or dict of sources."""
+    if isinstance(sources, dict):
+        sources = list(sources.values())
+    if not isinstance(sources, list | tuple):
+        return (sources,)
+    if any(isinstance(source, list | tuple | dict) for source in sources):
+        return [leaf for source in sources for leaf in _flat(source)]
+    return sources

@@ -1,0 +1,69 @@
+"""Sees data reaching a step: waits in Python for the next batch, and iterators being made."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from unslow.model import Phase
+from unslow.record.probe import Probe
+from unslow.record.recorder import clock
+
+_INPUT = int(Phase.INPUT)
+
+
+class Input(Probe):
+    name = "input"
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {
+            "tensorflow.python.data.ops.iterator_ops": self._on_iterators,
+            "tensorflow.python.data.ops.dataset_ops": self._on_datasets,
+        }
+
+    def _on_iterators(self, module: ModuleType) -> None:
+        self.replace(module.OwnedIterator, "__next__", self._next)
+        self.replace(module.OwnedIterator, "get_next", self._next)
+
+    def _on_datasets(self, module: ModuleType) -> None:
+        for name in ("NumpyIterator", "_NumpyIterator"):
+            if hasattr(module, name):
+                self.replace(getattr(module, name), "__next__", self._next)
+
+    def _next(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local, close, tally = self.recorder.local, self.recorder.close_span, self.recorder.tally
+
+        def fetch(self: Any, *args: Any, **kwargs: Any) -> Any:
+            lane = local.lane
+            if lane.tracing or lane.busy or (lane.stack and lane.stack[-1][0] == _INPUT):
+                return original(self, *args, **kwargs)
+            entry = [_INPUT, clock(), 0]
+            lane.stack.append(entry)
+            try:
+                result = original(self, *args, **kwargs)
+            finally:
+                took = close(lane, entry)
+            lane.elements = _elements(result)
+            tally("next", sys._getframe(1), took, lane.elements)
+            return result
+
+        return fetch
+
+
+def _elements(batch: Any) -> float:
+    """Numbers in the first tensor of a batch."""
+    for _ in range(4):
+        if isinstance(batch, dict):
+            batch = next(iter(batch.values()), None)
+        elif isinstance(batch, list | tuple):
+            batch = batch[0] if batch else None
+        else:
+            break
+    shape_of = getattr(batch, "_shape_tuple", None)
+    shape = shape_of() if shape_of is not None else getattr(batch, "shape", ())
+    size = 1.0
+    for dimension in shape or ():
+        size *= dimension or 1
+    return size

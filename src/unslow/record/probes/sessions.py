@@ -1,0 +1,225 @@
+"""Sees TF1-style sessions: each `run`, whether it updates weights, and ops that are added to the graph meanwhile."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from unslow.model import Phase
+from unslow.record.probe import Probe
+from unslow.record.recorder import Lane, clock
+
+_RUN = int(Phase.RUN)
+_GROWTH_LOOKS = 64  # new ops are attributed at this many growths in a row, then at growing distances
+_OPS_PER_LOOK = 200  # an op's traceback takes 37 µs
+
+
+class Sessions(Probe):
+    name = "sessions"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._graphs: dict[int, _Graph] = {}
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {"tensorflow.python.client.session": self._on_session}
+
+    def _on_session(self, module: ModuleType) -> None:
+        self.replace(module.BaseSession, "run", self._run)
+
+    def _run(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local, close = self.recorder.local, self.recorder.close_span
+        probe = self
+
+        def run(self: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+            lane = local.lane
+            if lane.tracing or lane.busy:
+                return original(self, fetches, feed_dict, options, run_metadata)
+            entry = [_RUN, clock(), 0]
+            lane.stack.append(entry)
+            try:
+                result = original(self, fetches, feed_dict, options, run_metadata)
+            finally:
+                took = close(lane, entry)
+            probe._ran(lane, self, fetches, feed_dict, took)
+            return result
+
+        return run
+
+    def _ran(self, lane: Lane, session: Any, fetches: Any, feed: Any, took: int) -> None:
+        try:
+            known = self._graph(session.graph)
+            updates = known.updates(fetches)
+            if feed:
+                lane.elements = max(lane.elements, _elements(feed))
+            if updates:
+                known.runs += 1
+                if self.recorder.kept_weights is not None:
+                    self.recorder.kept_weights[id(session)] = session
+                self.steps.ended(lane, "session", None, "run", sys._getframe(2))
+            began = clock()
+            if known.due():
+                self._look_at_growth(known)
+            spent = clock() - began
+            lane.own += spent
+            self.recorder.looks += spent
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+
+    def _graph(self, graph: Any) -> _Graph:
+        known = self._graphs.get(id(graph))
+        if known is None or known.graph is not graph:
+            if len(self._graphs) > 50:  # scripts that make a graph per trial: old ones must be let go
+                self._graphs.clear()
+            known = self._graphs[id(graph)] = _Graph(graph, len(self._graphs) + 1)
+        return known
+
+    def _look_at_growth(self, known: _Graph) -> None:
+        """Which of the user's lines made the ops that are new since the last look."""
+        new = known.new_operations()
+        if not new or not known.runs:
+            return
+        lines: Counter[tuple[Any, ...]] = Counter()
+        types: Counter[str] = Counter()
+        for op in new[:_OPS_PER_LOOK]:
+            types[op.type] += 1
+            lines[self._line_of(op)] += 1
+        self.recorder.fact(
+            "graph", str(known.number), graph=known.number, nodes=known.seen, new=len(new), runs=known.runs,
+            since=known.runs - known.looked, step=self.steps.total,
+            lines=[[*stack, count] for stack, count in lines.most_common(20)], types=types.most_common(12),
+        )  # fmt: skip
+        known.looked = known.runs
+
+    def _line_of(self, op: Any) -> tuple[Any, ...]:
+        """The user's frames (innermost first, at most six) on the way to an op."""
+        places = []
+        for frame in reversed(op.traceback or ()):
+            if self.recorder.user._known.get(frame.filename) is None:
+                self.recorder.user._known[frame.filename] = self.recorder.user._is_user_file(frame.filename)
+            if self.recorder.user._known[frame.filename]:
+                places.append((frame.filename, frame.lineno, frame.name))
+                self.recorder.keep_source(frame.filename)
+                if len(places) == 6:
+                    break
+        return (tuple(places),)
+
+
+class _Graph:
+    """What is known of one graph: its size, and which fetches lead to an update."""
+
+    def __init__(self, graph: Any, number: int) -> None:
+        self.graph = graph
+        self.number = number
+        self.seen = 0
+        self.runs = 0
+        self.looked = 0
+        self._growths = 0
+        self._next = 0
+        self._fetches: dict[Any, bool] = {}
+        self._ops: dict[str, bool] = {}
+        self._trainable: tuple[int, set[str]] = (-1, set())
+
+    def due(self) -> bool:
+        """Whether the graph has grown, and this growth is to be looked at: all at first, then fewer."""
+        if self.graph.version == self.seen or self.runs < self._next:
+            return False
+        self._next = 0 if self._growths < _GROWTH_LOOKS else int(self.runs * 1.05) + 1
+        return True
+
+    def new_operations(self) -> list[Any]:
+        operations = self.graph.get_operations()
+        new = operations[self.seen :] if self.seen <= len(operations) else []
+        if self.seen and self.runs:
+            self._growths += 1
+        self.seen = len(operations)
+        return list(new)
+
+    def updates(self, fetches: Any) -> bool:
+        key = _key(fetches)
+        known = self._fetches.get(key)
+        if known is None:
+            if len(self._fetches) > 10_000:
+                self._fetches.clear()
+            known = any(self._leads_to_update(op) for op in self._operations(fetches))
+            self._fetches[key] = known
+        return known
+
+    def _operations(self, fetches: Any) -> list[Any]:
+        if isinstance(fetches, dict):
+            return [op for value in fetches.values() for op in self._operations(value)]
+        if isinstance(fetches, list | tuple):
+            return [op for value in fetches for op in self._operations(value)]
+        if isinstance(fetches, str):
+            element = self.graph.as_graph_element(fetches)
+            return [getattr(element, "op", element)]
+        op = getattr(fetches, "op", None)
+        if op is None and hasattr(fetches, "control_inputs"):
+            op = fetches
+        return [] if op is None else [op]
+
+    def _leads_to_update(self, start: Any) -> bool:
+        """Walk back through inputs; what was walked once is not walked again, so growth stays cheap."""
+        pending, walked = [start], []
+        while pending:
+            op = pending.pop()
+            known = self._ops.get(op.name)
+            if known is None:
+                self._ops[op.name] = False
+                walked.append(op.name)
+                known = self._is_update(op)
+                pending.extend(tensor.op for tensor in op.inputs)
+                pending.extend(op.control_inputs)
+            if known:
+                for name in walked:  # some of them lead here too: they are walked again when they are asked for
+                    del self._ops[name]
+                self._ops[start.name] = True
+                return True
+        return False
+
+    def _is_update(self, op: Any) -> bool:
+        kind = op.type
+        if kind.startswith(("ResourceApply", "ResourceSparseApply", "Apply", "SparseApply", "ResourceKeras")):
+            return True
+        if not kind.startswith(("Assign", "ResourceScatter", "Scatter")) or not op.inputs:
+            return False
+        variable = op.inputs[0].op.name
+        if variable not in self._trainable_names():
+            return False
+        if kind in ("Assign", "AssignVariableOp"):  # an initializer or a restore does not read what it writes
+            return self._depends_on(op.inputs[1].op, variable)
+        return True
+
+    def _trainable_names(self) -> set[str]:
+        variables = self.graph.get_collection("trainable_variables")
+        if self._trainable[0] != len(variables):
+            self._trainable = (len(variables), {variable.op.name for variable in variables})
+        return self._trainable[1]
+
+    @staticmethod
+    def _depends_on(op: Any, variable: str) -> bool:
+        pending, seen = [op], set()
+        while pending:
+            op = pending.pop()
+            if op.name == variable:
+                return True
+            if op.name not in seen:
+                seen.add(op.name)
+                pending.extend(tensor.op for tensor in op.inputs)
+        return False
+
+
+def _key(fetches: Any) -> Any:
+    if isinstance(fetches, list | tuple):
+        return tuple(_key(value) for value in fetches)
+    if isinstance(fetches, dict):
+        return tuple(_key(value) for value in fetches.values())
+    return fetches if isinstance(fetches, str) else id(fetches)
+
+
+def _elements(feed: Any) -> float:
+    sizes = [getattr(value, "size", 0) for value in feed.values()] if hasattr(feed, "values") else []
+    return float(max((size for size in sizes if isinstance(size, int)), default=0))

@@ -1,0 +1,97 @@
+"""A trial of `unslow prove`: fixed seeds, a stop after so many steps, and the weights at that point."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+from unslow.record.recorder import Lane, Recorder
+from unslow.record.steps import Steps
+
+_MOST_BYTES = 256 << 20
+
+
+class Trial:
+    """`setting` is JSON: `{"steps": N, "out": folder, "seed": 0, "nudge": 0.0}`."""
+
+    def __init__(self, setting: str, recorder: Recorder, steps: Steps) -> None:
+        chosen = json.loads(setting)
+        self._limit = int(chosen["steps"])
+        self._out = str(chosen["out"])
+        self._seed = int(chosen.get("seed", 0))
+        self._nudge = float(chosen.get("nudge", 0.0))
+        self._recorder = recorder
+        self._steps = steps
+        self._done = False
+        recorder.kept_weights = {}
+        steps.listeners.append(self._count)
+
+    def seed(self) -> None:
+        """Before the script's own code runs; a script that sets its own seeds wins."""
+        import random
+
+        random.seed(self._seed)
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(self._seed)
+        sys.modules["tensorflow"].random.set_seed(self._seed)
+
+    def _count(self, lane: Lane, total: int) -> None:
+        if self._nudge and total == 1:
+            self._nudge_weights(lane)
+        if self._steps.led >= self._limit and not self._done:
+            self.finish()
+            self._steps.flush(last=True)
+            self._recorder.flush()
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:
+                    stream.flush()
+            os._exit(0)
+
+    def _nudge_weights(self, lane: Lane) -> None:
+        """Change the weights by a rounding error, to see what rounding alone becomes in this training."""
+        lane.busy = True
+        for variable in list((self._recorder.kept_weights or {}).values()):
+            if hasattr(variable, "assign") and "float" in str(getattr(variable, "dtype", "")):
+                variable.assign(variable * (1.0 + self._nudge))
+        lane.busy = False
+
+    def finish(self) -> None:
+        """Write the weights: one file of raw numbers and one that says what they are."""
+        if self._done:
+            return
+        self._done = True
+        lane = self._recorder.local.lane
+        lane.busy = True
+        index, offset = [], 0
+        os.makedirs(self._out, exist_ok=True)
+        with open(os.path.join(self._out, "weights.bin"), "wb") as file:
+            for name, array in self._weights():
+                data = array.tobytes()
+                if offset + len(data) > _MOST_BYTES:
+                    break
+                file.write(data)
+                index.append({"name": name, "shape": list(array.shape), "dtype": str(array.dtype), "offset": offset})
+                offset += len(data)
+        with open(os.path.join(self._out, "weights.json"), "w", encoding="utf-8") as file:
+            json.dump({"steps": self._steps.led, "updates": self._steps.total, "weights": index}, file)
+        lane.busy = False
+
+    def _weights(self) -> list[tuple[str, Any]]:
+        found: list[tuple[str, Any]] = []
+        for held in (self._recorder.kept_weights or {}).values():
+            try:
+                found.extend(_of_session(held) if hasattr(held, "partial_run") else [_of_variable(held)])
+            except Exception as problem:  # noqa: BLE001 - a variable that is gone must not end the trial
+                self._recorder.line("unwritten", 0, kind="weight", why=str(problem)[:200])
+        return found
+
+
+def _of_variable(variable: Any) -> tuple[str, Any]:
+    return str(getattr(variable, "name", "")), variable.numpy()
+
+
+def _of_session(session: Any) -> list[tuple[str, Any]]:
+    variables = session.graph.get_collection("trainable_variables")
+    return [(str(variable.name), value) for variable, value in zip(variables, session.run(variables), strict=True)]

@@ -1,0 +1,181 @@
+"""The one thread of ours: samples the training thread's stack, reads the process's counters, and writes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from unslow.record.probe import span
+from unslow.record.recorder import Recorder, clock
+from unslow.record.steps import Steps
+
+_PERIOD = 0.02  # seconds between samples: within the noise of a step at 20 to 100 Hz
+_TICK = 250_000_000  # nanoseconds between readings of counters, at first
+_TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
+_SAMPLES_EVERY = 1_000_000_000
+_MOST_STACKS = 3000
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+class Watcher:
+    def __init__(self, recorder: Recorder, steps: Steps) -> None:
+        self.recorder = recorder
+        self.steps = steps
+        self.readers: list[Callable[[], dict[str, float]]] = []  # more columns for a tick
+        self.looks: list[Callable[[], None]] = []  # called on each tick: probes that must ask now and then
+        self.main = threading.main_thread().ident or 0
+        self.call_cost = 0  # nanoseconds of one wrapped call, measured here
+        self.samples = 0
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._stacks: dict[tuple[Any, ...], int] = {}
+        self._counts: dict[int, int] = {}
+        self._sampled = clock()
+        self._distance = [_TICK, 0, _SAMPLES_EVERY, 0]
+        self._ticked = 0
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._watch, name="unslow", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread is not None and self._thread.is_alive():
+            self._thread.join(1.0)
+        self.tick(clock())
+        self._write_samples(clock())
+
+    def _watch(self) -> None:
+        try:
+            self.call_cost = self._calibrate()
+            while not self._stop.wait(_PERIOD):
+                self._wake()
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost("watcher", f"{type(problem).__name__}: {problem}")
+
+    def _wake(self) -> None:
+        now = clock()
+        self._sample()
+        if now - self._ticked >= self._distance[0]:
+            self.tick(now)
+        if now - self._sampled >= self._distance[2]:
+            self._write_samples(now)
+        self.steps.flush()
+        self.recorder.flush()
+
+    def training_thread(self) -> int:
+        lanes = [lane for lane in self.recorder.lanes if lane.steps]
+        return max(lanes, key=lambda lane: lane.last).thread if lanes else self.main
+
+    def _sample(self) -> None:
+        thread = self.training_thread()
+        frame = sys._current_frames().get(thread)
+        if frame is None:
+            return
+        key = self._key(frame)
+        if key is None:
+            return
+        number = self._stacks.get(key)
+        if number is None:
+            if len(self._stacks) >= _MOST_STACKS:
+                return
+            number = self._stacks[key] = len(self._stacks) + 1
+            stack = self.recorder.stack(frame)
+            self.recorder.line("stack", clock(), id=number, stack=stack, leaf=key[0], trains=thread != 0)
+        self.samples += 1
+        self._counts[number] = self._counts.get(number, 0) + 1
+
+    def _key(self, frame: FrameType) -> tuple[Any, ...] | None:
+        """The library that is running and the user's innermost lines above it."""
+        leaf = _library(frame.f_code.co_filename)
+        places = self.recorder.user.stack(frame, 4)
+        if not places:
+            return None
+        if self.recorder.user.owns(frame.f_code):
+            leaf = "python"
+        return (leaf, *places)
+
+    def _write_samples(self, now: int) -> None:
+        counts, self._counts = self._counts, {}
+        if counts:
+            self.recorder.line("samples", now, since=self._sampled, counts=list(counts.items()), steps=self.steps.total)
+        self.recorder.write_tallies(self.steps.total)
+        self._sampled = now
+        self._distance[3] += 1
+        if self._distance[3] % 60 == 0:
+            self._distance[2] *= 2
+
+    def tick(self, now: int) -> None:
+        """One reading of the process's counters."""
+        self._ticked = now
+        self._distance[1] += 1
+        if self._distance[1] % _TICKS_IN_FULL == 0:
+            self._distance[0] *= 2
+        values: dict[str, float] = {"steps": self.steps.total}
+        if threading.current_thread() is self._thread:
+            values |= {"own_cpu": time.thread_time_ns(), "watcher": 1}
+        for read in (_memory, _counters, _traffic, *self.readers):
+            try:
+                values.update(read())
+            except (OSError, ValueError, IndexError):
+                continue
+        self.recorder.line("tick", now, **values)
+        for look in self.looks:
+            look()
+
+    def _calibrate(self) -> int:
+        """What one wrapped call costs here: the median of short bursts around nothing."""
+        wrapped = span(self.recorder, _nothing, 0)
+        bursts = []
+        for _ in range(9):
+            began = clock()
+            for _ in range(50):
+                wrapped()
+            middle = clock()
+            for _ in range(50):
+                _nothing()
+            bursts.append(((middle - began) - (clock() - middle)) // 50)
+        return max(0, sorted(bursts)[4])
+
+
+def _nothing() -> None:
+    pass
+
+
+def _library(file: str) -> str:
+    """The installed package that a file belongs to, or "python" for anything else."""
+    for marker in ("site-packages", "dist-packages"):
+        _, found, rest = file.partition(f"{os.sep}{marker}{os.sep}")
+        if found:
+            return rest.partition(os.sep)[0].removesuffix(".py")
+    return "stdlib"
+
+
+def _memory() -> dict[str, float]:
+    with open("/proc/self/statm", "rb") as file:
+        fields = file.read().split()
+    return {"rss": int(fields[1]) * _PAGE}
+
+
+def _counters() -> dict[str, float]:
+    with open("/proc/self/stat", "rb") as file:
+        fields = file.read().rpartition(b")")[2].split()
+    ticks = os.sysconf("SC_CLK_TCK")
+    return {
+        "minor_faults": int(fields[7]), "major_faults": int(fields[9]),
+        "user_cpu": int(fields[11]) / ticks, "system_cpu": int(fields[12]) / ticks, "threads": int(fields[17]),
+    }  # fmt: skip
+
+
+def _traffic() -> dict[str, float]:
+    with open("/proc/self/io", "rb") as file:
+        fields = dict(line.split(b": ") for line in file.read().splitlines())
+    return {
+        "read_bytes": int(fields[b"read_bytes"]), "write_bytes": int(fields[b"write_bytes"]),
+        "read_chars": int(fields[b"rchar"]), "write_chars": int(fields[b"wchar"]),
+    }  # fmt: skip

@@ -1,0 +1,151 @@
+"""The run folder: what the user's process writes and ours reads; standard library only, both sides.
+
+    run.json              who ran what, where and how it ended (written by the launcher)
+    <host>-<pid>.steps    fixed-width binary rows, one per weight update, merged in long runs
+    <host>-<pid>.events   JSON lines: the header of the process, then its facts
+    sources/<digest>.py   the user's files as they were run
+
+Both logs are append-only, so that a torn tail costs one row or one line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from unslow.model import Phase
+
+VERSION = 1
+HEADER = "run.json"
+SOURCES = "sources"
+
+# end, total, low, high (ns); steps in the row, site, flags; elements in the batch, last scalar seen
+# on the host (mostly the loss); then nanoseconds per phase.
+_FIELDS = f"<qqqqIHHdd{len(Phase)}q"
+ROW = struct.Struct(_FIELDS)
+FIRST_PHASE = 9  # index of the first phase in an unpacked row
+
+
+class Unreadable(Exception):
+    """A run folder that cannot be read; the message says why."""
+
+
+@dataclass
+class ProcessLog:
+    """One process as it was written: raw rows and decoded lines."""
+
+    name: str
+    rows: bytes = b""
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    torn: bool = False  # the end of a file was cut off
+
+
+@dataclass
+class Folder:
+    path: str
+    header: dict[str, Any]
+    logs: list[ProcessLog]
+
+
+def write_header(folder: str, header: dict[str, Any]) -> None:
+    """Replace the header in one move, so that a reader never sees half of it."""
+    draft = os.path.join(folder, f".{HEADER}.{os.getpid()}")
+    with open(draft, "w", encoding="utf-8") as file:
+        json.dump({"version": VERSION, **header}, file, indent=1)
+    os.replace(draft, os.path.join(folder, HEADER))
+
+
+def read_header(folder: str) -> dict[str, Any]:
+    path = os.path.join(folder, HEADER)
+    try:
+        with open(path, encoding="utf-8") as file:
+            header = json.load(file)
+    except FileNotFoundError:
+        raise Unreadable("it has no run.json, so it is not a run folder") from None
+    except OSError as problem:
+        raise Unreadable(f"its run.json cannot be read: {problem.strerror}") from None
+    except ValueError:
+        raise Unreadable("its run.json is cut off or is not JSON") from None
+    if not isinstance(header, dict) or not isinstance(header.get("version"), int):
+        raise Unreadable("its run.json was not written by unslow")
+    if header["version"] > VERSION:
+        raise Unreadable(
+            f"it was written in format {header['version']}, and this unslow reads up to {VERSION}: "
+            f"it needs unslow {header.get('unslow', 'of a later version')} or later"
+        )
+    return header
+
+
+def read(folder: str) -> Folder:
+    """Everything in a run folder; damage at the end of a log is marked, never raised."""
+    header = read_header(folder)
+    logs: dict[str, ProcessLog] = {}
+    for entry in sorted(os.listdir(folder)):
+        stem, extension = os.path.splitext(entry)
+        if extension not in {".steps", ".events"}:
+            continue
+        log = logs.setdefault(stem, ProcessLog(stem))
+        with open(os.path.join(folder, entry), "rb") as file:
+            data = file.read()
+        if extension == ".steps":
+            whole = len(data) // ROW.size * ROW.size
+            log.rows, log.torn = data[:whole], log.torn or whole != len(data)
+        else:
+            log.lines = list(_lines(data, log))
+    return Folder(folder, header, list(logs.values()))
+
+
+def _lines(data: bytes, log: ProcessLog) -> Iterator[dict[str, Any]]:
+    for raw in data.split(b"\n"):
+        if not raw:
+            continue
+        try:
+            line = json.loads(raw)
+        except ValueError:
+            log.torn = True
+            continue
+        if isinstance(line, dict) and "k" in line:
+            yield line
+
+
+class Writer:
+    """Appends to the two logs of one process. After the first failed write it stays silent and says why."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        self._paths = (os.path.join(folder, f"{name}.steps"), os.path.join(folder, f"{name}.events"))
+        self._files = [-1, -1]
+        self.lost = ""
+        self.written = 0
+
+    def rows(self, data: bytes) -> None:
+        self._append(0, data)
+
+    def lines(self, data: bytes) -> None:
+        self._append(1, data)
+
+    def _append(self, which: int, data: bytes) -> None:
+        if self.lost:
+            return
+        try:
+            if self._files[which] < 0:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+                self._files[which] = os.open(self._paths[which], flags, 0o644)
+            written = os.write(self._files[which], data)
+            while written < len(data):  # a nearly full disk takes a part first
+                written += os.write(self._files[which], data[written:])
+            self.written += len(data)
+        except OSError as problem:
+            self.lost = f"the run folder could not be written: {problem.strerror or problem}"
+
+    def close(self) -> None:
+        for file in self._files:
+            if file >= 0:
+                try:
+                    os.close(file)
+                except OSError:
+                    pass
+        self._files = [-1, -1]
