@@ -125,7 +125,11 @@ def _with_keyword(node: cst.Call, name: str, value: str) -> cst.Call:
     )
     bare = _commented(closing, None)
     added = added.with_changes(
-        **({"comma": trailing.with_changes(whitespace_after=bare)} if trailing else {"whitespace_after_arg": bare})
+        **(
+            {"comma": trailing.with_changes(whitespace_after=bare)}
+            if trailing
+            else {"whitespace_after_arg": bare}
+        )
     )
     return node.with_changes(args=[*others, last, added])
 

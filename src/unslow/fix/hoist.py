@@ -46,7 +46,12 @@ def _without(node: ast.AST, left_out: Sequence[ast.AST]) -> list[ast.AST]:
     """A tree cut into parts that leave some of its nodes out."""
     if not any(inner in left_out for inner in ast.walk(node)):
         return [node]
-    return [part for child in ast.iter_child_nodes(node) if child not in left_out for part in _without(child, left_out)]
+    return [
+        part
+        for child in ast.iter_child_nodes(node)
+        if child not in left_out
+        for part in _without(child, left_out)
+    ]
 
 
 def _changed_by_calls(script: Script, nodes: Sequence[ast.AST]) -> set[str]:
@@ -73,7 +78,8 @@ def hoist_statement(script: Script, line: int) -> Script:
     node = statement(script, line)
     loops = _direct_loops(script, node)
     if not loops:
-        if script.now(line) != line and not script.loops_around(node):
+        was = script.origin.statement_at(line)
+        if was is not None and _direct_loops(script.origin, was) and not script.loops_around(node):
             return script  # taken out before
         raise script.refuse("the statement is not directly in a loop", node)
     target: Loop | None = None
@@ -113,8 +119,8 @@ def _obstacle(script: Script, loop: Loop, node: ast.stmt) -> str | None:
     bound = uses([node]).writes
     for other in sorted(bound & (uses(rest).writes | uses(rest).remote)):
         return f"`{other}` is bound elsewhere in the loop too"
-    if isinstance(loop, ast.While) and bound & uses([loop.test]).reads:
-        return "the loop's condition reads what it binds"
+    if bound & uses([loop.test if isinstance(loop, ast.While) else loop.iter]).reads:
+        return "the loop's first line reads what it binds"
     for other in sorted(bound & flow(_before(loop, node)).exposed):
         return f"`{other}` is read in the loop before this line"
     return None
@@ -135,8 +141,8 @@ def hoist_expression(script: Script, line: int, expression: str, name: str | Non
     """Evaluates an expression once in front of its loop (the outermost where it stays the same)."""
     found = find_expression(script, line, expression)
     if not found:
-        if script.now(line) is not None and name is not None and find_expression(script, line, name):
-            return script  # taken out before
+        if _taken_out(script, line, expression):
+            return script
         raise script.refuse(f"`{expression}` is not on this line", statement(script, line))
     node = found[0]
     target = _outermost(script, node)
@@ -150,6 +156,21 @@ def hoist_expression(script: Script, line: int, expression: str, name: str | Non
     position = above(script, target)
     uses_of = [Splice(*script.span(place), new) for place in found]
     return script.edit([Splice(position, position, row), *uses_of])
+
+
+def _taken_out(script: Script, line: int, expression: str) -> bool:
+    """Whether the line reads a name that is given this very value in front of its loops."""
+    node = statement(script, line)
+    wanted = ast.dump(ast.parse(expression, mode="eval").body)
+    read = uses([node]).reads
+    return any(
+        isinstance(before, ast.Assign)
+        and ast.dump(before.value) == wanted
+        and isinstance(before.targets[0], ast.Name)
+        and before.targets[0].id in read
+        for loop in script.loops_around(node)
+        for before in script.block(loop)[0]
+    )
 
 
 def _outermost(script: Script, node: ast.expr) -> Loop | None:
@@ -202,10 +223,9 @@ def _context(script: Script, node: ast.AST, loop: Loop) -> ast.With | ast.AsyncW
 
 
 def _plain_session(script: Script, node: ast.expr) -> bool:
-    resolved = script.resolve(node.func) if isinstance(node, ast.Call) else None
-    return bool(resolved) and str(resolved).endswith(".Session") and not getattr(node, "args", None) and not any(
-        keyword.arg in ("graph", None) for keyword in getattr(node, "keywords", [])
-    )
+    if not isinstance(node, ast.Call) or not (script.resolve(node.func) or "").endswith(".Session"):
+        return False
+    return not node.args and all(keyword.arg not in ("graph", None) for keyword in node.keywords)
 
 
 def _name_for(node: ast.expr) -> str:

@@ -117,7 +117,9 @@ def _span_lines(lines: Lines, start: int, end: int) -> range:
     return range(lines.at(start), lines.at(max(start, end - 1)) + 1)
 
 
-def _shift(before: Lines, after: Lines, splices: Sequence[Splice], touched: set[int], places: list[int]) -> None:
+def _shift(
+    before: Lines, after: Lines, splices: Sequence[Splice], touched: set[int], places: list[int]
+) -> None:
     """Lines that no splice touches go down or up with what comes and goes above them."""
     edges = sorted((splice.end, len(splice.text) - (splice.end - splice.start)) for splice in splices)
     shift = 0

@@ -33,7 +33,9 @@ class Names:
         """The scopes around a node, innermost first; a function's own scope is around its body only."""
         child, parent = node, self.parents.get(node)
         while parent is not None:
-            if isinstance(parent, ast.Module | ast.Lambda | ast.ClassDef) or isinstance(parent, COMPREHENSIONS):
+            if isinstance(parent, ast.Module | ast.Lambda | ast.ClassDef) or isinstance(
+                parent, COMPREHENSIONS
+            ):
                 yield parent
             elif isinstance(parent, FUNCTIONS) and child in parent.body:
                 yield parent

@@ -73,7 +73,11 @@ class _Visitor(ast.NodeVisitor):
 
     def _visit_def(self, node: Function) -> None:
         self.uses.writes.add(node.name)
-        for outer in (*node.decorator_list, *_outer_parts(node.args), *([node.returns] if node.returns else [])):
+        for outer in (
+            *node.decorator_list,
+            *_outer_parts(node.args),
+            *([node.returns] if node.returns else []),
+        ):
             self.visit(outer)
         self._nest(node.body, parameters(node))
 
@@ -99,7 +103,9 @@ class _Visitor(ast.NodeVisitor):
         self.uses.reads |= inner.uses.reads - local
         self.uses.remote |= (inner.uses.writes & inner.declared) | (inner.uses.remote - local)
 
-    def _visit_comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> None:
+    def _visit_comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+    ) -> None:
         inner = _Visitor()
         inner.generic_visit(node)
         targets = uses(generator.target for generator in node.generators).writes

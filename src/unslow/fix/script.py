@@ -35,7 +35,8 @@ class Script:
 
     path: str
     text: str
-    _places: tuple[int, ...] | None = field(default=None, compare=False, repr=False)
+    _origin: Script | None = field(default=None, compare=False, repr=False)
+    _places: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         try:
@@ -49,7 +50,12 @@ class Script:
     def continued(cls, path: str, recorded: str, text: str) -> Script:
         """A script that was edited before, from its texts alone: lines still count in the recorded one."""
         places = matched(Lines(recorded.removeprefix(_BOM)), Lines(text.removeprefix(_BOM)))
-        return cls(path, text, tuple(places))
+        return cls(path, text, cls(path, recorded), tuple(places))
+
+    @property
+    def origin(self) -> Script:
+        """The script as it was recorded."""
+        return self._origin or self
 
     @cached_property
     def lines(self) -> Lines:
@@ -71,20 +77,21 @@ class Script:
 
     def now(self, line: int) -> int | None:
         """Where a recorded line stands in this text; None if it is gone."""
-        if self._places is None:
-            return line if 0 < line <= self.lines.count else None
-        return self._places[line] or None if 0 < line < len(self._places) else None
+        if not 0 < line <= self.origin.lines.count:
+            return None
+        return (self._places[line] or None) if self._origin else line
 
-    def had(self, line: int) -> bool:
-        """Whether the recorded text had such a line."""
-        return 0 < line <= (self.lines.count if self._places is None else len(self._places) - 1)
+    def gone(self, line: int) -> bool:
+        """Whether an edit took a recorded line out."""
+        return 0 < line <= self.origin.lines.count and self.now(line) is None
 
     def recorded(self, node: ast.AST | int) -> int:
         """The recorded line of a node; of the nearest one above it where the edits made it."""
-        line: int = node if isinstance(node, int) else getattr(node, "lineno", 1)
-        if self._places is None:
+        line = node if isinstance(node, int) else int(getattr(node, "lineno", 1))
+        if self._origin is None:
             return line
-        return max(((place, old) for old, place in enumerate(self._places) if 0 < place <= line), default=(0, 1))[1]
+        above = ((place, old) for old, place in enumerate(self._places) if 0 < place <= line)
+        return max(above, default=(0, 1))[1]
 
     def refuse(self, reason: str, node: ast.AST | int | None = None) -> CannotEdit:
         """The refusal to raise, with the recorded line of the node that stands in the way."""
@@ -147,10 +154,12 @@ class Script:
             and node.lineno <= now <= (node.end_lineno or node.lineno)
             and (name is None or last_name(node.func) == name)
         ]
-        return sorted(
-            found,
-            key=lambda call: (call.func.end_lineno != now, call.lineno != now, self.span(call)[0], -self.span(call)[1]),
-        )
+
+        def order(call: ast.Call) -> tuple[bool, bool, int, int]:
+            start, end = self.span(call)
+            return call.func.end_lineno != now, call.lineno != now, start, -end
+
+        return sorted(found, key=order)
 
     def call_at(self, line: int, name: str | None = None) -> ast.Call | None:
         return next(iter(self.calls_at(line, name)), None)
@@ -170,10 +179,8 @@ class Script:
     def loop_at(self, line: int) -> Loop | None:
         """The innermost for or while that a line is part of, within the same function."""
         now = self.now(line)
-        around: list[Loop] = []
-        for node in ast.walk(self.tree):
-            if isinstance(node, LOOPS) and now is not None and node.lineno <= now <= (node.body[-1].end_lineno or 0):
-                around.append(node)
+        loops = [node for node in ast.walk(self.tree) if isinstance(node, LOOPS)]
+        around = [loop for loop in loops if loop.lineno <= (now or 0) <= (loop.body[-1].end_lineno or 0)]
         innermost = max(around, key=lambda node: node.lineno, default=None)
         function = self.function_at(line)
         if innermost is None or (function is not None and function.lineno > innermost.lineno):
@@ -227,9 +234,9 @@ class Script:
         if not same_outside(self.tree, self.lines, gone, tree, lines, spans):
             raise self.refuse("the edit would change the code around it", where)
         step = moved(self.lines, lines, ordered, spans)
-        places = step if self._places is None else [step[place] for place in self._places]
+        places = [step[place] for place in self._places] if self._origin else step
         bom = _BOM if self.text.startswith(_BOM) else ""
-        return Script(self.path, bom + text, tuple(places))
+        return Script(self.path, bom + text, self.origin, tuple(places))
 
 
 def first_line(node: ast.stmt) -> int:

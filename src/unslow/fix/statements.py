@@ -13,7 +13,7 @@ _USUAL = {"tensorflow": "tf", "numpy": "np"}
 
 def delete(script: Script, line: int, last: int | None = None) -> Script:
     """Takes out the statement at a line (or those from it to another), keeping `pass` in an empty block."""
-    if script.now(line) is None and script.had(line):
+    if script.gone(line):
         return script
     part = siblings(script, line, last or line)
     return script.edit([removal(script, part)])
@@ -69,7 +69,8 @@ def replace_expression(script: Script, line: int, old: str, new: str) -> Script:
         raise CannotEdit(f"`{old}` is not on line {line}", line)
     node = ast.parse(new, mode="eval").body
     # Where the new expression holds the old one, a second pass would find it again: it is done already.
-    if any(ast.dump(inner) == ast.dump(found[0]) for inner in ast.walk(node)) and find_expression(script, line, new):
+    holds = any(ast.dump(inner) == ast.dump(found[0]) for inner in ast.walk(node))
+    if holds and find_expression(script, line, new):
         return script
     return script.edit([replaced(script, place, new) for place in found])
 

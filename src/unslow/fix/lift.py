@@ -1,0 +1,140 @@
+"""The move that lifts a part of a block into a function: its inputs and outputs come from the scopes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from unslow.fix.blocks import above, extent, indent, reindented, siblings, unit
+from unslow.fix.flow import Flow, flow, live_after
+from unslow.fix.lines import Splice
+from unslow.fix.scope import FUNCTIONS, Function, Loop, declared, jumps, parameters, uses
+from unslow.fix.script import Script
+
+_SCOPE_BOUND = frozenset({"super", "locals", "vars", "eval", "exec", "__class__"})
+
+
+@dataclass(frozen=True)
+class Part:
+    """Neighbouring statements, what they need from around them and what is needed of them afterwards."""
+
+    statements: Sequence[ast.stmt]
+    needs: set[str]  # read before they are bound here
+    gives: set[str]  # bound here, read afterwards
+    flow: Flow
+
+
+def part_of(script: Script, statements: Sequence[ast.stmt]) -> Part:
+    """The part, or CannotEdit where it cannot be a function of its own."""
+    left = jumps(statements)
+    if left is not None:
+        raise script.refuse("the code leaves the block that is to become a function", left)
+    for node in (inner for top in statements for inner in ast.walk(top)):
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            raise script.refuse("the code binds names of an outer scope", node)
+        if isinstance(node, ast.Name) and node.id in _SCOPE_BOUND:
+            raise script.refuse(f"`{node.id}` means something else inside a function", node)
+        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
+            raise script.refuse("`import *` cannot stand inside a function", node)
+    function = script.function_of(statements[0])
+    scope = next(script.names.scopes(statements[0]))
+    if isinstance(scope, ast.ClassDef):
+        raise script.refuse("names in a class body cannot be seen from a function", statements[0])
+    here = flow(statements)
+    path = path_out(script, statements)
+    live = live_after(path, read_by_others(script, statements, function))
+    gives = uses(statements).writes & live
+    for name in sorted(gives - here.definite):
+        raise script.refuse(f"`{name}` is not bound on every path, but is read afterwards", statements[0])
+    return Part(statements, here.exposed, gives, here)
+
+
+def path_out(script: Script, statements: Sequence[ast.stmt]) -> list[tuple[ast.AST, Sequence[ast.stmt], int]]:
+    """The blocks around a part up to its function, as `live_after` wants them."""
+    found: list[tuple[ast.AST, Sequence[ast.stmt], int]] = []
+    node: ast.AST = statements[-1]
+    while isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+        parent = script.parents[node]
+        if isinstance(node, ast.stmt):
+            found.append((parent, *script.block(node)))
+        if isinstance(parent, (*FUNCTIONS, ast.ClassDef)):
+            break
+        node = parent
+    return found
+
+
+def read_by_others(script: Script, statements: Sequence[ast.stmt], function: Function | None) -> set[str]:
+    """Names that other functions may read at any time, or that are no names of this scope at all."""
+    scope: Function | ast.Module = function or script.tree
+    inside = {inner for top in statements for inner in ast.walk(top)}
+    found = declared(scope.body)
+    for node in ast.walk(scope):
+        if node is not scope and isinstance(node, (*FUNCTIONS, ast.Lambda)) and node not in inside:
+            body = node.body if isinstance(node.body, list) else [node.body]
+            found |= uses(body).reads - parameters(node) - (uses(body).writes - declared(body))
+    return found
+
+
+def lift(
+    script: Script, first: int, last: int, name: str, decorator: str | None = None, out_of: Loop | None = None
+) -> Script:
+    """The statements from one line to another become a function in front of their loops, called in their place.
+
+    What changes in the loops is handed in, the rest is seen from where the function stands. `decorator` is
+    written as it is; `out_of` is the loop to stand in front of, the outermost one unless it is given.
+    """
+    around = script.function_at(first)
+    if around is not None and around.name == name and name not in script.origin.names.taken():
+        return script  # lifted before
+    part = part_of(script, siblings(script, first, last))
+    loops = script.loops_around(part.statements[0])
+    if not loops:
+        raise script.refuse("the code is not in a loop", part.statements[0])
+    loop = out_of or loops[-1]
+    target = loop if isinstance(loop, ast.While) else loop.target
+    changing = uses([*loop.body, target]).writes | uses(loop.body).remote
+    inputs = sorted(part.needs & changing, key=_order(part))
+    new = script.fresh(name)
+    return script.edit(lifted(script, part, new, inputs, loop, decorator))
+
+
+def lifted(
+    script: Script, part: Part, name: str, inputs: Sequence[str], before: ast.stmt, decorator: str | None
+) -> list[Splice]:
+    """The function in front of a statement, and its call in the part's place."""
+    outputs = sorted(part.gives, key=_order(part))
+    margin, step = indent(script, before), unit(script, before)
+    start, end = extent(script, part.statements)
+    newline = script.lines.newline
+    head = [f"{margin}@{decorator}"] if decorator else []
+    head.append(f"{margin}def {name}({', '.join(inputs)}):")
+    body = reindented(script, part.statements, margin + step)
+    if outputs:
+        body += f"{margin}{step}return {', '.join(outputs)}{newline}"
+    gap = newline if margin else newline * 2
+    blank = _blank_above(script, above(script, before))
+    text = f"{'' if blank else gap}{newline.join(head)}{newline}{body}{gap}"
+    place = Splice(above(script, before), above(script, before), text)
+    call = f"{name}({', '.join(inputs)})"
+    row = f"{', '.join(outputs)} = {call}" if outputs else call
+    ending = newline if script.lines.text[start:end].endswith(("\n", "\r")) else ""
+    return [place, Splice(start, end, f"{indent(script, part.statements[0])}{row}{ending}")]
+
+
+def _blank_above(script: Script, position: int) -> bool:
+    """Whether a place follows a blank line, the start of the file or the line that opens its block."""
+    line = script.lines.at(position)
+    content = script.lines.content(line - 1).strip() if line > 1 else ""
+    return not content or content.endswith(":")
+
+
+def _order(part: Part) -> Callable[[str], tuple[int, int]]:
+    """Names in the order in which the part first mentions them."""
+    places: dict[str, tuple[int, int]] = {}
+    for top in part.statements:
+        for node in ast.walk(top):
+            if isinstance(node, ast.Name):
+                place = (node.lineno, node.col_offset)
+                places[node.id] = min(place, places.get(node.id, place))
+    return lambda name: places.get(name, (0, 0))
