@@ -23,8 +23,6 @@ def matches_gold(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         if request.config.getoption("--gold", default=False):
             path.write_text(text, encoding="utf-8")
         assert path.exists(), f"no gold file {name}: run `pytest tests/report --gold` and look at it"
-        assert text == path.read_text(encoding="utf-8"), (
-            f"{name} differs: if meant, `pytest tests/report --gold`"
-        )
+        assert text == path.read_text(encoding="utf-8"), f"{name} differs: if meant, `pytest tests/report --gold`"
 
     return check

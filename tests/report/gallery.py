@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse.sketch import Fact, Sketch, fact
 from unslow.model import (
     Certainty,
     Diagnosis,
@@ -51,9 +51,7 @@ LINE = Location("train.py", 12, "<module>")
 
 def _wobble(length: int, base: float, spread: float = 0.05) -> list[float]:
     """Step times with the same noise in every test run."""
-    return [
-        base * (1 + spread * float(np.sin(7.3 * number) * np.cos(2.1 * number))) for number in range(length)
-    ]
+    return [base * (1 + spread * float(np.sin(7.3 * number) * np.cos(2.1 * number))) for number in range(length)]
 
 
 def _run(sketch: Sketch, trend: Trend) -> Run:
@@ -71,9 +69,7 @@ def _diagnosis(run: Run, *findings: Finding, fixes: dict[int, Fix | Refusal] | N
 
 def _sample(line: int, leaf: str, first: int, second: int) -> Sample:
     stack = (Location("train.py", line, "<module>"),)
-    return Sample(
-        stack, leaf, process=0, training=True, first_half=first, second_half=second, in_steps=first + second
-    )
+    return Sample(stack, leaf, process=0, training=True, first_half=first, second_half=second, in_steps=first + second)
 
 
 SAMPLES = (
@@ -94,10 +90,23 @@ def healthy() -> Diagnosis:
     return _diagnosis(_run(sketch, Trend(Shape.STEADY, 0.0123, 0.0123)))
 
 
+def _traces(count: int) -> list[Fact]:
+    traced = [
+        fact(
+            "trace", number, name="step", place=["train.py", 7, "step"], function=1, n=number, sum=0.071 * number,
+            took=0.07 + 0.02 * (number % 5), nodes=412,
+            args={"x": "float32(32, 10)", "scale": f"float {1 / number:.6f}"},
+        )
+        for number in range(1, count + 1)
+    ]  # fmt: skip
+    inner = [fact("trace", 1, name="map_fn", place=["train.py", 3, "parse"], n=1, sum=0.02, took=0.02, args={})]
+    return [*traced, *inner]
+
+
 def retracing() -> Diagnosis:
     sketch = Sketch(
         "retraced", [0.4, *_wobble(299, 0.1)], {Phase.TRACE: 0.7, Phase.RUN: 0.25}, source=SOURCE,
-        samples=SAMPLES, ticks=RSS, style="function",
+        samples=SAMPLES, ticks=RSS, style="function", facts=_traces(297),
     )  # fmt: skip
     finding = Finding(
         "retracing", "step is traced again on 297 of 300 calls: scale is a new Python number each time",
@@ -122,9 +131,9 @@ def proof() -> Proof:
 
 def growth() -> Diagnosis:
     seconds = [0.019 + 0.000276 * number for number in range(1500)]
-    sketch = Sketch(
-        "grows", seconds, {Phase.BUILD: 0.1, Phase.RUN: 0.85}, source=SOURCE, style="session", ticks=RSS
-    )
+    grown = [fact("graph", at, graph=1, nodes=12 + 2 * at, step=at) for at in (1, 2, 4, 8, 100, 400, 900, 1500)]
+    phases = {Phase.BUILD: 0.1, Phase.RUN: 0.85}
+    sketch = Sketch("grows", seconds, phases, source=SOURCE, style="session", ticks=RSS, facts=grown)
     trend = Trend(Shape.DRIFTING, 0.019, 0.433, 0.000276, 0.00027, 0.00028)
     finding = Finding(
         "graph-growth", "2 ops are added to the graph in every step", LINE, 250.0,
@@ -147,9 +156,7 @@ def several() -> Diagnosis:
         "fine-tuning", times, {Phase.RUN: 0.5, Phase.EVAL: 0.3, Phase.SAVE: 0.1}, before=run.seconds,
         line=3, update=3, style="keras",
     ).run().loops[0]  # fmt: skip
-    periodic = replace(
-        second, trend=Trend(Shape.PERIODIC, 0.02, 0.02, period=50, spike=0.25), updates_per_step=2.0
-    )
+    periodic = replace(second, trend=Trend(Shape.PERIODIC, 0.02, 0.02, period=50, spike=0.25), updates_per_step=2.0)
     jump = [*_wobble(210, 0.01), *_wobble(190, 0.015)]
     third = Sketch("again", jump, {Phase.RUN: 0.9}, before=run.seconds + 12.3, line=14).run().loops[0]
     third = replace(third, trend=Trend(Shape.JUMPED, 0.01, 0.015, at_step=211))
@@ -184,17 +191,11 @@ def killed() -> Diagnosis:
 
 def lost() -> Diagnosis:
     why = "tracing_compilation has no _create_concrete_function"
-    sketch = Sketch(
-        "lost", _wobble(50, 0.01), lost={"functions": why, "input": "AttributeError: OwnedIterator"}
-    )
-    run = replace(
-        _run(sketch, STEADY), notes=("events of process 0 end in the middle of a line: 1 line left out",)
-    )
+    sketch = Sketch("lost", _wobble(50, 0.01), lost={"functions": why, "input": "AttributeError: OwnedIterator"})
+    run = replace(_run(sketch, STEADY), notes=("events of process 0 end in the middle of a line: 1 line left out",))
     missing = "the probe functions was lost"
     unjudged = tuple(Unjudged(name, missing) for name in ("function-in-loop", "retracing", "unrolled-loop"))
-    return replace(
-        _diagnosis(run), not_judged=(*unjudged, Unjudged("input-bound", "the probe input was lost"))
-    )
+    return replace(_diagnosis(run), not_judged=(*unjudged, Unjudged("input-bound", "the probe input was lost")))
 
 
 def long_names() -> Diagnosis:

@@ -17,9 +17,7 @@ HOSTILE = "<img src=x onerror=alert(1)> **b** [l](http://e.x) @user #1 `t` | ~~s
 
 
 @pytest.mark.parametrize("name", GALLERY)
-def test_the_markdown_report_reads_as_its_gold_file(
-    name: str, matches_gold: Callable[[str, str], None]
-) -> None:
+def test_the_markdown_report_reads_as_its_gold_file(name: str, matches_gold: Callable[[str, str], None]) -> None:
     matches_gold(f"{name}.md", markdown.dumps(view_of(GALLERY[name](), {0: proof()})))
 
 

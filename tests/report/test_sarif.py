@@ -37,9 +37,7 @@ def official(request: pytest.FixtureRequest) -> dict[str, Any]:
             text=True,
         )
         if done.returncode:
-            pytest.skip(
-                f"the official SARIF schema could not be fetched from npm: {done.stderr.strip()[-200:]}"
-            )
+            pytest.skip(f"the official SARIF schema could not be fetched from npm: {done.stderr.strip()[-200:]}")
         archive = kept.parent / done.stdout.split()[-1]
         with tarfile.open(archive) as tar:
             member = tar.extractfile("package/lib/schemas/sarif-2.1.0-rtm.5.json")

@@ -70,14 +70,11 @@ def _finding(finding: dict[str, Any]) -> str:
     parts = [f"#### {_code(finding['cause'])}{at}: {cost}{grows}", f"{_text(finding['title'])}."]
     if where and where["context"]:
         lines = (
-            f"{row['line']:>5}{'>' if row['line'] == where['line'] else ' '} {row['code']}"
-            for row in where["context"]
+            f"{row['line']:>5}{'>' if row['line'] == where['line'] else ' '} {row['code']}" for row in where["context"]
         )
         parts.append(_block("\n".join(lines), "text"))
     if finding["evidence"]:
-        parts.append(
-            "\n".join(f"- {_text(each['label'])}: {_text(each['text'])}" for each in finding["evidence"])
-        )
+        parts.append("\n".join(f"- {_text(each['label'])}: {_text(each['text'])}" for each in finding["evidence"]))
     return "\n\n".join([*parts, *_ways_out(finding)])
 
 
@@ -86,15 +83,11 @@ def _ways_out(finding: dict[str, Any]) -> list[str]:
     if finding["forecast"] and finding["forecast"]["text"]:
         parts.append(f"**Later:** {_text(finding['forecast']['text'].rstrip('.'))}.")
     if finding["proof"]:
-        parts.append(
-            f"**Proof:** {finding['proof']['verdict']}: {_text(finding['proof']['text'].rstrip('.'))}."
-        )
+        parts.append(f"**Proof:** {finding['proof']['verdict']}: {_text(finding['proof']['text'].rstrip('.'))}.")
     if finding["fix"]:
         fix = finding["fix"]
         note = f" {_text(fix['note'])}" if fix["note"] else ""
-        parts.append(
-            f"**Fix:** {_text(fix['title'])} ({fix['safety']}: {words.SAFETY[fix['safety']]}).{note}"
-        )
+        parts.append(f"**Fix:** {_text(fix['title'])} ({fix['safety']}: {words.SAFETY[fix['safety']]}).{note}")
         parts.append(f"<details><summary>Diff</summary>\n\n{_block(fix['diff'], 'diff')}\n\n</details>")
     elif finding["advice"]:
         parts.append(f"**Do:** {_text(finding['advice'].rstrip('.'))}.")

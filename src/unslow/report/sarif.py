@@ -24,9 +24,7 @@ def log_of(view: dict[str, Any]) -> dict[str, Any]:
     rules = _rules(view)
     numbers = {rule["id"]: number for number, rule in enumerate(rules)}
     seen: Counter[str] = Counter()
-    placed = [
-        (finding, where) for finding in view["findings"] if (where := finding["location"] or _main_loop(view))
-    ]
+    placed = [(finding, where) for finding in view["findings"] if (where := finding["location"] or _main_loop(view))]
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -140,9 +138,7 @@ def _message(finding: dict[str, Any]) -> str:
 
 def _location(location: dict[str, Any]) -> dict[str, Any]:
     path = location["file"].replace("\\", "/")
-    artifact = (
-        {"uri": f"file://{quote(path)}"} if path.startswith("/") else {"uri": quote(path), "uriBaseId": ROOT}
-    )
+    artifact = {"uri": f"file://{quote(path)}"} if path.startswith("/") else {"uri": quote(path), "uriBaseId": ROOT}
     region: dict[str, Any] = {"startLine": max(1, location["line"])}
     if location["code"]:
         region["snippet"] = {"text": location["code"]}

@@ -222,15 +222,11 @@ def _hot_lines(view: dict[str, Any]) -> list[RenderableType]:
     for row in view["hot_lines"][:5]:
         below = row["below"][0]["name"]
         inside = "own Python" if below == "python" else f"in {_tail(below, 14)}"
-        rows.append(
-            (words.share(row["share"]), inside, _tail(f"{row['file']}:{row['line']}", 28), row["code"])
-        )
+        rows.append((words.share(row["share"]), inside, _tail(f"{row['file']}:{row['line']}", 28), row["code"]))
     widths = [max(cell_len(row[index]) for row in rows) for index in range(3)]
     lines = []
     for share, inside, where, code in rows:
-        cells = (
-            f"{share:>{widths[0]}}  {set_cell_size(inside, widths[1])}  {set_cell_size(where, widths[2])}  "
-        )
+        cells = f"{share:>{widths[0]}}  {set_cell_size(inside, widths[1])}  {set_cell_size(where, widths[2])}  "
         lines.append(_inside(_line((cells, ""), (code, "dim"))))
     return [_title("Your hottest lines, by stack samples"), *lines]
 
@@ -252,9 +248,7 @@ def _limits(view: dict[str, Any]) -> list[RenderableType]:
         parts.append(_item(f"probe lost: {lost['probe']} ({lost['reason']})"))
     parts += [_item(f"recording: {note}") for note in view["notes"]]
     if view["steps"]:
-        unexplained = (
-            f"{words.seconds(view['unexplained_seconds'])} ({words.share(view['unexplained_share'])})"
-        )
+        unexplained = f"{words.seconds(view['unexplained_seconds'])} ({words.share(view['unexplained_share'])})"
         parts.append(_item(f"unexplained: {unexplained} of the training"))
     own = view["own_cost"]
     cost = f"{words.seconds(own['seconds'])} ({words.share(own['share'])})"

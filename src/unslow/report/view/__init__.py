@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import shlex
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
@@ -11,6 +12,8 @@ from typing import Any
 
 from unslow import cause
 from unslow.model import Diagnosis, Proof, Run
+from unslow.report.view.charts import memory_charts, step_charts
+from unslow.report.view.events import graphs_of, traces_of, workers_of
 from unslow.report.view.findings import finding_of
 from unslow.report.view.loops import loop_of
 from unslow.report.view.machine import ended_of, hot_lines, lost_probes, memory_of, processes_of, seen_instead
@@ -61,6 +64,14 @@ def view_of(diagnosis: Diagnosis, proofs: Mapping[int, Proof] | None = None) -> 
         "notes": list(run.notes),
         "rules": _rules(),
         "cwd": run.cwd,
+        "command_line": shlex.join(run.command),
+        "workers": workers_of(run),
+        "charts": {
+            "steps": step_charts(run, findings),
+            "memory": memory_charts(run),
+            "traces": traces_of(run),
+            "graphs": graphs_of(run),
+        },
         "versions": _versions(run),
     }
     cleaned: View = clean(view)
@@ -97,4 +108,4 @@ def _version() -> str:
 
 
 def _versions(run: Run) -> dict[str, str]:
-    return {name: number for process in run.processes for name, number in process.versions.items()}
+    return {name: number for process in run.processes for name, number in process.versions.items() if number}

@@ -106,9 +106,7 @@ def _fix(run: Run, fix: Fix) -> dict[str, Any]:
 def _diff(file: str, before: str, after: str) -> str:
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     lines = difflib.unified_diff(old, new, f"a/{file}", f"b/{file}")
-    return "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
-    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def _refusal(refusal: Refusal) -> dict[str, Any]:

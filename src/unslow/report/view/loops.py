@@ -106,9 +106,7 @@ def trend_text(trend: Trend) -> str:
         at = f" at step {trend.at_step:,}" if trend.at_step is not None else ""
         return f"jumped{at} from {before} to {after} a step ({_signed(trend.change)})"
     if trend.shape is Shape.PERIODIC and trend.period:
-        return (
-            f"every {words.ordinal(trend.period)} step takes {words.seconds(trend.spike)}, the others {after}"
-        )
+        return f"every {words.ordinal(trend.period)} step takes {words.seconds(trend.spike)}, the others {after}"
     return "too few steps to speak of a trend"
 
 
@@ -126,9 +124,7 @@ def sparkline_of(loop: Loop) -> dict[str, Any]:
     if loop.trend.shape is Shape.PERIODIC:
         # A mean would hide the long steps that the trend is about.
         values = np.maximum.reduceat(loop.high[-len(seconds) :], starts)
-        values = np.where(
-            values > (loop.trend.after + loop.trend.spike) / 2, values, _means(seconds, weights, starts)
-        )
+        values = np.where(values > (loop.trend.after + loop.trend.spike) / 2, values, _means(seconds, weights, starts))
     else:
         values = _means(seconds, weights, starts)
     typical = float(np.median(values))

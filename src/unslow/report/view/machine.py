@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unslow.model import Loop, Process, Run
+
+if TYPE_CHECKING:
+    from unslow.model import Floats
 
 HOTTEST = 8
 FEW_SAMPLES = 20  # below this a share of samples is chance
@@ -32,8 +35,8 @@ def memory_of(run: Run) -> list[dict[str, Any]]:
 
 
 def _memory(run: Run, process: Process) -> dict[str, Any] | None:
-    rss = process.ticks.columns.get("rss")
-    if rss is None or not len(rss) or not rss.max() > 0:
+    _, rss = rss_of(process)
+    if not len(rss):
         return None
     longest = max((loop for loop in run.loops if loop.process == process.index), key=_total, default=None)
     return {
@@ -47,13 +50,22 @@ def _memory(run: Run, process: Process) -> dict[str, Any] | None:
     }
 
 
+def rss_of(process: Process) -> tuple[Floats, Floats]:
+    """Times and resident bytes, without the ticks that could not be read."""
+    rss = process.ticks.columns.get("rss")
+    if rss is None:
+        return np.empty(0), np.empty(0)
+    known = np.isfinite(rss) & (rss > 0)
+    return process.ticks.time[known], rss[known]
+
+
 def _total(loop: Loop) -> float:
     return loop.total
 
 
 def _growth(process: Process, loop: Loop) -> float | None:
     """Bytes per 1 000 steps between the second and the last fifth of a loop; the first fifth warms up."""
-    time, rss = process.ticks.time, process.ticks.columns["rss"]
+    time, rss = rss_of(process)
     inside = (time >= loop.start) & (time <= loop.stop)
     if inside.sum() < 10 or loop.steps < 10:
         return None
@@ -94,9 +106,7 @@ def hot_lines(run: Run) -> list[dict[str, Any]]:
             "samples": taken,
             "share": taken / whole,
             "own_share": leaves[file, line]["python"] / whole,
-            "below": [
-                {"name": name, "share": part / whole} for name, part in leaves[file, line].most_common(3)
-            ],
+            "below": [{"name": name, "share": part / whole} for name, part in leaves[file, line].most_common(3)],
         }
         for (file, line), taken in hot
     ]
@@ -135,9 +145,8 @@ def seen_instead(run: Run) -> list[str]:
     seen = [f"{taken:,} {kind} event{'s' if taken > 1 else ''}" for kind, taken in _kinds(run)]
     if not run.processes:
         return ["no Python process of the command imported TensorFlow"]
-    imported = sorted(
-        {f"{name} {version}" for each in run.processes for name, version in each.versions.items()}
-    )
+    versions = {item for each in run.processes for item in each.versions.items() if item[1]}
+    imported = [f"{name} {version}" for name, version in sorted(versions)]
     return [*([f"imported: {', '.join(imported)}"] if imported else []), *seen]
 
 

@@ -1,0 +1,134 @@
+"""Series for charts: few enough points to be smooth, chosen so that no spike is lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unslow.model import Loop, Phase, Run, Shape
+from unslow.report import words
+from unslow.report.view.machine import rss_of
+
+if TYPE_CHECKING:
+    from unslow.model import Floats, Ints
+
+POINTS = 6000  # for all loops together: about 400 kB of page, and a pan stays far below a frame
+LEAST = 400  # points of any one loop: more than a narrow screen has columns
+DRAWN = 8  # loops with a chart of their own, longest first
+LOG = 20.0  # largest over median step time above which a linear axis would hide the body of the steps
+FORWARD = 0.2  # part of the loop's length by which a forecast is drawn on
+
+
+def step_charts(run: Run, findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One chart per loop with at least two rows, in the order of the loops."""
+    longest = sorted((loop for loop in run.loops if len(loop.end) > 1), key=lambda loop: -loop.total)[:DRAWN]
+    points = max(LEAST, POINTS // max(1, len(longest)))
+    forecasts = _forecasts(run, findings)
+    return [
+        step_chart(number, loop, points, forecasts.get(number))
+        for number, loop in enumerate(run.loops)
+        if any(loop is each for each in longest)
+    ]
+
+
+def step_chart(number: int, loop: Loop, points: int, forecast: dict[str, Any] | None) -> dict[str, Any]:
+    """Step number against mean, least and greatest step time and the phases; a first step far off is left out."""
+    first = int(len(loop.end) > 10 and loop.count[0] == 1 and loop.seconds[0] > 3 * loop.typical())
+    starts = bucket_starts(len(loop.end) - first, points) + first
+    weights = loop.count.astype(float)
+    total = np.add.reduceat(weights, starts)
+    shown = [phase for phase in Phase if loop.phase(phase) >= 0.005 * loop.total]
+    high = np.maximum.reduceat(loop.high, starts)
+    mean = np.add.reduceat(loop.seconds * weights, starts) / total
+    ends = np.append(starts[1:], len(loop.end)) - 1
+    return {
+        "loop": number,
+        "line": str(loop.location),
+        "x": [int(value) for value in loop.number[ends]],
+        "mean": short(mean),
+        "low": short(np.minimum.reduceat(loop.low, starts)),
+        "high": short(high),
+        "merged": len(starts) < len(loop.end) - first or bool((loop.count > 1).any()),
+        "phases": [
+            {
+                "phase": phase.name.lower(),
+                "label": words.PHASES[phase.name.lower()],
+                "values": short(np.add.reduceat(loop.phases[:, phase] * weights, starts) / total),
+            }
+            for phase in sorted(shown, key=loop.phase, reverse=True)
+        ],
+        "log": bool(high.max() > LOG * max(1e-12, float(np.median(mean)))),
+        "first_left_out": float(loop.seconds[0]) if first else None,
+        "trend": _trend_lines(loop),
+        "forecast": forecast,
+    }
+
+
+def bucket_starts(rows: int, points: int) -> Ints:
+    """Where each of at most `points` groups of rows begins."""
+    starts: Ints = np.linspace(0, rows, min(rows, points) + 1).astype(np.int64)[:-1]
+    return starts
+
+
+def short(values: Floats) -> list[float | None]:
+    """Four digits are more than a screen shows, and a quarter of the page's size."""
+    return [float(f"{value:.4g}") if np.isfinite(value) else None for value in values]
+
+
+def _trend_lines(loop: Loop) -> dict[str, Any]:
+    """The trend as points to join: [step, seconds]."""
+    trend, steps = loop.trend, loop.steps
+    lines: list[list[list[float]]] = []
+    if trend.shape is Shape.STEADY:
+        lines = [[[1, trend.after], [steps, trend.after]]]
+    elif trend.shape is Shape.DRIFTING:
+        lines = [[[1, trend.before], [steps, trend.after]]]
+    elif trend.shape is Shape.JUMPED and trend.at_step is not None:
+        lines = [
+            [[1, trend.before], [trend.at_step, trend.before]],
+            [[trend.at_step, trend.after], [steps, trend.after]],
+        ]
+    return {"shape": trend.shape.value, "lines": lines, "at_step": trend.at_step}
+
+
+def _forecasts(run: Run, findings: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
+    """A forecast of step time is drawn into the longest loop that drifts: a finding does not name its loop."""
+    drifting = [number for number, loop in enumerate(run.loops) if loop.trend.shape is Shape.DRIFTING]
+    told = [
+        finding["forecast"]
+        for finding in findings
+        if finding["grows"] and finding["forecast"] and finding["forecast"]["step_seconds"]
+    ]
+    if not drifting or not told:
+        return {}
+    number = max(drifting, key=lambda each: run.loops[each].total)
+    loop = run.loops[number]
+    upto = min(told[0]["step"], int(loop.steps * (1 + FORWARD)))
+    if upto <= loop.steps:
+        return {}
+    # From the end of the run towards the foretold point, cut where the chart ends.
+    part = (upto - loop.steps) / (told[0]["step"] - loop.steps)
+    there = loop.trend.after + part * (told[0]["step_seconds"] - loop.trend.after)
+    label = f"→ {words.seconds(told[0]['step_seconds'])} at step {told[0]['step']:,}"
+    return {number: {"points": [[loop.steps, loop.trend.after], [upto, there]], "label": label}}
+
+
+def memory_charts(run: Run) -> list[dict[str, Any]]:
+    """Resident memory of each process against the seconds since the run began."""
+    charts = []
+    for process in run.processes:
+        time, rss = rss_of(process)
+        if len(rss) < 2:
+            continue
+        starts = bucket_starts(len(rss), 1500)
+        charts.append(
+            {
+                "process": process.index,
+                "worker": process.worker,
+                "x": short(time[starts]),
+                "rss": short(np.maximum.reduceat(rss, starts)),
+                "limit": process.machine.get("memory_bytes"),
+            }
+        )
+    return charts

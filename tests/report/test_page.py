@@ -1,0 +1,280 @@
+"""The page in a real browser: it draws, zooms, fits, stays off the network and runs nothing of the user's."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from unslow.analyse.sketch import Sketch, fact
+from unslow.model import Diagnosis, Evidence, Finding, Fix, Forecast, Location, Phase, Refusal, Safety, Sample, Unjudged
+from unslow.report import html
+from unslow.report.view import view_of
+
+from .gallery import GALLERY, proof, retracing
+
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+BROWSERS = (
+    os.environ.get("UNSLOW_BROWSER", ""),
+    "/usr/bin/chromium",
+    "/usr/bin/chromium-browser",
+    "/usr/bin/google-chrome",
+)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no browser tests")
+    found = next((path for path in BROWSERS if path and Path(path).exists()), None)
+    if found is None:
+        pytest.skip("there is no Chromium (apt-get install chromium, or set UNSLOW_BROWSER): no browser tests")
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield started
+        started.close()
+
+
+@dataclass
+class Opened:
+    page: Any
+    problems: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
+    """Opens a diagnosis as a page from a file and listens."""
+    contexts = []
+
+    def show(diagnosis: Diagnosis, width: int = 1280, scheme: str = "light", proofs: Any = None) -> Opened:
+        path = tmp_path / "report.html"
+        path.write_text(html.dumps(view_of(diagnosis, proofs)), encoding="utf-8")
+        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        contexts.append(context)
+        result = Opened(context.new_page())
+        result.page.on("console", lambda message: result.problems.append(f"{message.type}: {message.text}"))
+        result.page.on("pageerror", lambda error: result.problems.append(str(error)))
+        result.page.on("dialog", lambda dialog: (result.problems.append("a dialog opened"), dialog.dismiss()))
+        result.page.on("request", lambda request: result.asked.append(request.url))
+        result.page.goto(path.as_uri())
+        result.page.wait_for_selector("html[data-ready]", state="attached", timeout=10_000)
+        return result
+
+    yield show
+    for context in contexts:
+        context.close()
+
+
+def colours(page: Any, selector: str) -> int:
+    """How many different colours a canvas holds."""
+    script = """selector => {
+      const canvas = document.querySelector(selector);
+      const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+      const seen = new Set();
+      for (let at = 0; at < pixels.length; at += 4) seen.add(pixels.slice(at, at + 3).join());
+      return seen.size;
+    }"""
+    return int(page.evaluate(script, selector))
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_the_page_opens_without_a_console_message_and_asks_nothing_of_the_network(
+    name: str, opened: Callable[..., Opened]
+) -> None:
+    result = opened(GALLERY[name]())
+    assert result.problems == []
+    assert [url for url in result.asked if not url.startswith(("file:", "data:"))] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280, 1600])
+def test_the_verdict_is_in_the_first_screen(width: int, scheme: str, opened: Callable[..., Opened]) -> None:
+    page = opened(retracing(), width, scheme, {0: proof()}).page
+    box = page.locator("#answer").bounding_box()
+    assert box["y"] >= 0 and box["y"] + box["height"] < 800
+    assert "traced again on 297 of 300 calls" in page.locator("#answer").inner_text()
+
+
+def test_line_diff_and_proof_are_in_the_first_screen_too(opened: Callable[..., Opened]) -> None:
+    page = opened(retracing(), proofs={0: proof()}).page
+    for selector in (".hero .here", "#diff-lead .add", ".hero .way >> text=3.4 times as fast"):
+        box = page.locator(selector).first.bounding_box()
+        assert box["y"] + box["height"] < 800, selector
+
+
+@pytest.mark.parametrize("width", [400, 1600])
+@pytest.mark.parametrize("name", GALLERY)
+def test_nothing_is_wider_than_the_window(name: str, width: int, opened: Callable[..., Opened]) -> None:
+    page = opened(GALLERY[name](), width).page
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["step", "memory", "trace"])
+def test_charts_draw_pixels(kind: str, scheme: str, opened: Callable[..., Opened]) -> None:
+    page = opened(retracing(), scheme=scheme).page
+    assert colours(page, f'[data-chart="{kind}"] canvas') > 5
+
+
+def test_the_page_follows_the_colour_scheme_and_the_button_switches_it(opened: Callable[..., Opened]) -> None:
+    page = opened(retracing(), scheme="dark").page
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.click("#theme")
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert sum(map(int, re.findall(r"\d+", dark))) < 150 < 600 < sum(map(int, re.findall(r"\d+", light)))
+
+
+def _span(page: Any) -> float:
+    box = page.locator('[data-chart="step"]').first
+    return float(box.get_attribute("data-max")) - float(box.get_attribute("data-min"))
+
+
+def test_dragging_over_a_chart_zooms_and_a_double_click_shows_all(opened: Callable[..., Opened]) -> None:
+    page = opened(retracing()).page
+    whole = _span(page)
+    over = page.locator('[data-chart="step"] .u-over').first
+    over.scroll_into_view_if_needed()
+    box = over.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 60, steps=4)
+    page.mouse.up()
+    assert _span(page) < whole / 3
+    page.mouse.dblclick(box["x"] + box["width"] * 0.5, box["y"] + 50)
+    assert _span(page) == whole
+
+
+def test_a_chart_can_be_zoomed_and_moved_with_the_keyboard(opened: Callable[..., Opened]) -> None:
+    page = opened(retracing()).page
+    whole = _span(page)
+    page.locator('[data-chart="step"] .plot').first.focus()
+    page.keyboard.press("+")
+    assert _span(page) == pytest.approx(whole / 2)
+    before = page.locator('[data-chart="step"]').first.get_attribute("data-min")
+    page.keyboard.press("ArrowRight")
+    assert page.locator('[data-chart="step"]').first.get_attribute("data-min") != before
+    page.keyboard.press("0")
+    assert _span(page) == whole
+
+
+def test_the_log_scale_redraws_the_chart(opened: Callable[..., Opened]) -> None:
+    result = opened(GALLERY["several"]())
+    page = result.page
+    shot = page.locator('[data-chart="step"] canvas').nth(1).screenshot()
+    page.locator('[data-chart="step"] [data-do="log"]').nth(1).click()
+    assert page.locator('[data-chart="step"] canvas').nth(1).screenshot() != shot
+    assert result.problems == []
+
+
+def test_the_copy_button_copies_the_diff(browser: Any, opened: Callable[..., Opened]) -> None:
+    page = opened(retracing()).page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.click("[data-copy=diff-lead]")
+    page.wait_for_function("document.querySelector('[data-copy=diff-lead]').textContent != 'Copy diff'")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.strip() == view_of(retracing())["findings"][0]["fix"]["diff"].strip()
+
+
+def test_every_control_has_a_name_and_every_section_a_heading(opened: Callable[..., Opened]) -> None:
+    page = opened(retracing(), proofs={0: proof()}).page
+    for button in page.locator("button").all():
+        assert (button.get_attribute("aria-label") or button.inner_text()).strip()
+    for section in page.locator("section").all():
+        assert page.locator(f"#{section.get_attribute('aria-labelledby')}").count() == 1
+    for plot in page.locator(".plot").all():
+        assert plot.get_attribute("aria-label")
+
+
+def test_the_page_prints(opened: Callable[..., Opened]) -> None:
+    result = opened(retracing(), scheme="dark")
+    assert len(result.page.pdf()) > 20_000
+    assert result.problems == []
+
+
+def test_a_spike_of_one_step_in_100_000_survives_and_the_page_stays_small() -> None:
+    seconds = np.full(100_000, 0.01)
+    seconds[43_210] = 0.5
+    view = view_of(replace(retracing(), run=Sketch("long", seconds, {Phase.RUN: 0.8}).run(), findings=(), fixes={}))
+    assert max(view["charts"]["steps"][0]["high"]) == 0.5
+    assert len(html.dumps(view)) < 2_000_000
+
+
+HOSTILE = (
+    "</script><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)", "{{7*7}}${1}",
+    "<!--<script>", "]]>\udcff\ud800\x00\u2028", "javascript:alert(1)",
+)  # fmt: skip
+
+
+def hostile() -> Diagnosis:
+    """A run in which every string that a user's program can choose attacks the page."""
+    evil = "".join(HOSTILE)
+    where = Location(f"{evil}.py", 2, evil, evil)
+    facts = [
+        *(
+            fact("trace", at, name=evil, place=[evil, 3, evil], took=0.1, n=at, args={evil: f"{evil}{at}"})
+            for at in (1, 2, 3)
+        ),
+        *(fact("graph", at, graph=evil, nodes=at) for at in (1, 2)),
+        fact(evil, 3, **{"key": evil}),
+    ]  # fmt: skip
+    sample = Sample((where,), evil, 0, True, 50, 50, 100)
+    run = Sketch(evil, (0.01,) * 50, facts=facts, samples=(sample,), ticks={"rss": [1e8] * 20}, style=evil).run()
+    process = replace(
+        run.processes[0], host=evil, worker=evil, how=evil, probes={evil: f"lost: {evil}"}, versions={evil: evil}
+    )
+    run = replace(
+        run, command=("python", evil), folder=evil, ended=evil, notes=(evil,), cwd=evil, processes=(process,),
+        loops=tuple(replace(loop, location=where, update=where, stack=(where,)) for loop in run.loops),
+        sources={where.file: f"{evil}\n{evil}\n{evil}"},
+    )  # fmt: skip
+    finding = Finding(
+        evil,
+        evil,
+        where,
+        0.3,
+        (Evidence(evil, evil, evil),),
+        True,
+        Forecast(9, 1.0, text=evil),
+        advice=evil,
+        merged=(evil,),
+    )
+    fix = Fix(evil, Safety.REVIEW, {where.file: f"+{evil}\n{evil}"}, evil)
+    return Diagnosis(
+        run, (finding, finding, replace(finding, fault=False)), {0: fix, 1: Refusal(evil, where)},
+        (Unjudged(evil, evil),), 0.1, 0.0, 0.0,
+    )  # fmt: skip
+
+
+def test_nothing_that_the_user_s_program_says_can_run(opened: Callable[..., Opened]) -> None:
+    result = opened(hostile(), proofs={0: replace(proof(), text="".join(HOSTILE))})
+    page = result.page
+    for button in page.locator("button").all():
+        button.click()
+    page.locator('[data-chart="trace"] .u-over').hover()
+    assert result.problems == []
+    assert [url for url in result.asked if not url.startswith(("file:", "data:"))] == []
+    assert page.locator("img, iframe, object, embed, base, form").count() == 0
+    assert page.locator("script").count() == 3
+    attributes = "[...document.querySelectorAll('*')].flatMap(each => each.getAttributeNames())"
+    assert not [name for name in page.evaluate(attributes) if name.startswith("on")]
+
+
+def test_template_syntax_of_the_user_is_text(opened: Callable[..., Opened]) -> None:
+    assert "{{7*7}}${1}" in opened(hostile()).page.locator("#answer").inner_text()
+
+
+def test_the_policy_of_the_page_allows_only_its_own_two_scripts() -> None:
+    page = html.dumps(view_of(retracing()))
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none'; script-src 'sha256-")
+    assert "script-src 'unsafe" not in policy[1] and len(re.findall("sha256-", policy[1])) == 2
