@@ -9,7 +9,7 @@ from unslow.cause import Spot
 from unslow.source.called import Definition
 from unslow.source.comments import Ignores
 from unslow.source.library import TENSOR_LIKE, Kind, adds_to_graph, is_op
-from unslow.source.names import argument
+from unslow.source.names import argument, canonical
 from unslow.source.scopes import Binding, How, parameters
 from unslow.source.traced import Trace, label
 from unslow.source.tree import FUNCTIONS, STATEMENT_LOOPS, Function, Loop, own_nodes
@@ -28,6 +28,7 @@ __all__ = [
     "Source",
     "Trace",
     "argument",
+    "canonical",
     "is_op",
     "label",
     "own_nodes",
@@ -48,9 +49,7 @@ class Source(Valued):
             node = node.func
         if isinstance(node, ast.Attribute):
             line = node.end_lineno or node.lineno
-            return Spot(
-                line, self.column(line, (node.end_col_offset or 0) - len(node.attr.encode())), text, instead
-            )
+            return Spot(line, self.column(line, (node.end_col_offset or 0) - len(node.attr.encode())), text, instead)
         line = getattr(node, "lineno", 1)
         return Spot(line, self.column(line, getattr(node, "col_offset", 0)), text, instead)
 
@@ -76,11 +75,7 @@ class Source(Valued):
         """Calls of a method on values of one kind: `methods(Kind.SESSION, "run")`."""
         for call in self.every(ast.Call):
             function = call.func
-            if (
-                isinstance(function, ast.Attribute)
-                and function.attr in names
-                and self.kind(function.value) is kind
-            ):
+            if isinstance(function, ast.Attribute) and function.attr in names and self.kind(function.value) is kind:
                 yield call
 
     def session_runs(self) -> Iterator[ast.Call]:

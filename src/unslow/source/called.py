@@ -59,11 +59,7 @@ class Called(Named):
                 source, name = outside
                 return source._only(source.module.bindings.get(name, []))
             owner = self.class_of(expression.value)
-            return (
-                owner.source._only(owner.source.class_attribute(owner.node, expression.attr))
-                if owner
-                else None
-            )
+            return owner.source._only(owner.source.class_attribute(owner.node, expression.attr)) if owner else None
         return None
 
     def _only(self, bindings: list[Binding]) -> Definition[Self] | None:

@@ -160,9 +160,7 @@ class Kinded(Called):
         if binding.how is How.AUGMENT and isinstance(binding.node, ast.AugAssign):
             target = binding.node.target
             before = self.reaching(target) if isinstance(target, ast.Name) else []
-            earlier = (
-                self._of_bindings([item for item in before if item is not binding], ()) if before else None
-            )
+            earlier = self._of_bindings([item for item in before if item is not binding], ()) if before else None
             return _combined(earlier, self._ask(value, ()))
         return self._ask(value, whole)
 
@@ -191,9 +189,7 @@ class Kinded(Called):
             of = self._ask(call.args[0], ())
             if name == "iter":
                 return Kind.ITERATOR if of in (Kind.DATASET, Kind.ITERATOR) else (of and Kind.UNKNOWN)
-            return {Kind.ITERATOR: Kind.TENSOR, Kind.ARRAYS: Kind.ARRAY}.get(
-                of or Kind.UNKNOWN, of and Kind.UNKNOWN
-            )
+            return {Kind.ITERATOR: Kind.TENSOR, Kind.ARRAYS: Kind.ARRAY}.get(of or Kind.UNKNOWN, of and Kind.UNKNOWN)
         made: Kind | None = made_by(name)
         if made is Kind.UNKNOWN:
             made = self._method(call) or self._called_value(call, path)

@@ -72,10 +72,14 @@ class Named(Reached):
             for bindings in scope.bindings.values():
                 for binding in bindings:
                     if binding.how is How.IMPORT:
-                        found.add(
-                            canonical(self._exported(binding.target) or binding.target).partition(".")[0]
-                        )
+                        found.add(canonical(self._exported(binding.target) or binding.target).partition(".")[0])
         return found
+
+    @property
+    def roots_as_imported(self) -> set[str]:
+        """As `roots`, but `tf_keras`, which is Keras 2, under its own name."""
+        bound = (item for scope in self.scopes.values() for items in scope.bindings.values() for item in items)
+        return {item.target.partition(".")[0] for item in bound if item.how is How.IMPORT}
 
     def name(self, expression: ast.expr | None) -> str:
         """The canonical dotted name of an expression, or nothing where it is no name or not known."""

@@ -37,9 +37,7 @@ def _module_path(folder: str, module: str) -> Path | None:
             start = start.parent
         return _file(start, names)
     found = _file(start, names)
-    while (
-        found is None and (start / "__init__.py").is_file()
-    ):  # the folder above a package is what is on the path
+    while found is None and (start / "__init__.py").is_file():  # the folder above a package is what is on the path
         start = start.parent
         found = _file(start, names) if not (start / "__init__.py").is_file() else None
     return found
@@ -47,9 +45,7 @@ def _module_path(folder: str, module: str) -> Path | None:
 
 def _file(folder: Path, names: list[str]) -> Path | None:
     base = folder.joinpath(*names)
-    candidates = (
-        [base / "__init__.py"] if not names else [base.parent / f"{base.name}.py", base / "__init__.py"]
-    )
+    candidates = [base / "__init__.py"] if not names else [base.parent / f"{base.name}.py", base / "__init__.py"]
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 

@@ -88,9 +88,7 @@ class Scoped(Tree):
             for generator in node.generators:
                 self._bind_target(generator.target, generator.iter, How.LOOP, node, inner)
             outside = [node.generators[0].iter]
-            inside = [
-                child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.comprehension)
-            ]
+            inside = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.comprehension)]
             inside += [later.iter for later in node.generators[1:]]
             inside += [test for generator in node.generators for test in generator.ifs]
         elif isinstance(node, ast.ClassDef):

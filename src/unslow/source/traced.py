@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from unslow.source.called import Definition
 from unslow.source.kinds import Kinded
 from unslow.source.library import Kind, words
 from unslow.source.names import argument
 from unslow.source.tree import FUNCTIONS, Function, own_nodes
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # Functions of TensorFlow that trace the functions which they are given.
 _BUILDERS = words(
@@ -73,28 +77,26 @@ class Traced(Kinded):
                 yield function, decorator
             elif function.name in _KERAS_STEPS and self._is_keras_step(function):
                 yield function, function
-        for call in self.every(ast.Call):
-            yield from ((function, call) for function in self._handed_over(call))
+        for value, found in self.handed_over():
+            if found.source is self and isinstance(found.node, FUNCTIONS):
+                yield found.node, value
 
     def _is_keras_step(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         """Whether `fit` traces a method; Keras on another backend, and `run_eagerly=True`, do not."""
         owner = self.parents.get(function)
         if not isinstance(owner, ast.ClassDef) or "tf" not in self.roots:
             return False
-        eager = any(
-            is_true(keyword.value) for keyword in self.every(ast.keyword) if keyword.arg == "run_eagerly"
-        )
+        eager = any(is_true(keyword.value) for keyword in self.every(ast.keyword) if keyword.arg == "run_eagerly")
         return not eager and self.class_kind(owner) is Kind.MODEL
 
-    def _handed_over(self, call: ast.Call) -> Iterator[Function]:
-        """The functions of this file that a call gives to something that traces them."""
-        if not self._traces_arguments(call):
-            return
-        for value in (*call.args, *(keyword.value for keyword in call.keywords)):
-            if isinstance(value, (ast.Name, ast.Attribute, ast.Lambda, ast.Call)):
-                found = self.definition(value)
-                if found is not None and found.source is self and isinstance(found.node, FUNCTIONS):
-                    yield found.node
+    def handed_over(self) -> Iterator[tuple[ast.expr, Definition[Self]]]:
+        """The functions that are given to something that traces them, and the argument that gives each."""
+        for call in self.every(ast.Call):
+            if self._traces_arguments(call):
+                for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+                    found = self.definition(value)
+                    if found is not None:
+                        yield value, found
 
     def _traces_arguments(self, call: ast.Call) -> bool:
         name = self.name(call.func)
@@ -115,23 +117,23 @@ class Traced(Kinded):
 
     def _led_to(self, function: Function) -> Iterator[Function]:
         """The functions of this file that are traced because a traced one runs them."""
-        for definition in self.traced_calls(function):
+        for _, definition in self.traced_calls(function):
             if definition.source is self and isinstance(definition.node, FUNCTIONS):
                 yield definition.node
 
-    def traced_calls(self, function: Function) -> Iterator[Definition[Traced]]:
-        """What a traced function runs while it is traced, in this file or another of the user's."""
+    def traced_calls(self, function: Function) -> Iterator[tuple[ast.Call, Definition[Self]]]:
+        """What a traced function runs while it is traced, in this file or another of the user's, and where."""
         for node in own_nodes(function):
             if not isinstance(node, ast.Call) or self._eager_corner(node, function):
                 continue
-            found: Definition[Traced] | None = self.callee(node)
+            found = self.callee(node)
             if found is not None:
-                yield found
+                yield node, found
             elif self.name(node.func) in _BUILDERS or self._runs_on_replicas(node):
                 for value in (*node.args, *(keyword.value for keyword in node.keywords)):
-                    given: Definition[Traced] | None = self.definition(value)
+                    given = self.definition(value)
                     if given is not None:
-                        yield given
+                        yield node, given
 
     def _runs_on_replicas(self, call: ast.Call) -> bool:
         return (
@@ -143,28 +145,20 @@ class Traced(Kinded):
     def _eager_corner(self, node: ast.AST, function: ast.AST | None) -> bool:
         """Whether a place in a traced function is meant for eager running: `init_scope`, or a test for it."""
         for test in self.conditions(node):
-            if any(
-                self.name(part.func) in _EAGER_TESTS for part in ast.walk(test) if isinstance(part, ast.Call)
-            ):
+            if any(self.name(part.func) in _EAGER_TESTS for part in ast.walk(test) if isinstance(part, ast.Call)):
                 return True
         for parent in self.ancestors(node):
             if parent is function:
                 return False
             if isinstance(parent, ast.With):
                 entered = (item.context_expr for item in parent.items)
-                if any(
-                    isinstance(item, ast.Call) and self.name(item.func) == "tf.init_scope" for item in entered
-                ):
+                if any(isinstance(item, ast.Call) and self.name(item.func) == "tf.init_scope" for item in entered):
                     return True
         return False
 
 
 def label(function: ast.AST) -> str:
-    return (
-        f"`{function.name}`"
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
-        else "the lambda"
-    )
+    return f"`{function.name}`" if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else "the lambda"
 
 
 def is_true(value: ast.expr | None) -> bool:

@@ -108,9 +108,7 @@ class Tree:
             if isinstance(parent, (*FUNCTIONS, ast.ClassDef)):
                 if runs_in(parent, child):
                     break
-            elif isinstance(parent, (*STATEMENT_LOOPS, *COMPREHENSIONS)) and repeats(
-                parent, child, node, self.parents
-            ):
+            elif isinstance(parent, (*STATEMENT_LOOPS, *COMPREHENSIONS)) and repeats(parent, child, node, self.parents):
                 found.append(parent)
             child = parent
         return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import posixpath
 
-from unslow.source.scopes import How
+from unslow.source.names import is_none
+from unslow.source.scopes import Binding, How
 from unslow.source.traced import Traced
 
 _DEPTH = 20
@@ -71,6 +72,46 @@ class Valued(Traced):
         texts = [self.text_of(part, depth - 1) for part in parts]
         known = [text for text in texts if text is not None]
         return separator.join(known) if len(known) == len(texts) else None
+
+    def ending_of(self, expression: ast.expr | None, depth: int = _DEPTH) -> str | None:
+        """The last characters of a text, where they can be told although the whole cannot."""
+        whole = self.text_of(expression)
+        if whole is not None or depth == 0 or expression is None:
+            return whole
+        last: ast.expr | None = None
+        if isinstance(expression, ast.JoinedStr) and expression.values:
+            last = expression.values[-1]
+        elif isinstance(expression, ast.BinOp) and isinstance(expression.op, (ast.Add, ast.Div)):
+            last = expression.right
+        elif isinstance(expression, ast.Call):
+            if self.name(expression.func) in (*_JOINS, *_SAME) and expression.args:
+                last = expression.args[-1]
+            elif isinstance(expression.func, ast.Attribute) and expression.func.attr == "format":
+                form = self.text_of(expression.func.value)
+                return form.rpartition("}")[2] if form is not None else None
+        elif isinstance(expression, ast.Name):
+            bindings = self.reaching(expression)
+            if len(bindings) == 1 and bindings[0].how is How.ASSIGN and not bindings[0].path:
+                last = bindings[0].value
+        return self.ending_of(last, depth - 1)
+
+    def maker(self, expression: ast.expr | None, depth: int = _DEPTH) -> ast.Call | None:
+        """The call by whose name a value was made, followed through names, `self.x` and chained methods."""
+        if depth == 0:
+            return None
+        if isinstance(expression, ast.Call):
+            if self.full_name(expression.func) or not isinstance(expression.func, ast.Attribute):
+                return expression
+            return self.maker(expression.func.value, depth - 1)
+        bindings: list[Binding] = []
+        if isinstance(expression, ast.Name):
+            bindings = self.reaching(expression)
+        elif isinstance(expression, ast.Attribute):
+            bindings = self.attribute_bindings(expression)
+        values = [binding for binding in bindings if not is_none(binding)]
+        if len(values) == 1 and values[0].how in (How.ASSIGN, How.WITH) and not values[0].path:
+            return self.maker(values[0].value, depth - 1)
+        return None
 
     def number_of(self, expression: ast.expr | None, depth: int = _DEPTH) -> float | None:
         """The number that an expression has whenever it runs."""
