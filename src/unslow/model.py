@@ -167,6 +167,7 @@ class Sample:
     first_half: int
     second_half: int
     in_steps: int  # of them, while a training loop was under way
+    phase: Phase = Phase.OTHER  # what the time at this place counts for
 
     @property
     def count(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from unslow.model import Location, Loop, Sample
+from unslow.model import Location, Loop, Phase, Sample
 from unslow.runfile import ProcessLog
 
 
@@ -33,4 +33,5 @@ def samples_of(
             yield Sample(
                 stack=stack, leaf=str(line["leaf"]), process=process, training=bool(line.get("trains", True)),
                 first_half=halves[0][number], second_half=halves[1][number], in_steps=inside[number],
+                phase=Phase(line.get("phase", Phase.OTHER)),
             )  # fmt: skip

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from unslow.model import Phase
 from unslow.record.probe import span
-from unslow.record.recorder import Recorder, clock
+from unslow.record.prompt import Prompt
+from unslow.record.recorder import Lane, Recorder, clock
 from unslow.record.steps import Steps
 
 _PERIOD = 0.02  # seconds between samples: within the noise of a step at 20 to 100 Hz
@@ -19,6 +21,8 @@ _TICK = 250_000_000  # nanoseconds between readings of counters, at first
 _TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
 _SAMPLES_EVERY = 1_000_000_000
 _MOST_STACKS = 3000
+_OTHER = int(Phase.OTHER)
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
@@ -28,6 +32,7 @@ class Watcher:
         self.steps = steps
         self.readers: list[Callable[[], dict[str, float]]] = []  # more columns for a tick
         self.looks: list[Callable[[], None]] = []  # called on each tick: probes that must ask now and then
+        self.peeks: list[Callable[[], None]] = []  # called with each sample: probes that sample other threads
         self.main = threading.main_thread().ident or 0
         self.call_cost = 0  # nanoseconds of one wrapped call, measured here
         self.samples = 0
@@ -35,6 +40,8 @@ class Watcher:
         self._thread: threading.Thread | None = None
         self._stacks: dict[tuple[Any, ...], int] = {}
         self._counts: dict[int, int] = {}
+        self._due = 0.0
+        self._prompt = Prompt()
         self._sampled = clock()
         self._distance = [_TICK, 0, _SAMPLES_EVERY, 0]
         self._ticked = 0
@@ -47,20 +54,26 @@ class Watcher:
         self._stop.set()
         if self._thread is not None and self._thread.is_alive():
             self._thread.join(1.0)
+        self._prompt.restore()
         self.tick(clock())
         self._write_samples(clock())
 
     def _watch(self) -> None:
         try:
             self.call_cost = self._calibrate()
+            began = clock()
             while not self._stop.wait(_PERIOD):
+                self._due += (clock() - began) / (_PERIOD * 1e9)
                 self._wake()
+                began = clock()
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost("watcher", f"{type(problem).__name__}: {problem}")
 
     def _wake(self) -> None:
         now = clock()
         self._sample()
+        for peek in self.peeks:
+            peek()
         if now - self._ticked >= self._distance[0]:
             self.tick(now)
         if now - self._sampled >= self._distance[2]:
@@ -74,10 +87,14 @@ class Watcher:
 
     def _sample(self) -> None:
         thread = self.training_thread()
-        frame = sys._current_frames().get(thread)
-        if frame is None:
+        lane = next((lane for lane in self.recorder.lanes if lane.thread == thread), None)
+        phase = _phase(lane) if lane is not None else _OTHER
+        frames = sys._current_frames()
+        self._prompt.adjust(len(frames))
+        frame = frames.get(thread)
+        if frame is None or (lane is not None and lane.busy):  # a look of ours is not the user's time
             return
-        key = self._key(frame)
+        key = self._key(frame, phase)
         if key is None:
             return
         number = self._stacks.get(key)
@@ -86,19 +103,21 @@ class Watcher:
                 return
             number = self._stacks[key] = len(self._stacks) + 1
             stack = self.recorder.stack(frame)
-            self.recorder.line("stack", clock(), id=number, stack=stack, leaf=key[0], trains=thread != 0)
-        self.samples += 1
-        self._counts[number] = self._counts.get(number, 0) + 1
+            self.recorder.line("stack", clock(), id=number, stack=stack, leaf=key[0], phase=phase, trains=thread != 0)
+        # A call that holds Python's lock keeps us waiting, and we see it once it ends: the wait was its own.
+        weight, self._due = divmod(self._due, 1.0)
+        self.samples += int(weight)
+        self._counts[number] = self._counts.get(number, 0) + int(weight)
 
-    def _key(self, frame: FrameType) -> tuple[Any, ...] | None:
-        """The library that is running and the user's innermost lines above it."""
+    def _key(self, frame: FrameType, phase: int) -> tuple[Any, ...] | None:
+        """The library that is running, the phase it counts for, and the user's innermost lines above it."""
         leaf = _library(frame.f_code.co_filename)
         places = self.recorder.user.stack(frame, 4)
         if not places:
             return None
         if self.recorder.user.owns(frame.f_code):
             leaf = "python"
-        return (leaf, *places)
+        return (leaf, phase, *places)
 
     def _write_samples(self, now: int) -> None:
         counts, self._counts = self._counts, {}
@@ -147,13 +166,21 @@ def _nothing() -> None:
     pass
 
 
+def _phase(lane: Lane) -> int:
+    """The phase that the time of a lane goes to right now."""
+    try:
+        return lane.within if lane.within >= 0 else lane.stack[-1][0]
+    except IndexError:  # no span is open, or the last one was closed this very moment
+        return _OTHER
+
+
 def _library(file: str) -> str:
     """The installed package that a file belongs to, or "python" for anything else."""
     for marker in ("site-packages", "dist-packages"):
         _, found, rest = file.partition(f"{os.sep}{marker}{os.sep}")
         if found:
             return rest.partition(os.sep)[0].removesuffix(".py")
-    return "stdlib"
+    return "unslow" if file.startswith(_OURS) else "stdlib"
 
 
 def _memory() -> dict[str, float]:
