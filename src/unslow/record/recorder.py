@@ -93,9 +93,10 @@ class Recorder:
     def line(self, kind: str, at: int, /, **data: Any) -> None:
         """Write a fact whatever its number; for the few that must never be thinned."""
         try:
-            self._pending.append(json.dumps({"k": kind, "t": at, **data}, default=str))
+            text = json.dumps({"k": kind, "t": at, **data}, default=str)
         except (TypeError, ValueError) as problem:
-            self._pending.append(json.dumps({"k": "unwritten", "t": at, "kind": kind, "why": str(problem)}))
+            text = json.dumps({"k": "unwritten", "t": at, "kind": kind, "why": str(problem)})
+        self._pending.append(text)
 
     def fact(self, kind: str, key: str = "", took: int = 0, /, **data: Any) -> bool:
         """Count a fact and write it unless there were very many with this key; says whether it was written."""
@@ -170,7 +171,9 @@ class Recorder:
     def flush(self) -> None:
         """Append what has gathered; called by the watcher and at exit."""
         with self._lock:
-            pending, self._pending = self._pending, []
+            # The list itself stays: another thread may be about to append to it.
+            pending = self._pending[:]
+            del self._pending[: len(pending)]
             if pending:
                 data = "\n".join(pending) + "\n"
                 self.writer.lines(data.encode("utf-8", "backslashreplace"))

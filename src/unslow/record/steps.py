@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from types import FrameType
 from typing import Any
 
@@ -41,7 +42,8 @@ class Steps:
         self._sites: dict[tuple[Any, ...], int] = {}
         self._places: dict[tuple[Any, ...], set[int]] = {}
         self._kept: list[Any] = []  # code objects of sites: an id must not be used again
-        self._buffer = bytearray()
+        self._buffer: list[bytes] = []
+        self._writing = threading.Lock()
         self._written = clock()
         self._slow = 0
         self._deferred = False
@@ -57,7 +59,8 @@ class Steps:
         self.total = 0
         self._sites.clear()
         self._places.clear()
-        self._buffer = bytearray()
+        self._buffer = []
+        self._writing = threading.Lock()
         self._rows.clear()
 
     @staticmethod
@@ -142,7 +145,7 @@ class Steps:
         lane.steps += 1
         self._lead(site)
         if self.total <= FULL:
-            self._buffer += ROW.pack(now, wall, wall, wall, 1, site, 0, lane.elements, lane.value, *phases)
+            self._buffer.append(ROW.pack(now, wall, wall, wall, 1, site, 0, lane.elements, lane.value, *phases))
         else:
             self._merge(site, now, wall, lane)
         lane.phases = [0] * PHASES
@@ -181,13 +184,20 @@ class Steps:
         for index, value in enumerate(lane.phases):
             row[9 + index] += value
         if row[4] >= width:
-            self._buffer += ROW.pack(*row)
+            self._buffer.append(ROW.pack(*row))
             del self._rows[site]
 
-    def _write(self, now: int) -> None:
-        data, self._buffer = self._buffer, bytearray()
-        if data:
-            self.recorder.writer.rows(bytes(data))
+    def _write(self, now: int, wait: float = 0.0) -> None:
+        if not self._writing.acquire(wait > 0, wait or -1):  # the other thread is at it
+            return
+        try:
+            # The list itself stays: the other thread may be about to append to it.
+            rows = self._buffer[:]
+            del self._buffer[: len(rows)]
+            if rows:
+                self.recorder.writer.rows(b"".join(rows))
+        finally:
+            self._writing.release()
         self._written = clock()
         if self._written - now > _SLOW_WRITE:
             self._slow += 1
@@ -197,9 +207,9 @@ class Steps:
         """Write what has gathered; `last` also writes merged rows that are not full yet."""
         if last:
             for row in list(self._rows.values()):
-                self._buffer += ROW.pack(*row)
+                self._buffer.append(ROW.pack(*row))
             self._rows.clear()
-        self._write(clock())
+        self._write(clock(), 1.0 if last else 0.0)
 
 
 def _settle(lane: Lane, now: int) -> None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import sys
+import weakref
 from collections.abc import Callable
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from unslow.model import Phase
+from unslow.record.frames import UserCode
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
+from unslow.record.signatures import code_place, describe
 from unslow.record.steps import UPDATES
 
 _RUN, _TRACE = int(Phase.RUN), int(Phase.TRACE)
-_NUMBER = "_unslow_number"
-_MOST_LEAVES = 60
+# Attributes of ours on a tf.function: its number, calls that traced nothing [count, nanoseconds], where it was made.
+_NUMBER, _CALLS, _MADE = "_unslow_number", "_unslow_calls", "_unslow_made"
 
 
 class Functions(Probe):
@@ -24,6 +29,8 @@ class Functions(Probe):
         super().__init__(*parts)
         self._count = 0
         self._context: Any = None
+        self._traces = [0, 0]  # traces so far, and their nanoseconds: outermost ones only
+        self._owners: dict[int, weakref.ref[Any]] = {}  # by the id of a function's cache of traces
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         place = "tensorflow.python.eager.polymorphic_function"
@@ -39,14 +46,42 @@ class Functions(Probe):
 
     def _on_function(self, module: ModuleType) -> None:
         self.replace(module.Function, "__call__", self._call)
+        self.replace(module.Function, "__init__", self._init)
 
     def _on_tracing(self, module: ModuleType) -> None:
         self.replace(module, "_create_concrete_function", self._create)
+
+    def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        made = self._made
+
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            made(self, sys._getframe(1))
+
+        return __init__
+
+    def _made(self, function: Any, frame: FrameType | None) -> None:
+        """Number a new tf.function, and note who made it and from where."""
+        try:
+            self._count += 1
+            known = vars(function)
+            known[_NUMBER] = self._count
+            known[_CALLS] = [0, 0]
+            known[_MADE] = (way_to_user(frame, self.recorder.user), self.recorder.user.stack(frame, 3))
+            key = id(function._function_cache)
+            self._owners[key] = weakref.ref(function, functools.partial(self._gone, key))
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+
+    def _gone(self, key: int, function: weakref.ref[Any]) -> None:
+        if self._owners.get(key) is function:
+            del self._owners[key]
 
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local = self.recorder.local
         close = self.recorder.close_span
         updated, mark_updating = self._updated, self.steps.mark_updating
+        traces, first_run = self._traces, self._first_run
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
@@ -57,17 +92,46 @@ class Functions(Probe):
                 return result
             functions = lane.functions
             functions.append(self)
+            before, traced = traces
             entry = [_RUN, clock(), 0]
             lane.stack.append(entry)
             try:
                 return original(self, *args, **kwargs)
             finally:
-                close(lane, entry)
+                took = close(lane, entry)
                 functions.pop()
-                if UPDATES in self.__dict__ and not functions and not lane.updating:
+                known = self.__dict__
+                if traces[0] != before:
+                    first_run(lane, self, took, traces[1] - traced, sys._getframe(1))
+                elif _CALLS in known:
+                    calls = known[_CALLS]
+                    calls[0] += 1
+                    calls[1] += took
+                if UPDATES in known and not functions and not lane.updating:
                     updated(lane, self, args)
 
         return __call__
+
+    def _first_run(self, lane: Lane, function: Any, took: int, traced: int, frame: FrameType | None) -> None:
+        """A call that traced: the rest of its time beyond a usual call is the graph being prepared."""
+        try:
+            began = clock()
+            known = vars(function)
+            name, place = str(function._name), code_place(function._python_function)
+            calls, calls_took = known.get(_CALLS, (0, 0))
+            key = f"{name}@{place}"
+            if self.recorder.wants("first_run", key):
+                self.recorder.fact(
+                    "first_run", key, took, name=name, place=place, function=known.get(_NUMBER, 0), traced_ns=traced,
+                    calls=calls, calls_took_ns=calls_took, step=self.steps.total, stack=self.recorder.stack(frame),
+                )  # fmt: skip
+            else:
+                self.recorder.fact("first_run", key, took)
+            spent = clock() - began
+            lane.own += spent
+            self.recorder.looks += spent
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _updated(self, lane: Lane, function: Any, args: tuple[Any, ...]) -> None:
         if self._context is None or not self._context.executing_eagerly():
@@ -104,7 +168,7 @@ class Functions(Probe):
     def _create(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local = self.recorder.local
         close = self.recorder.close_span
-        traced = self._traced
+        traced, traces = self._traced, self._traces
 
         def _create_concrete_function(
             function_type: Any, type_context: Any, func_graph: Any, tracing_options: Any
@@ -123,6 +187,9 @@ class Functions(Probe):
                 lane.tracing -= 1
                 own = entry[2]
                 took = close(lane, entry)
+                if not lane.tracing:
+                    traces[0] += 1
+                    traces[1] += took
                 traced(lane, took, own, concrete, function_type, tracing_options)
 
         return _create_concrete_function
@@ -135,81 +202,54 @@ class Functions(Probe):
 
     def _note_trace(self, lane: Lane, took: int, inner: int, concrete: Any, function_type: Any, options: Any) -> None:
         graph = getattr(concrete, "graph", None)
-        owner = lane.functions[-1] if lane.functions else None
         place = code_place(options.python_function)
-        if owner is not None and code_place(getattr(owner, "_python_function", None)) != place:
-            owner = None  # a function traced inside another: a map of tf.data, a loop's body
-        number = 0
-        if owner is not None:
-            number = owner.__dict__.get(_NUMBER, 0)
-            if not number:
-                self._count += 1
-                number = owner.__dict__[_NUMBER] = self._count
-            if graph is not None and getattr(graph, UPDATES, False):
-                owner.__dict__[UPDATES] = True
+        owner = self._owner(lane, place, options)
+        if owner is not None and graph is not None and getattr(graph, UPDATES, False):
+            owner.__dict__[UPDATES] = True
         name = str(options.name)
+        key = f"{name}@{place}"
         began = clock()
-        if not self.recorder.wants("trace", f"{name}@{place}"):
-            self.recorder.fact("trace", f"{name}@{place}", took)
-            return
-        self.recorder.fact(
-            "trace", f"{name}@{place}", took, name=name, place=place, function=number, depth=lane.tracing,
-            inner_ns=inner, failed=concrete is None, args=describe(function_type),
-            nodes=len(graph.get_operations()) if graph is not None else 0,
-            updates=graph is not None and getattr(graph, UPDATES, False),
-            jit=bool(getattr(owner, "_jit_compile", False)), step=self.steps.total,
-            stack=self.recorder.stack(sys._getframe(3)),
-        )  # fmt: skip
+        if self.recorder.wants("trace", key):
+            known = vars(owner) if owner is not None else {}
+            way, made = known.get(_MADE, ("", []))
+            self.recorder.fact(
+                "trace", key, took, name=name, place=place, function=known.get(_NUMBER, 0), depth=lane.tracing,
+                inner_ns=inner, failed=concrete is None, args=describe(function_type), way=way, made=made,
+                nodes=len(graph.get_operations()) if graph is not None else 0,
+                updates=graph is not None and getattr(graph, UPDATES, False),
+                jit=bool(getattr(owner, "_jit_compile", False)), step=self.steps.total,
+                relaxed=bool(getattr(options, "reduce_retracing", False)),
+                stack=self.recorder.stack(sys._getframe(3)),
+            )  # fmt: skip
+        else:
+            self.recorder.fact("trace", key, took)
         spent = clock() - began
         lane.own += spent
         self.recorder.looks += spent
 
-
-def code_place(function: Any) -> list[Any]:
-    """File, line and name of the code behind decorators, partials and bound methods."""
-    for _ in range(20):
-        inner = (
-            getattr(function, "__wrapped__", None)
-            or getattr(function, "__func__", None)
-            or getattr(function, "func", None)
-            or getattr(function, "_decorated_target", None)
-        )
-        if inner is None:
-            break
-        function = inner
-    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
-    return [code.co_filename, code.co_firstlineno, code.co_name] if code is not None else ["", 0, ""]
+    def _owner(self, lane: Lane, place: list[Any], options: Any) -> Any:
+        """The tf.function that is being traced: the one that holds this cache of traces."""
+        held = self._owners.get(id(options.function_cache))
+        owner = held() if held is not None else None
+        if owner is not None and owner._function_cache is options.function_cache:
+            return owner
+        calling = lane.functions[-1] if lane.functions else None
+        same = calling is not None and code_place(getattr(calling, "_python_function", None)) == place
+        return calling if same else None
 
 
-def describe(function_type: Any) -> dict[str, str]:
-    """Each leaf of the arguments as a short text: its dtype and shape, or its Python value."""
-    leaves: dict[str, str] = {}
-    for name, parameter in function_type.parameters.items():
-        _leaf(leaves, str(name), getattr(parameter, "type_constraint", None))
-    return leaves
-
-
-def _leaf(leaves: dict[str, str], path: str, kind: Any) -> None:
-    if len(leaves) >= _MOST_LEAVES:
-        return
-    name = type(kind).__name__
-    if name in ("Tuple", "List"):
-        for index, component in enumerate(kind.components):
-            _leaf(leaves, f"{path}[{index}]", component)
-        leaves[path] = f"{name.lower()} of {len(kind.components)}"
-    elif name in ("Dict", "Attrs"):
-        for key, component in getattr(kind, "mapping", {}).items():
-            _leaf(leaves, f"{path}[{key!r}]", component)
-        leaves[path] = f"dict of {len(getattr(kind, 'mapping', {}))}"
-    elif name == "Literal":
-        value = kind.value
-        leaves[path] = f"{type(value).__name__} {value!r}"[:120]
-    elif name in ("TensorSpec", "TensorType"):
-        shape = "?" if kind.shape.rank is None else ",".join("?" if d is None else str(d) for d in kind.shape.as_list())
-        leaves[path] = f"{kind.dtype.name}[{shape}]"
-    elif name == "Weakref":
-        leaves[path] = f"object {type(kind._ref()).__name__} #{id(kind._ref())}"[:120]
-    elif name == "VariableSpec":
-        leaves[path] = f"variable {kind.dtype.name}{list(kind.shape or ())} #{getattr(kind, 'alias_id', '')}"
-    else:
-        leaves[path] = f"{name} {kind}"[:120]
+def way_to_user(frame: FrameType | None, user: UserCode) -> str:
+    """Who made a tf.function: "direct" for the user's own line, "method" for an instance, or the library that did."""
+    for _ in range(40):
+        if frame is None or user.owns(frame.f_code):
+            return "direct"
+        if frame.f_code.co_name == "class_method_to_instance_method":
+            return "method"
+        file = frame.f_code.co_filename
+        if "polymorphic_function" not in file and not file.endswith(("deprecation.py", "tf_decorator.py")):
+            for library in ("keras", "data"):
+                if f"{os.sep}{library}{os.sep}" in file or f"{os.sep}tf_{library}{os.sep}" in file:
+                    return library
+            return "library"
+        frame = frame.f_back
+    return "library"

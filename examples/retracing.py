@@ -1,0 +1,29 @@
+# expect: retracing
+# steps: 60
+"""A compiled step that is given its learning rate as a Python number, which changes in every step."""
+
+import tensorflow as tf
+
+tf.random.set_seed(1)
+features = tf.random.normal([1024, 16])
+targets = tf.reduce_sum(features, axis=1, keepdims=True)
+
+hidden = tf.Variable(tf.random.normal([16, 32], stddev=0.1))
+output = tf.Variable(tf.random.normal([32, 1], stddev=0.1))
+
+
+@tf.function
+def train_step(batch, wanted, rate):
+    with tf.GradientTape() as tape:
+        guess = tf.nn.relu(batch @ hidden) @ output
+        loss = tf.reduce_mean(tf.square(guess - wanted))
+    for weight, gradient in zip((hidden, output), tape.gradient(loss, (hidden, output))):
+        weight.assign_sub(rate * gradient)
+    return loss
+
+
+for step in range(60):
+    begin = step % 16 * 64
+    rate = 0.05 / (1 + 0.01 * step)
+    loss = train_step(features[begin : begin + 64], targets[begin : begin + 64], rate)  # <-- retracing
+print(f"loss {loss.numpy():.4f}")

@@ -1,0 +1,95 @@
+"""What a traced function was called with, in short texts: code places, and each leaf of its arguments."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+_MOST_LEAVES = 60
+_LONGEST = 120
+_OBJECTS_KEPT = 2000
+
+_objects: dict[int, tuple[weakref.ref[Any], int]] = {}
+_count = [0]
+
+
+def code_place(function: Any) -> list[Any]:
+    """File, line and name of the code behind decorators, partials and bound methods."""
+    for _ in range(20):
+        inner = (
+            getattr(function, "__wrapped__", None)
+            or getattr(function, "__func__", None)
+            or getattr(function, "func", None)
+            or getattr(function, "_decorated_target", None)
+        )
+        if inner is None:
+            break
+        function = inner
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    return [code.co_filename, code.co_firstlineno, code.co_name] if code is not None else ["", 0, ""]
+
+
+def describe(function_type: Any) -> dict[str, str]:
+    """Each leaf of the arguments as a short text: its dtype and shape, or its Python value."""
+    leaves: dict[str, str] = {}
+    for name, parameter in function_type.parameters.items():
+        _leaf(leaves, str(name), getattr(parameter, "type_constraint", None))
+    return leaves
+
+
+def _leaf(leaves: dict[str, str], path: str, kind: Any) -> None:
+    if len(leaves) >= _MOST_LEAVES:
+        return
+    name = type(kind).__name__
+    if name in ("Tuple", "List"):
+        leaves[path] = f"{name.lower()} of {len(kind.components)}"
+        for index, component in enumerate(kind.components):
+            _leaf(leaves, f"{path}[{index}]", component)
+    elif name in ("Dict", "NamedTuple", "Attrs"):
+        mapping = _mapping(kind)
+        leaves[path] = f"{'dict' if name == 'Dict' else name.lower()} of {len(mapping)}"
+        for key, component in mapping.items():
+            _leaf(leaves, f"{path}[{key!r}]" if name == "Dict" else f"{path}.{key}", component)
+    else:
+        leaves[path] = _text(name, kind)[:_LONGEST]
+
+
+def _mapping(kind: Any) -> dict[Any, Any]:
+    if hasattr(kind, "mapping"):
+        return dict(kind.mapping)
+    named = getattr(kind, "named_attributes", kind)  # an attrs class holds what a named tuple is
+    return dict(zip(named.attribute_names, named.attributes.components, strict=False))
+
+
+def _number(value: Any) -> int:
+    """A number per object: an id is used again once its object is gone."""
+    known = _objects.get(id(value))
+    if known is not None and known[0]() is value:
+        return known[1]
+    if len(_objects) > _OBJECTS_KEPT:
+        _objects.clear()
+    _count[0] += 1
+    try:
+        _objects[id(value)] = (weakref.ref(value), _count[0])
+    except TypeError:
+        return 0
+    return _count[0]
+
+
+def _text(name: str, kind: Any) -> str:
+    if name == "Literal":
+        return f"{type(kind.value).__name__} {kind.value!r}"
+    if name in ("TensorSpec", "TensorType"):
+        return f"{kind.dtype.name}[{_shape(kind.shape)}]"
+    if name == "Weakref":
+        value = kind._ref()
+        return f"object {type(value).__name__} #{_number(value)}"
+    if name == "VariableSpec":
+        return f"variable {kind.dtype.name}[{_shape(kind.shape)}] #{getattr(kind, 'alias_id', '')}"
+    return f"{name} {kind}"
+
+
+def _shape(shape: Any) -> str:
+    if shape is None or shape.rank is None:
+        return "?"
+    return ",".join("?" if size is None else str(size) for size in shape.as_list())
