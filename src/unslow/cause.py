@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import entry_points
+from functools import cache, partial
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, ClassVar
 
 from unslow.model import Finding, Fix, Refusal, Run, Unjudged
@@ -75,26 +75,35 @@ def _validated(found: object, where: str) -> Cause:
     return found()
 
 
-def _own_causes() -> Iterable[tuple[str, type[Cause]]]:
-    package = importlib.import_module("unslow.causes")
-    for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        for _, member in inspect.getmembers(module, inspect.isclass):
-            if issubclass(member, Cause) and member.__module__ == module.__name__:
-                yield info.name, member
+def _own(name: str) -> Cause:
+    module = importlib.import_module(f"unslow.causes.{name}")
+    members = [member for _, member in inspect.getmembers(module, inspect.isclass)]
+    own = [member for member in members if issubclass(member, Cause) and member.__module__ == module.__name__]
+    if len(own) != 1:
+        raise TypeError(f"{name} holds {len(own)} causes")
+    return _validated(own[0], name)
 
 
 @cache
 def load() -> tuple[tuple[Cause, ...], tuple[Unjudged, ...]]:
     """Every cause, ours and other people's; one that does not load is named, never dropped in silence."""
-    causes = [_validated(member, name) for name, member in _own_causes()]
-    broken = []
+    package = importlib.import_module("unslow.causes")
+    sources: list[tuple[str, Callable[[], Cause]]] = [
+        (info.name.replace("_", "-"), partial(_own, info.name)) for info in pkgutil.iter_modules(package.__path__)
+    ]
     for point in entry_points(group="unslow.causes"):
+        sources.append((point.name, partial(_plugged_in, point)))
+    causes, broken = [], []
+    for name, make in sources:
         try:
-            causes.append(_validated(point.load(), point.value))
-        except Exception as problem:  # noqa: BLE001 - other people's code: a fence, and the reason is reported
-            broken.append(Unjudged(point.name, f"its plugin did not load: {problem}"))
+            causes.append(make())
+        except Exception as problem:  # noqa: BLE001 - the fence of a cause: the others still judge
+            broken.append(Unjudged(name, f"it did not load: {type(problem).__name__}: {problem}"))
     return tuple(sorted(causes, key=lambda cause: cause.id)), tuple(broken)
+
+
+def _plugged_in(point: EntryPoint) -> Cause:
+    return _validated(point.load(), point.value)
 
 
 def by_id(identifier: str) -> Cause | None:
