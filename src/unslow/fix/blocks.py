@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from unslow.fix.lines import Lines, Splice
+from unslow.fix.lines import Splice
 from unslow.fix.script import CannotEdit, Script, first_line
 
 
@@ -35,11 +35,7 @@ def extent(script: Script, part: Sequence[ast.stmt]) -> tuple[int, int]:
     first, last = first_line(part[0]), part[-1].end_lineno or part[-1].lineno
     start, end = lines.start(first), lines.stop(last)
     decorators = getattr(part[0], "decorator_list", [])
-    own_start = (
-        script.span(part[0])[0]
-        if not decorators
-        else lines.text.rindex("@", 0, script.span(decorators[0])[0])
-    )
+    own_start = script.span(part[0])[0] if not decorators else lines.text.rindex("@", 0, script.span(decorators[0])[0])
     before = lines.text[start:own_start]
     after = lines.text[script.span(part[-1])[1] : end].strip()
     joined = first > 1 and lines.content(first - 1).endswith("\\")
@@ -70,11 +66,7 @@ def above(script: Script, node: ast.stmt) -> int:
     own = script.lines.indent(line)
     while line > 1:
         content = script.lines.content(line - 1)
-        if (
-            not content.strip().startswith("#")
-            or script.lines.indent(line - 1) != own
-            or _in_string(script, line - 1)
-        ):
+        if not content.strip().startswith("#") or script.lines.indent(line - 1) != own or _in_string(script, line - 1):
             break
         if line - 1 <= 2 and (content.startswith("#!") or "coding" in content):
             break

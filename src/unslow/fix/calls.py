@@ -57,9 +57,7 @@ def rename_call(script: Script, line: int, function: str, new: str) -> Script:
     return script.edit([Splice(start, end, script.source(found.func)[: -len(function)] + new)])
 
 
-def set_keyword(
-    script: Script, line: int, function: str, name: str, value: str, position: int | None = None
-) -> Script:
+def set_keyword(script: Script, line: int, function: str, name: str, value: str, position: int | None = None) -> Script:
     """Adds a keyword to a call or changes its value; `position` is where the call may give it without a name."""
     return keyword_set(script, call(script, line, function), name, value, position)
 
@@ -125,11 +123,7 @@ def _with_keyword(node: cst.Call, name: str, value: str) -> cst.Call:
     )
     bare = _commented(closing, None)
     added = added.with_changes(
-        **(
-            {"comma": trailing.with_changes(whitespace_after=bare)}
-            if trailing
-            else {"whitespace_after_arg": bare}
-        )
+        **({"comma": trailing.with_changes(whitespace_after=bare)} if trailing else {"whitespace_after_arg": bare})
     )
     return node.with_changes(args=[*others, last, added])
 

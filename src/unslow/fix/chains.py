@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -92,7 +93,7 @@ def swap_links(script: Script, line: int, first: str, second: str) -> Script:
     """`.map(f).batch(n)` becomes `.batch(n).map(f)`; a chain that has them so is left as it is."""
     links = chain_at(script, line)
     names = [link.name for link in links]
-    pairs = list(zip(names, names[1:], strict=False))
+    pairs = list(itertools.pairwise(names))
     if (first, second) not in pairs:
         if (second, first) in pairs:
             return script

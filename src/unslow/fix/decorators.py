@@ -39,9 +39,7 @@ def decorate(script: Script, line: int, name: str, keywords: Mapping[str, str] |
         script, spelling = spelled(script, name, _function(script, line))
         function = _function(script, line)
         start = script.lines.start(function.lineno)
-        script = script.edit(
-            [Splice(start, start, f"{indent(script, function)}@{spelling}{script.lines.newline}")]
-        )
+        script = script.edit([Splice(start, start, f"{indent(script, function)}@{spelling}{script.lines.newline}")])
     for keyword, value in (keywords or {}).items():
         found = decorator(script, _function(script, line), name)
         assert found is not None

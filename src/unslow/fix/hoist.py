@@ -46,12 +46,7 @@ def _without(node: ast.AST, left_out: Sequence[ast.AST]) -> list[ast.AST]:
     """A tree cut into parts that leave some of its nodes out."""
     if not any(inner in left_out for inner in ast.walk(node)):
         return [node]
-    return [
-        part
-        for child in ast.iter_child_nodes(node)
-        if child not in left_out
-        for part in _without(child, left_out)
-    ]
+    return [part for child in ast.iter_child_nodes(node) if child not in left_out for part in _without(child, left_out)]
 
 
 def _changed_by_calls(script: Script, nodes: Sequence[ast.AST]) -> set[str]:

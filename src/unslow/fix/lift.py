@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from unslow.fix.blocks import above, extent, indent, reindented, siblings, unit
@@ -94,32 +94,43 @@ def lift(
     loop = out_of or loops[-1]
     target = loop if isinstance(loop, ast.While) else loop.target
     changing = uses([*loop.body, target]).writes | uses(loop.body).remote
-    inputs = sorted(part.needs & changing, key=_order(part))
+    inputs = in_order([loop], part.needs & changing)
     new = script.fresh(name)
     return script.edit(lifted(script, part, new, inputs, loop, decorator))
 
 
 def lifted(
-    script: Script, part: Part, name: str, inputs: Sequence[str], before: ast.stmt, decorator: str | None
+    script: Script,
+    part: Part,
+    name: str,
+    inputs: Sequence[str],
+    before: ast.stmt,
+    decorator: str | None,
+    given: Mapping[str, str] | None = None,
+    method_of: str | None = None,
 ) -> list[Splice]:
-    """The function in front of a statement, and its call in the part's place."""
-    outputs = sorted(part.gives, key=_order(part))
-    margin, step = indent(script, before), unit(script, before)
-    start, end = extent(script, part.statements)
-    newline = script.lines.newline
+    """The function in front of a statement, and its call in the part's place.
+
+    `given` says how an input is written in the call where not by its name; `method_of` is the name of
+    the instance if the function becomes a method beside the one that is `before`'s.
+    """
+    margin, step, newline = indent(script, before), unit(script, before), script.lines.newline
+    outputs = in_order(part.statements, part.gives)
     head = [f"{margin}@{decorator}"] if decorator else []
-    head.append(f"{margin}def {name}({', '.join(inputs)}):")
+    head.append(f"{margin}def {name}({', '.join([method_of, *inputs] if method_of else inputs)}):")
     body = reindented(script, part.statements, margin + step)
     if outputs:
         body += f"{margin}{step}return {', '.join(outputs)}{newline}"
     gap = newline if margin else newline * 2
-    blank = _blank_above(script, above(script, before))
-    text = f"{'' if blank else gap}{newline.join(head)}{newline}{body}{gap}"
-    place = Splice(above(script, before), above(script, before), text)
-    call = f"{name}({', '.join(inputs)})"
+    place = above(script, before)
+    text = f"{'' if _blank_above(script, place) else gap}{newline.join(head)}{newline}{body}{gap}"
+    call = f"{name}({', '.join((given or {}).get(item, item) for item in inputs)})"
+    call = f"{method_of}.{call}" if method_of else call
     row = f"{', '.join(outputs)} = {call}" if outputs else call
+    start, end = extent(script, part.statements)
     ending = newline if script.lines.text[start:end].endswith(("\n", "\r")) else ""
-    return [place, Splice(start, end, f"{indent(script, part.statements[0])}{row}{ending}")]
+    row = f"{indent(script, part.statements[0])}{row}{ending}"
+    return [Splice(place, place, text), Splice(start, end, row)]
 
 
 def _blank_above(script: Script, position: int) -> bool:
@@ -129,12 +140,12 @@ def _blank_above(script: Script, position: int) -> bool:
     return not content or content.endswith(":")
 
 
-def _order(part: Part) -> Callable[[str], tuple[int, int]]:
-    """Names in the order in which the part first mentions them."""
+def in_order(statements: Sequence[ast.stmt], names: Iterable[str]) -> list[str]:
+    """Names in the order in which the statements first mention them, as parameters, targets or values."""
     places: dict[str, tuple[int, int]] = {}
-    for top in part.statements:
-        for node in ast.walk(top):
-            if isinstance(node, ast.Name):
-                place = (node.lineno, node.col_offset)
-                places[node.id] = min(place, places.get(node.id, place))
-    return lambda name: places.get(name, (0, 0))
+    for node in (inner for top in statements for inner in ast.walk(top)):
+        name = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else None
+        if name is not None:
+            place = (node.lineno, node.col_offset)  # type: ignore[attr-defined]
+            places[name] = min(place, places.get(name, place))
+    return sorted(names, key=lambda name: (places.get(name, (0, 0)), name))

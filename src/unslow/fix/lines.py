@@ -90,9 +90,7 @@ def spliced(text: str, splices: Sequence[Splice]) -> tuple[str, tuple[tuple[int,
     return "".join((*pieces, text[read:])), tuple(spans)
 
 
-def moved(
-    before: Lines, after: Lines, splices: Sequence[Splice], spans: Sequence[tuple[int, int]]
-) -> list[int]:
+def moved(before: Lines, after: Lines, splices: Sequence[Splice], spans: Sequence[tuple[int, int]]) -> list[int]:
     """For each line before the splices, the line that it is afterwards, or 0 where it is gone."""
     places = [0] * (before.count + 1)
     touched: list[int] = []
@@ -106,9 +104,7 @@ def moved(
         if not places[lines[0]] and splice.start != before.start(lines[0]):
             places[lines[0]] = after.at(start)
         if end > start and len(inserted) == len(lines):
-            places[lines[0] : lines[-1] + 1] = [
-                places[old] or new for old, new in zip(lines, inserted, strict=True)
-            ]
+            places[lines[0] : lines[-1] + 1] = [places[old] or new for old, new in zip(lines, inserted, strict=True)]
     _shift(before, after, splices, set(touched), places)
     return places
 
@@ -117,9 +113,7 @@ def _span_lines(lines: Lines, start: int, end: int) -> range:
     return range(lines.at(start), lines.at(max(start, end - 1)) + 1)
 
 
-def _shift(
-    before: Lines, after: Lines, splices: Sequence[Splice], touched: set[int], places: list[int]
-) -> None:
+def _shift(before: Lines, after: Lines, splices: Sequence[Splice], touched: set[int], places: list[int]) -> None:
     """Lines that no splice touches go down or up with what comes and goes above them."""
     edges = sorted((splice.end, len(splice.text) - (splice.end - splice.start)) for splice in splices)
     shift = 0

@@ -41,16 +41,16 @@ def merge_calls(script: Script, first_line: int, second_line: int, function: str
     if not isinstance(two, ast.Expr | ast.Assign | ast.AugAssign | ast.Return):
         raise script.refuse("the second call is not in a plain statement", two)
     left = _side(script, one, first, "value")
-    right = _side(script, two, second, f"{left.target}_2" if left.nested else "value")
+    right = _side(script, two, second, "other_value" if left.nested else "value")
     fetches, targets = _joined(script, left, right)
     return script.edit(_splices(script, left, right, fetches, targets))
 
 
 def _same_otherwise(script: Script, first: ast.Call, second: ast.Call) -> None:
     """Both must call the same thing with the same arguments but the first, and these must give the same value."""
-    for node in (first, second):
-        if not node.args or isinstance(node.args[0], ast.Starred) or any(k.arg is None for k in node.keywords):
-            raise script.refuse("what the call fetches cannot be told", node)
+    for made in (first, second):
+        if not made.args or isinstance(made.args[0], ast.Starred) or any(k.arg is None for k in made.keywords):
+            raise script.refuse("what the call fetches cannot be told", made)
     if ast.dump(first.func) != ast.dump(second.func):
         raise script.refuse("the two calls are not made on the same object", second)
     if _others(first) != _others(second):
@@ -156,13 +156,9 @@ def _unused(script: Script) -> str:
     return script.fresh("unused") if read else "_"
 
 
-def _splices(
-    script: Script, left: _Side, right: _Side, fetches: str, targets: str | None
-) -> list[Splice]:
+def _splices(script: Script, left: _Side, right: _Side, fetches: str, targets: str | None) -> list[Splice]:
     function = script.source(left.call.func)
-    rest = "".join(
-        f", {script.source(node)}" for node in (*left.call.args[1:], *left.call.keywords)
-    )
+    rest = "".join(f", {script.source(node)}" for node in (*left.call.args[1:], *left.call.keywords))
     merged = f"{function}({fetches}{rest})"
     row = f"{targets} = {merged}" if targets else merged
     start, _ = script.span(left.statement)

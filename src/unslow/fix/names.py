@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from unslow.fix.scope import COMPREHENSIONS, FUNCTIONS, SCOPES, declared, dotted, own, parameters, uses
+from unslow.fix.scope import COMPREHENSIONS, FUNCTIONS, SCOPES, arguments, declared, dotted, own, uses
 
 _BUILTINS = frozenset(dir(builtins))
 # The old interfaces hold what the moves need (function, constant, data) under the same names.
@@ -33,23 +33,24 @@ class Names:
         """The scopes around a node, innermost first; a function's own scope is around its body only."""
         child, parent = node, self.parents.get(node)
         while parent is not None:
-            if isinstance(parent, ast.Module | ast.Lambda | ast.ClassDef) or isinstance(
-                parent, COMPREHENSIONS
-            ):
-                yield parent
-            elif isinstance(parent, FUNCTIONS) and child in parent.body:
+            if not isinstance(parent, FUNCTIONS):
+                around = isinstance(parent, (ast.Module, ast.Lambda, ast.ClassDef, *COMPREHENSIONS))
+            else:
+                around = child in parent.body
+            if around:
                 yield parent
             child, parent = parent, self.parents.get(parent)
 
     @cached_property
     def _bindings(self) -> dict[ast.AST, dict[str, list[Binding]]]:
         found: dict[ast.AST, dict[str, list[Binding]]] = {}
-        for scope in (self.tree, *(node for node in ast.walk(self.tree) if isinstance(node, SCOPES))):
+        scopes: list[ast.AST] = [self.tree, *(node for node in ast.walk(self.tree) if isinstance(node, SCOPES))]
+        for scope in scopes:
             names: dict[str, list[Binding]] = {}
             for name, binding in _bound_in(scope):
                 names.setdefault(name, []).append(binding)
             found[scope] = names
-        for scope in list(found):
+        for scope in scopes:
             self._hand_over(scope, found)
         return found
 
@@ -126,7 +127,7 @@ class Names:
 def _bound_in(scope: ast.AST) -> Iterator[tuple[str, Binding]]:
     """The names that a scope binds itself."""
     if isinstance(scope, (*FUNCTIONS, ast.Lambda)):
-        yield from ((name, Binding(scope)) for name in parameters(scope))
+        yield from ((argument.arg, Binding(argument)) for argument in arguments(scope))
     if isinstance(scope, COMPREHENSIONS):
         targets = uses(generator.target for generator in scope.generators).writes
         yield from ((name, Binding(scope)) for name in targets)

@@ -15,8 +15,9 @@ SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef, *COMPREHENSIONS)
 
 # Methods that change the object they are called on, of Python's containers and of TensorFlow's variables.
 MUTATORS = frozenset(
-    "append extend insert add update pop popitem remove discard clear setdefault sort reverse appendleft"
-    " extendleft popleft put write writelines assign assign_add assign_sub".split()
+    {"append", "extend", "insert", "add", "update", "pop", "popitem", "remove", "discard", "clear", "setdefault"}
+    | {"sort", "reverse", "appendleft", "extendleft", "popleft", "put", "write", "writelines"}
+    | {"assign", "assign_add", "assign_sub"}
 )
 
 
@@ -81,8 +82,8 @@ class _Visitor(ast.NodeVisitor):
             self.visit(outer)
         self._nest(node.body, parameters(node))
 
-    visit_FunctionDef = _visit_def  # noqa: N815 - ast.NodeVisitor names its hooks so
-    visit_AsyncFunctionDef = _visit_def  # noqa: N815
+    visit_FunctionDef = _visit_def
+    visit_AsyncFunctionDef = _visit_def
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         for outer in _outer_parts(node.args):
@@ -103,9 +104,7 @@ class _Visitor(ast.NodeVisitor):
         self.uses.reads |= inner.uses.reads - local
         self.uses.remote |= (inner.uses.writes & inner.declared) | (inner.uses.remote - local)
 
-    def _visit_comprehension(
-        self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-    ) -> None:
+    def _visit_comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> None:
         inner = _Visitor()
         inner.generic_visit(node)
         targets = uses(generator.target for generator in node.generators).writes
@@ -113,28 +112,29 @@ class _Visitor(ast.NodeVisitor):
         self.uses.writes |= inner.uses.writes - targets  # a walrus binds outside of the comprehension
         self.uses.remote |= inner.uses.remote
 
-    visit_ListComp = _visit_comprehension  # noqa: N815
-    visit_SetComp = _visit_comprehension  # noqa: N815
-    visit_DictComp = _visit_comprehension  # noqa: N815
-    visit_GeneratorExp = _visit_comprehension  # noqa: N815
+    visit_ListComp = _visit_comprehension
+    visit_SetComp = _visit_comprehension
+    visit_DictComp = _visit_comprehension
+    visit_GeneratorExp = _visit_comprehension
 
 
-def _outer_parts(arguments: ast.arguments) -> Iterator[ast.expr]:
+def _outer_parts(signature: ast.arguments) -> Iterator[ast.expr]:
     """What of a signature is evaluated outside of its function."""
-    yield from arguments.defaults
-    yield from (default for default in arguments.kw_defaults if default is not None)
-    for argument in ast.walk(arguments):
+    yield from signature.defaults
+    yield from (default for default in signature.kw_defaults if default is not None)
+    for argument in ast.walk(signature):
         if isinstance(argument, ast.arg) and argument.annotation is not None:
             yield argument.annotation
 
 
 def parameters(node: Function | ast.Lambda) -> set[str]:
-    return {argument.arg for argument in _arguments(node.args)}
+    return {argument.arg for argument in arguments(node)}
 
 
-def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
-    yield from (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    yield from (extra for extra in (arguments.vararg, arguments.kwarg) if extra is not None)
+def arguments(node: Function | ast.Lambda) -> Iterator[ast.arg]:
+    signature = node.args
+    yield from (*signature.posonlyargs, *signature.args, *signature.kwonlyargs)
+    yield from (extra for extra in (signature.vararg, signature.kwarg) if extra is not None)
 
 
 def uses(nodes: Iterable[ast.AST]) -> Uses:
@@ -184,11 +184,7 @@ def changed(nodes: Iterable[ast.AST]) -> set[str]:
                 found.add(dotted(node))
             elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
                 found.add(dotted(node.value))
-            elif (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr in MUTATORS
-            ):
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
                 found.add(dotted(node.func.value))
     return {path for path in found if path}
 

@@ -170,9 +170,7 @@ class Script:
         around = [
             node
             for node in ast.walk(self.tree)
-            if isinstance(node, FUNCTIONS)
-            and now is not None
-            and first_line(node) <= now <= (node.end_lineno or 0)
+            if isinstance(node, FUNCTIONS) and now is not None and first_line(node) <= now <= (node.end_lineno or 0)
         ]
         return max(around, key=lambda node: node.lineno, default=None)
 
@@ -241,8 +239,8 @@ class Script:
 
 def first_line(node: ast.stmt) -> int:
     """The first line of a statement, decorators included."""
-    decorators = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min(item.lineno for item in (node, *decorators))
 
 
 def header(node: ast.AST) -> Iterator[ast.AST]:

@@ -53,11 +53,7 @@ def _says(body: list[ast.stmt], code: str) -> bool:
 def find_expression(script: Script, line: int, expression: str) -> list[ast.expr]:
     """The places in the statement at a line where an expression stands, however it is laid out."""
     wanted = ast.dump(ast.parse(expression, mode="eval").body)
-    return [
-        node
-        for node in header(statement(script, line))
-        if isinstance(node, ast.expr) and ast.dump(node) == wanted
-    ]
+    return [node for node in header(statement(script, line)) if isinstance(node, ast.expr) and ast.dump(node) == wanted]
 
 
 def replace_expression(script: Script, line: int, old: str, new: str) -> Script:

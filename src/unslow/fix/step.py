@@ -1,0 +1,87 @@
+"""Where a training step is in the source: the statements from its tape to its last weight update."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from unslow.fix.blocks import statement
+from unslow.fix.frozen import call_sites
+from unslow.fix.scope import FUNCTIONS, LOOPS, Function, Loop
+from unslow.fix.script import Script, last_name
+
+_UPDATES = frozenset({"apply_gradients", "apply", "minimize"})
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step's update as a statement of the function (None: the module) that holds the tape, and the loop
+    around it there (None: the function itself is called once per step)."""
+
+    update: ast.stmt
+    function: Function | None
+    loop: Loop | None
+
+
+def makes_tape(node: ast.AST) -> bool:
+    return any(isinstance(inner, ast.Call) and last_name(inner.func) == "GradientTape" for inner in ast.walk(node))
+
+
+def _minimizes(node: ast.AST) -> bool:
+    return any(isinstance(inner, ast.Call) and last_name(inner.func) == "minimize" for inner in ast.walk(node))
+
+
+def updates(script: Script, node: ast.AST) -> bool:
+    """Whether a statement updates weights, itself or through a function of the script's."""
+    called = {last_name(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call)}
+    if called & _UPDATES:
+        return True
+    functions = [inner for inner in ast.walk(script.tree) if isinstance(inner, FUNCTIONS) and inner.name in called]
+    return any(
+        isinstance(inner, ast.Call) and last_name(inner.func) in _UPDATES
+        for function in functions
+        for inner in ast.walk(function)
+    )
+
+
+def find_step(script: Script, update_line: int, loop_line: int | None) -> Step:
+    """The step that updates at a line: in the function with the tape, up the calls if it is not the updating one."""
+    update = statement(script, update_line)
+    function = script.function_of(update)
+    wanted = script.now(loop_line) if loop_line is not None else None
+    for _ in range(5):  # no more than a few calls lie between a tape and its update
+        around = script.loops_around(update)
+        loop = next((item for item in around if wanted is None or item.lineno == wanted), None)
+        scope: ast.AST = loop or function or script.tree
+        if makes_tape(scope) or _minimizes(update) or function is None:
+            return Step(update, function, loop)
+        callers = [call for call in call_sites(script, function.name) if script.function_of(call) is not function]
+        tapes = [call for call in callers if makes_tape(script.function_of(call) or script.tree)]
+        if not tapes:
+            return Step(update, function, loop)
+        update = script.statement_of(tapes[0])
+        function = script.function_of(update)
+    return Step(update, function, None)
+
+
+def spans(script: Script, step: Step) -> Iterator[Sequence[ast.stmt]]:
+    """The runs of statements that could be compiled, the largest first; nothing if no tape leads to the update."""
+    node = step.update
+    while True:
+        block, index = script.block(node)
+        tapes = [place for place, item in enumerate(block[: index + 1]) if makes_tape(item)]
+        if _minimizes(node) and not tapes:
+            tapes = [index]
+        if tapes:
+            last = max(place for place, item in enumerate(block) if place == index or updates(script, item))
+            yield block[tapes[0] : last + 1]
+            if (tapes[0], last) != (tapes[-1], index):
+                yield block[tapes[-1] : index + 1]
+            return
+        parent = script.parents[node]
+        while isinstance(parent, ast.ExceptHandler | ast.match_case):
+            parent = script.parents[parent]
+        if not isinstance(parent, ast.stmt) or isinstance(parent, (*FUNCTIONS, *LOOPS, ast.ClassDef)):
+            return
+        node = parent
