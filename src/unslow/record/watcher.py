@@ -19,7 +19,7 @@ from unslow.record.steps import Steps
 _PERIOD = 0.02  # seconds between samples: within the noise of a step at 20 to 100 Hz
 _TICK = 250_000_000  # nanoseconds between readings of counters, at first
 _TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
-_SAMPLES_EVERY = 1_000_000_000
+_SAMPLES_EVERY = 250_000_000
 _MOST_STACKS = 3000
 _OTHER = int(Phase.OTHER)
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -61,11 +61,14 @@ class Watcher:
     def _watch(self) -> None:
         try:
             self.call_cost = self._calibrate()
-            began = clock()
+            began, steps = clock(), self.steps.total
             while not self._stop.wait(_PERIOD):
-                self._due += (clock() - began) / (_PERIOD * 1e9)
+                late = (clock() - began) / (_PERIOD * 1e9)
+                # A call that holds Python's lock keeps us waiting, and we see it once it ends: the wait was its
+                # own. But where steps went by meanwhile, it was the machine that kept us waiting.
+                self._due += late if self.steps.total == steps else 1.0
                 self._wake()
-                began = clock()
+                began, steps = clock(), self.steps.total
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost("watcher", f"{type(problem).__name__}: {problem}")
 
@@ -104,7 +107,6 @@ class Watcher:
             number = self._stacks[key] = len(self._stacks) + 1
             stack = self.recorder.stack(frame)
             self.recorder.line("stack", clock(), id=number, stack=stack, leaf=key[0], phase=phase, trains=thread != 0)
-        # A call that holds Python's lock keeps us waiting, and we see it once it ends: the wait was its own.
         weight, self._due = divmod(self._due, 1.0)
         self.samples += int(weight)
         self._counts[number] = self._counts.get(number, 0) + int(weight)

@@ -1,0 +1,61 @@
+"""Times, sizes and places in the words of a finding: three digits and the unit that fits."""
+
+from __future__ import annotations
+
+import io
+import math
+import tokenize
+from collections.abc import Sequence
+
+from unslow.model import Location, Run
+
+
+def time(value: float) -> str:
+    size = abs(value)
+    if size < 0.9995e-3:
+        return f"{_digits(value * 1e6)} µs"
+    if size < 0.9995:
+        return f"{_digits(value * 1e3)} ms"
+    return f"{_digits(value)} s" if size < 600 else f"{_digits(value / 60)} min"
+
+
+def size(value: float) -> str:
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if abs(value) >= 0.9995 * factor:
+            return f"{_digits(value / factor)} {unit}"
+    return f"{value:.0f} B"
+
+
+def _digits(value: float) -> str:
+    """Three significant digits, never in scientific notation."""
+    if value == 0 or not math.isfinite(value):
+        return "0"
+    return f"{value:,.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
+
+
+def place(run: Run, where: Sequence[object] | Location) -> Location:
+    """A place `[file, line, function]` of a fact as a location with its code."""
+    if isinstance(where, Location):
+        file, line, function = where.file, where.line, where.function
+    else:
+        file, line, function = str(where[0]), int(str(where[1])), str(where[2])
+    return Location(file, line, function, run.line(file, line))
+
+
+def code(where: Location, most: int = 60) -> str:
+    """The line itself in back-ticks, without its comment; its place where the text is not known."""
+    text = _uncommented(where.code).strip()
+    if not text:
+        return str(where)
+    return f"`{text}`" if len(text) <= most else f"`{text[: most - 1].rstrip()}…`"
+
+
+def _uncommented(text: str) -> str:
+    if "#" not in text:
+        return text
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (tokenize.TokenError, IndentationError, SyntaxError):  # a part of a statement over several lines
+        return text.partition("  #")[0]
+    comment = next((token.start[1] for token in tokens if token.type == tokenize.COMMENT), None)
+    return text[:comment]

@@ -1,0 +1,127 @@
+"""Which stack samples belong to training: the loops around the updates, found in the sources as they ran."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from unslow.model import Location, Run, Sample
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_FRAMES_KEPT = 6  # a longer stack is cut off, and with it perhaps the frame that holds the loop
+
+
+class Sources:
+    """The user's files as trees; a file that does not parse has none, and nothing is said about it."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._trees: dict[str, ast.Module | None] = {}
+
+    def tree(self, file: str) -> ast.Module | None:
+        if file not in self._trees:
+            try:
+                self._trees[file] = ast.parse(self._texts.get(file, ""))
+            except (SyntaxError, ValueError, RecursionError):
+                self._trees[file] = None
+        return self._trees[file]
+
+    def around(self, place: Location) -> Iterator[ast.AST]:
+        """The statements around a line, outermost first."""
+        node: ast.AST | None = self.tree(place.file)
+        while node is not None:
+            node = next((child for child in _statements(node) if _holds(child, place.line)), None)
+            if node is not None:
+                yield node
+
+    def function(self, place: Location) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """The innermost function around a line."""
+        found = [node for node in self.around(place) if isinstance(node, _FUNCTIONS)]
+        return found[-1] if found else None
+
+    def loops(self, place: Location) -> list[ast.For | ast.AsyncFor | ast.While]:
+        """The loops around a line, outermost first, within its function."""
+        found: list[ast.For | ast.AsyncFor | ast.While] = []
+        for node in self.around(place):
+            if isinstance(node, (*_FUNCTIONS, ast.ClassDef)) and place.line > node.lineno:
+                found = []
+            elif isinstance(node, _LOOPS):
+                found.append(node)
+        return found
+
+    def yields(self, place: Location) -> bool:
+        """Whether a line stands in a generator function: its time is the consumer's wait for data."""
+        function = self.function(place)
+        return function is not None and any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own(function))
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield child
+
+
+def _holds(node: ast.AST, line: int) -> bool:
+    if isinstance(node, ast.ExceptHandler | ast.match_case):
+        return any(_holds(child, line) for child in node.body)
+    first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])  # type: ignore[attr-defined]
+    last = getattr(node, "end_lineno", None)
+    return last is not None and first <= line <= last
+
+
+def _own(function: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a function itself, not in those defined inside it."""
+    for child in ast.iter_child_nodes(function):
+        if not isinstance(child, (*_FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            yield child
+            yield from _own(child)
+
+
+class Scope:
+    """The training loops of one process as ranges of lines."""
+
+    def __init__(self, run: Run, process: int) -> None:
+        self.sources = Sources(run.sources)
+        self.training = [loop for loop in run.loops if loop.process == process]
+
+    @cached_property
+    def _loops(self) -> set[tuple[str, int, int, bool]]:
+        """File, first and last line of every loop around an update, and whether its first line fetches."""
+        return {
+            (place.file, node.lineno, node.end_lineno or 0, not isinstance(node, ast.While))
+            for loop in self.training
+            for place in (loop.location, loop.update, *loop.stack)
+            for node in self.sources.loops(place)
+        }
+
+    @cached_property
+    def _lines(self) -> set[tuple[str, int]]:
+        """Calls of fit, which are loops in one line."""
+        return {
+            (place.file, place.line)
+            for loop in self.training
+            if loop.style == "keras" or not self.sources.loops(loop.update)
+            for place in (loop.location, loop.update)
+        }
+
+    def depth(self, sample: Sample) -> int | None:
+        """Which frame of a sample (0 is the innermost) stands in the outermost training loop; None: none does."""
+        for depth in range(len(sample.stack) - 1, -1, -1):
+            if self._inside(sample.stack[depth]):
+                return depth
+        return len(sample.stack) - 1 if len(sample.stack) >= _FRAMES_KEPT else None
+
+    def _inside(self, place: Location) -> bool:
+        if (place.file, place.line) in self._lines:
+            return True
+        return any(file == place.file and first <= place.line <= last for file, first, last, _ in self._loops)
+
+    def fetches(self, sample: Sample, depth: int) -> bool:
+        """Whether a sample is the wait for the next batch: below a `for` line, `__next__` or a generator."""
+        headers = {(file, first) for file, first, _, fetching in self._loops if fetching}
+        return any(
+            place.function == "__next__" or (place.file, place.line) in headers or self.sources.yields(place)
+            for place in sample.stack[: depth + 1]
+        )

@@ -1,0 +1,203 @@
+"""The user's own Python between the calls of TensorFlow takes the time of the steps."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unslow.analyse import say
+from unslow.analyse.growth import Slope, slope
+from unslow.analyse.hot import Hot, hot_lines
+from unslow.analyse.scopes import Scope
+from unslow.analyse.sketch import Sketch
+from unslow.cause import CannotJudge, Cause
+from unslow.model import Evidence, Finding, Forecast, Location, Phase, Run, Sample
+
+_WORTH = 0.10  # of the training time: less is the price of any loop written in Python
+_FEWEST = 8  # samples: fewer may be chance
+
+if TYPE_CHECKING:
+    from unslow.model import Floats
+
+# What is called on the line → what to do about it, each with its reason.
+_INSTEAD = {
+    "sorted": "Keep the order as you go (`bisect.insort`, a heap from `heapq`) instead of sorting everything again.",
+    "sort": "Keep the order as you go (`bisect.insort`, a heap from `heapq`) instead of sorting everything again.",
+    "argsort": "`np.argpartition` finds the first few without sorting all, in time that grows more slowly.",
+    "append": "`np.append` copies the whole array each time: fill an array of the final size, or a list, instead.",
+    "concatenate": "Joining copies everything each time: fill an array of the final size, or join once at the end.",
+    "vstack": "Joining copies everything each time: fill an array of the final size, or join once at the end.",
+    "concat": "Joining copies everything each time: collect the parts in a list and join once at the end.",
+    "sample": "Draw indices (`rng.integers(len(buffer), size=n)`) from arrays: the cost follows n, not the buffer.",
+    "choice": "`np.random.choice` without replacement permutes everything: draw indices with `rng.integers` instead.",
+    "deepcopy": "Copy only what will be changed, or nothing.",
+    "savefig": "Draw every few hundred steps, or after training from the numbers kept.",
+    "sleep": "The program waits here on purpose: is the pause still needed?",
+}
+
+
+def _sample(line: int, leaf: str, first: int, second: int, phase: Phase = Phase.OTHER) -> Sample:
+    return Sample((Location("train.py", line),), leaf, 0, True, first, second, first + second, phase)
+
+
+class PythonOverhead(Cause):
+    """
+    What happens
+
+    Between the calls of TensorFlow, a line of the script itself (or a library that it calls: NumPy, the
+    standard library) takes a large part of every step. TensorFlow waits meanwhile.
+
+    Why it is slow
+
+    A training loop in Python runs one thing after the other: while a line sorts, copies or counts, no
+    kernel runs. If the line handles something that grows with the steps (a history, a replay buffer) each step is
+    slower than the one before.
+
+    The fix
+
+    Do the work less often, once before the loop, on a part instead of the whole, or as one NumPy or TensorFlow
+    operation instead of a Python loop. Where it prepares data, move it into a tf.data pipeline, which works
+    ahead while the step runs.
+
+    When we are wrong
+
+    The lines come from samples of the stack, some fifty a second: in a run of a few seconds the share of a line
+    may be off by several points. A line that releases Python's lock while it waits (a socket, a file) is named
+    all the same, since the step waits with it. Work that belongs to the task itself, such as the simulation in
+    reinforcement learning, is named too: it is where the time goes, whether or not it can go.
+    """
+
+    title = "the script's own Python takes the time"
+    needs = ("watcher",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        if run.loops and not run.samples:
+            raise CannotJudge("no stack samples were taken")
+        for process in run.processes:
+            scope = Scope(run, process.index)
+            for hot in hot_lines(run, process.index, scope) if scope.training else ():
+                if hot.samples >= _FEWEST and (hot.seconds >= _WORTH * run.trained or hot.grows):
+                    yield self._finding(run, scope, hot)
+
+    def _finding(self, run: Run, scope: Scope, hot: Hot) -> Finding:
+        steps = sum(loop.steps for loop in scope.training)
+        most = hot.seconds > sum(loop.phase(Phase.OTHER) for loop in scope.training) / 2
+        rate = _rate(scope) if hot.grows or most else None
+        grows = rate is not None
+        place = say.place(run, hot.location)
+        code = say.code(place)
+        share = hot.seconds / max(run.trained, 1e-9)
+        title = f"{code} takes {share:.0%} of the training in Python"
+        evidence = [
+            Evidence("in this line", hot.seconds, "s"),
+            Evidence("per step", hot.seconds / max(1, steps), "s"),
+            Evidence("stack samples there", hot.samples),
+        ]
+        if hot.library != "python":
+            evidence.append(Evidence("what runs there", hot.library))
+        if (hot.within.file, hot.within.line) != (place.file, place.line):
+            evidence.append(Evidence("called from", f"{hot.within}"))
+        forecast = None
+        if rate is not None:
+            title = f"{code} takes ever longer: {say.time(hot.early)} a step at first, {say.time(hot.late)} later on"
+            evidence += [
+                Evidence("per step, first half", hot.early, "s"),
+                Evidence("per step, second half", hot.late, "s"),
+            ]
+            evidence.append(Evidence("growth per 1,000 steps", rate.value * 1000, "s"))
+            forecast = _forecast(scope, rate)
+        return Finding(
+            cause=self.id, title=title, location=place, seconds=hot.seconds, evidence=tuple(evidence),
+            grows=grows, forecast=forecast, advice=_advice(scope, place, grows),
+        )  # fmt: skip
+
+    SOURCE = "import x\n" * 9 + "for step in data:\n    rank(history)\n    train(x)\n"
+    FIRES = (
+        Sketch(
+            "a line takes half of each step",
+            phases={Phase.RUN: 0.5},
+            source=SOURCE,
+            samples=[_sample(11, "python", 12, 13), _sample(12, "tensorflow", 12, 13, Phase.RUN)],
+        ),
+        Sketch(
+            "a line takes longer each step",
+            seconds=[0.002 + step * 1e-5 for step in range(1000)],
+            phases={Phase.RUN: [0.001 / (0.002 + step * 1e-5) for step in range(1000)]},
+            source=SOURCE,
+            samples=[_sample(11, "stdlib", 70, 160), _sample(12, "tensorflow", 30, 20, Phase.RUN)],
+        ),
+    )
+    QUIET = (
+        Sketch(
+            "eager TensorFlow below the line is not the line's own Python",
+            phases={Phase.RUN: 0.5},
+            source=SOURCE,
+            samples=[_sample(11, "tensorflow", 12, 13), _sample(12, "tensorflow", 12, 13, Phase.RUN)],
+        ),
+        Sketch(
+            "the loop's own line waits for data",
+            phases={Phase.RUN: 0.5},
+            source=SOURCE,
+            samples=[_sample(10, "python", 12, 13), _sample(12, "tensorflow", 12, 13, Phase.RUN)],
+        ),
+        Sketch(
+            "a line before the loop",
+            phases={Phase.RUN: 0.5},
+            source=SOURCE,
+            samples=[_sample(3, "python", 12, 0), _sample(12, "tensorflow", 12, 13, Phase.RUN)],
+        ),
+        Sketch(
+            "five per cent of each step",
+            phases={Phase.RUN: 0.95},
+            source=SOURCE,
+            samples=[_sample(11, "python", 5, 5), _sample(12, "tensorflow", 95, 95, Phase.RUN)],
+        ),
+    )
+
+
+def _rate(scope: Scope) -> Slope | None:
+    """How fast the user's own Python grows per step; None if it does not, or if everything became slower."""
+    loop = max(scope.training, key=lambda loop: loop.total)
+    if len(loop.seconds) < 20:
+        return None
+    number = loop.number.astype(float)[1:]
+    own, runs = loop.phases[1:, Phase.OTHER], loop.phases[1:, Phase.RUN]
+    rate = slope(number, own)
+    middle = len(own) // 2
+    if rate.low <= 0 or _ratio(own, middle) < 1.2 * max(1.0, _ratio(runs, middle)):
+        return None
+    return rate
+
+
+def _ratio(values: Floats, middle: int) -> float:
+    early = float(np.median(values[:middle]))
+    return float(np.median(values[middle:])) / early if early > 0 else 1.0
+
+
+def _forecast(scope: Scope, rate: Slope) -> Forecast:
+    loop = max(scope.training, key=lambda loop: loop.total)
+    step = 10 ** len(str(loop.steps))
+    seconds = loop.trend.after + rate.value * max(0, step - loop.steps)
+    return Forecast(step=step, step_seconds=seconds)
+
+
+def _advice(scope: Scope, place: Location, grows: bool) -> str:
+    named = next((_INSTEAD[name] for name in _called(scope, place) if name in _INSTEAD), "")
+    if named:
+        return named
+    if grows:
+        return "What this line goes through grows with the steps: keep a bounded part of it, or a running result."
+    return "Do it once before the loop or only every few steps, or as one NumPy or TensorFlow operation."
+
+
+def _called(scope: Scope, place: Location) -> Iterator[str]:
+    """The last names of what is called on a line."""
+    for node in ast.walk(scope.sources.tree(place.file) or ast.Module([], [])):
+        if isinstance(node, ast.Call) and node.lineno <= place.line <= (node.end_lineno or node.lineno):
+            if isinstance(node.func, ast.Attribute):
+                yield node.func.attr
+            elif isinstance(node.func, ast.Name):
+                yield node.func.id
