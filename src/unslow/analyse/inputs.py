@@ -1,0 +1,130 @@
+"""How long the steps of a loop wait for data, which stage holds them up, and what another one would leave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from unslow.analyse.pipeline import Pipeline, Stage, pipelines, slowest, without
+from unslow.model import Loop, Phase, Run
+
+# A fetch in Python of a batch that lies ready takes this long on 2.21; only used where the model was not asked.
+_FETCH = 1e-4
+_ENOUGH = 4  # batches over which a wait must have been measured
+
+
+@dataclass(frozen=True)
+class Wait:
+    """The wait for data of one loop, per step and in seconds; the first step is left out."""
+
+    loop: Loop
+    pipeline: Pipeline | None  # the one that is waited for longest; None where only Python's fetches were seen
+    per_step: float
+    step: float  # mean seconds of a step, the first one left out
+    compiled: bool  # the wait is inside of compiled steps, told by the iterator's own model
+    steps: int
+
+    @property
+    def seconds(self) -> float:
+        return self.per_step * self.steps
+
+    @property
+    def share(self) -> float:
+        return self.per_step / self.step if self.step > 0 else 0.0
+
+    @property
+    def rest(self) -> float:
+        """Seconds of a step that are not waiting."""
+        return max(0.0, self.step - self.per_step)
+
+
+def waits(run: Run) -> list[Wait]:
+    """One for each loop that fetched data through tf.data."""
+    known = [one for one in pipelines(run) if not one.evaluates and one.per_step > 0]
+    return [wait for loop in run.loops for wait in _wait(loop, [one for one in known if _feeds(one, loop)])]
+
+
+def _feeds(pipeline: Pipeline, loop: Loop) -> bool:
+    shared = min(pipeline.span[1], loop.stop) - max(pipeline.span[0], loop.start)
+    return pipeline.process == loop.process and shared > 0
+
+
+def _wait(loop: Loop, feeding: list[Pipeline]) -> Iterable[Wait]:
+    steps = loop.steps - int(loop.count[0]) if len(loop.count) else 0
+    if steps < 1:
+        return
+    table = loop.phases[1:] * loop.count[1:, None]
+    step = float((loop.seconds[1:] * loop.count[1:]).sum()) / steps
+    fetching = float(table[:, Phase.INPUT].sum()) / steps
+    running = float(table[:, Phase.RUN].sum()) / steps
+    inside = [one for one in feeding if not one.in_python and one.over >= _ENOUGH and math.isfinite(one.wait)]
+    hidden = min(sum(one.wait * one.per_step for one in inside), running)
+    visible = max(0.0, fetching - sum(_overhead(one) * one.per_step for one in feeding if one.in_python))
+    if not any(one.in_python for one in feeding):
+        visible = max(0.0, fetching - _FETCH) if fetching else 0.0
+    if not feeding and not fetching:
+        return
+    compiled = hidden > visible
+    candidates = inside if compiled else [one for one in feeding if one.in_python]
+    yield Wait(
+        loop=loop,
+        pipeline=max(candidates, key=_load, default=None),
+        per_step=hidden + visible, step=step, compiled=compiled, steps=steps,
+    )  # fmt: skip
+
+
+def _load(pipeline: Pipeline) -> float:
+    each = pipeline.wait if math.isfinite(pipeline.wait) else pipeline.fetch
+    return each * pipeline.per_step
+
+
+def _overhead(pipeline: Pipeline) -> float:
+    """What a fetch in Python costs beside the wait itself."""
+    if pipeline.over < _ENOUGH or not math.isfinite(pipeline.wait):
+        return _FETCH
+    return max(0.0, pipeline.fetch - pipeline.wait)
+
+
+# What would be left
+
+
+def processor(run: Run, loop: Loop) -> float:
+    """Processor seconds of the whole process per step, the first step left out; NaN where it was not read."""
+    ticks = next((one.ticks for one in run.processes if one.index == loop.process), None)
+    steps = loop.steps - int(loop.count[0])
+    if ticks is None or len(ticks.time) < 2 or steps < 1 or "user_cpu" not in ticks.columns:
+        return math.nan
+    spent = ticks.columns["user_cpu"] + ticks.columns["system_cpu"]
+    first, last = float(loop.end[0]), loop.stop
+    if last - first < 0.5:  # the counters are read a few times a second
+        return math.nan
+    return float(np.interp(last, ticks.time, spent) - np.interp(first, ticks.time, spent)) / steps
+
+
+def buffered_ahead(stages: tuple[Stage, ...]) -> bool:
+    """Whether batches are made while a step runs: the stage on top works in threads of its own."""
+    return bool(stages) and stages[0].asynchronous
+
+
+def step_with(wait: Wait, stages: tuple[Stage, ...], busy: float, cores: int) -> float:
+    """Seconds of a step with other stages: the slowest of step, stages and processors sets the pace."""
+    per_batch, _ = slowest(stages)
+    needed = per_batch * (wait.pipeline.per_step if wait.pipeline else 1.0)
+    floor = busy / cores if cores and math.isfinite(busy) else 0.0
+    if buffered_ahead(stages):
+        return max(wait.rest, needed, floor)
+    return max(wait.rest + sum(stage.seconds for stage in stages), floor)
+
+
+def limits_next(wait: Wait, stage: Stage) -> tuple[float, str]:
+    """What a step would take if a stage were free, and what would set the pace then."""
+    assert wait.pipeline is not None
+    seconds, stages = slowest(without(wait.pipeline.stages, stage))
+    seconds *= wait.pipeline.per_step
+    if not stages or seconds <= wait.rest:
+        return wait.rest, "the step itself"
+    place = f" at {stages[0].location}" if stages[0].location else ""
+    return seconds, f"{stages[0].name}{place}"

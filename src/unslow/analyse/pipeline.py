@@ -1,0 +1,301 @@
+"""Pipelines as they ran: the stages of tf.data's own model, laid over the lines that built them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from unslow.model import Event, Location, Run
+
+_SKIPPED = frozenset(("Options", "Variant", "Restructured", "Model", "DebugOptions", "Root"))
+_SAME = {"FromTensor": "Tensor", "TFRecord": "TFRecord", "Sparse": "TensorSlice"}
+_FUSED = {
+    "MapAndBatch": ("Batch", "Map"), "ShuffleAndRepeat": ("Repeat", "Shuffle"), "MapAndFilter": ("Filter", "Map"),
+}  # fmt: skip
+_READERS = frozenset(("TFRecord", "TextLine", "FixedLengthRecord"))
+_FURTHEST = 6  # stages that a rewrite may have dropped in a row
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage. Times are seconds per batch that the pipeline hands out, added up over its threads."""
+
+    name: str  # as TensorFlow runs it: "MapAndBatch"
+    location: Location | None  # the user's line that made it; None for what TensorFlow put in by itself
+    busy: float
+    elements: float  # per batch
+    parallelism: float  # 1 for a stage without threads of its own
+    tuned: bool
+    asynchronous: bool
+    buffered: float  # elements in its buffer when it was last looked at
+    buffered_bytes: float
+    bytes: float  # of one of its elements
+    settings: Mapping[str, Any] = field(default_factory=dict)  # as the program built it; see docs/facts.md, `dataset`
+    stack: tuple[Location, ...] = ()
+
+    @property
+    def injected(self) -> bool:
+        return self.location is None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds per batch with its threads at work together."""
+        return self.busy / max(1.0, self.parallelism)
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """One pipeline of a run: all iterators over the same stages, added up."""
+
+    process: int
+    dataset: int
+    location: Location | None  # where its iterator is made
+    stages: tuple[Stage, ...]  # from the one that hands out batches to the sources
+    built: tuple[Mapping[str, Any], ...]  # the stages as the program built them
+    batches: int
+    wait: float  # seconds in GetNext per batch; NaN where it could not be told
+    over: int  # batches that `wait` was measured over
+    fetches: int  # batches that Python fetched; the others went straight into a compiled step
+    fetch: float  # seconds per such fetch
+    per_step: float  # batches per training step
+    iterators: int
+    length: int  # the most batches that one iterator handed out
+    span: tuple[float, float]  # when it was first and last seen at work
+    evaluates: bool
+    cores: int
+    spare_bytes: float  # memory that tf.data itself would allow for its buffers
+
+    @property
+    def in_python(self) -> bool:
+        return self.fetches * 2 > self.batches
+
+
+def pipelines(run: Run) -> list[Pipeline]:
+    """Every pipeline that handed out batches."""
+    built: dict[tuple[int, int], Sequence[Mapping[str, Any]]] = {}
+    made: dict[tuple[int, int], list[Event]] = defaultdict(list)
+    readings: dict[tuple[int, int, bool], dict[int, list[Event]]] = {}
+    for event in run.of("dataset", "iterator", "pipeline"):
+        key = (event.process, int(event.data["dataset"]))
+        if event.kind == "dataset":
+            built[key] = event.data["stages"]
+        elif event.kind == "iterator":
+            made[key].append(event)
+        elif event.data["elements"]:
+            whose = readings.setdefault((*key, bool(event.data["evaluates"])), {})
+            whose.setdefault(int(event.data["iterator"]), []).append(event)
+    return [
+        _pipeline(run, process, dataset, evaluates, built.get((process, dataset), ()), made[(process, dataset)], found)
+        for (process, dataset, evaluates), found in readings.items()
+    ]
+
+
+def _pipeline(run: Run, process: int, dataset: int, evaluates: bool, built: Sequence[Mapping[str, Any]],
+              made: Sequence[Event], readings: Mapping[int, list[Event]]) -> Pipeline:  # fmt: skip
+    last = [events[-1] for events in readings.values()]
+    over = sum(int(event.data["over"]) for event in last)
+    wait = sum(float(event.data["wait"]) for event in last)
+    fetches = sum(int(event.data["fetches"]) for event in last)
+    batches = sum(int(event.data["elements"]) for event in last)
+    steps, stepped = _progress(readings.values())
+    stack = next((event.data.get("stack") for event in made if event.data.get("stack")), None)
+    times = [event.time for events in readings.values() for event in events]
+    return Pipeline(
+        process=process, dataset=dataset, location=_location(run, stack[0]) if stack else None,
+        stages=tuple(_stages(run, built, list(readings.values()))), built=tuple(built), batches=batches,
+        wait=wait / over if over else float("nan"), over=over, fetches=fetches,
+        fetch=sum(float(event.data["fetch"]) for event in last) / fetches if fetches else 0.0,
+        per_step=stepped / steps if steps else 0.0, iterators=max((int(event.data["n"]) for event in made), default=0),
+        length=max(int(event.data["elements"]) for event in last), span=(min(times), max(times)), evaluates=evaluates,
+        cores=max(int(event.data["cpu_budget"]) for event in last),
+        spare_bytes=float(last[-1].data["ram_budget"]),
+    )  # fmt: skip
+
+
+def _progress(readings: Iterable[list[Event]]) -> tuple[int, int]:
+    """Training steps and batches between the first and the last reading of each iterator."""
+    steps = batches = 0
+    for events in readings:
+        steps += int(events[-1].data["step"]) - int(events[0].data["step"])
+        batches += int(events[-1].data["elements"]) - int(events[0].data["elements"])
+    return steps, batches
+
+
+def _location(run: Run, place: Sequence[Any]) -> Location:
+    file, line, function = str(place[0]), int(place[1]), str(place[2])
+    if run.cwd and file.startswith(run.cwd.rstrip("/") + "/"):
+        file = os.path.relpath(file, run.cwd)
+    return Location(file, line, function, run.line(file, line))
+
+
+# Stages: what the model counted, per batch
+
+
+def _stages(run: Run, built: Sequence[Mapping[str, Any]], readings: Sequence[list[Event]]) -> Iterable[Stage]:
+    # Sources leave the model when they are used up: the fullest reading has the whole shape.
+    last = max((event for events in readings for event in events), key=lambda event: len(event.data["nodes"]))
+    shape = {int(node["id"]): node for node in last.data["nodes"]}
+    counted = _counted(readings, shape)
+    root = next((node for node in shape.values() if node["name"] == "Root"), None)
+    if root is None or not root["inputs"]:
+        return
+    for node, positions, inner in _aligned(shape, int(root["inputs"][0]), built, 0 if built else None):
+        yield _stage(run, node, [built[position] for position in positions], inner, counted)
+
+
+def _counted(readings: Sequence[list[Event]], shape: Mapping[int, Any]) -> dict[int, tuple[float, float]]:
+    """Per node: seconds busy and elements, per batch, over all iterators of the same shape.
+
+    The first reading is taken off where enough came after it: it holds the start and the filling of buffers.
+    """
+    batches = 0.0
+    busy: dict[int, float] = defaultdict(float)
+    elements: dict[int, float] = defaultdict(float)
+    for events in readings:
+        first, last = events[0], events[-1]
+        done = int(last.data["elements"]) - int(first.data["elements"])
+        fresh = done < int(last.data["elements"]) / 2
+        before = {} if fresh else {int(node["id"]): node for node in first.data["nodes"]}
+        batches += int(last.data["elements"]) if fresh else done
+        nodes = {int(node["id"]): node for event in events for node in event.data["nodes"]}
+        for number, node in nodes.items():
+            was = before.get(number)
+            busy[number] += (float(node["busy"]) - (float(was["busy"]) if was else 0.0)) / 1e9
+            elements[number] += float(node["elements"]) - (float(was["elements"]) if was else 0.0)
+    return {number: (busy[number] / max(1.0, batches), elements[number] / max(1.0, batches)) for number in shape}
+
+
+def _stage(run: Run, node: Mapping[str, Any], made: Sequence[Mapping[str, Any]], inner: Sequence[int],
+           counted: Mapping[int, tuple[float, float]]) -> Stage:  # fmt: skip
+    busy, elements = counted[int(node["id"])]
+    busy += sum(counted[number][0] for number in inner if number in counted)
+    leader = next((one for one in reversed(made) if "function" in one), made[0] if made else {})
+    settings: dict[str, Any] = {}
+    for one in made:
+        settings.update({key: value for key, value in one.items() if key not in ("stack", "inputs")})
+    settings.update({key: value for key, value in leader.items() if key not in ("stack", "inputs")})
+    stack = tuple(_location(run, place) for place in leader.get("stack", ()))
+    return Stage(
+        name=str(node["name"]), location=stack[0] if stack else None, busy=busy, elements=elements,
+        parallelism=float(node.get("parallelism", 1.0)), tuned=bool(node.get("parallelism_tuned", False)),
+        asynchronous=bool(node["asynchronous"]), buffered=float(node["buffered"]),
+        buffered_bytes=float(node["buffered_bytes"]),
+        bytes=float(node["produced"]) / max(1.0, float(node["elements"])), settings=settings, stack=stack,
+    )  # fmt: skip
+
+
+# Laying the model over the program: TensorFlow drops, fuses and adds stages
+
+
+def _base(name: str) -> str:
+    name = re.sub(r"V\d+$", "", name)
+    name = re.sub(r"^(Parallel|Finite|Forever|Memory|File|Legacy|Empty)", "", name)
+    return _SAME.get(name, name)
+
+
+def _matches(node: Mapping[str, Any], stage: Mapping[str, Any]) -> bool:
+    name, kind = _base(str(node["name"])), _base(str(stage["kind"]))
+    if kind in _READERS and name in ("FlatMap", "Interleave"):  # a reader of several files is a loop over them
+        return True
+    return name == kind or (name in _FUSED and _FUSED[name][0] == kind)
+
+
+_Match = tuple[Mapping[str, Any], list[int], list[int]]  # node, positions in the program's list, nodes inside it
+
+
+def _aligned(
+    nodes: Mapping[int, Any], number: int, built: Sequence[Mapping[str, Any]], at: int | None
+) -> Iterable[_Match]:
+    """Each node with the stages it came from, walking down from the output."""
+    node = nodes.get(number)
+    if node is None:
+        return
+    inputs = [int(one) for one in node["inputs"]]
+    found = _found(nodes, node, built, at)
+    if found is None:
+        yield node, [], _below(nodes, inputs[1:])
+        if inputs:
+            yield from _aligned(nodes, inputs[0], built, at)
+        return
+    positions = _fused(node, built, found)
+    real = [int(one) for one in built[positions[-1]]["inputs"]]
+    if inputs and _base(str(node["name"])) == "Cache" and str(nodes[inputs[0]]["name"]).endswith("CacheImpl"):
+        inputs = [int(one) for one in nodes[inputs[0]]["inputs"]]  # one cache, two nodes
+    yield node, positions, _below(nodes, inputs[len(real) :])
+    for child, position in zip(inputs, real, strict=False):
+        yield from _aligned(nodes, child, built, position)
+
+
+def _found(nodes: Mapping[int, Any], node: Mapping[str, Any], built: Sequence[Mapping[str, Any]], at: int | None) -> int | None:
+    """The stage that a node came from: the next one down that is of its kind, unless TensorFlow added the node."""
+    if at is None:
+        return None
+    child = nodes.get(int(node["inputs"][0])) if node["inputs"] else None
+    position: int | None = at
+    for _ in range(_FURTHEST):
+        if position is None:
+            return None
+        stage = built[position]
+        if _matches(node, stage):
+            return position
+        added = node["name"] == "Prefetch" and child is not None and _matches(child, stage)
+        if added or len(stage["inputs"]) != 1:
+            return None
+        position = int(stage["inputs"][0])
+    return None
+
+
+def _fused(node: Mapping[str, Any], built: Sequence[Mapping[str, Any]], position: int) -> list[int]:
+    """One node for two stages: both of them."""
+    fused = _FUSED.get(_base(str(node["name"])))
+    if fused is None or _base(str(built[position]["kind"])) != fused[0]:
+        return [position]
+    below: int | None = position
+    for _ in range(_FURTHEST):
+        inputs = built[below]["inputs"] if below is not None else []
+        below = int(inputs[0]) if inputs else None
+        if below is None:
+            return [position]
+        if _base(str(built[below]["kind"])) == fused[1]:
+            return [position, below]
+        if str(built[below]["kind"]) not in _SKIPPED:
+            return [position]
+    return [position]
+
+
+def _below(nodes: Mapping[int, Any], numbers: Iterable[int]) -> list[int]:
+    """Nodes and all that stand below them: pipelines that a stage makes per element."""
+    found: list[int] = []
+    for number in numbers:
+        if number in nodes:
+            found += [number, *_below(nodes, (int(one) for one in nodes[number]["inputs"]))]
+    return found
+
+
+def without(stages: Sequence[Stage], *gone: Stage) -> tuple[Stage, ...]:
+    """The stages as if some of them cost nothing."""
+    return tuple(replace(stage, busy=0.0) if stage in gone else stage for stage in stages)
+
+
+def slowest(stages: Sequence[Stage]) -> tuple[float, tuple[Stage, ...]]:
+    """Seconds per batch of the slowest run of stages that share a thread, and those stages, the dearest first.
+
+    A stage with threads of its own works beside the stages above it; those between two such stages add up.
+    """
+    best: tuple[float, tuple[Stage, ...]] = (0.0, ())
+    run: list[Stage] = []
+    for stage in (*stages, None):
+        if stage is None or stage.asynchronous:
+            seconds = sum(one.seconds for one in run)
+            if seconds > best[0]:
+                best = (seconds, tuple(sorted(run, key=lambda one: -one.seconds)))
+            run = []
+        if stage is not None and stage.asynchronous and stage.seconds > best[0]:
+            best = (stage.seconds, (stage,))
+        elif stage is not None and not stage.asynchronous:
+            run.append(stage)
+    return best
