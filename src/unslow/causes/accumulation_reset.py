@@ -123,7 +123,7 @@ def _expanded(source: Source, keys: set[str], around: ast.AST) -> set[str]:
 
 def _has_gradient(source: Source, node: ast.AST, deep: bool = True) -> bool:
     """Whether gradients are computed in a node, or in a function of this file that it calls."""
-    for part in (node, *own_nodes(node)) if isinstance(node, ast.stmt) else ast.walk(node):
+    for part in (node, *own_nodes(node)):
         if not isinstance(part, ast.Call):
             continue
         if isinstance(part.func, ast.Attribute) and part.func.attr in _GRADIENTS:

@@ -80,8 +80,6 @@ class BlindCleanup(Cause):
     ran = False
 
     def spot(self, source: Source) -> Iterable[Spot]:
-        if not source.uses_tensorflow:
-            return
         guessed = [(node, path) for node, path in _deleted(source) if _TEMPORARY.match(path)]
         own = _made_paths(source) if guessed else set()
         for node, path in guessed:

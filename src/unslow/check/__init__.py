@@ -73,6 +73,8 @@ def check_text(name: str, text: str, causes: Sequence[Cause]) -> Report:
         return Report(name, problem=f"is not Python 3: {problem.msg} (line {problem.lineno})")
     except (ValueError, RecursionError, MemoryError) as problem:
         return Report(name, problem=f"cannot be parsed: {type(problem).__name__}: {problem}")
+    if not source.uses_tensorflow:
+        return Report(name)
     found: list[Found] = []
     not_judged: list[Unjudged] = []
     for cause in causes:

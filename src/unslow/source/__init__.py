@@ -132,10 +132,20 @@ class Source(Valued):
         for parent in self.ancestors(node):
             if isinstance(parent, ast.Try) and child in parent.body and parent.handlers:
                 return True
+            if isinstance(parent, (ast.With, ast.AsyncWith)) and any(map(_expects_error, parent.items)):
+                return True
             if isinstance(parent, FUNCTIONS):
                 return False
             child = parent
         return False
+
+
+def _expects_error(item: ast.withitem) -> bool:
+    """`with pytest.raises(…)`, `with self.assertRaises(…)`, `with contextlib.suppress(…)`."""
+    call = item.context_expr
+    method = call.func if isinstance(call, ast.Call) else None
+    name = method.attr if isinstance(method, ast.Attribute) else getattr(method, "id", "")
+    return name in ("raises", "suppress") or name.startswith("assertRaises")
 
 
 def _head(statement: ast.AST) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from unslow.source.neighbours import module_path, opened
@@ -39,6 +40,7 @@ _SAME = {
 _CLASSES_OF_KERAS = ("tf.losses.", "tf.metrics.", "tf.initializers.")
 
 
+@lru_cache(maxsize=16_384)
 def canonical(name: str) -> str:
     """One spelling for a thing: `tensorflow.keras.X` is `keras.X`, `tf.compat.v1.X` is `tf.X`."""
     for prefix, short in _PREFIXES:

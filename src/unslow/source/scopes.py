@@ -10,6 +10,29 @@ from dataclasses import dataclass, field
 from unslow.source.tree import COMPREHENSIONS, FUNCTIONS, Tree
 
 Path = tuple[int, ...]
+_OPENING = (*FUNCTIONS, ast.ClassDef, *COMPREHENSIONS)
+_BINDING = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.Global,
+    ast.Nonlocal,
+    ast.Import,
+    ast.ImportFrom,
+    ast.Assign,
+    ast.AnnAssign,
+    ast.AugAssign,
+    ast.NamedExpr,
+    ast.For,
+    ast.AsyncFor,
+    ast.With,
+    ast.AsyncWith,
+    ast.ExceptHandler,
+    ast.MatchAs,
+    ast.MatchStar,
+    ast.MatchMapping,
+    ast.Delete,
+)
 REST = -1  # in a path: the starred part, whose elements are not told apart
 
 
@@ -66,48 +89,31 @@ class Scoped(Tree):
         self._bind_all()
 
     def _bind_all(self) -> None:
-        stack: list[tuple[ast.AST, Scope]] = [(self.tree, self.module)]
-        while stack:
-            node, scope = stack.pop()
-            if isinstance(node, (*FUNCTIONS, ast.ClassDef, *COMPREHENSIONS)):
-                stack.extend(reversed(self._enter(node, scope)))
-                continue
-            self._bind(node, scope)
-            stack.extend(
-                (child, scope)
-                for child in reversed(list(ast.iter_child_nodes(node)))
-                if not isinstance(child, (ast.Name, ast.Constant, ast.expr_context))
-            )
+        opening = [node for kind in _OPENING for node in self.every(kind)]
+        for node in sorted(opening, key=_place):
+            self._enter(node)
+        binding: list[ast.AST] = [node for kind in _BINDING for node in self.every(kind)]
+        for node in sorted(binding, key=_place):
+            self._bind(node, self.scope_at(node))
 
-    def _enter(self, node: ast.AST, outer: Scope) -> list[tuple[ast.AST, Scope]]:
-        """Open the scope of a node; hand back its children, each with the scope that it runs in."""
+    def _enter(self, node: ast.AST) -> None:
+        """Open the scope of a function, class or comprehension, and bind its name and parameters."""
+        outer = self.scope_at(node)
         inner = self.scopes[node] = Scope(node, outer)
-        outside: list[ast.AST] = []
-        inside: list[ast.AST] = []
         if isinstance(node, COMPREHENSIONS):
             for generator in node.generators:
                 self._bind_target(generator.target, generator.iter, How.LOOP, node, inner)
-            outside = [node.generators[0].iter]
-            inside = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.comprehension)]
-            inside += [later.iter for later in node.generators[1:]]
-            inside += [test for generator in node.generators for test in generator.ifs]
         elif isinstance(node, ast.ClassDef):
-            self._add(Binding(node.name, How.CLASS, node), outer)
             self.attributes.setdefault(node, {})
-            outside = [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]
-            inside = list(node.body)
-        elif isinstance(node, FUNCTIONS):
-            outside = [*node.args.defaults, *(default for default in node.args.kw_defaults if default)]
-            inside = list(node.body) if isinstance(node.body, list) else [node.body]
-            if not isinstance(node, ast.Lambda):
-                self._add(Binding(node.name, How.FUNCTION, node), outer)
-                outside = [*node.decorator_list, *outside]
-            for argument in parameters(node):
-                self._add(Binding(argument.arg, How.PARAMETER, argument), inner)
-        return [*((child, outer) for child in outside), *((child, inner) for child in inside)]
+        for argument in parameters(node):
+            self._add(Binding(argument.arg, How.PARAMETER, argument), inner)
 
     def _bind(self, node: ast.AST, scope: Scope) -> None:
-        if isinstance(node, ast.Assign):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            self._add(Binding(node.name, How.FUNCTION, node), scope)
+        elif isinstance(node, ast.ClassDef):
+            self._add(Binding(node.name, How.CLASS, node), scope)
+        elif isinstance(node, ast.Assign):
             for target in node.targets:
                 self._bind_target(target, node.value, How.ASSIGN, node, scope)
         elif isinstance(node, ast.AnnAssign):
@@ -229,6 +235,10 @@ class Scoped(Tree):
                 return scope
             scope = scope.parent
         return None
+
+
+def _place(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
 def parameters(function: ast.AST) -> Iterator[ast.arg]:

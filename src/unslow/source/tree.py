@@ -14,8 +14,12 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 STATEMENT_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
-# Shared by the whole tree and without a place of their own.
-_PLACELESS = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+# Fields that hold no nodes, or nodes without a place of their own, which the whole tree shares.
+_PLACELESS = frozenset(
+    {"arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "kwd_attrs", "level", "module"}
+    | {"name", "op", "ops", "simple", "tag", "type_comment", "type_ignores"}
+)
+_NODE_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -37,20 +41,18 @@ class Tree:
     def _index(self) -> None:
         """One pass in the order of the text; without recursion, for expressions may be very deep."""
         stack: list[ast.AST] = [self.tree]
+        parents, by_type = self.parents, self._by_type
         while stack:
             node = stack.pop()
-            self._by_type.setdefault(type(node), []).append(node)
-            children: list[ast.AST] = []
-            for field in node._fields:
-                value = getattr(node, field, None)
-                if isinstance(value, list):
-                    children.extend(item for item in value if isinstance(item, ast.AST))
-                elif isinstance(value, ast.AST):
-                    children.append(value)
-            placed = [child for child in children if not isinstance(child, _PLACELESS)]
-            for child in placed:
-                self.parents[child] = node
-            stack.extend(reversed(placed))
+            kind = type(node)
+            if kind not in by_type:
+                by_type[kind] = []
+            by_type[kind].append(node)
+            below = children(node)
+            for child in below:
+                parents[child] = node
+            below.reverse()
+            stack += below
 
     def every(self, kind: type[Node]) -> list[Node]:
         """All nodes of one type, in the order of the text."""
@@ -127,6 +129,21 @@ class Tree:
             child = parent
 
 
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below a node, in the order of the text."""
+    kind = type(node)
+    if kind not in _NODE_FIELDS:
+        _NODE_FIELDS[kind] = tuple(field for field in kind._fields if field not in _PLACELESS)
+    found: list[ast.AST] = []
+    for field in _NODE_FIELDS[kind]:
+        value = getattr(node, field, None)
+        if isinstance(value, list):
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
+
+
 def runs_in(scope: ast.AST, child: ast.AST) -> bool:
     """Whether a direct child of a function or class is part of its body."""
     body = getattr(scope, "body", None)
@@ -149,15 +166,19 @@ def repeats(loop: ast.AST, child: ast.AST, node: ast.AST, parents: dict[ast.AST,
     return True
 
 
-def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
-    """Everything in a body that runs when the body runs: functions and classes within it are left out."""
-    body = getattr(function, "body", [])
-    stack: list[ast.AST] = list(reversed(body)) if isinstance(body, list) else [body]
+def own_nodes(root: ast.AST) -> Iterator[ast.AST]:
+    """What runs when a body or statement runs: functions and classes that it only defines are left out."""
+    stack = _body(root) if isinstance(root, (*FUNCTIONS, ast.ClassDef)) else children(root)
+    stack = stack[::-1]
     while stack:
         node = stack.pop()
         yield node
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             stack.extend(reversed(node.decorator_list))
         elif not isinstance(node, ast.Lambda):
-            children = [child for child in ast.iter_child_nodes(node) if not isinstance(child, _PLACELESS)]
-            stack.extend(reversed(children))
+            stack.extend(reversed(children(node)))
+
+
+def _body(root: ast.AST) -> list[ast.AST]:
+    body = getattr(root, "body", [])
+    return list(body) if isinstance(body, list) else [body]

@@ -1,0 +1,6 @@
+# ruff: noqa
+# expect: nothing
+
+import tensorflow as tf
+
+K = tf.keras

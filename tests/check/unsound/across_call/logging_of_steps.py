@@ -1,0 +1,6 @@
+# ruff: noqa
+# expect: nothing
+
+
+def show(value):
+    print("value", value.numpy())

@@ -1,0 +1,6 @@
+# ruff: noqa
+# expect: nothing
+
+
+def parse(record):
+    return record.numpy()[1:]
