@@ -176,6 +176,17 @@ def several() -> Diagnosis:
     return _diagnosis(run, slow, other, honest)
 
 
+def slower() -> Diagnosis:
+    """Steps that drift without a cause, and a third of the time that nothing explains."""
+    seconds = [0.02 + 0.00005 * number for number in range(800)]
+    imported = fact("imported", 0, tensorflow="2.21.0")
+    run = _run(
+        Sketch("slower", seconds, {Phase.RUN: 0.6}, source=SOURCE, facts=[imported], before=4.0),
+        Trend(Shape.DRIFTING, 0.02, 0.06, 0.00005, 0.000049, 0.000051),
+    )
+    return replace(_diagnosis(run), unexplained=0.35 * run.trained)
+
+
 def no_steps() -> Diagnosis:
     facts = [fact("trace", 0, name="f"), fact("trace", 0, name="g"), fact("session", 0)]
     run = _run(Sketch("no steps", (), facts=facts, before=41.0), STEADY)
@@ -231,6 +242,7 @@ GALLERY: dict[str, Callable[[], Diagnosis]] = {
     "retracing": retracing,
     "growth": growth,
     "several": several,
+    "slower": slower,
     "no_steps": no_steps,
     "killed": killed,
     "lost": lost,

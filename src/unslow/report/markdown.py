@@ -17,7 +17,7 @@ _LINKED = re.compile(r"@(?=\w)|#(?=\d)|:(?=//)|(?<=www)\.")
 def dumps(view: dict[str, Any]) -> str:
     faults = [finding for finding in view["findings"] if finding["fault"]]
     honest = [finding for finding in view["findings"] if not finding["fault"]]
-    parts = [f"### {_text(view['verdict']['text'])}", *_run(view)]
+    parts = [f"### {_text(view['verdict']['text'])}", _text(view["verdict"]["more"]), *_run(view)]
     parts += [_finding(finding) for finding in faults]
     parts += [f"No fault: {_text(finding['title'])}." for finding in honest]
     if view["loops"]:

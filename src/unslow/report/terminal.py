@@ -8,8 +8,8 @@ from collections import defaultdict
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Group, RenderableType
-from rich.padding import Padding
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -18,7 +18,13 @@ from unslow.report import words
 BLOCKS = "▁▂▃▄▅▆▇█"
 BAR = 24  # columns of a phase's bar
 
-_VERDICT = {"fault": "bold red", "healthy": "bold green", "honest": "bold cyan", "no-steps": "bold yellow"}
+_VERDICT = {
+    "fault": "bold red",
+    "healthy": "bold green",
+    "honest": "bold cyan",
+    "no-steps": "bold yellow",
+    "unexplained": "bold yellow",
+}
 
 
 def renderable(view: dict[str, Any]) -> RenderableType:
@@ -39,8 +45,22 @@ def _title(text: str) -> Text:
     return Text(f"\n{text}", style="bold underline")
 
 
-def _inside(part: RenderableType, left: int = 2) -> Padding:
-    return Padding(part, (0, 0, 0, left))
+class _Indented:
+    """A part moved to the right; unlike rich's Padding it leaves no blanks at the ends of lines."""
+
+    def __init__(self, part: RenderableType, left: int) -> None:
+        self.part, self.left = part, left
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        inner = options.update_width(max(1, options.max_width - self.left))
+        for line in console.render_lines(self.part, inner, pad=False):
+            yield Segment(" " * self.left)
+            yield from line
+            yield Segment.line()
+
+
+def _inside(part: RenderableType, left: int = 2) -> _Indented:
+    return _Indented(part, left)
 
 
 def _head(view: dict[str, Any]) -> RenderableType:
@@ -257,7 +277,7 @@ def _limits(view: dict[str, Any]) -> list[RenderableType]:
     return parts
 
 
-def _item(text: str) -> Padding:
+def _item(text: str) -> RenderableType:
     table = Table.grid()
     table.add_column(width=2)
     table.add_column(overflow="fold")

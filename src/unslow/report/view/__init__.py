@@ -17,6 +17,7 @@ from unslow.report.view.events import graphs_of, traces_of, workers_of
 from unslow.report.view.findings import finding_of
 from unslow.report.view.loops import loop_of
 from unslow.report.view.machine import ended_of, hot_lines, lost_probes, memory_of, processes_of, seen_instead
+from unslow.report.view.start import start_of
 from unslow.report.view.verdict import verdict_of
 from unslow.report.words import plain
 
@@ -44,7 +45,7 @@ def view_of(diagnosis: Diagnosis, proofs: Mapping[int, Proof] | None = None) -> 
         "steps": run.steps,
         "ended": run.ended,
         "how": ended_of(run),
-        "verdict": verdict_of(run, findings),
+        "verdict": verdict_of(diagnosis, findings),
         "loops": [loop_of(run, loop) for loop in run.loops],
         "findings": findings,
         "not_judged": [{"cause": each.cause, "reason": each.reason} for each in diagnosis.not_judged],
@@ -66,6 +67,7 @@ def view_of(diagnosis: Diagnosis, proofs: Mapping[int, Proof] | None = None) -> 
         "cwd": run.cwd,
         "command_line": shlex.join(run.command),
         "workers": workers_of(run),
+        "start": start_of(run),
         "charts": {
             "steps": step_charts(run, findings),
             "memory": memory_charts(run),

@@ -36,10 +36,11 @@ def step_chart(number: int, loop: Loop, points: int, forecast: dict[str, Any] | 
     """Step number against mean, least and greatest step time and the phases; a first step far off is left out."""
     first = int(len(loop.end) > 10 and loop.count[0] == 1 and loop.seconds[0] > 3 * loop.typical())
     starts = bucket_starts(len(loop.end) - first, points) + first
+    single = loop.count == 1
     weights = loop.count.astype(float)
     total = np.add.reduceat(weights, starts)
     shown = [phase for phase in Phase if loop.phase(phase) >= 0.005 * loop.total]
-    high = np.maximum.reduceat(loop.high, starts)
+    high = np.maximum.reduceat(np.where(single, loop.seconds, loop.high), starts)
     mean = np.add.reduceat(loop.seconds * weights, starts) / total
     ends = np.append(starts[1:], len(loop.end)) - 1
     return {
@@ -47,7 +48,7 @@ def step_chart(number: int, loop: Loop, points: int, forecast: dict[str, Any] | 
         "line": str(loop.location),
         "x": [int(value) for value in loop.number[ends]],
         "mean": short(mean),
-        "low": short(np.minimum.reduceat(loop.low, starts)),
+        "low": short(np.minimum.reduceat(np.where(single, loop.seconds, loop.low), starts)),
         "high": short(high),
         "merged": len(starts) < len(loop.end) - first or bool((loop.count > 1).any()),
         "phases": [

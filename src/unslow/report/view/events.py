@@ -11,6 +11,8 @@ from unslow.model import Event, Run
 FUNCTIONS = 8  # functions with a series of their own, the dearest first
 TRACES = 1500  # points of one function: the recorder thins them out far below this
 
+SAME = "the same arguments"
+
 
 def traces_of(run: Run) -> list[dict[str, Any]]:
     """Functions that were traced, dearest first: when, for how long, and what had changed."""
@@ -27,6 +29,8 @@ def _function(name: str, place: str, events: list[Event]) -> dict[str, Any]:
     count = max(len(events), int(last.get("n", 0)))
     told = [event for event in events if "args" in event.data][:TRACES]
     reasons = ["first trace", *(_reason(old.data, new.data) for old, new in pairwise(told))]
+    if len(reasons) > 1 and reasons[1] == SAME:
+        reasons[1] = "it made variables: a first call then traces twice"
     return {
         "name": name.rpartition(".")[2] or name,
         "place": place,
@@ -49,13 +53,16 @@ def _reason(old: Any, new: Any) -> str:
     changed = [f"{name}: {before.get(name, 'none')} → {after.get(name, 'none')}"
                for name in {**before, **after} if before.get(name) != after.get(name)]  # fmt: skip
     if not changed:
-        return "the same arguments"
+        return SAME
     more = f" and {len(changed) - 2} more" if len(changed) > 2 else ""
     return "; ".join(changed[:2]) + more
 
 
 def _place(place: Any) -> str:
-    return f"{place[0]}:{place[1]}" if isinstance(place, list | tuple) and len(place) >= 2 and place[0] else ""
+    """Where a function's code is; inside an installed package, where in the package."""
+    if not (isinstance(place, list | tuple) and len(place) >= 2 and place[0]):
+        return ""
+    return f"{str(place[0]).rpartition('/site-packages/')[2]}:{place[1]}"
 
 
 def graphs_of(run: Run) -> list[dict[str, Any]]:

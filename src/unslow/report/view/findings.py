@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
+from unslow.fix.diff import unified_diff
 from unslow.model import Evidence, Finding, Fix, Forecast, Location, Proof, Refusal, Run
 from unslow.report import words
 
@@ -98,15 +98,9 @@ def _fix(run: Run, fix: Fix) -> dict[str, Any]:
     return {
         "title": fix.title,
         "safety": fix.safety.value,
-        "diff": "".join(_diff(file, run.sources.get(file, ""), text) for file, text in fix.files.items()),
+        "diff": "".join(unified_diff(file, run.sources.get(file, ""), text) for file, text in fix.files.items()),
         "note": fix.note,
     }
-
-
-def _diff(file: str, before: str, after: str) -> str:
-    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    lines = difflib.unified_diff(old, new, f"a/{file}", f"b/{file}")
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def _refusal(refusal: Refusal) -> dict[str, Any]:

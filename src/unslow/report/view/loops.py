@@ -13,7 +13,7 @@ from unslow.report.view.findings import location_of
 if TYPE_CHECKING:
     from unslow.model import Floats
 
-BARS = 48  # columns of a sparkline: leaves room for both of its ends in 80 columns
+BARS = 44  # columns of a sparkline: leaves room for both of its ends in 80 columns
 WIDE = 12.0  # largest over typical step time above which a linear sparkline would be flat but for one bar
 APART = 3.0  # a first step longer than so many typical ones is told apart from the rest
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from unslow.model import Floats
 
 HOTTEST = 8
+FEW_STEPS = 100  # below this growth per 1 000 steps is no more than a guess
 FEW_SAMPLES = 20  # below this a share of samples is chance
 
 
@@ -64,19 +66,22 @@ def _total(loop: Loop) -> float:
 
 
 def _growth(process: Process, loop: Loop) -> float | None:
-    """Bytes per 1 000 steps between the second and the last fifth of a loop; the first fifth warms up."""
+    """Bytes per 1 000 steps between the second and the last fifth of a loop; the first fifth warms up.
+
+    Only what rises from fifth to fifth is growth: in a short loop a single allocation would be foretold
+    as gigabytes.
+    """
     time, rss = rss_of(process)
     inside = (time >= loop.start) & (time <= loop.stop)
-    if inside.sum() < 10 or loop.steps < 10:
+    if inside.sum() < 20 or loop.steps < FEW_STEPS:
         return None
     step = np.interp(time[inside], loop.end, loop.number)
-    fifths = np.array_split(np.arange(len(step)), 5)
-    early, late = fifths[1], fifths[4]
-    steps = float(np.median(step[late]) - np.median(step[early]))
-    if steps <= 0:
-        return None
-    values = rss[inside]
-    return float(np.median(values[late]) - np.median(values[early])) / steps * 1000
+    fifths = np.array_split(np.arange(len(step)), 5)[1:]
+    levels = [float(np.median(rss[inside][part])) for part in fifths]
+    steps = float(np.median(step[fifths[-1]]) - np.median(step[fifths[0]]))
+    if steps <= 0 or any(later <= earlier for earlier, later in pairwise(levels)):
+        return 0.0 if steps > 0 else None
+    return (levels[-1] - levels[0]) / steps * 1000
 
 
 def hot_lines(run: Run) -> list[dict[str, Any]]:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from unslow.model import Run, Shape
+from unslow.model import Diagnosis, Loop, Run, Shape
 from unslow.report import words
 
+SLOWER = 0.2  # a step that takes so much longer at the end than at the start wants an explanation
+NOTABLE = 0.1  # an unexplained share of the training that belongs beside the verdict
 
-def verdict_of(run: Run, findings: list[dict[str, Any]]) -> dict[str, Any]:
-    """`kind` is fault, honest (an answer, but no fault), healthy or no-steps."""
+
+def verdict_of(diagnosis: Diagnosis, findings: list[dict[str, Any]]) -> dict[str, Any]:
+    """`kind` is fault, honest (an answer, but no fault), healthy, unexplained or no-steps."""
+    run = diagnosis.run
     faults = [finding for finding in findings if finding["fault"]]
     if faults:
         return _verdict("fault", _fault(run, faults[0]), faults[0], _more(faults[1:]))
     if not run.steps:
         return _verdict("no-steps", f"No training step was seen in {words.seconds(run.seconds)}.")
     if findings:
-        return _verdict("honest", _honest(run, findings[0]), findings[0])
-    return _verdict("healthy", _healthy(run))
+        return _verdict("honest", _honest(findings[0]), findings[0], _unseen(diagnosis))
+    loop = max(run.loops, key=lambda each: each.total)
+    if loop.trend.shape in (Shape.DRIFTING, Shape.JUMPED) and loop.trend.change > SLOWER:
+        return _verdict("unexplained", _slower(loop), more=_unseen(diagnosis))
+    return _verdict("healthy", _healthy(run, loop), more=_unseen(diagnosis))
 
 
 def _verdict(kind: str, text: str, finding: dict[str, Any] | None = None, more: str = "") -> dict[str, Any]:
@@ -60,17 +67,33 @@ def _more(others: list[dict[str, Any]]) -> str:
     return f"{words.count(len(others), 'more finding')} below: {seconds}."
 
 
-def _honest(run: Run, finding: dict[str, Any]) -> str:
+def _honest(finding: dict[str, Any]) -> str:
     return f"No fault of the program: {finding['title'].rstrip('.')}{_where(finding)}."
 
 
-def _healthy(run: Run) -> str:
-    loop = max(run.loops, key=lambda each: each.total)
+def _slower(loop: Loop) -> str:
+    """A run that got slower without a cause is not called healthy."""
+    before, after = words.seconds(loop.trend.before), words.seconds(loop.trend.after)
+    over = f"over {words.count(loop.steps, 'step')} ({words.seconds(loop.total)})"
+    return f"No cause was found, yet the steps got slower: from {before} to {after} each {over}, at {loop.location}."
+
+
+def _healthy(run: Run, loop: Loop) -> str:
     trend = {
         Shape.STEADY: ", steady",
-        Shape.DRIFTING: ", drifting",
-        Shape.JUMPED: ", with a jump",
+        Shape.DRIFTING: ", getting faster",
         Shape.PERIODIC: ", with regular long steps",
     }.get(loop.trend.shape, "")
     each = f"{words.seconds(loop.typical())} a step{trend}"
     return f"No fault was found in {words.count(run.steps, 'step')} ({words.seconds(run.trained)}): {each}."
+
+
+def _unseen(diagnosis: Diagnosis) -> str:
+    """What keeps the answer from being the whole one; a missing signal must not read as healthy."""
+    parts = []
+    share = diagnosis.unexplained / diagnosis.run.trained if diagnosis.run.trained > 0 else 0.0
+    if share >= NOTABLE:
+        parts.append(f"{words.share(share)} of the training is unexplained")
+    if diagnosis.not_judged:
+        parts.append(f"{words.count(len(diagnosis.not_judged), 'cause')} could not be judged")
+    return f"{' and '.join(parts)}." if parts else ""

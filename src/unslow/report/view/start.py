@@ -1,0 +1,72 @@
+"""The way to the second step: import, set-up, and the first step cut into its parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from unslow.model import Loop, Phase, Run
+from unslow.report import words
+
+# In the order in which a first step usually goes through them; the parts of a row are sums, not moments.
+_ORDER = (
+    Phase.INPUT, Phase.BUILD, Phase.TRACE, Phase.RUN, Phase.SYNC, Phase.LOG, Phase.SAVE, Phase.EVAL, Phase.HOOKS,
+    Phase.GC, Phase.OTHER,
+)  # fmt: skip
+
+
+def start_of(run: Run) -> dict[str, Any] | None:
+    """Rows of a waterfall in seconds since the process began, for the loop that trained first."""
+    if not run.loops or len(run.loops[0].end) < 2 or run.loops[0].count[0] != 1:
+        return None
+    loop = run.loops[0]
+    process = next((each for each in run.processes if each.index == loop.process), None)
+    if process is None:
+        return None
+    imported = next((each.time for each in run.of("imported") if each.process == loop.process), None)
+    rows = []
+    at = process.started
+    if imported is not None and process.started < imported <= loop.start:
+        rows.append(_row("import of TensorFlow", at, imported - at, "build"))
+        at = imported
+    if loop.start > at:
+        rows.append(_row("set-up before the first step", at, loop.start - at, "other"))
+    rows += _first_step(loop)
+    end = float(loop.end[0])
+    return {
+        "line": str(loop.location),
+        "seconds": end - process.started,
+        "first": float(loop.seconds[0]),
+        "typical": loop.typical(),
+        "rows": [{**row, "left": _part(row["begin"] - process.started, end - process.started),
+                  "width": _part(row["seconds"], end - process.started)} for row in rows],
+    }  # fmt: skip
+
+
+def _first_step(loop: Loop) -> list[dict[str, Any]]:
+    """What a steady step needs of TensorFlow is the run; what the first one needed more was preparing it."""
+    first = loop.phases[0]
+    steady = min(float(first[Phase.RUN]), float(np.median(loop.phases[1:, Phase.RUN])))
+    rows = []
+    at = loop.start
+    for phase in _ORDER:
+        parts = [(words.PHASES[phase.name.lower()], float(first[phase]))]
+        if phase is Phase.RUN:
+            parts = [
+                ("optimising, compiling, first-time costs", float(first[phase]) - steady),
+                ("the run itself", steady),
+            ]
+        for label, seconds in parts:
+            if seconds > 0.002 * float(loop.seconds[0]):
+                rows.append(_row(f"first step: {label}", at, seconds, phase.name.lower()))
+                at += seconds
+    return rows
+
+
+def _row(label: str, begin: float, seconds: float, phase: str) -> dict[str, Any]:
+    return {"label": label, "begin": begin, "seconds": seconds, "phase": phase}
+
+
+def _part(value: float, whole: float) -> float:
+    return min(1.0, max(0.0, value / whole)) if whole > 0 else 0.0

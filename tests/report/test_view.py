@@ -1,0 +1,151 @@
+"""What the view computes: the verdict, growth, traces with their reasons, the way to the first step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from unslow.analyse.sketch import Sketch, fact
+from unslow.model import Diagnosis, Location, Phase, Run, Sample, Shape, Trend
+from unslow.report.view import clean, view_of
+from unslow.report.view.charts import bucket_starts
+
+from .gallery import GALLERY, growth, retracing
+
+
+def of_run(run: Run) -> dict[str, object]:
+    return view_of(Diagnosis(run, (), {}, (), 0.0, 0.0, 0.0))
+
+
+def test_a_verdict_names_cost_share_and_line() -> None:
+    verdict = view_of(retracing())["verdict"]
+    assert verdict["kind"] == "fault"
+    assert verdict["text"].endswith("21.4 s of 30.3 s of training (71 %), at train.py:12.")
+
+
+def test_a_run_that_got_slower_without_a_cause_is_not_called_healthy() -> None:
+    verdict = view_of(GALLERY["slower"]())["verdict"]
+    assert verdict["kind"] == "unexplained"
+    assert "35 % of the training is unexplained" in verdict["more"]
+
+
+def test_what_could_not_be_judged_stands_beside_a_healthy_verdict() -> None:
+    assert view_of(GALLERY["lost"]())["verdict"]["more"] == "4 causes could not be judged."
+
+
+def test_memory_that_rises_all_along_is_growth() -> None:
+    rss = np.linspace(5e8, 9e8, 200)
+    run = Sketch("grows", (0.01,) * 1000, ticks={"rss": rss}, before=0.0).run()
+    assert of_run(run)["memory"][0]["growth_per_1000_steps"] == pytest.approx(4e8, rel=0.05)  # type: ignore[index]
+
+
+def test_one_late_allocation_is_no_growth() -> None:
+    rss = [5e8] * 150 + [7e8] * 50
+    run = Sketch("one", (0.01,) * 1000, ticks={"rss": rss}, before=0.0).run()
+    assert of_run(run)["memory"][0]["growth_per_1000_steps"] == 0.0  # type: ignore[index]
+
+
+def test_a_short_loop_has_no_growth_per_1000_steps() -> None:
+    run = Sketch("short", (0.1,) * 40, ticks={"rss": np.linspace(1e8, 2e8, 50)}, before=0.0).run()
+    assert of_run(run)["memory"][0]["growth_per_1000_steps"] is None  # type: ignore[index]
+
+
+def test_ticks_that_could_not_be_read_are_left_out() -> None:
+    run = Sketch("holes", ticks={"rss": [float("nan"), 1e8, float("nan"), 3e8, 2e8]}).run()
+    memory = of_run(run)["memory"][0]  # type: ignore[index]
+    assert (memory["start_bytes"], memory["peak_bytes"], memory["end_bytes"]) == (1e8, 3e8, 2e8)
+
+
+def test_a_trace_says_which_argument_changed_from_what_to_what() -> None:
+    traced = view_of(retracing())["charts"]["traces"][0]
+    assert traced["name"] == "step" and traced["count"] == 297
+    assert traced["points"][1][2] == "scale: float 1.000000 → float 0.500000"
+
+
+def test_another_function_object_is_told_from_another_argument() -> None:
+    facts = [fact("trace", at, name="f", place=["a.py", 1, "f"], function=at, args={}, took=0.1, n=at) for at in (1, 2)]
+    run = Sketch("new objects", facts=facts).run()
+    assert of_run(run)["charts"]["traces"][0]["reason"] == "a new function object"  # type: ignore[index]
+
+
+def test_traces_that_were_too_many_to_keep_are_still_counted() -> None:
+    facts = [fact("trace", at, name="f", place=["a.py", 1, "f"], n=at * 100, sum=at * 7.0) for at in (1, 2)]
+    traced = of_run(Sketch("many", facts=facts).run())["charts"]["traces"][0]  # type: ignore[index]
+    assert (traced["count"], traced["seconds"]) == (200, 14.0)
+
+
+def test_a_graph_that_did_not_grow_is_not_drawn() -> None:
+    facts = [fact("graph", at, graph=1, nodes=50) for at in (1, 2, 3)]
+    assert of_run(Sketch("fixed", facts=facts).run())["charts"]["graphs"] == []  # type: ignore[index]
+
+
+def test_the_first_step_is_cut_into_import_set_up_and_its_parts() -> None:
+    phases = {Phase.TRACE: [0.5] + [0.0] * 99, Phase.RUN: [0.4] + [0.9] * 99}
+    imported = fact("imported", 0)
+    run = Sketch("start", [2.0, *(0.01,) * 99], phases, facts=[imported], before=3.0).run()
+    rows = {row["label"]: row["seconds"] for row in of_run(run)["start"]["rows"]}  # type: ignore[index]
+    assert rows["import of TensorFlow"] == pytest.approx(1.5)
+    assert rows["set-up before the first step"] == pytest.approx(1.5)
+    assert rows["first step: tracing functions"] == pytest.approx(1.0)
+    assert rows["first step: optimising, compiling, first-time costs"] == pytest.approx(0.8 - 0.009)
+    assert sum(rows.values()) == pytest.approx(5.0, rel=0.01)
+
+
+def test_the_hottest_lines_are_those_of_the_training_thread() -> None:
+    line = (Location("train.py", 3),)
+    samples = (
+        Sample(line, "python", 0, True, 60, 0, 60),
+        Sample((Location("other.py", 9),), "python", 0, False, 500, 0, 0),
+    )
+    hot = of_run(Sketch("hot", samples=samples).run())["hot_lines"]
+    assert [(each["file"], each["share"]) for each in hot] == [("train.py", 1.0)]  # type: ignore[attr-defined]
+
+
+def test_too_few_samples_name_no_line() -> None:
+    samples = (Sample((Location("train.py", 3),), "python", 0, True, 5, 0, 5),)
+    assert of_run(Sketch("few", samples=samples).run())["hot_lines"] == []
+
+
+def test_a_forecast_is_drawn_from_the_end_of_the_run_towards_the_foretold_point() -> None:
+    forecast = view_of(growth())["charts"]["steps"][0]["forecast"]
+    assert forecast["points"][0] == [1500, 0.433]
+    assert forecast["points"][1][0] == 1800
+    assert forecast["points"][1][1] == pytest.approx(0.433 + 300 / 98_500 * (27.6 - 0.433))
+
+
+def test_a_jump_is_drawn_as_two_levels() -> None:
+    run = Sketch("jump", [0.01] * 50 + [0.02] * 50).run()
+    loop = replace(run.loops[0], trend=Trend(Shape.JUMPED, 0.01, 0.02, at_step=51))
+    lines = of_run(replace(run, loops=(loop,)))["charts"]["steps"][0]["trend"]["lines"]  # type: ignore[index]
+    assert lines == [[[1, 0.01], [51, 0.01]], [[51, 0.02], [100, 0.02]]]
+
+
+def test_merged_rows_keep_their_least_and_greatest_step() -> None:
+    run = Sketch("merged", (0.01,) * 50).run()
+    count = np.full(50, 1000, dtype=np.int64)
+    low, high = np.full(50, 0.005), np.full(50, 0.01)
+    high[20] = 3.0
+    loop = replace(run.loops[0], count=count, low=low, high=high)
+    chart = of_run(replace(run, loops=(loop,)))["charts"]["steps"][0]  # type: ignore[index]
+    assert chart["merged"] and max(chart["high"]) == 3.0 and min(chart["low"]) == 0.005 and chart["x"][-1] == 50_000
+
+
+def test_workers_are_shown_side_by_side_only_where_there_are_several() -> None:
+    run = retracing().run
+    assert of_run(run)["workers"] == []
+    second = replace(run.processes[0], index=1, worker="worker 1")
+    both = replace(run, processes=(*run.processes, second), loops=(*run.loops, replace(run.loops[0], process=1)))
+    assert [each["name"] for each in of_run(both)["workers"]] == ["process 0", "worker 1"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("rows", "points"), [(1, 10), (10, 10), (11, 10), (100_001, 6000)])
+def test_every_row_falls_into_one_group(rows: int, points: int) -> None:
+    starts = bucket_starts(rows, points)
+    assert starts[0] == 0 and (np.diff(starts) > 0).all() and len(starts) == min(rows, points) and starts[-1] < rows
+
+
+def test_everything_in_the_view_is_plain_data() -> None:
+    cleaned = clean({"a": (np.float64(1.5), np.int64(2)), "b": float("inf"), "c": "\udcff\x00", 4: {Phase.RUN}})
+    assert cleaned["a"] == [1.5, 2] and cleaned["b"] is None and cleaned["c"] == "\\xff\\x00"
