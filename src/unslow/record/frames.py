@@ -37,7 +37,9 @@ class UserCode:
         self._trees: dict[str, ast.AST | None] = {}
 
     def owns(self, code: CodeType) -> bool:
-        name = code.co_filename
+        return self.owns_file(code.co_filename)
+
+    def owns_file(self, name: str) -> bool:
         known = self._known.get(name)
         if known is None:
             known = self._known[name] = self._is_user_file(name)

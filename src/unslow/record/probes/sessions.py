@@ -1,9 +1,8 @@
-"""Sees TF1-style sessions: each `run`, whether it updates weights, and ops that are added to the graph meanwhile."""
+"""Sees TF1-style sessions: each `run`, and whether it updates weights."""
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -13,8 +12,6 @@ from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
 
 _RUN = int(Phase.RUN)
-_GROWTH_LOOKS = 64  # new ops are attributed at this many growths in a row, then at growing distances
-_OPS_PER_LOOK = 200  # an op's traceback takes 37 µs
 
 
 class Sessions(Probe):
@@ -56,16 +53,9 @@ class Sessions(Probe):
             if feed:
                 lane.elements = max(lane.elements, _elements(feed))
             if updates:
-                known.runs += 1
                 if self.recorder.kept_weights is not None:
                     self.recorder.kept_weights[id(session)] = session
                 self.steps.ended(lane, "session", None, "run", sys._getframe(2))
-            began = clock()
-            if known.due():
-                self._look_at_growth(known)
-            spent = clock() - began
-            lane.own += spent
-            self.recorder.looks += spent
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
@@ -74,69 +64,18 @@ class Sessions(Probe):
         if known is None or known.graph is not graph:
             if len(self._graphs) > 50:  # scripts that make a graph per trial: old ones must be let go
                 self._graphs.clear()
-            known = self._graphs[id(graph)] = _Graph(graph, len(self._graphs) + 1)
+            known = self._graphs[id(graph)] = _Graph(graph)
         return known
-
-    def _look_at_growth(self, known: _Graph) -> None:
-        """Which of the user's lines made the ops that are new since the last look."""
-        new = known.new_operations()
-        if not new or not known.runs:
-            return
-        lines: Counter[tuple[Any, ...]] = Counter()
-        types: Counter[str] = Counter()
-        for op in new[:_OPS_PER_LOOK]:
-            types[op.type] += 1
-            lines[self._line_of(op)] += 1
-        self.recorder.fact(
-            "graph", str(known.number), graph=known.number, nodes=known.seen, new=len(new), runs=known.runs,
-            since=known.runs - known.looked, step=self.steps.total,
-            lines=[[*stack, count] for stack, count in lines.most_common(20)], types=types.most_common(12),
-        )  # fmt: skip
-        known.looked = known.runs
-
-    def _line_of(self, op: Any) -> tuple[Any, ...]:
-        """The user's frames (innermost first, at most six) on the way to an op."""
-        places = []
-        for frame in reversed(op.traceback or ()):
-            if self.recorder.user._known.get(frame.filename) is None:
-                self.recorder.user._known[frame.filename] = self.recorder.user._is_user_file(frame.filename)
-            if self.recorder.user._known[frame.filename]:
-                places.append((frame.filename, frame.lineno, frame.name))
-                self.recorder.keep_source(frame.filename)
-                if len(places) == 6:
-                    break
-        return (tuple(places),)
 
 
 class _Graph:
-    """What is known of one graph: its size, and which fetches lead to an update."""
+    """What is known of one graph: which fetches lead to an update."""
 
-    def __init__(self, graph: Any, number: int) -> None:
+    def __init__(self, graph: Any) -> None:
         self.graph = graph
-        self.number = number
-        self.seen = 0
-        self.runs = 0
-        self.looked = 0
-        self._growths = 0
-        self._next = 0
         self._fetches: dict[Any, bool] = {}
         self._ops: dict[str, bool] = {}
         self._trainable: tuple[int, set[str]] = (-1, set())
-
-    def due(self) -> bool:
-        """Whether the graph has grown, and this growth is to be looked at: all at first, then fewer."""
-        if self.graph.version == self.seen or self.runs < self._next:
-            return False
-        self._next = 0 if self._growths < _GROWTH_LOOKS else int(self.runs * 1.05) + 1
-        return True
-
-    def new_operations(self) -> list[Any]:
-        operations = self.graph.get_operations()
-        new = operations[self.seen :] if self.seen <= len(operations) else []
-        if self.seen and self.runs:
-            self._growths += 1
-        self.seen = len(operations)
-        return list(new)
 
     def updates(self, fetches: Any) -> bool:
         key = _key(fetches)

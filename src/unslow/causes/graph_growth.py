@@ -1,0 +1,227 @@
+"""Ops that are added to a session's graph in the training loop."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unslow.analyse.growth import Kind, Law, fit_law
+from unslow.analyse.sketch import Sketch, fact
+from unslow.cause import Cause
+from unslow.model import Event, Evidence, Finding, Forecast, Location, Loop, Phase, Run
+
+_FEWEST = 4  # growths at one line below which it may be a graph that is built in stages, or a rare evaluation
+_DISPATCH = 2e-4  # seconds that a run of a session takes in Python whatever it computes
+
+
+@dataclass(frozen=True)
+class _Growth:
+    """How one graph grew during one loop."""
+
+    looks: Sequence[Event]
+    lines: Counter[Location]  # ops by the user's innermost line, lines that grew only a few times left out
+    types: Counter[str]
+    first: int  # nodes before and after
+    last: int
+    per_step: float  # ops per training step
+    stacks: Mapping[Location, Sequence[Location]]
+
+
+class GraphGrowth(Cause):
+    """
+    What happens
+    In TF1 style every call such as `tf.reduce_mean(loss)`, `tf.gradients(…)`, `variable.assign(…)` or
+    `tf.train.Saver()` adds ops to the graph. Inside the training loop it adds them again in every iteration, and
+    none is ever removed.
+
+    Why it is slow
+    A session that finds its graph changed takes the change over before it runs, and prepares each new fetch from the
+    whole graph. Both take time in proportion to all the ops there are, so that every step is slower than the one
+    before. The graph stays in memory.
+
+    The fix
+    Create ops once, in front of the loop, and only run them in it. What depends on the loop is fed through a
+    placeholder. `graph.finalize()` in front of the loop makes the next such line raise an error.
+
+    When we are wrong
+    A graph that is built in stages, each trained for long, grows on purpose; we ask for at least four growths at one
+    line.
+    """
+
+    title = "the graph grows in the training loop"
+    needs = ("graphs",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            for growth in _growths(run, loop):
+                yield self._finding(run, loop, growth)
+
+    def _finding(self, run: Run, loop: Loop, growth: _Growth) -> Finding:
+        where, _ = growth.lines.most_common(1)[0]
+        law = _law(loop, growth)
+        seconds = min(loop.total, _cost(growth) + _creation(run, loop, growth))
+        rate = _bytes_per_step(run, loop)
+        grows = law.grows or (law.kind is Kind.COUNTER and law.rate.low > 0)
+        forecast = _forecast(loop, law, rate) if grows else None
+        title = (
+            f"{growth.per_step:.3g} ops are added to the graph in every step: "
+            f"{growth.first:,} → {growth.last:,} in {loop.steps:,} steps"
+        )
+        return Finding(
+            cause=self.id, title=title, location=where, seconds=seconds, grows=grows, forecast=forecast,
+            evidence=tuple(_evidence(loop, growth, law, rate)),
+            facts={"lines": [[line.file, line.line, count] for line, count in growth.lines.most_common()]},
+        )  # fmt: skip
+
+
+def _growths(run: Run, loop: Loop) -> Iterable[_Growth]:
+    """Each graph that kept growing in a loop."""
+    graphs: dict[int, list[Event]] = defaultdict(list)
+    for event in run.of("graph"):
+        if event.process == loop.process and loop.start <= event.time <= loop.stop + 1e9 * (event.data["new"] == 0):
+            graphs[int(event.data["graph"])].append(event)
+    for looks in graphs.values():
+        growth = _growth(looks)
+        if growth is not None and _lasts(growth, loop):
+            yield growth
+
+
+def _growth(looks: Sequence[Event]) -> _Growth | None:
+    times: Counter[Location] = Counter()
+    ops: Counter[Location] = Counter()
+    types: Counter[str] = Counter()
+    stacks: dict[Location, Sequence[Location]] = {}
+    grown = [look for look in looks if look.data["new"]]
+    for look in grown:
+        for kind, count in look.data["types"]:
+            types[kind] += count
+        found: Counter[Location] = Counter()
+        for stack, count in look.data["lines"]:
+            if stack:
+                places = [Location(*place) for place in stack]
+                found[places[0]] += count
+                stacks.setdefault(places[0], places)
+        ops += found
+        times.update(set(found))
+    lines = Counter({line: count for line, count in ops.items() if times[line] >= _FEWEST})
+    if not lines:
+        return None
+    new = sum(look.data["new"] for look in grown[1:])
+    steps = sum(look.data["since"] for look in grown[1:])
+    first, last = grown[0].data, looks[-1].data
+    return _Growth(
+        looks=looks, lines=lines, types=types, first=first["nodes"] - first["new"], last=last["nodes"],
+        per_step=new / max(1, steps), stacks=stacks,
+    )  # fmt: skip
+
+
+def _lasts(growth: _Growth, loop: Loop) -> bool:
+    """Whether it still grew in the second half of the loop: what is built lazily at first is built."""
+    last = max(look.time for look in growth.looks if look.data["new"])
+    return last > (loop.start + loop.stop) / 2
+
+
+def _nodes(loop: Loop, growth: _Growth) -> Any:
+    """Nodes of the graph at each row of a loop."""
+    looks = [look for look in growth.looks if look.data["new"]]
+    return np.interp(loop.end, [look.time for look in looks], [float(look.data["nodes"]) for look in looks])
+
+
+def _law(loop: Loop, growth: _Growth) -> Law:
+    return fit_law(loop.number[1:], loop.seconds[1:], _nodes(loop, growth)[1:])
+
+
+def _cost(growth: _Growth) -> float:
+    """What runs took beyond what they would with a graph that stays: taking over ops, preparing fresh fetches."""
+    seconds = 0.0
+    for site in growth.looks[-1].data["runs"]:
+        seconds += float(site["extended"])
+        fresh = int(site["fresh"])
+        if fresh >= _FEWEST:
+            clean = float(site["idle"]) + _DISPATCH
+            seconds += max(0.0, float(site["fresh_took"]) / fresh - clean) * (fresh - 1)
+    return seconds
+
+
+def _creation(run: Run, loop: Loop, growth: _Growth) -> float:
+    """Seconds in which the lines made their ops, by stack samples."""
+    samples = [sample for sample in run.samples if sample.process == loop.process and sample.training]
+    whole = sum(sample.in_steps for sample in samples)
+    making = sum(
+        sample.in_steps
+        for sample in samples
+        if sample.phase is Phase.OTHER and sample.leaf != "python" and _same_line(sample.stack, growth)
+    )
+    return run.trained * making / whole if whole else 0.0
+
+
+def _same_line(stack: Sequence[Location], growth: _Growth) -> bool:
+    return bool(stack) and any((line.file, line.line) == (stack[0].file, stack[0].line) for line in growth.lines)
+
+
+def _bytes_per_step(run: Run, loop: Loop) -> float:
+    """How memory grows with the steps of a loop; nothing where it does not surely grow."""
+    ticks = run.processes[loop.process].ticks
+    inside = (ticks.time >= loop.start) & (ticks.time <= loop.stop) if "rss" in ticks.columns else np.zeros(0, bool)
+    if inside.sum() < _FEWEST:
+        return 0.0
+    law = fit_law(np.interp(ticks.time[inside], loop.end, loop.number), ticks.columns["rss"][inside])
+    return max(0.0, law.rate.value) if law.rate.low > 0 else 0.0
+
+
+def _forecast(loop: Loop, law: Law, rate: float) -> Forecast:
+    """Ten times as many steps, in a round number."""
+    digits = 10 ** math.floor(math.log10(loop.steps * 10))
+    step = int(round(loop.steps * 10 / digits) * digits)
+    seconds = law.forecast(step)
+    text = f"at step {step:,} a step will take {seconds:.2g} s"
+    if rate:
+        text += f", and memory will have grown by {rate * step / 1e9:.2g} GB"
+    return Forecast(step, step_seconds=seconds, bytes=rate * step or None, text=text)
+
+
+def _evidence(loop: Loop, growth: _Growth, law: Law, rate: float) -> Iterable[Evidence]:
+    yield Evidence("nodes at first", growth.first)
+    yield Evidence("nodes at last", growth.last)
+    yield Evidence("ops per step", round(growth.per_step, 2))
+    kinds = ", ".join(f"{count / sum(growth.types.values()):.0%} {kind}" for kind, count in growth.types.most_common(5))
+    yield Evidence("their types", kinds)
+    for line, count in growth.lines.most_common(4):
+        share = count / sum(growth.lines.values())
+        yield Evidence(f"ops made at {line}", round(share * growth.per_step, 2), "per step")
+    if law.kind is Kind.COUNTER:
+        yield Evidence("step time per 1,000 nodes", law.rate.value * 1000, "s")
+    yield Evidence("step time at first", loop.trend.before, "s")
+    yield Evidence("step time at last", loop.trend.after, "s")
+    if rate:
+        yield Evidence("memory per 1,000 steps", rate * 1000, "bytes")
+
+
+def _look(at: int, new: int, nodes: int) -> Any:
+    run = {
+        "stack": [["train.py", 12, "<module>"]], "known": 0, "known_took": 0.0, "extended": 0.0, "fresh": at,
+        "fresh_took": 0.009 * at, "idle": 0.0,
+    }  # fmt: skip
+    return fact(
+        "graph", at, graph=1, nodes=nodes, new=new, step=at, since=1, types=[["Mean", new]],
+        lines=[[[["train.py", 12, "<module>"]], new]], runs=[run],
+    )  # fmt: skip
+
+
+GraphGrowth.FIRES = (
+    Sketch(
+        "two ops in every step, and a step that takes longer with each",
+        seconds=[0.01 + 1e-4 * step for step in range(100)],
+        facts=[_look(at, 2, 50 + 2 * at) for at in range(1, 101)],
+        style="session",
+    ),
+)
+GraphGrowth.QUIET = (
+    Sketch("an evaluation that runs twice", facts=[_look(50, 6, 56), _look(100, 6, 62)], style="session"),
+    Sketch("lazily built in the first steps", facts=[_look(at, 4, 50 + 4 * at) for at in range(1, 6)], style="session"),
+)
