@@ -20,6 +20,9 @@ from unslow.errors import UnslowError
 INJECT = Path(__file__).parent / "record" / "inject"
 RUNS = ".unslow"
 
+# What of the environment is kept with a run: enough to run it again, nothing that could be a secret.
+_KEPT = ("TF_", "KERAS_", "XLA_", "OMP_", "KMP_", "MKL_", "CUDA_", "MALLOC_", "PYTHONHASHSEED", "PYTHONPATH")
+
 
 @dataclass(frozen=True)
 class Ended:
@@ -102,12 +105,14 @@ def record(
     folder: str | None,
     extra: Mapping[str, str] | None = None,
     meanwhile: Callable[[], None] | None = None,
+    timeout: float | None = None,
     **options: object,
 ) -> Ended:
     """Run a command with its own terminal and streams; recorded unless `folder` is None."""
     env = environment(folder, extra) if folder else {**os.environ, **(extra or {})}
     header = {
-        "unslow": unslow.__version__, "command": list(command), "cwd": str(Path.cwd()),
+        "unslow": unslow.__version__, "command": list(command), "cwd": str(options.get("cwd") or Path.cwd()),
+        "stdin": _stdin(), "environment": {key: value for key, value in env.items() if key.startswith(_KEPT)},
         "started": time.time(), "clock": time.perf_counter_ns(), "launcher": os.getpid(),
     }  # fmt: skip
     if folder:
@@ -120,7 +125,7 @@ def record(
             f"cannot run {command[0]}", problem.strerror or str(problem),
             "Is the command spelled as you would type it without unslow?", "no-command",
         ) from None  # fmt: skip
-    code = _wait(child, meanwhile)
+    code = _wait(child, meanwhile, began + timeout if timeout else None)
     ended = Ended(code if code >= 0 else 128 - code, max(0, -code), time.perf_counter() - began)
     if folder:
         _write(folder, {**header, "ended": ended.text, "code": ended.code, "seconds": ended.seconds})
@@ -134,7 +139,16 @@ def _write(folder: str, header: dict[str, object]) -> None:
         return  # the training runs all the same; the report then says what is missing
 
 
-def _wait(child: subprocess.Popen[bytes], meanwhile: Callable[[], None] | None) -> int:
+def _stdin() -> str:
+    """Where the command's input comes from, if it can be had again: a file's path, or nothing."""
+    try:
+        path = str(Path("/proc/self/fd/0").readlink())
+    except OSError:
+        return ""
+    return path if Path(path).is_file() else ""
+
+
+def _wait(child: subprocess.Popen[bytes], meanwhile: Callable[[], None] | None, until: float | None) -> int:
     """Wait without ever dying before the child: Ctrl-C reaches it too, and other signals are passed on."""
 
     def forward(number: int, frame: object) -> None:
@@ -146,8 +160,10 @@ def _wait(child: subprocess.Popen[bytes], meanwhile: Callable[[], None] | None) 
     try:
         while True:
             try:
-                return child.wait(timeout=0.5 if meanwhile else None)
+                return child.wait(timeout=0.5 if meanwhile or until else None)
             except subprocess.TimeoutExpired:
+                if until is not None and time.perf_counter() > until:
+                    child.kill()
                 if meanwhile is not None:
                     meanwhile()
     finally:

@@ -16,8 +16,8 @@ from unslow.explain import ERRORS
 def explain(name: str | None) -> None:
     """Explain NAME: a cause such as graph-growth, or an error such as no-steps. Without one, list them all."""
     if name is None:
-        for cause in load()[0]:
-            click.echo(f"{cause.id:<22} {cause.title}")
+        for known in load()[0]:
+            click.echo(f"{known.id:<22} {known.title}")
         for slug, (what, _) in ERRORS.items():
             click.echo(f"{slug:<22} {what}")
         return
@@ -27,8 +27,8 @@ def explain(name: str | None) -> None:
     elif name in ERRORS:
         _show(f"{name}: {ERRORS[name][0]}", ERRORS[name][1])
     else:
-        known = [cause.id for cause in load()[0]] + list(ERRORS)
-        near = [word for word in known if any(part in word for part in name.split("-") if len(part) > 2)]
+        names = [one.id for one in load()[0]] + list(ERRORS)
+        near = [word for word in names if any(part in word for part in name.split("-") if len(part) > 2)]
         raise UnslowError(
             f"nothing is known as {name}", "it is neither a cause nor an error",
             f"Did you mean {', '.join(near[:4])}?" if near else "Type `unslow explain` for the list.", "unknown-name",

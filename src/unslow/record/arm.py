@@ -25,7 +25,7 @@ class Arming:
                 self._doors.setdefault(module, []).append((probe, door))
 
     def install(self) -> None:
-        sys.meta_path.insert(0, self)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, self)
         for name in list(self._doors):
             module = sys.modules.get(name)
             if module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False):
@@ -68,7 +68,7 @@ class Arming:
 
     def uninstall(self) -> None:
         if self in sys.meta_path:
-            sys.meta_path.remove(self)  # type: ignore[arg-type]
+            sys.meta_path.remove(self)
         for probe in reversed(self.probes):
             disarm(probe)
 

@@ -129,7 +129,6 @@ def hide_wrappers() -> Callable[[], None]:
         clean_exception(error)
         shown(kind, error, clean(trace))
 
-    @functools.wraps(initialise)
     def init(self: Any, exc_type: Any, exc_value: Any, exc_traceback: Any, **options: Any) -> None:
         clean_exception(exc_value)
         initialise(self, exc_type, exc_value, clean(exc_traceback), **options)

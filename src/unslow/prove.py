@@ -1,0 +1,184 @@
+"""Interleaved trials of before and after, and a verdict that noise cannot buy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unslow.analyse.growth import Slope, bootstrap_ratio, slope
+from unslow.errors import UnslowError
+from unslow.model import Proof, Run, Verdict
+from unslow.trials import Side, Trial, difference, run_trial
+
+PAIRS = 5  # at most so many trials of each side
+_EARLY = 3  # a large and clear difference is called after so many
+_CLEAR = 1.3
+_FASTER = 1.10  # less is not worth a change of somebody's code
+_SECONDS = 10.0  # what one trial should take, start included
+_START = 5.0  # importing TensorFlow and building a model, roughly
+_ROUNDING = 1e-7  # a change of the weights by less than a float32 can hold
+_ALWAYS_SAME = 1e-5  # differences below this are rounding in any training
+_LEAST_STEPS = 5
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be proved: steady speed, the whole run with its first step, or that a growth is gone."""
+
+    steps: int
+    whole: bool = False
+    grows: bool = False
+
+
+def steps_for(run: Run, seconds: float = _SECONDS) -> int:
+    """So many steps that one trial takes about ten seconds, and no more than the run had."""
+    typical = max((loop.typical() for loop in run.loops), default=0.0)
+    if typical <= 0:
+        return _LEAST_STEPS
+    return max(_LEAST_STEPS, min(run.steps, int((seconds - _START) / typical)))
+
+
+def prove(before: Side, after: Side, question: Question, progress: Progress = lambda text: None) -> Proof:
+    """Run A B B A … until the answer is clear, or enough has been tried."""
+    sides: tuple[list[Trial], list[Trial]] = ([], [])
+    pair = 0
+    while pair < PAIRS:
+        for which in (0, 1) if pair % 2 == 0 else (1, 0):
+            trial = run_trial((before, after)[which], question.steps)
+            _must_have_trained(trial, ("before", "after")[which], question)
+            sides[which].append(trial)
+            progress(f"trial {len(sides[0]) + len(sides[1])} ({('before', 'after')[which]}): {_said(trial, question)}")
+        fewest = min(trial.steps for side in sides for trial in side)
+        if pair == 0 and fewest < max(sides[0][0].steps, sides[1][0].steps):
+            progress(f"one side ends after {fewest} steps: both are compared there")
+            question = replace(question, steps=fewest)
+            sides = ([], [])
+            continue
+        pair += 1
+        if pair == 1 and difference(sides[0][0].weights, sides[1][0].weights) == float("inf"):
+            break
+        if pair >= _EARLY and _is_clear(_figures(sides[0], question), _figures(sides[1], question)):
+            break
+    return _judge(sides, before, question, progress)
+
+
+def _said(trial: Trial, question: Question) -> str:
+    return f"{_figure(trial, question) * 1e3:.3g} ms a step over {trial.steps} steps, first {trial.first:.2f} s"
+
+
+def _must_have_trained(trial: Trial, name: str, question: Question) -> None:
+    if trial.ended == "killed by SIGINT":
+        raise KeyboardInterrupt
+    if not trial.ended.startswith("exit 0"):
+        last = [line for line in trial.errors.splitlines() if line.strip()][-1:]
+        why = f"it ended with {trial.ended}{': ' + last[0].strip() if last else ''}"
+        raise UnslowError(
+            f"the script {name} the change fails", why, "Run it by itself to see all of it.", "cannot-prove"
+        )
+    if trial.steps < min(_LEAST_STEPS, question.steps):
+        raise UnslowError(
+            f"the script {name} the change does not train", f"only {trial.steps} steps were seen",
+            "Both sides must train for a comparison.", "cannot-prove",
+        )  # fmt: skip
+
+
+def _figure(trial: Trial, question: Question) -> float:
+    return trial.whole if question.whole else trial.steady
+
+
+def _figures(trials: Sequence[Trial], question: Question) -> list[float]:
+    return [_figure(trial, question) for trial in trials]
+
+
+def _is_clear(before: Sequence[float], after: Sequence[float]) -> bool:
+    ratio = float(np.median(before) / np.median(after))
+    apart = min(before) > max(after) or min(after) > max(before)
+    return apart and not 1 / _CLEAR < ratio < _CLEAR
+
+
+def _judge(sides: tuple[list[Trial], list[Trial]], before: Side, question: Question, progress: Progress) -> Proof:
+    first, second = _figures(sides[0], question), _figures(sides[1], question)
+    ratio, low, high = bootstrap_ratio(first, second)
+    found, noise, same = _results(sides, before, question, progress)
+    gone, growth = _growth_gone(sides) if question.grows else (False, "")
+    if not same:
+        verdict = Verdict.RESULTS_DIFFER
+    elif gone or (ratio >= _FASTER and low > 1.0 and _apart(first, second)):
+        verdict = Verdict.PROVED
+    elif ratio <= 1 / _FASTER and high < 1.0 and _apart(second, first):
+        verdict = Verdict.SLOWER
+    elif low > 1 / _FASTER and high < _FASTER:
+        verdict = Verdict.NO_EFFECT
+    else:
+        verdict = Verdict.UNSURE
+    return Proof(
+        verdict=verdict, speedup=ratio, low=low, high=high, before=tuple(first), after=tuple(second),
+        steps=min(trial.steps for trial in sides[0] + sides[1]), difference=found, noise=noise,
+        text=_words(verdict, ratio, low, high, first, second, found, noise, growth),
+    )  # fmt: skip
+
+
+def _apart(slow: Sequence[float], fast: Sequence[float]) -> bool:
+    """With few trials a bootstrap is sure too soon: at most one of each side may stand among the others."""
+    return float(np.sort(slow)[1 if len(slow) > 3 else 0]) > float(np.sort(fast)[-2 if len(fast) > 3 else -1])
+
+
+def _results(
+    sides: tuple[list[Trial], list[Trial]], before: Side, question: Question, progress: Progress
+) -> tuple[float | None, float | None, bool]:
+    """Weights after the same steps: before against after, and before against itself."""
+    one, other = sides[0][0], sides[1][0]
+    found = difference(one.weights, other.weights)
+    if found is None:
+        return None, None, True
+    again = sides[0][1] if len(sides[0]) > 1 else run_trial(before, question.steps)
+    noise = difference(one.weights, again.weights) or 0.0
+    if found <= max(3 * noise, _ALWAYS_SAME):
+        return found, noise, True
+    if found == float("inf"):
+        return found, noise, False
+    progress("the weights differ: one more trial shows what rounding alone becomes in this training")
+    nudged = run_trial(before, question.steps, nudge=_ROUNDING)
+    noise = max(noise, difference(one.weights, nudged.weights) or 0.0)
+    return found, noise, found <= 10 * noise
+
+
+def _growth_gone(sides: tuple[list[Trial], list[Trial]]) -> tuple[bool, str]:
+    """Whether step time or memory grew before and does not after, by slope."""
+    for name, unit, scale, series in (
+        ("step time", "ms per 1 000 steps", 1e6, lambda t: (np.arange(len(t.seconds) - 1), t.seconds[1:])),
+        ("memory", "MB per 1 000 steps", 1e-3, lambda t: (t.rss_steps, t.rss)),
+    ):
+        slopes = [[_slope(*series(trial)) for trial in side] for side in sides]
+        before, after = slopes
+        if not all(one is not None and one.low > 0 for one in before) or any(one is None for one in after):
+            continue
+        typical = float(np.median([one.value for one in before if one]))
+        left = float(np.median([one.value for one in after if one]))
+        if abs(left) <= 0.2 * typical:
+            return True, f"{name} grew by {typical * scale:.3g} {unit}, and by {left * scale:.2g} after"
+    return False, ""
+
+
+def _slope(x: np.ndarray, y: np.ndarray) -> Slope | None:
+    return slope(x, y) if len(x) >= 8 else None
+
+
+def _words(verdict: Verdict, ratio: float, low: float, high: float, first: Sequence[float], second: Sequence[float],
+           found: float | None, noise: float | None, growth: str) -> str:  # fmt: skip
+    speed = (
+        f"{np.median(first) * 1e3:.3g} → {np.median(second) * 1e3:.3g} ms a step, {ratio:.2f}× "
+        f"({low:.2f} to {high:.2f}) over {len(first)} + {len(second)} runs"
+    )
+    if found is None:
+        results = "the weights could not be compared"
+    elif found == 0:
+        results = "the weights are identical"
+    else:
+        results = f"the weights differ by {found:.1e} (before against itself: {noise or 0:.1e})"
+    parts = [speed, growth, results] if growth else [speed, results]
+    return f"{verdict.value.upper().replace(' ', '_')}: {'; '.join(parts)}"

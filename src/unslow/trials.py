@@ -1,0 +1,165 @@
+"""One trial: a fresh process, recorded, with fixed seeds, stopped after so many steps; its times and its weights."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unslow import launch
+from unslow.analyse.assemble import load
+from unslow.model import Loop, Run
+from unslow.workspace import Workspace
+
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Side:
+    """What to run: a command in a directory, with some files replaced."""
+
+    command: Sequence[str]
+    cwd: str
+    texts: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    stdin: str | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one process showed. `seconds` holds every step of all its loops in order."""
+
+    ended: str
+    steps: int
+    seconds: Floats
+    ends: Floats
+    rss: Floats  # resident bytes, at `rss_steps`
+    rss_steps: Floats
+    weights: dict[str, Any]
+    losses: Floats
+    peak: float
+    errors: str  # the end of its stderr
+
+    @property
+    def steady(self) -> float:
+        """Mean seconds per step without the first, which pays for tracing and device start."""
+        return float(self.seconds[1:].mean()) if len(self.seconds) > 1 else float("nan")
+
+    @property
+    def whole(self) -> float:
+        """Mean seconds per step with the first one."""
+        return float(self.seconds.mean()) if len(self.seconds) else float("nan")
+
+    @property
+    def first(self) -> float:
+        return float(self.seconds[0]) if len(self.seconds) else float("nan")
+
+
+def run_trial(side: Side, steps: int, seed: int = 0, nudge: float = 0.0, timeout: float = 3600.0) -> Trial:
+    """Run one side once. Nothing is left behind, whatever happens."""
+    with tempfile.TemporaryDirectory(prefix="unslow-trial-") as place, Workspace(side.cwd, side.texts) as workspace:
+        out, folder = Path(place) / "weights", Path(place) / "run"
+        folder.mkdir()
+        setting = {"steps": steps, "out": str(out), "seed": seed, "nudge": nudge}
+        extra = {**workspace.environment(), **side.env, "UNSLOW_TRIAL": json.dumps(setting), "PYTHONHASHSEED": "0"}
+        errors = Path(place) / "stderr"
+        with errors.open("wb") as stderr, open(side.stdin or os.devnull, "rb") as stdin:  # noqa: PTH123
+            ended = launch.record(
+                workspace.command(side.command), str(folder), extra, cwd=str(workspace.cwd), timeout=timeout,
+                stdin=stdin, stdout=subprocess.DEVNULL, stderr=stderr,
+            )  # fmt: skip
+        run = load(str(folder))
+        tail = errors.read_bytes()[-4000:].decode("utf-8", "replace")
+        return _trial(ended.text, run, out, tail)
+
+
+def _trial(ended: str, run: Run, out: Path, errors: str) -> Trial:
+    loops = sorted(run.loops, key=lambda loop: loop.start)
+    seconds = np.concatenate([np.repeat(loop.seconds, loop.count) for loop in loops]) if loops else np.zeros(0)
+    ends = np.concatenate([np.repeat(loop.end, loop.count) for loop in loops]) if loops else np.zeros(0)
+    rss, steps = _memory(run, loops)
+    return Trial(
+        ended=ended, steps=len(seconds), seconds=seconds, ends=ends, rss=rss, rss_steps=steps,
+        weights=_weights(out), losses=_losses(loops), errors=errors,
+        peak=max((process.own.get("peak_rss_bytes", 0.0) for process in run.processes), default=0.0)
+        or float(rss.max() if len(rss) else 0.0),
+    )  # fmt: skip
+
+
+def _memory(run: Run, loops: Sequence[Loop]) -> tuple[Floats, Floats]:
+    """Resident memory during the loops, and the number of steps done by then."""
+    process = max(run.processes, key=lambda one: len(one.ticks.time), default=None)
+    if process is None or not loops or "rss" not in process.ticks.columns:
+        return np.zeros(0), np.zeros(0)
+    inside = (process.ticks.time >= loops[0].start) & (process.ticks.time <= loops[-1].stop)
+    columns = process.ticks.columns
+    return columns["rss"][inside], columns["steps"][inside]
+
+
+def _losses(loops: Sequence[Loop]) -> Floats:
+    seen = [loop.values for loop in loops if loop.values is not None]
+    values = np.concatenate(seen) if seen else np.zeros(0)
+    kept: Floats = values[np.isfinite(values)]
+    return kept
+
+
+def _weights(out: Path) -> dict[str, Any]:
+    """The weights that a trial wrote, by name; equal names are numbered."""
+    try:
+        index = json.loads((out / "weights.json").read_text())["weights"]
+        data = (out / "weights.bin").read_bytes()
+    except (OSError, ValueError, KeyError):
+        return {}
+    found: dict[str, Any] = {}
+    for entry in index:
+        try:
+            kind = np.dtype(entry["dtype"])
+        except TypeError:  # bfloat16 and the like: compared as raw 16-bit numbers
+            kind = np.dtype("<u2")
+        size = int(np.prod(entry["shape"], dtype=np.int64))
+        array = np.frombuffer(data, dtype=kind, count=size, offset=entry["offset"]).reshape(entry["shape"])
+        name, number = entry["name"], 1
+        while name in found:
+            number += 1
+            name = f"{entry['name']}#{number}"
+        found[name] = array
+    return found
+
+
+def difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> float | None:
+    """The largest relative difference of any weight; None where they cannot be compared."""
+    if not one or not other:
+        return None
+    pairs = _paired(one, other)
+    if pairs is None:
+        return float("inf")
+    worst = 0.0
+    for first, second in pairs:
+        a, b = np.asarray(first, dtype=float).ravel(), np.asarray(second, dtype=float).ravel()
+        gap = float(np.linalg.norm(a - b))
+        if not np.isfinite(gap):
+            if np.array_equal(a, b, equal_nan=True):
+                continue
+            return float("inf")
+        size = max(float(np.linalg.norm(a)), float(np.linalg.norm(b)))
+        worst = max(worst, gap / size if size > 0 else 0.0)
+    return worst
+
+
+def _paired(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[Any, Any]] | None:
+    """By name where both have the same names and shapes, else in order where the shapes agree."""
+    if set(one) == set(other) and all(one[name].shape == other[name].shape for name in one):
+        return [(one[name], other[name]) for name in one]
+    shapes = [[array.shape for array in side.values()] for side in (one, other)]
+    if shapes[0] == shapes[1]:
+        return list(zip(one.values(), other.values(), strict=True))
+    return None
