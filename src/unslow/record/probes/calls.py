@@ -1,0 +1,236 @@
+"""Sees calls of compiled functions that are not like the others: first, after a reset, of new shapes, or just long."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from unslow.model import Phase
+from unslow.record.probe import Probe
+from unslow.record.recorder import Lane, clock
+from unslow.record.window import Inside, close_window, open_window
+
+_TRACE = int(Phase.TRACE)
+_PACE = "_unslow_pace"
+_NUMBER = "_unslow_number"  # given by the functions probe when a function is traced
+_LEAVES = 12
+_MOST_SHAPES = 10_000
+_LONG = 3  # times the usual call, and a little more so that a hiccup of the machine is not one
+_MORE = 2_000_000
+
+
+class _Pace:
+    """What is usual for one function."""
+
+    __slots__ = ("calls", "looks", "resets", "shapes", "special", "usual")
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.usual = 0  # nanoseconds, following the calls that nothing special happened to
+        self.special = 0
+        self.looks = 0
+        self.resets = 0
+        self.shapes: set[Any] = set()
+
+
+class Calls(Probe):
+    name = "calls"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._resets = 0
+        self._reset: Any = None  # the user's frames at the last reset, and its way
+        self._depth: dict[int, int] = {}  # traces that are open, by thread
+        self._first: dict[int, Any] = {}  # the window of a first call, by thread; None while none is open
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        place = "tensorflow.python.eager.polymorphic_function"
+        return {
+            f"{place}.polymorphic_function": self._on_function,
+            f"{place}.tracing_compilation": self._on_tracing,
+            "tensorflow.python.eager.context": self._on_context,
+        }
+
+    def _on_function(self, module: ModuleType) -> None:
+        self.replace(module.Function, "_call", self._call)  # seen on 2.15 to 2.21
+
+    def _on_tracing(self, module: ModuleType) -> None:
+        self.replace(module, "_create_concrete_function", self._trace)
+
+    def _on_context(self, module: ModuleType) -> None:
+        """All that throws away prepared kernels passes one of these; seen on 2.15 to 2.21."""
+        for owner, name, way in (
+            (module.Context, "_set_global_seed", "set_seed"),
+            (module.Context, "clear_kernel_cache", "clear_session"),
+            (module, "_reset_context", "context reset"),
+        ):
+            if hasattr(owner, name):
+                self.replace(owner, name, self._resetting(way))
+
+    def _resetting(self, way: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def reset(*args: Any, **kwargs: Any) -> Any:
+                began = clock()
+                result = original(*args, **kwargs)
+                self._was_reset(way, clock() - began)
+                return result
+
+            return reset
+
+        return make
+
+    def _was_reset(self, way: str, took: int) -> None:
+        lane = self.recorder.local.lane
+        if lane.busy or lane.tracing:
+            return
+        self._resets += 1
+        held = next((frame for _, frame in self.recorder.user.frames(sys._getframe(2), 1)), None)
+        if held is not None:
+            self._reset = (held.f_code, held.f_lineno, way)
+            self.recorder.tally("reset", held, took, way=way)
+
+    def _trace(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        probe, local = self, self.recorder.local
+
+        def _create_concrete_function(*args: Any, **kwargs: Any) -> Any:
+            thread = local.lane.thread
+            probe._depth[thread] = probe._depth.get(thread, 0) + 1
+            try:
+                return original(*args, **kwargs)
+            finally:
+                probe._depth[thread] -= 1
+                if thread in probe._first and not probe._depth[thread] and probe._first[thread] is None:
+                    probe._first[thread] = probe._opened(local.lane)
+
+        return _create_concrete_function
+
+    def _opened(self, lane: Lane) -> Any:
+        began = clock()
+        window = open_window()
+        self._took_out(lane, clock() - began)
+        return window
+
+    def _took_out(self, lane: Lane, spent: int) -> None:
+        """Keep a look of ours out of the step, and out of the spans that are open around it."""
+        for entry in lane.stack:
+            entry[1] += spent
+        lane.own += spent
+        self.recorder.looks += spent
+
+    def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local = self.recorder.local
+        probe = self
+
+        def _call(self: Any, *args: Any, **kwds: Any) -> Any:
+            lane = local.lane
+            if lane.tracing or lane.busy or len(lane.functions) > 1:
+                return original(self, *args, **kwds)
+            pace = self.__dict__.get(_PACE)
+            if pace is None:
+                pace = self.__dict__[_PACE] = _Pace()
+            key = _shapes(args, kwds)
+            traced, phases, own = lane.phases[_TRACE], lane.phases, lane.own
+            fresh = key not in pace.shapes
+            reset = pace.resets != probe._resets
+            window = probe._prepare(lane, self, pace, fresh, reset) if fresh or reset or not pace.calls else None
+            began = clock() - lane.own + own
+            try:
+                return original(self, *args, **kwds)
+            finally:
+                took = clock() - began - (lane.own - own)
+                traced = lane.phases[_TRACE] - traced if lane.phases is phases else 0
+                if fresh or reset or traced or took > _LONG * pace.usual + _MORE:
+                    probe._special(lane, self, pace, took, traced, key, fresh, reset, window)
+                else:
+                    pace.usual += (took - pace.usual) >> 3 if pace.usual else took
+                pace.calls += 1
+
+        return _call
+
+    def _prepare(self, lane: Lane, function: Any, pace: _Pace, fresh: bool, reset: bool) -> Any:
+        """Open a window where it will tell something: after resets and for new shapes under XLA, ever more seldom."""
+        if not pace.calls:
+            self._first[lane.thread] = None  # to be opened when the trace is done
+            return None
+        if not reset and not getattr(function, "_jit_compile", False):
+            return None
+        pace.looks += 1
+        return self._opened(lane) if pace.looks & (pace.looks - 1) == 0 else None
+
+    def _special(self, lane: Lane, function: Any, pace: _Pace, took: int, traced: int, key: Any, fresh: bool,
+                 reset: bool, window: Any) -> None:  # fmt: skip
+        """Write down a call that was not like the others, with what a window saw of it."""
+        began = clock()
+        try:
+            first = not pace.calls
+            if first:
+                window = self._first.pop(lane.thread, None)
+            inside = close_window(window) if window is not None else None
+            why = [
+                word
+                for word, holds in (
+                    ("first", first), ("traced", traced), ("reset", reset and not first),
+                    ("shapes", fresh and not first and len(pace.shapes)),
+                )
+                if holds
+            ]  # fmt: skip
+            if fresh and len(pace.shapes) < _MOST_SHAPES:
+                pace.shapes.add(key)
+            pace.resets = self._resets
+            pace.special += 1
+            if why or pace.calls > 3:
+                self._write(lane, function, pace, took, traced, key, why, inside)
+            elif not pace.usual:
+                pace.usual = took
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+        self._took_out(lane, clock() - began)
+
+    def _write(self, lane: Lane, function: Any, pace: _Pace, took: int, traced: int, key: Any, why: list[str],
+               inside: Inside | None) -> None:  # fmt: skip
+        number = function.__dict__.get(_NUMBER, 0)
+        name = f"{function._name}#{number}:{'+'.join(why)}"
+        if inside is None and not self.recorder.wants("call", name):
+            self.recorder.fact("call", name, took)
+            return
+        parts: dict[str, Any] = {}
+        if inside is not None:
+            parts = {"call_ns": inside.call, "prepare_ns": inside.prepare, "compile_ns": inside.compile,
+                     "data_ns": inside.data, "run_ns": inside.run}  # fmt: skip
+        if "reset" in why and self._reset is not None:
+            code, line, way = self._reset
+            parts |= {"place": [code.co_filename, line, code.co_name], "way": way}
+        self.recorder.fact(
+            "call", name, took, name=str(function._name), function=number, why=why or ["long"], traced_ns=traced,
+            usual_ns=pace.usual, number=pace.calls + 1, jit=bool(getattr(function, "_jit_compile", False)),
+            shapes=[list(shape) for shape in key], distinct=len(pace.shapes), step=self.steps.total,
+            stack=self.recorder.stack(sys._getframe(3)), **parts,
+        )  # fmt: skip
+
+
+def _shapes(args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[Any, ...]:
+    """The shapes of the first few tensors and arrays in the arguments."""
+    found: list[Any] = []
+    for value in args:
+        _gather(value, found, 0)
+    for value in kwds.values():
+        _gather(value, found, 0)
+    return tuple(found)
+
+
+def _gather(value: Any, found: list[Any], depth: int) -> None:
+    if len(found) >= _LEAVES or depth > 3:
+        return
+    shape_of = getattr(value, "_shape_tuple", None)
+    if shape_of is not None:
+        shape = shape_of()
+        if shape is not None:
+            found.append(shape)
+    elif isinstance(value, tuple | list):
+        for inner in value:
+            _gather(inner, found, depth + 1)
+    elif isinstance(value, dict):
+        for inner in value.values():
+            _gather(inner, found, depth + 1)
