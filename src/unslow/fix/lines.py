@@ -144,9 +144,9 @@ def matched(before: Lines, after: Lines) -> list[int]:
     old = [before.content(line).strip() for line in range(1, before.count + 1)]
     new = [after.content(line).strip() for line in range(1, after.count + 1)]
     places = [0] * (before.count + 1)
-    for a, b, size in difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
-        for step in range(size):
-            places[a + step + 1] = b + step + 1
+    for _, low, high, start, stop in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if high - low == stop - start:  # the same lines, or as many that were changed in place
+            places[low + 1 : high + 1] = range(start + 1, stop + 1)
     left = set(range(1, after.count + 1)) - set(places)
     for line, content in enumerate(old, start=1):
         candidates = [place for place in left if new[place - 1] == content]

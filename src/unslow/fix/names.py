@@ -91,19 +91,19 @@ class Names:
 
     def alias(self, name: str, node: ast.AST | None = None) -> str | None:
         """How a dotted name is spelled at a node (or at the top of the module); None if it is not imported."""
-        around = [self.tree, *(self.scopes(node) if node is not None else ())]
+        around: list[ast.AST] = [self.tree]
+        around += (scope for scope in self.scopes(node) if isinstance(scope, FUNCTIONS)) if node is not None else ()
         line = getattr(node, "lineno", None)
-        spellings: list[tuple[int, str]] = []
         head, _, rest = name.partition(".")
         for module in _SAME_MODULE.get(head, (head,)):
             wanted = f"{module}.{rest}" if rest else module
+            spellings: list[tuple[int, str]] = []
             for scope in around:
-                for bound, bindings in self._bindings[scope].items():
-                    target = bindings[0].imported
-                    late = line is not None and scope is self.tree and bindings[0].node.lineno > line  # type: ignore[attr-defined]
-                    if target is None or late or not f"{wanted}.".startswith(f"{target}."):
+                for bound, (first, *_) in self._bindings[scope].items():
+                    if first.imported is None or not f"{wanted}.".startswith(f"{first.imported}."):
                         continue
-                    spellings.append((len(target), bound + wanted[len(target) :]))
+                    if line is None or scope is not self.tree or getattr(first.node, "lineno", 0) < line:
+                        spellings.append((len(first.imported), bound + wanted[len(first.imported) :]))
             if spellings:
                 return max(spellings)[1]
         return None

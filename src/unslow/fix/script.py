@@ -240,7 +240,7 @@ class Script:
 def first_line(node: ast.stmt) -> int:
     """The first line of a statement, decorators included."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min(item.lineno for item in (node, *decorators))
+    return min([node.lineno, *(item.lineno for item in decorators)])
 
 
 def header(node: ast.AST) -> Iterator[ast.AST]:
