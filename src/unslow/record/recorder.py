@@ -32,7 +32,7 @@ class Lane:
     """
 
     __slots__ = (
-        "busy", "calls", "elements", "fit", "functions", "last", "own", "phases", "stack", "steps",
+        "busy", "calls", "elements", "fit", "functions", "last", "own", "phases", "ran", "stack", "steps",
         "thread", "tracing", "updating", "value", "within",
     )  # fmt: skip
 
@@ -50,6 +50,7 @@ class Lane:
         self.steps = 0
         self.elements = 0.0
         self.value = float("nan")
+        self.ran = 0  # nanoseconds that TensorFlow ran inside `within`
         self.within = -1  # the phase that everything inside counts for: EVAL while evaluate() runs
         self.busy = False  # a look of ours is under way: wrapped calls inside it are not the user's
 
@@ -191,6 +192,8 @@ class Recorder:
         took = clock() - entry[1]
         phase = entry[0]
         if lane.within >= 0 and phase in _ABSORBED:
+            if phase == Phase.RUN:
+                lane.ran += took - entry[2]
             phase = lane.within
         lane.phases[phase] += took - entry[2]
         lane.calls += 1

@@ -12,10 +12,14 @@ from unslow.record.probe import Probe, span
 from unslow.record.recorder import Lane, clock
 
 _EVAL, _HOOKS, _BUILD = int(Phase.EVAL), int(Phase.HOOKS), int(Phase.BUILD)
+# What a callback spends on these is a matter of its own, and so is not the callback's.
+_NOT_THE_HOOKS = (_EVAL, int(Phase.SAVE), int(Phase.LOG), int(Phase.SYNC))
 _HOOK_NAMES = (
     "on_train_batch_begin", "on_train_batch_end", "on_epoch_begin", "on_epoch_end", "on_test_batch_begin",
     "on_test_batch_end", "on_test_begin", "on_test_end", "on_train_begin", "on_train_end",
+    "on_batch_begin", "on_batch_end",
 )  # fmt: skip
+_MOST_INSTANCES = 200
 
 
 class Keras(Probe):
@@ -25,6 +29,8 @@ class Keras(Probe):
         super().__init__(*parts)
         self._fits: dict[Any, dict[str, Any]] = {}
         self._hooked: set[tuple[type, str]] = set()
+        self._instances: list[Any] = []
+        self._owned: dict[str, int] = {}
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         doors: dict[str, Callable[[ModuleType], None]] = {
@@ -44,7 +50,7 @@ class Keras(Probe):
     def _on_trainer(self, trainer: Any) -> None:
         self.replace(trainer, "fit", self._fit)
         for name in ("evaluate", "predict", "test_on_batch", "predict_on_batch"):
-            self.replace(trainer, name, lambda original, name=name: self._evaluate(original, name))
+            self.replace(trainer, name, self._named(self._evaluate, name))
 
     def _on_callbacks(self, module: ModuleType) -> None:
         if not hasattr(module, "CallbackList"):
@@ -54,6 +60,10 @@ class Keras(Probe):
         self.replace(module.CallbackList, "on_train_batch_end", self._batch_ends)
         for name in ("on_train_batch_begin", "on_epoch_begin", "on_test_batch_begin", "on_test_batch_end"):
             self.spanned(module.CallbackList, name, _HOOKS)
+
+    @staticmethod
+    def _named(make: Callable[[Callable[..., Any], str], Any], name: str) -> Callable[[Any], Any]:
+        return lambda original: make(original, name)
 
     def _fit(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local = self.recorder.local
@@ -91,12 +101,14 @@ class Keras(Probe):
 
     def _evaluate(self, original: Callable[..., Any], name: str) -> Callable[..., Any]:
         local, close, tally = self.recorder.local, self.recorder.close_span, self.recorder.tally
+        probe = self
 
         def evaluate(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
             if lane.within == _EVAL or lane.tracing or lane.busy:
                 return original(self, *args, **kwargs)
             outer, lane.within = lane.within, _EVAL
+            ran = lane.ran
             entry = [_EVAL, clock(), 0]
             lane.stack.append(entry)
             try:
@@ -105,9 +117,26 @@ class Keras(Probe):
                 took = close(lane, entry)
                 lane.within = outer
                 data = args[0] if args else kwargs.get("x")
-                tally("evaluate", sys._getframe(1), took, _length(data), call=name, in_fit=lane.fit is not None)
+                frame = sys._getframe(1)
+                tally("evaluate", frame, took, _length(data), call=name, in_fit=lane.fit is not None)
+                if probe.recorder.user.owns(frame.f_code):
+                    probe._called(lane, frame, name, took, lane.ran - ran, data, args, kwargs)
 
         return evaluate
+
+    def _called(self, lane: Lane, frame: Any, name: str, took: int, ran: int, data: Any, args: tuple[Any, ...],
+                kwargs: dict[str, Any]) -> None:  # fmt: skip
+        """One call of predict and the like by the user's own line: what it took, and how much of that was the model."""
+        key = f"{name}@{frame.f_code.co_filename}:{frame.f_lineno}"
+        if not self.recorder.wants("prediction", key):
+            self.recorder.fact("prediction", key, took)
+            return
+        batch = kwargs.get("batch_size", args[1] if name == "predict" and len(args) > 1 else None)
+        self.recorder.fact(
+            "prediction", key, took, call=name, ran_ns=ran, rows=_length(data),
+            data=type(data).__name__, batch_size=_plain(batch), in_fit=lane.fit is not None,
+            stack=self.recorder.stack(frame), step=self.steps.total,
+        )  # fmt: skip
 
     def _train_begins(self, original: Callable[..., Any]) -> Callable[..., Any]:
         probe = self
@@ -116,6 +145,7 @@ class Keras(Probe):
         def on_train_begin(self: Any, *args: Any, **kwargs: Any) -> Any:
             for callback in getattr(self, "callbacks", ()):
                 probe._hook(type(callback))
+                probe._hook_instance(callback)
             return spanned(self, *args, **kwargs)
 
         return on_train_begin
@@ -127,29 +157,66 @@ class Keras(Probe):
             if owner is None or owner.__name__ in ("Callback", "CallbackList") or (owner, name) in self._hooked:
                 continue
             self._hooked.add((owner, name))
-            self.replace(owner, name, lambda original, name=name: self._timed_hook(original, name))
+            self.replace(owner, name, self._named(self._timed_hook, name))
+
+    def _hook_instance(self, callback: Any) -> None:
+        """A LambdaCallback holds its hooks as attributes of its own."""
+        for name in _HOOK_NAMES:
+            hook = getattr(callback, "__dict__", {}).get(name)
+            if hook is not None and hasattr(hook, "__code__") and len(self._instances) < _MOST_INSTANCES:
+                self._instances.append(callback)  # kept, so that its id is not used again
+                self.replace(callback, name, self._named(self._timed_lambda, name))
 
     def _timed_hook(self, original: Callable[..., Any], name: str) -> Callable[..., Any]:
-        recorder, steps = self.recorder, self.steps
-        local, close = recorder.local, recorder.close_span
+        timed = self._timed
 
         def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
-            lane = local.lane
-            entry = [_HOOKS, clock(), 0]
-            lane.stack.append(entry)
-            try:
-                return original(self, *args, **kwargs)
-            finally:
-                took = close(lane, entry)
-                kind = type(self)
-                recorder.fact(
-                    "hook", f"{kind.__module__}.{kind.__qualname__}.{name}", took, hook=name, step=steps.total,
-                    callback=kind.__qualname__, module=kind.__module__,
-                    place=[original.__code__.co_filename, original.__code__.co_firstlineno, name]
-                    if hasattr(original, "__code__") else None,
-                )  # fmt: skip
+            return timed(type(self), name, original, (self, *args), kwargs)
 
         return hook
+
+    def _timed_lambda(self, original: Callable[..., Any], name: str) -> Callable[..., Any]:
+        kind = type("LambdaCallback", (), {"__module__": "keras"})
+        timed = self._timed
+
+        def hook(*args: Any, **kwargs: Any) -> Any:
+            return timed(kind, name, original, args, kwargs)
+
+        return hook
+
+    def _timed(self, kind: type, name: str, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        lane = self.recorder.local.lane
+        if lane.busy:
+            return original(*args, **kwargs)
+        phases = lane.phases
+        apart = sum(phases[phase] for phase in _NOT_THE_HOOKS)
+        entry = [_HOOKS, clock(), 0]
+        lane.stack.append(entry)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            took = self.recorder.close_span(lane, entry)
+            if lane.phases is phases:
+                apart = sum(phases[phase] for phase in _NOT_THE_HOOKS) - apart
+            self._hooked_once(lane, kind, name, original, took, max(0, took - apart))
+
+    def _hooked_once(self, lane: Lane, kind: type, name: str, original: Any, took: int, own: int) -> None:
+        code: Any = getattr(original, "__code__", None)
+        users = code is not None and self.recorder.user.owns(code)
+        key = f"{kind.__module__}.{kind.__qualname__}.{name}"
+        if users and kind.__module__ == "keras":  # a lambda: told apart by where it stands
+            key += f"@{code.co_filename}:{code.co_firstlineno}"
+        owned = self._owned[key] = self._owned.get(key, 0) + own
+        if not self.recorder.wants("hook", key):
+            self.recorder.fact("hook", key, took)
+            return
+        if users:
+            self.recorder.keep_source(code.co_filename)
+        self.recorder.fact(
+            "hook", key, took, hook=name, step=self.steps.total, callback=kind.__qualname__, module=kind.__module__,
+            own_ns=own, own_sum_ns=owned, users=users, on_thread=lane.fit is not None,
+            place=[code.co_filename, code.co_firstlineno, code.co_name] if code is not None else None,
+        )  # fmt: skip
 
     def _epoch_ends(self, original: Callable[..., Any]) -> Callable[..., Any]:
         recorder, steps = self.recorder, self.steps

@@ -1,0 +1,161 @@
+"""Keras's predict or evaluate is called on a few rows inside the training loop, at a fixed cost each time."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from statistics import median
+from typing import Any
+
+from unslow.analyse import say
+from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.cause import Cause
+from unslow.fix.calls import argument, call, remove_keyword, rename_call
+from unslow.fix.script import Script
+from unslow.model import Event, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
+
+_FEWEST = 4  # calls: the first one traces the model, and two more could be chance
+_FIXED = 0.5  # of a call: where the model itself takes more, the input is not small
+_DEFAULT_BATCH = 32
+_ONLY_PREDICT = ("verbose", "batch_size", "callbacks")  # arguments that change no result
+
+
+def _called(at: int, took: float, ran: float, rows: float = 1.0, call: str = "predict") -> Fact:
+    return fact(
+        "prediction", at, n=at, sum=at * took, took=took, key="k", ran=ran, rows=rows, call=call, data="ndarray",
+        batch_size=None, in_fit=False, stack=[["train.py", 11, "act"]], step=at,
+    )  # fmt: skip
+
+
+class PredictInLoop(Cause):
+    """
+    What happens
+
+    `model.predict` (or `evaluate`) is called with a few rows in every step or so of the training.
+
+    Why it is slow
+
+    Each call builds a tf.data pipeline, its iterator and a list of callbacks, and takes all of it down again:
+    some 50 ms on a laptop, whatever the input. That pays for a large array. For a few rows the model
+    itself takes a hundredth of it.
+
+    The fix
+
+    `model.predict_on_batch(x)` gives the same array and calls the compiled model at once. Where the result
+    may stay a tensor, a `tf.function` around `model(x, training=False)` is as fast. Rows that are known together
+    belong into one call. For `evaluate`: call it less often.
+
+    When we are wrong
+
+    The gain is the measured time of the calls less the time in which TensorFlow ran the model in them. Where
+    `x` has more rows than fit into memory at once, `predict_on_batch` is no replacement.
+    """
+
+    title = "predict is called on a few rows in the loop"
+    needs = ("keras",)
+    deeper_than = ("iterator-rebuilt",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        groups: dict[str, list[Event]] = defaultdict(list)
+        for event in run.of("prediction"):
+            if event.data.get("call") in ("predict", "evaluate"):
+                groups[event.data["key"]].append(event)
+        for events in groups.values():
+            loop = next((run.loop_of(event) for event in events[1:] if run.loop_of(event)), None)
+            if loop is not None:
+                yield from self._judge(run, loop, [event for event in events if loop.holds(event)])
+
+    def _judge(self, run: Run, loop: Loop, events: list[Event]) -> Iterable[Finding]:
+        first, last = events[0].data, events[-1].data
+        detailed = [event.data for event in events if "ran" in event.data][1:]
+        calls = int(last["n"]) - int(first["n"])  # the first one also traces the model
+        if not detailed or calls < _FEWEST:
+            return
+        took = (float(last["sum"]) - float(first["sum"])) / calls
+        ran = median(float(data["ran"]) for data in detailed)
+        if took - ran < _FIXED * took:
+            return
+        last = detailed[-1]
+        name, rows = str(last["call"]), median(float(data["rows"]) for data in detailed)
+        where = say.place(run, last["stack"][0])
+        on = f" on {rows:.0f} rows" if rows > 1 else ""
+        what = f"{_spelled(where.code, name)} is called {_often(calls, loop.steps)}"
+        yield Finding(
+            cause=self.id, location=where, seconds=calls * (took - ran),
+            title=f"{what}{on}: {say.time(took)} each, the model {say.time(ran)}",
+            evidence=(
+                Evidence("calls in the loop", calls), Evidence("rows in a call", rows),
+                Evidence("a call takes", took, "s"), Evidence("of which the model runs", ran, "s"),
+                Evidence("fixed cost of a call", took - ran, "s"),
+            ),
+            advice=_ADVICE[name],
+            facts={
+                "call": name, "data": str(last.get("data", "")),
+                "rows": max(float(data["rows"]) for data in detailed), "batch_size": last.get("batch_size"),
+            },
+        )  # fmt: skip
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        where, facts = finding.location, finding.facts
+        if where is None or facts["call"] != "predict":
+            return None
+        if facts["data"] not in ("ndarray", "EagerTensor", "list", "tuple", "dict"):
+            return Refusal(f"predict is given a {facts['data']}, which predict_on_batch does not take", where)
+        batch = float(facts["batch_size"] or _DEFAULT_BATCH)
+        if facts["rows"] > 32 * batch:
+            return Refusal(f"{facts['rows']:.0f} rows may not fit into memory at once", where)
+        node = call(script, where.line, "predict")
+        if argument(script, node, "steps") is not None or len(node.args) > 1:
+            return Refusal("the call is given more than its rows", where)
+        fixed = script
+        for keyword in _ONLY_PREDICT:
+            fixed = remove_keyword(fixed, where.line, "predict", keyword)
+        fixed = rename_call(fixed, where.line, "predict", "predict_on_batch")
+        return Fix(
+            title="call predict_on_batch, which runs the compiled model at once",
+            safety=Safety.EXACT if facts["rows"] <= batch else Safety.CLOSE,
+            files={where.file: fixed.text},
+        )
+
+    FIRES = (
+        Sketch(
+            "one row is predicted in every step",
+            seconds=(0.06,) * 60,
+            phases={Phase.EVAL: 0.9, Phase.RUN: 0.1},
+            facts=[_called(step, 0.055, 0.001) for step in range(1, 61)],
+        ),
+    )
+    QUIET = (
+        Sketch(
+            "a whole test set is predicted: the model takes the time",
+            seconds=(0.06,) * 60,
+            phases={Phase.EVAL: 0.9, Phase.RUN: 0.1},
+            facts=[_called(step, 0.5, 0.4, rows=10_000) for step in range(1, 61, 10)],
+        ),
+        Sketch(
+            "one call to look at a result",
+            seconds=(0.06,) * 60,
+            phases={Phase.RUN: 1.0},
+            facts=[_called(30, 0.055, 0.001)],
+        ),
+    )
+
+
+_ADVICE: dict[str, Any] = {
+    "predict": "Call model.predict_on_batch(x): the same array, without a pipeline made for every call.",
+    "evaluate": "Call evaluate less often, or model.reset_metrics() and model.test_on_batch(x, y) for a single batch.",
+}
+
+
+def _spelled(code: str, name: str) -> str:
+    """The call as the user wrote it: `self.critic.predict`."""
+    found = re.search(rf"([\w.]+)\.{name}\s*\(", code)
+    return f"{found.group(1)}.{name}" if found else f"model.{name}"
+
+
+def _often(calls: int, steps: int) -> str:
+    per_step = calls / max(1, steps)
+    if per_step >= 0.95:
+        return "once a step" if per_step < 1.5 else f"{per_step:.1f} times a step"
+    return f"every {1 / per_step:.0f} steps" if per_step < 0.67 else f"in {per_step:.0%} of the steps"
