@@ -47,12 +47,11 @@ class NumpyInFunction(Cause):
                 continue
             where = f"in the graph that {trace.name} is traced into"
             for call in _asked(source, function):
-                if source.trace_of(call) is not None:
-                    yield source.spot(
-                        call,
-                        f"`.numpy()` runs while {trace.name} is traced, when tensors have no values yet: it raises",
-                        "return the tensor and call .numpy() on the result, or use tf.print(...) to see it",
-                    )
+                yield source.spot(
+                    call,
+                    f"`.numpy()` runs while {trace.name} is traced, when tensors have no values yet: it raises",
+                    "return the tensor and call .numpy() on the result, or use tf.print(...) to see it",
+                )
             yield from _prints(source, function, where)
             yield from _elsewhere(source, function)
         yield from _wrapped_from_elsewhere(source)
@@ -61,12 +60,17 @@ class NumpyInFunction(Cause):
 def _asked(source: Source, function: Function) -> Iterator[ast.Call]:
     """The `.numpy()` calls of a traced function on values that it gets or makes itself."""
     for node in own_nodes(function):
-        asks = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "numpy"
-        if asks and not node.args and not node.keywords and _has_no_value(source, node.func.value, function):  # type: ignore[attr-defined]
-            yield node  # type: ignore[misc]
+        if not isinstance(node, ast.Call) or node.args or node.keywords:
+            continue
+        asks = isinstance(node.func, ast.Attribute) and node.func.attr == "numpy"
+        if asks and _has_no_value(source, node.func, function) and not source.eager_corner(node, function):
+            yield node
 
 
-def _has_no_value(source: Source, value: ast.expr, function: Function) -> bool:
+def _has_no_value(source: Source, method: ast.expr, function: Function) -> bool:
+    if not isinstance(method, ast.Attribute):
+        return False
+    value = method.value
     kind = source.kind(value)
     if kind not in _MAY_BE_TENSOR:
         return False

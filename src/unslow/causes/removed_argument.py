@@ -188,7 +188,8 @@ def _by_kind(source: Source, call: ast.Call) -> Iterator[Spot]:
     kind, method = source.kind(call.func.value), call.func.attr
     if (kind, method) in _GONE_METHODS and _is_todays(source, call.func.value, kind, method):
         since = "TensorFlow 2" if kind is Kind.DATASET else _KERAS
-        text = f"a {kind.value} has no method `{method}` any more: {since} raises AttributeError"
+        article = "an" if kind is Kind.OPTIMIZER else "a"
+        text = f"{article} {kind.value} has no method `{method}` any more: {since} raises AttributeError"
         yield source.spot(call, text, _GONE_METHODS[kind, method])
     rows = _METHODS.get((kind, method), ())
     if rows and _is_todays(source, call.func.value, kind, method):

@@ -66,7 +66,7 @@ class Traced(Kinded):
         """Why the Python at a node runs only while tracing, or None."""
         function = self.function(node)
         trace = self.traces.get(function) if function is not None else None
-        return trace if trace is not None and not self._eager_corner(node, function) else None
+        return trace if trace is not None and not self.eager_corner(node, function) else None
 
     def _roots(self) -> Iterator[tuple[Function, ast.AST]]:
         named: list[ast.FunctionDef | ast.AsyncFunctionDef] = [*self.every(ast.FunctionDef)]
@@ -86,8 +86,18 @@ class Traced(Kinded):
         owner = self.parents.get(function)
         if not isinstance(owner, ast.ClassDef) or "tf" not in self.roots:
             return False
-        eager = any(is_true(keyword.value) for keyword in self.every(ast.keyword) if keyword.arg == "run_eagerly")
-        return not eager and self.class_kind(owner) is Kind.MODEL
+        eager = any(keyword.arg == "run_eagerly" and not is_false(keyword.value) for keyword in self.every(ast.keyword))
+        by_hand = any(self._calls_by_hand(call, function.name) for call in self.every(ast.Call))
+        return not eager and not by_hand and self.class_kind(owner) is Kind.MODEL
+
+    def _calls_by_hand(self, call: ast.Call, method: str) -> bool:
+        """`model.train_step(batch)` in the user's own loop, which may be eager; a method's own calls are not."""
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != method:
+            return False
+        receiver = call.func.value
+        if isinstance(receiver, ast.Name):
+            return self.class_of_self(receiver.id, self.scope_at(receiver)) is None
+        return not (isinstance(receiver, ast.Call) and self.name(receiver.func) == "super")
 
     def handed_over(self) -> Iterator[tuple[ast.expr, Definition[Self]]]:
         """The functions that are given to something that traces them, and the argument that gives each."""
@@ -124,7 +134,7 @@ class Traced(Kinded):
     def traced_calls(self, function: Function) -> Iterator[tuple[ast.Call, Definition[Self]]]:
         """What a traced function runs while it is traced, in this file or another of the user's, and where."""
         for node in own_nodes(function):
-            if not isinstance(node, ast.Call) or self._eager_corner(node, function):
+            if not isinstance(node, ast.Call) or self.eager_corner(node, function):
                 continue
             found = self.callee(node)
             if found is not None:
@@ -142,7 +152,7 @@ class Traced(Kinded):
             and self.kind(call.func.value) is Kind.STRATEGY
         )
 
-    def _eager_corner(self, node: ast.AST, function: ast.AST | None) -> bool:
+    def eager_corner(self, node: ast.AST, function: ast.AST | None) -> bool:
         """Whether a place in a traced function is meant for eager running: `init_scope`, or a test for it."""
         for test in self.conditions(node):
             if any(self.name(part.func) in _EAGER_TESTS for part in ast.walk(test) if isinstance(part, ast.Call)):
@@ -159,6 +169,10 @@ class Traced(Kinded):
 
 def label(function: ast.AST) -> str:
     return f"`{function.name}`" if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else "the lambda"
+
+
+def is_false(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value is False
 
 
 def is_true(value: ast.expr | None) -> bool:
