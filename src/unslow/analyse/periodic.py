@@ -109,9 +109,13 @@ def find_beat(rows: Floats) -> Beat | None:
     usual, low = np.quantile(above, [0.3, 0.05])
     tier = max(0.5, 5 * float(usual - low))
     best: Beat | None = None
-    while np.count_nonzero(long := above > tier) >= _FEWEST:
+    seen = 0
+    while (count := int(np.count_nonzero(long := above > tier))) >= _FEWEST:
+        tier *= 2
+        if count == seen:
+            continue
+        seen = count
         beat = _beat(rows, level, long)
         if beat is not None and (best is None or beat.excess > best.excess):
             best = beat
-        tier *= 2
     return best if best is not None and best.excess >= _WORTH * scale * len(rows) else None

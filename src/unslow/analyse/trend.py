@@ -9,7 +9,7 @@ import numpy as np
 
 from unslow.analyse.changepoints import Change, Form, best_change
 from unslow.analyse.growth import slope
-from unslow.analyse.periodic import find_beat
+from unslow.analyse.periodic import Beat, find_beat
 from unslow.analyse.robust import block_means, block_middles, block_width, spread
 from unslow.model import Shape, Trend
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FEWEST = 20  # rows below which nothing is said
 LEAST = 0.05  # a smaller change from end to end is steady
 _BLOCKS = 48  # enough to place a step, few enough that each block's middle is calm
-_LOOKED = 50_000  # rows in which a period is looked for; it keeps the time of very long runs in bounds
+_LOOKED = 20_000  # rows in which a period is looked for; it keeps the time of very long runs in bounds
 _NOISE = 0.01  # step times are never believed to be more regular than this share of themselves
 
 
@@ -29,23 +29,39 @@ def trend_of(seconds: npt.ArrayLike, count: npt.ArrayLike | None = None) -> Tren
     """The trend of step times in order; a row may stand for `count` merged steps."""
     rows, first, width = _rows(seconds, count)
     if len(rows) < FEWEST:
-        typical = float(np.median(rows[1:] if len(rows) > 1 else rows)) if len(rows) else 0.0
-        return Trend(Shape.UNKNOWN, typical, typical)
+        return _unknown(rows)
     warm = _warm_up(rows)
     rows, first, width = _equal(rows[warm:], first[warm:], width[warm:])
+    if len(rows) < FEWEST // 2:
+        return _unknown(rows)
     beat = find_beat(rows[:_LOOKED])
-    long = np.zeros(len(rows), dtype=bool)
-    if beat is not None:
-        long[: len(beat.rows)] = beat.rows
-    base, place = rows[~long], first[~long]
-    change, moved = _change(base, place)
     if beat is None:
+        return _moved(rows, first)[0]
+    long = np.zeros(len(rows), dtype=bool)
+    long[: len(beat.rows)] = beat.rows
+    moved, extra = _moved(rows[~long], first[~long])
+    if extra * len(beat.rows) >= beat.excess:
         return moved
-    extra = float(np.mean(change.curve - change.curve.min())) * len(beat.rows)
-    if moved.shape is not Shape.STEADY and extra >= beat.excess:
-        return moved
+    climbing, extra = _of_periods(rows, first, beat)
+    # A quarter: long rows that have grown to twice their length are told as growing before as recurring.
+    if extra * len(beat.rows) >= beat.excess / 4:
+        return climbing
     period = max(1, round(beat.period * float(np.median(width))))
     return Trend(Shape.PERIODIC, moved.before, moved.after, period=period, spike=beat.spike)
+
+
+def _unknown(rows: Floats) -> Trend:
+    typical = float(np.median(rows[1:] if len(rows) > 1 else rows)) if len(rows) else 0.0
+    return Trend(Shape.UNKNOWN, typical, typical)
+
+
+def _of_periods(rows: Floats, first: Floats, beat: Beat) -> tuple[Trend, float]:
+    """The trend of whole periods' means: what drifts may be the long rows, not the others."""
+    periods = len(rows) // beat.period
+    whole = periods * beat.period
+    if periods < FEWEST:
+        return Trend(Shape.STEADY, 0.0, 0.0), 0.0
+    return _moved(rows[:whole].reshape(periods, -1).mean(axis=1), first[: whole : beat.period])
 
 
 def _rows(seconds: npt.ArrayLike, count: npt.ArrayLike | None) -> tuple[Floats, Floats, Floats]:
@@ -77,22 +93,23 @@ def _equal(rows: Floats, first: Floats, width: Floats) -> tuple[Floats, Floats, 
     return np.add.reduceat(rows * width, starts) / steps, first[starts], steps
 
 
-def _change(base: Floats, place: Floats) -> tuple[Change, Trend]:
-    """What the rows do apart from long ones, by their blocks, and the trend that it stands for."""
-    typical = float(np.median(base))
+def _moved(rows: Floats, place: Floats) -> tuple[Trend, float]:
+    """What rows do, judged by their blocks, and the mean seconds per row that it adds to the better end."""
+    blocks = block_middles(rows, _BLOCKS)
+    typical = float(np.median(blocks))
     steady = Trend(Shape.STEADY, typical, typical)
-    blocks = block_middles(base, _BLOCKS)
     scale = float(np.mean(np.abs(blocks)))
     if scale <= 0:
-        return Change(Form.FLAT, blocks, 0, len(blocks) - 1, blocks == 0), steady
+        return steady, 0.0
     change = best_change(blocks / scale, _NOISE)
     change = replace(change, curve=change.curve * scale)
     least = LEAST * min(change.before, change.after)
     if change.form is Form.FLAT or abs(change.after - change.before) < least:
-        return change, steady
+        return steady, 0.0
+    extra = float(np.mean(change.curve - change.curve.min()))
     if change.form is Form.STEP:
-        return change, _jump(base, place, change)
-    return change, _drift(blocks, block_means(place, _BLOCKS), change)
+        return _jump(rows, place, change), extra
+    return _drift(blocks, block_means(place, _BLOCKS), change), extra
 
 
 def _drift(blocks: Floats, place: Floats, change: Change) -> Trend:
@@ -114,12 +131,12 @@ def _end(blocks: Floats, curve: Floats) -> float:
     return float(np.clip(curve[0] + off * clear, blocks.min(), blocks.max()))
 
 
-def _jump(base: Floats, place: Floats, change: Change) -> Trend:
+def _jump(rows: Floats, place: Floats, change: Change) -> Trend:
     """A jump, placed to the row: within two blocks, where the two levels leave the least absolute error."""
-    width = block_width(len(base), _BLOCKS)
-    begin, end = max((change.stop - 2) * width, 1), min((change.stop + 2) * width, len(base) - 1)
-    near = base[begin:end]
+    width = block_width(len(rows), _BLOCKS)
+    begin, end = max((change.stop - 2) * width, 1), min((change.stop + 2) * width, len(rows) - 1)
+    near = rows[begin:end]
     error = np.cumsum(np.abs(near - change.before) - np.abs(near - change.after))
     at = begin + 1 + int(np.argmin(error))
-    before, after = float(np.median(base[:at])), float(np.median(base[at:]))
+    before, after = float(np.median(rows[:at])), float(np.median(rows[at:]))
     return Trend(Shape.JUMPED, before, after, at_step=int(place[at]))
