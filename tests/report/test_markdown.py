@@ -31,6 +31,13 @@ def test_markup_in_names_of_the_user_stays_text() -> None:
     assert "<img" not in html and "<strong>b" not in html and "<a " not in html
 
 
+def test_back_ticks_of_a_title_are_code_and_the_rest_is_text() -> None:
+    diagnosis = retracing()
+    finding = replace(diagnosis.findings[0], title="`a*b*c` and *d*")
+    html = MarkdownIt("commonmark").render(markdown.dumps(view_of(replace(diagnosis, findings=(finding,)))))
+    assert "<code>a*b*c</code> and *d*" in html
+
+
 def test_a_fence_in_the_diff_does_not_end_the_block() -> None:
     diagnosis = retracing()
     fix = replace(diagnosis.fixes[0], files={"train.py": "```\n# Loud\n"})  # type: ignore[type-var]

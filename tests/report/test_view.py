@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from unslow.analyse.pipeline import Pipeline, Stage
 from unslow.analyse.sketch import Sketch, fact
 from unslow.model import Diagnosis, Location, Phase, Run, Sample, Shape, Trend
 from unslow.report.view import clean, view_of
@@ -149,3 +150,34 @@ def test_every_row_falls_into_one_group(rows: int, points: int) -> None:
 def test_everything_in_the_view_is_plain_data() -> None:
     cleaned = clean({"a": (np.float64(1.5), np.int64(2)), "b": float("inf"), "c": "\udcff\x00", 4: {Phase.RUN}})
     assert cleaned["a"] == [1.5, 2] and cleaned["b"] is None and cleaned["c"] == "\\xff\\x00"
+
+
+def _stage(name: str, busy: float, **more: object) -> Stage:
+    settings = {"location": Location("train.py", 5), "elements": 32.0, "parallelism": 1.0, "tuned": False}
+    settings |= {"asynchronous": False, "buffered": 0.0, "buffered_bytes": 0.0, "bytes": 64.0, **more}
+    return Stage(name, busy=busy, **settings)  # type: ignore[arg-type]
+
+
+def test_a_pipeline_is_drawn_from_its_source_to_the_step_with_the_slowest_stage_marked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stages = (
+        _stage("Prefetch", 0.001, asynchronous=True, buffered=1.0, settings={"buffer_size": 4}, location=None),
+        _stage("ParallelMap", 0.08, asynchronous=True, parallelism=2.0),
+        _stage("TensorSlice", 0.0001),
+    )
+    pipeline = Pipeline(
+        process=0, dataset=1, location=Location("train.py", 9), stages=stages, built=(), batches=200, wait=float("nan"),
+        over=0, later=0.0, fetches=0, fetch=0.0, per_step=1.0, iterators=1, length=200, span=(0.0, 1.0),
+        evaluates=False, cores=2, spare_bytes=0.0,
+    )  # fmt: skip
+    monkeypatch.setattr("unslow.report.view.pipelines.pipelines", lambda run: [pipeline])
+    drawn = of_run(Sketch("fed").run())["pipelines"][0]  # type: ignore[index]
+    assert [(stage["name"], stage["slowest"]) for stage in drawn["stages"]] == [
+        ("TensorSlice", False), ("ParallelMap", True), ("Prefetch", False)
+    ]  # fmt: skip
+    assert drawn["stages"][1]["seconds"] == 0.04 and drawn["stages"][2]["full"] == 0.25 and drawn["wait"] is None
+
+
+def test_facts_of_a_pipeline_that_cannot_be_read_make_no_picture() -> None:
+    assert of_run(Sketch("damaged", facts=[fact("pipeline", 1, dataset="?")]).run())["pipelines"] == []

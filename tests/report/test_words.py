@@ -53,6 +53,20 @@ def test_ordinals(value: int, text: str) -> None:
     assert words.ordinal(value) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("no code", [(False, "no code")]),
+        ("`a` and `b`", [(True, "a"), (False, " and "), (True, "b")]),
+        ("one ` tick", [(False, "one ` tick")]),
+        ("`a` then `", [(True, "a"), (False, " then `")]),
+        ("", []),
+    ],
+)
+def test_back_ticks_mark_code_in_pairs(text: str, parts: list[tuple[bool, str]]) -> None:
+    assert words.spans(text) == parts
+
+
 def test_text_with_escape_sequences_and_stray_bytes_becomes_visible() -> None:
     assert words.plain("a\x1b[31m\udce9\u202e\u00a0b") == "a\\x1b[31m\\xe9\\u202e b"
 

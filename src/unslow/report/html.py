@@ -41,6 +41,12 @@ def inert(data: Any) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
+def ticked(text: str) -> Markup:
+    """Escaped text in which what stands between back-ticks is code."""
+    parts = (Markup("<code>{}</code>" if code else "{}").format(part) for code, part in words.spans(text))
+    return Markup("").join(parts)
+
+
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {
@@ -48,6 +54,7 @@ def _environment() -> jinja2.Environment:
         "share": words.share,
         "size": words.size,
         "count": words.count,
+        "ticks": ticked,
         "sentence": lambda text: f"{text[:1].upper()}{text[1:].rstrip('.')}.",
     }
     return environment

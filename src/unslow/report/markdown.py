@@ -27,8 +27,12 @@ def dumps(view: dict[str, Any]) -> str:
 
 
 def _text(text: str) -> str:
-    """Text of the user's program: no character of it may act as markup, a mention or a link."""
-    flat = " ".join(text.split())
+    """Words of ours with the user's names in them: only back-ticked parts are markup, as code."""
+    return "".join(_code(part) if code else _escaped(part) for code, part in words.spans(" ".join(text.split())))
+
+
+def _escaped(flat: str) -> str:
+    """No character may act as markup, a mention or a link."""
     return _LINKED.sub("\\g<0>\u200b", _SPECIAL.sub(r"\\\g<0>", flat))
 
 

@@ -44,6 +44,14 @@ def _visible(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
+def spans(text: str) -> list[tuple[bool, str]]:
+    """Text cut at its back-ticks: (is it code, the part). A tick without a partner is text."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        parts[-2:] = ["`".join(parts[-2:])]
+    return [(number % 2 == 1, part) for number, part in enumerate(parts) if part]
+
+
 def digits(value: float, wanted: int = 3) -> str:
     """A number with some significant digits, never in scientific notation."""
     if not math.isfinite(value):

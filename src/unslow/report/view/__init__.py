@@ -17,6 +17,7 @@ from unslow.report.view.events import graphs_of, traces_of, workers_of
 from unslow.report.view.findings import finding_of
 from unslow.report.view.loops import loop_of
 from unslow.report.view.machine import ended_of, hot_lines, lost_probes, memory_of, processes_of, seen_instead
+from unslow.report.view.pipelines import pipelines_of
 from unslow.report.view.start import start_of
 from unslow.report.view.verdict import verdict_of
 from unslow.report.words import plain
@@ -68,6 +69,7 @@ def view_of(diagnosis: Diagnosis, proofs: Mapping[int, Proof] | None = None) -> 
         "command_line": shlex.join(run.command),
         "workers": workers_of(run),
         "start": start_of(run),
+        "pipelines": pipelines_of(run),
         "charts": {
             "steps": step_charts(run, findings),
             "memory": memory_charts(run),

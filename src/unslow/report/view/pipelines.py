@@ -1,0 +1,53 @@
+"""Input pipelines as pictures: stages from the source to the step, what each takes, how full its buffer is."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from unslow.analyse.pipeline import Pipeline, Stage, pipelines, slowest
+from unslow.model import Run
+
+PICTURES = 4  # pipelines that are drawn, those that handed out most first
+
+
+def pipelines_of(run: Run) -> list[dict[str, Any]]:
+    """Pipelines that fed steps, the busiest first; facts that cannot be read make no picture."""
+    try:
+        found = pipelines(run)
+    except (KeyError, IndexError, TypeError, ValueError):  # a folder that another version or a crash has damaged
+        return []
+    shown = sorted((one for one in found if one.stages), key=lambda one: -one.batches)[:PICTURES]
+    return [_pipeline(one) for one in shown]
+
+
+def _pipeline(pipeline: Pipeline) -> dict[str, Any]:
+    longest, limiting = slowest(pipeline.stages)
+    return {
+        "line": str(pipeline.location) if pipeline.location else "",
+        "evaluates": pipeline.evaluates,
+        "batches": pipeline.batches,
+        "wait": None if math.isnan(pipeline.wait) else pipeline.wait,
+        "seconds": longest,
+        "stages": [_stage(stage, longest, stage in limiting[:1]) for stage in reversed(pipeline.stages)],
+    }
+
+
+def _stage(stage: Stage, longest: float, slow: bool) -> dict[str, Any]:
+    size = stage.settings.get("buffer_size")
+    full = stage.buffered / size if isinstance(size, int | float) and size > 0 else None
+    return {
+        "name": stage.name,
+        "line": str(stage.location) if stage.location else "",
+        "code": stage.location.code if stage.location else "",
+        "injected": stage.injected,
+        "seconds": stage.seconds,
+        "share": stage.seconds / longest if longest > 0 else 0.0,
+        "parallelism": stage.parallelism,
+        "tuned": stage.tuned,
+        "elements": stage.elements,
+        "bytes": stage.bytes,
+        "buffered": stage.buffered,
+        "full": None if full is None else min(1.0, full),
+        "slowest": slow,
+    }
