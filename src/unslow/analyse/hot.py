@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from unslow.analyse.scopes import Scope
+from unslow.analyse.scopes import Scope, Sources
 from unslow.model import Location, Phase, Run, Sample
 
 # What runs below the user's line is TensorFlow's own work there (or ours), not their Python.
@@ -66,7 +66,7 @@ def hot_lines(run: Run, process: int, scope: Scope | None = None) -> list[Hot]:
     if not total or other <= 0:
         return []
     root = _tree((sample, depth) for sample, depth in mine if is_python(sample) and not scope.fetches(sample, depth))
-    found = [_hot(top, other / total, _halves(scope)) for top in root.below.values()]
+    found = [_hot(group, other / total, _halves(scope), scope.sources) for group in _groups(root, scope)]
     return sorted(found, key=lambda hot: -hot.seconds)
 
 
@@ -80,24 +80,56 @@ def _tree(samples: Iterable[tuple[Sample, int]]) -> _Node:
     return root
 
 
-def _hot(top: _Node, second_per_sample: float, steps: tuple[float, float]) -> Hot:
-    *_, node = _path(top)
+def _groups(root: _Node, scope: Scope) -> list[list[_Node]]:
+    """Lines of the training loop, those of one loop inside it together."""
+    groups: dict[tuple[str, int], list[_Node]] = {}
+    for node in root.below.values():
+        assert node.place is not None
+        inner = [loop.lineno for loop in scope.sources.loops(node.place) if not scope.trains(node.place.file, loop)]
+        groups.setdefault((node.place.file, -inner[0] if inner else node.place.line), []).append(node)
+    return list(groups.values())
+
+
+def _hot(group: list[_Node], second_per_sample: float, steps: tuple[float, float], sources: Sources) -> Hot:
+    top = max(group, key=lambda node: node.count)
+    *_, found = _path(top, group, sources)
+    node = found[-1]
     assert node.place is not None and top.place is not None
-    early = node.first * second_per_sample / steps[0]
-    late = node.second * second_per_sample / steps[1]
+    count, first, second = (sum(getattr(each, name) for each in found) for name in ("count", "first", "second"))
     return Hot(
-        location=node.place, within=top.place, seconds=node.count * second_per_sample, samples=node.count,
-        early=early, late=late, grows=_grew(node, steps), library=node.leaves.most_common(1)[0][0],
+        location=node.place, within=top.place, seconds=count * second_per_sample, samples=count,
+        early=first * second_per_sample / steps[0], late=second * second_per_sample / steps[1],
+        grows=_grew(first, second, steps), library=node.leaves.most_common(1)[0][0],
     )  # fmt: skip
 
 
-def _path(top: _Node) -> Iterator[_Node]:
-    """Down from a line of the loop to the innermost one that still holds most of its time."""
-    node: _Node | None = top
-    while node is not None:
-        yield node
-        dearest = max(node.below.values(), key=lambda child: child.count, default=None)
-        node = dearest if dearest is not None and dearest.count >= top.count / 2 else None
+def _path(top: _Node, group: list[_Node], sources: Sources) -> Iterator[list[_Node]]:
+    """Down from a line to the innermost one that still holds most of its time, which comes last in its list.
+
+    A loop further down may spread its time over several lines: the list then holds all of them.
+    """
+    node = top
+    found = [*(other for other in group if other is not top), top]
+    least = sum(each.count for each in found) / 2
+    while True:
+        yield found
+        below = sorted(node.below.values(), key=lambda child: child.count)
+        if not below:
+            return
+        node = below[-1]
+        found = [node] if node.count >= least else _of_its_loop(node, below, sources)
+        if sum(each.count for each in found) < least:
+            return
+
+
+def _of_its_loop(node: _Node, beside: list[_Node], sources: Sources) -> list[_Node]:
+    """The lines of the loop that a line stands in, itself last."""
+    assert node.place is not None
+    around = sources.loops(node.place)
+    if not around:
+        return [node]
+    file, first, last = node.place.file, around[-1].lineno, around[-1].end_lineno or 0
+    return [each for each in beside if each.place and each.place.file == file and first <= each.place.line <= last]
 
 
 def _halves(scope: Scope) -> tuple[float, float]:
@@ -109,11 +141,33 @@ def _halves(scope: Scope) -> tuple[float, float]:
     return max(1.0, early), max(1.0, float(late))
 
 
-def _grew(node: _Node, steps: tuple[float, float]) -> bool:
+def _grew(first: int, second: int, steps: tuple[float, float]) -> bool:
     """Whether a step spends clearly more time here later on: by more than chance and by more than a third."""
-    if node.first + node.second < 20 or node.second < 10:
+    if first + second < 20 or second < 10:
         return False
-    ratio = (node.second / steps[1]) / (max(node.first, 0.5) / steps[0])
+    ratio = (second / steps[1]) / (max(first, 0.5) / steps[0])
     # Neighbouring samples often see one and the same slow call, so the error is taken as twice Poisson's.
-    error = 2 * float(np.sqrt(1 / max(node.first, 0.5) + 1 / node.second))
+    error = 2 * float(np.sqrt(1 / max(first, 0.5) + 1 / second))
     return ratio > 1.33 and float(np.log(ratio)) > 1.64 * error
+
+
+def hottest_below(run: Run, process: int, function: Location, phase: Phase) -> Location | None:
+    """The innermost line that holds most of the time of a function, where samples of a phase tell."""
+    samples = []
+    for sample in run.samples:
+        if sample.process != process or sample.phase is not phase:
+            continue
+        for depth, place in enumerate(sample.stack):
+            if (place.file, place.function) == (function.file, function.function) and place.line >= function.line:
+                samples.append((sample, depth))
+                break
+    group = list(_tree(samples).below.values())
+    if not group:
+        return None
+    sources = Sources(run.sources)
+    top = max(group, key=lambda node: node.count)
+    start = [top] if top.count >= sum(node.count for node in group) / 2 else _of_its_loop(top, group, sources)
+    if sum(node.count for node in start) < sum(node.count for node in group) / 2:
+        return None
+    *_, found = _path(top, start, sources)
+    return found[-1].place

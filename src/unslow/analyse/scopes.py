@@ -118,6 +118,10 @@ class Scope:
             return True
         return any(file == place.file and first <= place.line <= last for file, first, last, _ in self._loops)
 
+    def trains(self, file: str, node: ast.stmt) -> bool:
+        """Whether a loop is one of those around the updates."""
+        return any(file == other and first == node.lineno for other, first, _, _ in self._loops)
+
     def fetches(self, sample: Sample, depth: int) -> bool:
         """Whether a sample is the wait for the next batch: below a `for` line, `__next__` or a generator."""
         headers = {(file, first) for file, first, _, fetching in self._loops if fetching}

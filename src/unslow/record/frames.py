@@ -76,7 +76,7 @@ class UserCode:
         while frame is not None and limit:
             code = frame.f_code
             if self.owns(code):
-                yield (code.co_filename, frame.f_lineno or code.co_firstlineno, code.co_name), frame
+                yield (code.co_filename, frame.f_lineno or _line_before(frame), code.co_name), frame
                 limit -= 1
             frame = frame.f_back
 
@@ -92,6 +92,16 @@ class UserCode:
         if tree is None:
             return None
         return _loop_at(tree, line, column, function.endswith(("comp>", "genexpr>")), None)
+
+
+def _line_before(frame: FrameType) -> int:
+    """The line of a frame that stands at a jump, which has none of its own: the last one before it."""
+    line = frame.f_code.co_firstlineno
+    for start, _, found in frame.f_code.co_lines():
+        if start > frame.f_lasti:
+            break
+        line = found or line
+    return line
 
 
 def column_of(frame: FrameType) -> int | None:

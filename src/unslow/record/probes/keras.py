@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from unslow.model import Phase
-from unslow.record.probe import Probe, span
+from unslow.record.probe import WRAPPERS, Probe, span
 from unslow.record.recorder import Lane, clock
 
 _EVAL, _HOOKS, _BUILD = int(Phase.EVAL), int(Phase.HOOKS), int(Phase.BUILD)
@@ -29,6 +29,7 @@ class Keras(Probe):
         super().__init__(*parts)
         self._fits: dict[Any, dict[str, Any]] = {}
         self._hooked: set[tuple[type, str]] = set()
+        self._lists: set[type] = set()  # the class is seen through two modules in Keras 3
         self._instances: list[Any] = []
         self._owned: dict[str, int] = {}
 
@@ -53,8 +54,9 @@ class Keras(Probe):
             self.replace(trainer, name, self._named(self._evaluate, name))
 
     def _on_callbacks(self, module: ModuleType) -> None:
-        if not hasattr(module, "CallbackList"):
+        if not hasattr(module, "CallbackList") or module.CallbackList in self._lists:
             return
+        self._lists.add(module.CallbackList)
         self.replace(module.CallbackList, "on_train_begin", self._train_begins)
         self.replace(module.CallbackList, "on_epoch_end", self._epoch_ends)
         self.replace(module.CallbackList, "on_train_batch_end", self._batch_ends)
@@ -158,6 +160,7 @@ class Keras(Probe):
                 continue
             self._hooked.add((owner, name))
             self.replace(owner, name, self._named(self._timed_hook, name))
+            _shown_as_ours(vars(owner)[name])
 
     def _hook_instance(self, callback: Any) -> None:
         """A LambdaCallback holds its hooks as attributes of its own."""
@@ -166,6 +169,7 @@ class Keras(Probe):
             if hook is not None and hasattr(hook, "__code__") and len(self._instances) < _MOST_INSTANCES:
                 self._instances.append(callback)  # kept, so that its id is not used again
                 self.replace(callback, name, self._named(self._timed_lambda, name))
+                _shown_as_ours(vars(callback)[name])
 
     def _timed_hook(self, original: Callable[..., Any], name: str) -> Callable[..., Any]:
         timed = self._timed
@@ -238,6 +242,13 @@ class Keras(Probe):
             return spanned(self, batch, logs)
 
         return on_train_batch_end
+
+
+def _shown_as_ours(wrapper: Any) -> None:
+    """A wrapper around the user's own code must not look like a line of theirs."""
+    if hasattr(wrapper, "__code__"):
+        wrapper.__code__ = wrapper.__code__.replace(co_filename=__file__)
+        WRAPPERS.add(wrapper.__code__)
 
 
 def _note_loss(lane: Lane, logs: Any) -> None:
