@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,32 +53,52 @@ def _feeds(pipeline: Pipeline, loop: Loop) -> bool:
 
 
 def _wait(loop: Loop, feeding: list[Pipeline]) -> Iterable[Wait]:
-    steps = loop.steps - int(loop.count[0]) if len(loop.count) else 0
+    first = _first_row(loop, feeding)
+    count = loop.count[first:]
+    steps = int(count.sum())
     if steps < 1:
         return
-    table = loop.phases[1:] * loop.count[1:, None]
-    step = float((loop.seconds[1:] * loop.count[1:]).sum()) / steps
+    table = loop.phases[first:] * count[:, None]
+    step = float((loop.seconds[first:] * count).sum()) / steps
     fetching = float(table[:, Phase.INPUT].sum()) / steps
     running = float(table[:, Phase.RUN].sum()) / steps
-    inside = [one for one in feeding if not one.in_python and one.over >= _ENOUGH and math.isfinite(one.wait)]
-    hidden = min(sum(one.wait * one.per_step for one in inside), running)
-    visible = max(0.0, fetching - sum(_overhead(one) * one.per_step for one in feeding if one.in_python))
-    if not any(one.in_python for one in feeding):
-        visible = max(0.0, fetching - _FETCH) if fetching else 0.0
     if not feeding and not fetching:
         return
+    inside = [one for one in feeding if not one.in_python and one.over >= _ENOUGH and math.isfinite(_each(one))]
+    hidden = min(sum(_each(one) * one.per_step for one in inside), running)
+    overhead = [_overhead(one) * one.per_step for one in feeding if one.in_python] or [_FETCH]
+    visible = max(0.0, fetching - sum(overhead))
     compiled = hidden > visible
     candidates = inside if compiled else [one for one in feeding if one.in_python]
+    longest = max(candidates, key=lambda one: _each(one) * one.per_step, default=None)
     yield Wait(
-        loop=loop,
-        pipeline=max(candidates, key=_load, default=None),
-        per_step=hidden + visible, step=step, compiled=compiled, steps=steps,
+        loop=loop, pipeline=longest and calibrated(longest, step), per_step=hidden + visible, step=step,
+        compiled=compiled, steps=steps,
     )  # fmt: skip
 
 
-def _load(pipeline: Pipeline) -> float:
-    each = pipeline.wait if math.isfinite(pipeline.wait) else pipeline.fetch
-    return each * pipeline.per_step
+def _first_row(loop: Loop, feeding: list[Pipeline]) -> int:
+    """The first step pays for the start; while a cache is being filled, the whole first pass does."""
+    filling = [one.length / one.per_step for one in feeding if one.has("Cache")]
+    skipped = max(filling, default=0.0)
+    return max(1, int(np.searchsorted(loop.number, skipped, side="right")))
+
+
+def _each(pipeline: Pipeline) -> float:
+    """Seconds of wait per batch."""
+    if pipeline.has("Cache"):
+        return pipeline.later
+    return pipeline.wait if math.isfinite(pipeline.wait) else pipeline.fetch
+
+
+def calibrated(pipeline: Pipeline, step: float) -> Pipeline:
+    """The stages with no more work than the run shows: times of ops are counted also where they only queued."""
+    seconds, _ = slowest(pipeline.stages)
+    most = step / pipeline.per_step
+    if seconds <= most:
+        return pipeline
+    stages = tuple(replace(stage, busy=stage.busy * most / seconds) for stage in pipeline.stages)
+    return replace(pipeline, stages=stages)
 
 
 def _overhead(pipeline: Pipeline) -> float:

@@ -16,7 +16,7 @@ _SAME = {"FromTensor": "Tensor", "TFRecord": "TFRecord", "Sparse": "TensorSlice"
 _FUSED = {
     "MapAndBatch": ("Batch", "Map"), "ShuffleAndRepeat": ("Repeat", "Shuffle"), "MapAndFilter": ("Filter", "Map"),
 }  # fmt: skip
-_READERS = frozenset(("TFRecord", "TextLine", "FixedLengthRecord"))
+READERS = frozenset(("TFRecord", "TextLine", "FixedLengthRecord"))
 _FURTHEST = 6  # stages that a rewrite may have dropped in a row
 
 
@@ -42,6 +42,21 @@ class Stage:
         return self.location is None
 
     @property
+    def kind(self) -> str:
+        """The transformation that the program asked for: "Map" for one that runs as "MapAndBatch"."""
+        return _base(str(self.settings.get("kind") or self.name))
+
+    @property
+    def items(self) -> float:
+        """Elements per batch that its function handles: a map that was fused with a batch counts its own."""
+        return self.elements * (float(self.settings.get("batch_size", 1)) if self.name == "MapAndBatch" else 1.0)
+
+    @property
+    def item_bytes(self) -> float:
+        size = self.bytes * self.elements / self.items if self.items else 0.0
+        return max(size, float(self.settings.get("bytes", 0)))
+
+    @property
     def seconds(self) -> float:
         """Seconds per batch with its threads at work together."""
         return self.busy / max(1.0, self.parallelism)
@@ -59,6 +74,7 @@ class Pipeline:
     batches: int
     wait: float  # seconds in GetNext per batch; NaN where it could not be told
     over: int  # batches that `wait` was measured over
+    later: float  # the same for all iterators but the first; NaN where there was one only
     fetches: int  # batches that Python fetched; the others went straight into a compiled step
     fetch: float  # seconds per such fetch
     per_step: float  # batches per training step
@@ -72,6 +88,10 @@ class Pipeline:
     @property
     def in_python(self) -> bool:
         return self.fetches * 2 > self.batches
+
+    def has(self, kind: str) -> bool:
+        """Whether the program built a stage of this kind."""
+        return any(_base(str(stage["kind"])) == kind for stage in self.built)
 
 
 def pipelines(run: Run) -> list[Pipeline]:
@@ -98,7 +118,6 @@ def _pipeline(run: Run, process: int, dataset: int, evaluates: bool, built: Sequ
               made: Sequence[Event], readings: Mapping[int, list[Event]]) -> Pipeline:  # fmt: skip
     last = [events[-1] for events in readings.values()]
     over = sum(int(event.data["over"]) for event in last)
-    wait = sum(float(event.data["wait"]) for event in last)
     fetches = sum(int(event.data["fetches"]) for event in last)
     batches = sum(int(event.data["elements"]) for event in last)
     steps, stepped = _progress(readings.values())
@@ -107,13 +126,18 @@ def _pipeline(run: Run, process: int, dataset: int, evaluates: bool, built: Sequ
     return Pipeline(
         process=process, dataset=dataset, location=_location(run, stack[0]) if stack else None,
         stages=tuple(_stages(run, built, list(readings.values()))), built=tuple(built), batches=batches,
-        wait=wait / over if over else float("nan"), over=over, fetches=fetches,
+        wait=_mean_wait(last), over=over, later=_mean_wait(last[1:]), fetches=fetches,
         fetch=sum(float(event.data["fetch"]) for event in last) / fetches if fetches else 0.0,
         per_step=stepped / steps if steps else 0.0, iterators=max((int(event.data["n"]) for event in made), default=0),
         length=max(int(event.data["elements"]) for event in last), span=(min(times), max(times)), evaluates=evaluates,
         cores=max(int(event.data["cpu_budget"]) for event in last),
         spare_bytes=float(last[-1].data["ram_budget"]),
     )  # fmt: skip
+
+
+def _mean_wait(last: Sequence[Event]) -> float:
+    over = sum(int(event.data["over"]) for event in last)
+    return sum(float(event.data["wait"]) for event in last) / over if over else float("nan")
 
 
 def _progress(readings: Iterable[list[Event]]) -> tuple[int, int]:
@@ -137,41 +161,70 @@ def _location(run: Run, place: Sequence[Any]) -> Location:
 
 def _stages(run: Run, built: Sequence[Mapping[str, Any]], readings: Sequence[list[Event]]) -> Iterable[Stage]:
     # Sources leave the model when they are used up: the fullest reading has the whole shape.
-    last = max((event for events in readings for event in events), key=lambda event: len(event.data["nodes"]))
-    shape = {int(node["id"]): node for node in last.data["nodes"]}
-    counted = _counted(readings, shape)
-    root = next((node for node in shape.values() if node["name"] == "Root"), None)
+    fullest = max((event for events in readings for event in events), key=lambda event: len(event.data["nodes"]))
+    shape = {int(node["id"]): node for node in fullest.data["nodes"]}
+    root = _root(fullest)
     if root is None or not root["inputs"]:
         return
+    counted = _counted(readings)
+    paths = {number: counted.get(path, (0.0, 0.0)) for path, number in _paths(fullest).items()}
     for node, positions, inner in _aligned(shape, int(root["inputs"][0]), built, 0 if built else None):
-        yield _stage(run, node, [built[position] for position in positions], inner, counted)
+        yield _stage(run, node, [built[position] for position in positions], inner, paths)
 
 
-def _counted(readings: Sequence[list[Event]], shape: Mapping[int, Any]) -> dict[int, tuple[float, float]]:
-    """Per node: seconds busy and elements, per batch, over all iterators of the same shape.
+def _root(event: Event) -> Mapping[str, Any] | None:
+    return next((node for node in event.data["nodes"] if node["name"] == "Root"), None)
+
+
+def _paths(event: Event) -> dict[str, int]:
+    """Each node by its place below the root: a repetition makes the nodes below it anew, in the same places."""
+    nodes = {int(node["id"]): node for node in event.data["nodes"]}
+    root = _root(event)
+    found: dict[str, int] = {}
+    pending = [("", int(root["id"]))] if root else []
+    while pending:
+        path, number = pending.pop()
+        found[path] = number
+        inputs = [int(one) for one in nodes[number]["inputs"] if int(one) in nodes]
+        pending += [(f"{path}/{min(place, 1)}.{nodes[one]['name']}", one) for place, one in enumerate(inputs)]
+    return found
+
+
+def _counted(readings: Sequence[list[Event]]) -> dict[str, tuple[float, float]]:
+    """Per place: seconds busy and elements, per batch, over all iterators.
 
     The first reading is taken off where enough came after it: it holds the start and the filling of buffers.
     """
     batches = 0.0
-    busy: dict[int, float] = defaultdict(float)
-    elements: dict[int, float] = defaultdict(float)
+    busy: dict[str, float] = defaultdict(float)
+    elements: dict[str, float] = defaultdict(float)
     for events in readings:
-        first, last = events[0], events[-1]
-        done = int(last.data["elements"]) - int(first.data["elements"])
-        fresh = done < int(last.data["elements"]) / 2
-        before = {} if fresh else {int(node["id"]): node for node in first.data["nodes"]}
-        batches += int(last.data["elements"]) if fresh else done
-        nodes = {int(node["id"]): node for event in events for node in event.data["nodes"]}
-        for number, node in nodes.items():
-            was = before.get(number)
-            busy[number] += (float(node["busy"]) - (float(was["busy"]) if was else 0.0)) / 1e9
-            elements[number] += float(node["elements"]) - (float(was["elements"]) if was else 0.0)
-    return {number: (busy[number] / max(1.0, batches), elements[number] / max(1.0, batches)) for number in shape}
+        first, last = int(events[0].data["elements"]), int(events[-1].data["elements"])
+        whole = last - first < last / 2
+        batches += last if whole else last - first
+        for (path, _), (worked, handed) in _grown(events, whole).items():
+            busy[path] += worked / 1e9
+            elements[path] += handed
+    return {path: (busy[path] / max(1.0, batches), elements[path] / max(1.0, batches)) for path in busy}
+
+
+def _grown(events: Sequence[Event], whole: bool) -> dict[tuple[str, int], tuple[float, float]]:
+    """What each node counted between the first and the last reading that had it."""
+    start: dict[tuple[str, int], tuple[float, float]] = {}
+    end: dict[tuple[str, int], tuple[float, float]] = {}
+    for index, event in enumerate(events):
+        nodes = {int(node["id"]): node for node in event.data["nodes"]}
+        for path, number in _paths(event).items():
+            end[path, number] = (float(nodes[number]["busy"]), float(nodes[number]["elements"]))
+            if index == 0 and not whole:
+                start[path, number] = end[path, number]
+    none = (0.0, 0.0)
+    return {key: (value[0] - start.get(key, none)[0], value[1] - start.get(key, none)[1]) for key, value in end.items()}
 
 
 def _stage(run: Run, node: Mapping[str, Any], made: Sequence[Mapping[str, Any]], inner: Sequence[int],
            counted: Mapping[int, tuple[float, float]]) -> Stage:  # fmt: skip
-    busy, elements = counted[int(node["id"])]
+    busy, elements = counted.get(int(node["id"]), (0.0, 0.0))
     busy += sum(counted[number][0] for number in inner if number in counted)
     leader = next((one for one in reversed(made) if "function" in one), made[0] if made else {})
     settings: dict[str, Any] = {}
@@ -199,7 +252,7 @@ def _base(name: str) -> str:
 
 def _matches(node: Mapping[str, Any], stage: Mapping[str, Any]) -> bool:
     name, kind = _base(str(node["name"])), _base(str(stage["kind"]))
-    if kind in _READERS and name in ("FlatMap", "Interleave"):  # a reader of several files is a loop over them
+    if kind in READERS and name in ("FlatMap", "Interleave"):  # a reader of several files is a loop over them
         return True
     return name == kind or (name in _FUSED and _FUSED[name][0] == kind)
 
@@ -230,7 +283,9 @@ def _aligned(
         yield from _aligned(nodes, child, built, position)
 
 
-def _found(nodes: Mapping[int, Any], node: Mapping[str, Any], built: Sequence[Mapping[str, Any]], at: int | None) -> int | None:
+def _found(
+    nodes: Mapping[int, Any], node: Mapping[str, Any], built: Sequence[Mapping[str, Any]], at: int | None
+) -> int | None:
     """The stage that a node came from: the next one down that is of its kind, unless TensorFlow added the node."""
     if at is None:
         return None

@@ -11,8 +11,8 @@ from typing import Any
 
 from unslow.model import Phase
 from unslow.record.probe import Probe
-from unslow.record.signatures import code_place
 from unslow.record.recorder import clock
+from unslow.record.signatures import code_place
 
 _INPUT = int(Phase.INPUT)
 _EVAL = int(Phase.EVAL)

@@ -50,6 +50,7 @@ class Pipeline(Probe):
         self._watched: list[_Watched] = []
         self._datasets: dict[Any, int] = {}
         self._made = 0
+        self._due = 2  # the step after which the iterators are asked next
         self._next = 0  # the number of the next iterator that is watched, once there are many
         self.watcher.looks.append(self._look)
         self.steps.listeners.append(self._step)
@@ -150,7 +151,8 @@ class Pipeline(Probe):
 
     def _step(self, lane: Lane, total: int) -> None:
         """A reading between two steps, at steps that grow further apart: short runs have few ticks."""
-        if total & (total - 1) == 0 and total >= 4 and self._watched:
+        if total >= self._due and self._watched:
+            self._due = total + max(2, total // 4)
             began = clock()
             self._look()
             self._spent(lane, began)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from unslow.record.probes.functions import code_place
+from unslow.record.signatures import code_place
 
 PLACE = "_unslow_place"  # an attribute of a dataset: the user's frames when it was made, innermost first
 _MOST_STAGES = 60

@@ -1,0 +1,206 @@
+"""What could be done about a wait for data, and the step time that each way would leave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from unslow.analyse.inputs import Wait, buffered_ahead, processor, step_with
+from unslow.analyse.pipeline import READERS, Stage, slowest, without
+from unslow.model import Run
+
+_THREADS = 16  # for a stage that sleeps: more than there are cores, few enough for any disk or server
+_TINY = 400e-6  # seconds per element below which the dispatch of a function is a real part of it
+_SHARE_OF_RAM = 0.5
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One way out: its kind, the stage it is about, and what a step would take then."""
+
+    kind: str  # threads, parallel, vectorise, cache, prefetch, python, none
+    stage: Stage | None
+    after: float  # seconds per step
+    share: float = 1.0  # of the steps that gain by it
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def saved(self, wait: Wait) -> float:
+        return max(0.0, wait.step - self.after) * wait.steps * self.share
+
+
+@dataclass(frozen=True)
+class PythonWork:
+    """Python that a stage runs, per batch."""
+
+    calls: float
+    took: float
+    ran: float  # of it on a processor, which holds the interpreter's lock
+    place: tuple[str, int, str]
+
+
+def remedies(run: Run, wait: Wait) -> list[Remedy]:
+    """All that applies, the best first; `none` is always there."""
+    pipeline = wait.pipeline
+    if pipeline is None or not pipeline.stages:
+        return [Remedy("none", None, wait.rest)]
+    busy = processor(run, wait.loop)
+    cores = _cores(run, wait)
+    found = [
+        *_python(run, wait, busy, cores), *_parallel(wait, busy, cores), *_vectorise(wait), *_cache(wait, busy, cores),
+        *_prefetch(wait, busy, cores),
+    ]  # fmt: skip
+    found.sort(key=lambda remedy: -remedy.saved(wait))
+    return [*found, Remedy("none", limit(wait), wait.rest)]
+
+
+def limit(wait: Wait) -> Stage | None:
+    """The stage that holds the batches up."""
+    assert wait.pipeline is not None
+    _, stages = slowest(wait.pipeline.stages)
+    named = [stage for stage in stages if not stage.injected]
+    return next(iter(named or stages), None)
+
+
+def _cores(run: Run, wait: Wait) -> int:
+    machine = next((one.machine for one in run.processes if one.index == wait.loop.process), {})
+    cores = machine.get("cores")
+    return int(cores) if isinstance(cores, int | float) and cores else (wait.pipeline.cores if wait.pipeline else 1)
+
+
+def python_work(run: Run, wait: Wait, stage: Stage) -> PythonWork | None:
+    """What the Python functions inside of a stage did, per batch that was handed out."""
+    assert wait.pipeline is not None
+    tokens = set(stage.settings.get("tokens", ()))
+    last: dict[str, Any] = {}
+    for event in run.of("python_function"):
+        if event.process == wait.loop.process and event.data["token"] in tokens:
+            last[str(event.data["token"])] = event.data
+    dearest = max(last.values(), key=lambda data: float(data["took"]), default=None)
+    if dearest is None:
+        return None
+    batches = max(1.0, wait.steps * wait.pipeline.per_step)
+    place = dearest["place"]
+    return PythonWork(
+        calls=sum(float(data["count"]) for data in last.values()) / batches,
+        took=sum(float(data["took"]) for data in last.values()) / batches,
+        ran=sum(float(data["ran"]) for data in last.values()) / batches,
+        place=(str(place[0]), int(place[1]), str(place[2])),
+    )
+
+
+def _with(stages: Sequence[Stage], stage: Stage, **changes: Any) -> tuple[Stage, ...]:
+    return tuple(replace(one, **changes) if one is stage else one for one in stages)
+
+
+def _python(run: Run, wait: Wait, busy: float, cores: int) -> Iterable[Remedy]:
+    """A stage that runs Python: more threads where it sleeps, none where it holds the interpreter's lock."""
+    assert wait.pipeline is not None
+    for stage in wait.pipeline.stages:
+        if not stage.settings.get("python"):
+            continue
+        work = python_work(run, wait, stage)
+        if work is None:
+            continue
+        at_once = max(work.took, stage.busy) / max(1.0, stage.parallelism)
+        if at_once * wait.pipeline.per_step < 0.5 * wait.per_step:
+            continue
+        facts = {"calls": work.calls, "took": work.took, "ran": work.ran, "python": list(work.place)}
+        if stage.kind == "Map" and work.ran < 0.5 * at_once and stage.parallelism < _THREADS:
+            freed = _with(wait.pipeline.stages, stage, parallelism=float(_THREADS), asynchronous=True)
+            after = step_with(wait, freed, busy, cores)
+            yield Remedy("threads", stage, after, facts={**facts, "threads": _THREADS})
+        else:
+            after = step_with(wait, without(wait.pipeline.stages, stage), math.nan, cores)
+            yield Remedy("python", stage, after, facts=facts)
+
+
+def _parallel(wait: Wait, busy: float, cores: int) -> Iterable[Remedy]:
+    """A map or a reader that may only use one thread while others are idle."""
+    assert wait.pipeline is not None
+    stage = limit(wait)
+    if stage is None or stage.settings.get("python") or stage.tuned or stage.parallelism >= cores:
+        return
+    if stage.kind not in ("Map", "Interleave") or cores < 2:
+        return
+    freed = _with(wait.pipeline.stages, stage, parallelism=float(cores), asynchronous=True)
+    yield Remedy("parallel", stage, step_with(wait, freed, busy, cores))
+
+
+def _vectorise(wait: Wait) -> Iterable[Remedy]:
+    """A cheap function called once per element: its dispatch costs more than its work."""
+    assert wait.pipeline is not None
+    per_batch = wait.step / wait.pipeline.per_step
+    counted, _ = slowest(wait.pipeline.stages)
+    for stage in wait.pipeline.stages:
+        size = float(stage.settings.get("batch_size", 0))
+        if stage.name != "MapAndBatch" or stage.settings.get("python") or size < 8:
+            continue
+        if per_batch / size > _TINY or counted > 0.6 * per_batch:
+            continue
+        inside = sum(one.seconds for one in wait.pipeline.stages)  # its own work stays, its dispatch goes
+        yield Remedy("vectorise", stage, max(wait.rest, inside * wait.pipeline.per_step), facts={"batch": size})
+
+
+def _prefetch(wait: Wait, busy: float, cores: int) -> Iterable[Remedy]:
+    assert wait.pipeline is not None
+    stages = wait.pipeline.stages
+    if buffered_ahead(stages):
+        return
+    ahead = replace(stages[0], name="Prefetch", busy=0.0, asynchronous=True, parallelism=1.0)
+    yield Remedy("prefetch", stages[0], step_with(wait, (ahead, *stages), busy, cores))
+
+
+# A cache: where it may stand, and whether it fits
+
+
+def _cache(wait: Wait, busy: float, cores: int) -> Iterable[Remedy]:
+    """Keep what is the same in every pass: all up to the first shuffle, repetition or randomness."""
+    assert wait.pipeline is not None
+    stages = wait.pipeline.stages
+    if wait.pipeline.has("Cache"):
+        return
+    kept, last = _same_each_pass(stages)
+    if last is None:
+        return
+    length = float(last.settings.get("length", -2))
+    per_step = last.items * wait.pipeline.per_step
+    if length <= 0:
+        length = wait.pipeline.length * last.items if wait.pipeline.iterators > 1 else 0.0
+    passes = wait.loop.steps * per_step / length if length else 0.0
+    if passes < 1.5:
+        return
+    size = length * last.item_bytes
+    gone = without(stages, *kept)
+    work = sum(stage.busy for stage in kept) * wait.pipeline.per_step
+    left = max(0.0, busy - work) if math.isfinite(busy) else busy
+    yield Remedy(
+        "cache", last, step_with(wait, gone, left, cores), share=1 - 1 / passes,
+        facts={"bytes": size, "passes": passes, "fits": size <= wait.pipeline.spare_bytes,
+               "spare": wait.pipeline.spare_bytes, "length": length, "files": _reads_files(kept)},
+    )  # fmt: skip
+
+
+def _same_each_pass(stages: Sequence[Stage]) -> tuple[list[Stage], Stage | None]:
+    """The stages from the source up that give the same elements in every pass, and the last that computes."""
+    kept: list[Stage] = []
+    last: Stage | None = None
+    for stage in reversed(stages):
+        settings = stage.settings
+        if stage.injected:
+            continue
+        if stage.kind in ("Shuffle", "Repeat", "ShuffleAndRepeat"):
+            break
+        if settings.get("random") or settings.get("python"):
+            break
+        kept.append(stage)
+        if settings.get("function") or stage.kind in READERS:
+            last = stage
+    if last is None:
+        return [], None
+    return kept[: kept.index(last) + 1], last
+
+
+def _reads_files(stages: Iterable[Stage]) -> bool:
+    return any(one.settings.get("files") or one.kind in READERS for one in stages)

@@ -1,0 +1,145 @@
+"""The step waits for data: the pipeline makes batches more slowly than the step uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from unslow.analyse import say
+from unslow.analyse.inputs import Wait, limits_next, waits
+from unslow.analyse.remedies import Remedy, limit, remedies
+from unslow.cause import Cause
+from unslow.model import Certainty, Evidence, Finding, Fix, Refusal, Run
+
+if TYPE_CHECKING:
+    from unslow.fix.script import Script
+
+_WORTH = 0.08  # of a step: a pipeline that keeps up still waits a little now and then
+_OURS = ("threads", "parallel", "vectorise", "prefetch", "none")
+
+
+class InputBound(Cause):
+    """
+    What happens
+
+    The step stands still until the next batch is there. The batch is made by a tf.data pipeline, and one of its
+    stages takes longer per batch than the rest of the step does.
+
+    Why it is slow
+
+    A pipeline works ahead while the step computes, so its time is hidden until its slowest stage takes longer than
+    the step; from there on every step takes as long as that stage. TensorFlow runs functions without side effects
+    in parallel by itself, but not those that call Python or draw random numbers, and never in more threads than there
+    are cores: a stage that waits for a disk or a server needs more.
+
+    The fix
+
+    It follows the reason: more threads for a stage that sleeps, `num_parallel_calls` for one that is held to
+    one thread while cores are idle, a function on whole batches for one whose dispatch costs more than its work,
+    `prefetch` where nothing works ahead. The finding says what would limit the step next.
+
+    When we are wrong
+
+    The wait itself is measured; what another stage would leave is computed from the times of the stages and the
+    processor time of the process. Where other programs share the machine, or a disk is slow only for the first
+    pass, a second run may show less.
+    """
+
+    title = "the step waits for data"
+    needs = ("input", "pipeline")
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for wait in waits(run):
+            if wait.share < _WORTH:
+                continue
+            best = remedies(run, wait)[0]
+            if best.kind in _OURS:
+                yield self._finding(run, wait, best)
+
+    def _finding(self, run: Run, wait: Wait, remedy: Remedy) -> Finding:
+        stage = remedy.stage or (limit(wait) if wait.pipeline else None)
+        place = stage.location if stage and stage.location else wait.loop.location
+        place = say.place(run, place)
+        waiting = f"each step waits {say.time(wait.per_step)} of its {say.time(wait.step)} for data"
+        evidence = [
+            Evidence("wait per step", wait.per_step, "s"),
+            Evidence("share of the step", f"{wait.share:.0%}"),
+            Evidence("seen by", "the iterator's own model" if wait.compiled else "the fetch of the batch"),
+        ]
+        if stage is not None and wait.pipeline is not None:
+            how = "tuned by TensorFlow" if stage.tuned else "fixed"
+            evidence += [
+                Evidence("slowest stage", stage.name),
+                Evidence("its work per batch", stage.busy, "s"),
+                Evidence("its threads", f"{stage.parallelism:.0f}, {how}"),
+            ]
+            after, what = limits_next(wait, stage)
+            evidence.append(Evidence("if it were free", f"{say.time(after)} a step, limited by {what}"))
+        return Finding(
+            cause=self.id, title=f"{waiting}: {_why(remedy)}", location=place, seconds=remedy.saved(wait),
+            evidence=tuple(evidence), advice=_advice(remedy),
+            certainty=Certainty.MEASURED if wait.pipeline else Certainty.LIKELY,
+            facts={
+                **remedy.facts, "remedy": remedy.kind, "kind": stage.kind if stage else "",
+                "settings": dict(stage.settings) if stage else {},
+            },
+        )  # fmt: skip
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix import pipelines
+
+        facts, where = finding.facts, finding.location
+        assert where is not None
+        settings = dict(facts["settings"])
+        if facts["remedy"] == "threads":
+            file, line, name = facts["python"]
+            return pipelines.more_threads(script, where.line, int(facts["threads"]), (str(file), int(line), str(name)))
+        if facts["remedy"] == "parallel":
+            return pipelines.parallel_map(script, where.line, str(facts["kind"]), bool(settings.get("random")))
+        if facts["remedy"] == "vectorise":
+            return pipelines.whole_batches(script, where.line, settings)
+        if facts["remedy"] == "prefetch":
+            return pipelines.work_ahead(script, where.line)
+        return None
+
+
+def _why(remedy: Remedy) -> str:
+    stage = remedy.stage
+    if stage is None:
+        return "its pipeline could not be looked into"
+    code = say.code(stage.location) if stage.location else stage.name
+    if remedy.kind == "threads":
+        asleep = 1 - remedy.facts["ran"] / max(remedy.facts["took"], 1e-9)
+        return f"{code} sleeps {asleep:.0%} of its time, {stage.parallelism:.0f} at once"
+    if remedy.kind == "parallel":
+        return f"{code} may only use {_threads(stage.parallelism)}"
+    if remedy.kind == "vectorise":
+        return (
+            f"{code} is called for each of {remedy.facts['batch']:.0f} elements, and the calls cost more than the work"
+        )
+    if remedy.kind == "prefetch":
+        return "no stage works ahead while the step runs"
+    return f"{code} takes {say.time(stage.seconds)} a batch"
+
+
+def _threads(number: float) -> str:
+    return "one thread" if number <= 1 else f"{number:.0f} threads"
+
+
+def _advice(remedy: Remedy) -> str:
+    if remedy.kind == "threads":
+        count = remedy.facts["threads"]
+        return (
+            f"Let it run {count} times at once: `num_parallel_calls={count}`, and as"
+            " many threads through `options.threading.private_threadpool_size` (TensorFlow has one per core otherwise)."
+        )
+    if remedy.kind == "parallel":
+        return "Give it `num_parallel_calls=tf.data.AUTOTUNE`."
+    if remedy.kind == "vectorise":
+        return "Call `batch` first and let the function handle the whole batch."
+    if remedy.kind == "prefetch":
+        return "Put `.prefetch(tf.data.AUTOTUNE)` at the end of the pipeline."
+    return (
+        "The stage already uses the cores there are: do this work once and store the result (`tf.data.Dataset.save`),"
+        " or make it cheaper; more threads would not help."
+    )
