@@ -12,6 +12,7 @@ from unslow.source.scopes import REST, Binding, How, Path, parameters
 from unslow.source.tree import Function
 
 _STEPS = 400  # how many expressions one question may lead through before the answer is UNKNOWN
+_DEEPEST = 60  # how far one may lead to another: a sum of a thousand terms must not exhaust Python's stack
 _WRAPPERS = (
     "tqdm.tqdm",
     "tqdm.auto.tqdm",
@@ -40,6 +41,7 @@ class Kinded(Called):
         super().__init__(path, text, hops)
         self._kinds: dict[tuple[ast.expr, Path], Kind] = {}
         self._asked: dict[tuple[ast.expr, Path], Kind | None] = {}
+        self._depth = 0
         self._callers: dict[ast.AST, list[ast.Call]] | None = None
 
     def kind(self, expression: ast.expr | None, path: Path = ()) -> Kind:
@@ -64,10 +66,14 @@ class Kinded(Called):
         """A kind, or None: it depends on nothing but itself."""
         key = (expression, path)
         if key not in self._asked:
-            if len(self._asked) > _STEPS:
+            if len(self._asked) > _STEPS or self._depth > _DEEPEST:
                 return Kind.UNKNOWN
             self._asked[key] = None
-            self._asked[key] = self._infer(expression, path)
+            self._depth += 1
+            try:
+                self._asked[key] = self._infer(expression, path)
+            finally:
+                self._depth -= 1
         return self._asked[key]
 
     def _infer(self, node: ast.expr, path: Path) -> Kind | None:
