@@ -7,24 +7,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from unslow.diagnose import diagnose as diagnose
     from unslow.model import Run as Run
+    from unslow import record as record
     from unslow.notebook import load_ipython_extension as load_ipython_extension
-    from unslow.notebook import record as record
+    from unslow.notebook import unload_ipython_extension as unload_ipython_extension
 
 __version__ = "0.1.0"
-__all__ = ["Run", "__version__", "diagnose", "load_ipython_extension", "record"]
+__all__ = ["Run", "__version__", "diagnose", "load_ipython_extension", "record", "unload_ipython_extension"]
 
 # The user's process loads this module too, so nothing is imported before it is asked for.
 _WHERE = {
     "Run": "unslow.model",
     "diagnose": "unslow.diagnose",
-    "record": "unslow.notebook",
     "load_ipython_extension": "unslow.notebook",
+    "unload_ipython_extension": "unslow.notebook",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'unslow' has no attribute {name!r}")
     import importlib
 
+    if name == "record":  # a package that can be called
+        return importlib.import_module("unslow.record")
+    if name not in _WHERE:
+        raise AttributeError(f"module 'unslow' has no attribute {name!r}")
     return getattr(importlib.import_module(_WHERE[name]), name)

@@ -1,1 +1,20 @@
-"""What lives in the user's process: standard library only, never raises, restores what it wrapped."""
+"""What lives in the user's process: standard library only, never raises, restores what it wrapped.
+
+The package is callable, so that `with unslow.record():` reads as it should although it shares the name.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from types import ModuleType
+
+
+class _Callable(ModuleType):
+    def __call__(self, out: str | None = None, report: bool = True) -> AbstractContextManager[str]:
+        from unslow.record.inline import recording
+
+        return recording(out, report)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable
 from types import CodeType, ModuleType, TracebackType
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     from unslow.record.steps import Steps
     from unslow.record.watcher import Watcher
 
-WRAPPERS: set[CodeType] = set()  # code of our wrappers: their frames are taken out of tracebacks
+WRAPPERS: set[CodeType] = set()  # code of our disguised wrappers: their frames are taken out of tracebacks
+_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _MISSING = object()
 
 
@@ -93,16 +95,20 @@ def disguise(wrapper: Any, original: Any) -> None:
 
 def clean(trace: TracebackType | None) -> TracebackType | None:
     """A traceback without the frames of our wrappers."""
-    while trace is not None and trace.tb_frame.f_code in WRAPPERS:
+    while trace is not None and _is_ours(trace.tb_frame.f_code):
         trace = trace.tb_next
     entry = trace
     while entry is not None:
         following = entry.tb_next
-        while following is not None and following.tb_frame.f_code in WRAPPERS:
+        while following is not None and _is_ours(following.tb_frame.f_code):
             following = following.tb_next
         entry.tb_next = following
         entry = following
     return trace
+
+
+def _is_ours(code: CodeType) -> bool:
+    return code.co_filename.startswith(_OURS) or code in WRAPPERS
 
 
 def clean_exception(error: BaseException | None, depth: int = 0) -> None:
@@ -133,7 +139,6 @@ def hide_wrappers() -> Callable[[], None]:
         clean_exception(exc_value)
         initialise(self, exc_type, exc_value, clean(exc_traceback), **options)
 
-    WRAPPERS.update({hook.__code__, init.__code__})
     sys.excepthook = hook
     traceback.TracebackException.__init__ = init  # type: ignore[method-assign]
 

@@ -1,0 +1,62 @@
+# Every target makes its own environment in .venv; nothing needs to be installed by hand but Python, make and git.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test unit live live-all lint format bench recorded docs claims clean
+
+help: ## Show what there is
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(READY): pyproject.toml
+	@echo "==> making an environment in $(VENV) with TensorFlow for the CPU (a few minutes the first time)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+		{ echo "unslow needs Python 3.10 or later; name one with: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --editable . --group dev
+	@# tf-keras asks for the distribution `tensorflow`, which would be a second copy of tensorflow-cpu.
+	@$(BIN)/python -m pip install --quiet --no-deps "tf-keras==2.21.*"
+	@touch $@
+
+demo: $(READY) ## Record a slow training, say why it is slow, fix it and prove the fix
+	@$(BIN)/python bench/demo.py
+
+test: $(READY) lint unit live ## Run all checks and tests
+
+lint: $(READY) ## Check style and types
+	@echo "==> style and types"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+unit: $(READY) ## Run the tests that need no TensorFlow
+	@echo "==> tests without TensorFlow"
+	@$(BIN)/python -m pytest tests --ignore tests/live -n 2 -q
+
+live: $(READY) ## Run the tests with real TensorFlow processes
+	@echo "==> tests with TensorFlow, in real processes (some minutes)"
+	@$(BIN)/python -m pytest tests/live -n 2 -q -m "not slow"
+
+live-all: $(READY) ## Run every live test, with the proof of every fix
+	@$(BIN)/python -m pytest tests/live -n 1 -q
+
+recorded: $(READY) ## Record every example again into examples/recorded
+	@$(BIN)/python bench/record_examples.py
+
+docs: $(READY) ## Generate the pages of the causes
+	@$(BIN)/python bench/make_docs.py
+
+bench: $(READY) ## Measure what unslow costs
+	@$(BIN)/python bench/overhead.py
+
+format: $(READY) ## Format the code
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+clean: ## Remove the environment and all that was generated
+	@rm -rf $(VENV) .unslow .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,80 @@
+"""Real TensorFlow in real processes: how the live tests run things."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A finished `unslow run`: what the command printed, how it ended, and the report as JSON."""
+
+    done: subprocess.CompletedProcess[str]
+    folder: Path
+    report: dict[str, Any]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def bare(script: Path, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, script.name, *arguments], cwd=script.parent, env=environment(), capture_output=True,
+        text=True, timeout=300, check=False, **options,
+    )  # fmt: skip
+
+
+def unslow(words: Sequence[str], cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "unslow", *words], cwd=cwd, env=environment(), capture_output=True, text=True,
+        timeout=900, check=False, **options,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Callable[..., Recorded]:
+    """Copy a script into an empty directory and record it there."""
+
+    def run(script: Path | str, *arguments: str, name: str = "train.py") -> Recorded:
+        place = tmp_path / name
+        if isinstance(script, Path):
+            place = tmp_path / script.name
+            shutil.copy(script, place)
+            for helper in script.parent.glob(f"{script.stem}_helpers"):
+                shutil.copytree(helper, tmp_path / helper.name, dirs_exist_ok=True)
+        else:
+            place.write_text(script)
+        folder = tmp_path / "recorded"
+        shutil.rmtree(folder, ignore_errors=True)
+        report = tmp_path / "report.json"
+        done = unslow(["run", "--out", str(folder), "--json", str(report), place.name, *arguments], tmp_path)
+        assert report.exists(), done.stderr
+        return Recorded(done, folder, json.loads(report.read_text()))
+
+    return run
+
+
+def header(script: Path, name: str) -> list[str]:
+    """The words after `# name:` at the top of an example."""
+    found = re.search(rf"^# {name}: (.*)$", script.read_text(), re.MULTILINE)
+    return [word.strip() for word in found.group(1).split(",")] if found else []
+
+
+def marked(script: Path, mark: str) -> list[int]:
+    """The lines that end in `# <-- mark`."""
+    return [n for n, line in enumerate(script.read_text().splitlines(), 1) if line.rstrip().endswith(f"# <-- {mark}")]
