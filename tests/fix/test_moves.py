@@ -107,7 +107,8 @@ CASES = [
     ),
     Case(
         "hoist a function",
-        "for i in range(3):\n    @compiled\n    def step(x):\n        '''Doc\n  odd'''\n        return x\n    step(i)\n",
+        "for i in range(3):\n    @compiled\n    def step(x):\n        '''Doc\n  odd'''\n        return x\n"
+        "    step(i)\n",
         lambda script, line: hoist_statement(script, line + 2),
         (1, 2, 3, 4, 5),
         "never",
@@ -131,7 +132,8 @@ CASES = [
     ),
     Case(
         "lift a part of a loop",
-        "for x, y in ds:\n    # part\n    with tape as t:\n        loss = f(x, y)  # loss\n    g = '''\n  a''', t\n    use(loss)\n",
+        "for x, y in ds:\n    # part\n    with tape as t:\n        loss = f(x, y)  # loss\n    g = '''\n  a''', t\n"
+        "    use(loss)\n",
         lambda script, line: lift(script, line + 2, line + 4, "train_step"),
         (2, 3, 4, 5),
         "never",

@@ -112,6 +112,8 @@ def _obstacle(script: Script, loop: Loop, node: ast.stmt) -> str | None:
         return f"it depends on `{name}`, which changes in the loop"
     rest = [part for top in (*loop.body, *_target(loop)) if top is not node for part in _without(top, [node])]
     bound = uses([node]).writes
+    for other in sorted(bound & flow([node]).exposed):
+        return f"it depends on `{other}`, which it binds itself"
     for other in sorted(bound & (uses(rest).writes | uses(rest).remote)):
         return f"`{other}` is bound elsewhere in the loop too"
     if bound & uses([loop.test if isinstance(loop, ast.While) else loop.iter]).reads:

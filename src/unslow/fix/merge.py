@@ -84,14 +84,14 @@ def _independent(
         for path in sorted(touched):
             if any(overlap(path, other) for other in needed):
                 raise script.refuse(f"the second call depends on `{path}`, which is set before it", node)
-        if node is one:
+        if node is one and (isinstance(one, ast.Assign | ast.Expr) and one.value is first):
             continue
         reads = paths_read([node])
         for name in sorted(bound | targets):
             if any(overlap(name, other) for other in reads | touched):
                 raise script.refuse(f"`{name}` is used between the two calls", node)
         for inner in ast.walk(node):
-            if isinstance(inner, ast.Call) and ast.dump(inner.func) == ast.dump(first.func):
+            if isinstance(inner, ast.Call) and inner is not first and ast.dump(inner.func) == ast.dump(first.func):
                 raise script.refuse("the same object is called between the two calls", inner)
             if isinstance(inner, ast.Return | ast.Break | ast.Continue | ast.Yield | ast.Await):
                 raise script.refuse("the code between the two calls may leave before the second", inner)
