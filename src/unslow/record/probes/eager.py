@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 from unslow.model import Phase
+from unslow.record.opwindow import OpWindow
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
 from unslow.record.steps import UPDATES
@@ -23,7 +23,8 @@ class Eager(Probe):
         super().__init__(*parts)
         self._executing: Callable[[], bool] = lambda: False
         self._ops: ModuleType | None = None
-        self._window: Callable[[Lane], None] | None = None
+        self._window: OpWindow | None = None
+        self._least: dict[tuple[str, int], int] = {}
         self.steps.listeners.append(self._look)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
@@ -48,6 +49,7 @@ class Eager(Probe):
 
     def _on_backprop(self, module: ModuleType) -> None:
         self.replace(module.GradientTape, "gradient", self._gradient)
+        self.replace(module.GradientTape, "__enter__", self._enter)
         self.spanned(module.GradientTape, "jacobian", _RUN)
 
     def _on_variables(self, module: ModuleType) -> None:
@@ -66,6 +68,16 @@ class Eager(Probe):
 
     def _on_keras_legacy(self, module: ModuleType) -> None:
         self.replace(module.OptimizerV2, "apply_gradients", self._apply)
+
+    def _enter(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        probe = self
+
+        def __enter__(self: Any) -> Any:
+            if probe._window is not None:
+                probe._window.enter_tape(sys._getframe(1))
+            return original(self)
+
+        return __enter__
 
     def _gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
         recorder, local, close = self.recorder, self.recorder.local, self.recorder.close_span
@@ -137,46 +149,16 @@ class Eager(Probe):
 
     def _look(self, lane: Lane, total: int) -> None:
         """Time every single op for one step, at steps that grow further apart."""
-        if self._window is not None:
-            self._window(lane)
-        elif total & (total - 1) == 0 and total >= 4 and self._ops is not None:
-            self._window = self._open_window(self._ops)
-
-    def _open_window(self, module: ModuleType) -> Callable[[Lane], None]:
-        """Time every op until the next row; the returned function closes the window."""
-        execute = module.TFE_Py_FastPathExecute
-        local = self.recorder.local
-        names: Counter[str] = Counter()
-        thread = local.lane.thread
-        spent = [0, clock()]
-
-        def timed(context: Any, name: str, *args: Any) -> Any:
-            if local.lane.thread != thread:
-                return execute(context, name, *args)
-            began = clock()
-            try:
-                return execute(context, name, *args)
-            finally:
-                spent[0] += clock() - began
-                names[name] += 1
-
-        module.TFE_Py_FastPathExecute = timed  # type: ignore[attr-defined]
-
-        def close(lane: Lane) -> None:
-            if module.TFE_Py_FastPathExecute is timed:
-                module.TFE_Py_FastPathExecute = execute  # type: ignore[attr-defined]
+        window = self._window
+        if window is not None:
             self._window = None
-            if lane.thread == thread:
-                self.recorder.line(
-                    "eager_ops", clock(), step=self.steps.total, ops=sum(names.values()), took_ns=spent[0],
-                    wall_ns=clock() - spent[1], top=names.most_common(12),
-                )  # fmt: skip
-
-        return close
+            window.close(lane, self.steps.total)
+        elif total & (total - 1) == 0 and total >= 4 and self._ops is not None:
+            self._window = OpWindow(self.recorder, self._ops, self._least)
 
     def disarm(self) -> None:
         if self._window is not None:
-            self._window(self.recorder.local.lane)
+            self._window.close(self.recorder.local.lane, self.steps.total)
         super().disarm()
 
 

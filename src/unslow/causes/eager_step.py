@@ -1,0 +1,116 @@
+"""A training step that runs op by op."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Any
+
+from unslow.analyse.eager import EagerCost, eager_cost
+from unslow.analyse.scopes import Sources
+from unslow.analyse.sketch import Sketch, fact
+from unslow.cause import Cause
+from unslow.model import Evidence, Finding, Location, Loop, Phase, Run
+
+_FEWEST_OPS = 10  # fewer ops in a step are not worth a function
+_STYLES = ("eager",)
+
+
+class EagerStep(Cause):
+    """
+    What happens
+    The forward pass, the gradients and the update of the weights run op by op: Python asks for each op, and waits
+    until TensorFlow has taken it.
+
+    Why it is slow
+    Asking for an op costs tens of microseconds of Python and of bookkeeping, whatever it computes; an optimizer alone
+    asks for a dozen per variable. Small ops cost far more to ask for than to compute. A compiled step asks once.
+
+    The fix
+    Put `@tf.function` on the function that makes one step: forward, gradients and update. Python in it then runs only
+    when it is traced; prints, `.numpy()`, lists that grow and counters belong outside.
+
+    When we are wrong
+    Where the ops are large, the time is theirs and compiling gives little: the numbers say so. A step that must stay
+    eager (a debugger, Python libraries in the middle of it) can still compile its parts.
+    """
+
+    title = "the training step runs op by op"
+    needs = ("eager",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            cost = eager_cost(run, loop) if loop.style in _STYLES else None
+            if cost is not None and cost.ops >= _FEWEST_OPS:
+                yield self._finding(run, loop, cost)
+
+    def _finding(self, run: Run, loop: Loop, cost: EagerCost) -> Finding:
+        where, function = _where(run, loop, cost)
+        what = f"{function}()" if function else "the body of the loop"
+        title = (
+            f"{what} runs op by op: {cost.ops} ops in a step of {_ms(cost.step)}, of which {_ms(cost.kernels)} compute"
+        )
+        return Finding(
+            cause=self.id, title=title, location=where, seconds=cost.saved, evidence=tuple(evidence(cost)),
+            facts={"update": loop.update, "loop": loop.location, "function": function},
+        )  # fmt: skip
+
+
+def evidence(cost: EagerCost) -> Iterable[Evidence]:
+    """What was measured of an eager step, and what follows for a compiled one."""
+    yield Evidence("ops per step", cost.ops)
+    yield Evidence("most of them", ", ".join(f"{count} {name}" for name, count in cost.top[:4]))
+    yield Evidence("step", cost.step, "s")
+    yield Evidence("of it in asking for ops and running them", cost.eager, "s")
+    yield Evidence("of that computing", cost.kernels, "s")
+    yield Evidence("least cost of asking for one op", cost.floor, "s")
+    yield Evidence("expected of a compiled step", cost.step - cost.eager + cost.compiled, "s")
+
+
+def _where(run: Run, loop: Loop, cost: EagerCost) -> tuple[Location, str]:
+    """The function that makes the step, or the line in the loop where it begins."""
+    frames = loop.stack or (loop.update,)
+    around = next((index for index, frame in enumerate(frames) if _holds_loop(frame, loop)), len(frames) - 1)
+    tape = cost.tape
+    for frame in frames[:around]:
+        if not tape or any((frame.file, frame.function) == (other.file, other.function) for other in tape):
+            return _definition(run, frame), frame.function
+    if not tape:
+        return loop.update, ""
+    begun = next((frame for frame in tape if _holds_loop(frame, loop)), tape[0])
+    return begun, ""
+
+
+def _holds_loop(frame: Location, loop: Loop) -> bool:
+    return (frame.file, frame.function) == (loop.location.file, loop.location.function)
+
+
+def _definition(run: Run, frame: Location) -> Location:
+    """The `def` line of the function that a frame is in; the frame's own line where the source is not known."""
+    found = [
+        node
+        for node in Sources(run.sources).around(frame)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == frame.function
+    ]
+    return Location(frame.file, found[-1].lineno, frame.function) if found else frame
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms"
+
+
+def _window(at: int, ops: int, kernels: float) -> Any:
+    return fact(
+        "eager_ops", at, step=at, ops=ops, took=0.004, floor=2e-5, kernels=kernels, functions=0, functions_took=0.0,
+        wall=0.01, top=[["Mul", ops]], lines=[], tape=[["train.py", 11, "<module>"]],
+    )  # fmt: skip
+
+
+_STEP = {Phase.RUN: 0.8}
+EagerStep.FIRES = (
+    Sketch("many small ops", facts=[_window(at, 200, 0.001) for at in (4, 8, 16, 32, 64)], phases=_STEP),
+)
+EagerStep.QUIET = (
+    Sketch("a few large ops", facts=[_window(at, 30, 0.0099) for at in (4, 8, 16, 32, 64)], phases=_STEP),
+    Sketch("a compiled step", facts=[_window(at, 4, 0.0) for at in (4, 8, 16, 32, 64)], style="function", phases=_STEP),
+)
