@@ -8,14 +8,24 @@ from typing import TYPE_CHECKING
 from unslow.analyse import say
 from unslow.analyse.inputs import Wait, limits_next, waits
 from unslow.analyse.remedies import Remedy, limit, remedies
+from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse.sketch_input import Made, pipeline_facts
 from unslow.cause import Cause
-from unslow.model import Certainty, Evidence, Finding, Fix, Refusal, Run
+from unslow.model import Certainty, Evidence, Finding, Fix, Phase, Refusal, Run
 
 if TYPE_CHECKING:
     from unslow.fix.script import Script
 
 _WORTH = 0.08  # of a step: a pipeline that keeps up still waits a little now and then
 _OURS = ("threads", "parallel", "vectorise", "prefetch", "none")
+
+
+def _map(busy: float, **settings: object) -> Made:
+    given = {"batch_size": 8, "function": ["train.py", 3, "load"], **settings}
+    return Made("Map", busy, "MapAndBatch", asynchronous=True, line=5, settings=tuple(given.items()))
+
+
+_SOURCE = Made("TensorSlice", 1e-5, line=4, elements=8)
 
 
 class InputBound(Cause):
@@ -84,6 +94,41 @@ class InputBound(Cause):
                 "settings": dict(stage.settings) if stage else {},
             },
         )  # fmt: skip
+
+    FIRES = (
+        Sketch(
+            "a map that sleeps, one call at a time",
+            phases={Phase.INPUT: 0.9, Phase.RUN: 0.08},
+            facts=[
+                *pipeline_facts(_SOURCE, _map(0.009, python=True, tokens=["f"]), wait=0.009),
+                fact("python_function", 90, token="f", count=800, took=0.9, ran=0.02, place=["train.py", 3, "load"]),
+            ],
+        ),
+        Sketch(
+            "a map with random numbers is held to one thread, and cores are idle",
+            phases={Phase.RUN: 0.95},
+            style="keras",
+            facts=pipeline_facts(_SOURCE, _map(0.0095, random=True), wait=0.006, in_python=False),
+        ),
+    )
+    QUIET = (
+        Sketch(
+            "an expensive map is hidden behind a longer step",
+            phases={Phase.INPUT: 0.01, Phase.RUN: 0.95},
+            facts=pipeline_facts(_SOURCE, _map(0.0095, random=True), wait=0.00005),
+        ),
+        Sketch(
+            "fetching what lies ready takes a while in Python, but nobody waits",
+            seconds=[0.0004] * 100,
+            phases={Phase.INPUT: 0.15, Phase.RUN: 0.6},
+            facts=pipeline_facts(_SOURCE, _map(0.0001, random=True), wait=0.00001),
+        ),
+        Sketch(
+            "a cache is being filled: the first pass waits, the later ones do not",
+            phases={Phase.INPUT: [0.8] * 25 + [0.005] * 75, Phase.RUN: [0.1] * 25 + [0.9] * 75},
+            facts=pipeline_facts(_SOURCE, _map(0.008), Made("Cache", line=6), wait=0.00005, passes=4),
+        ),
+    )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix import pipelines
