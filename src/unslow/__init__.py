@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unslow import record as record
     from unslow.diagnose import diagnose as diagnose
     from unslow.model import Run as Run
-    from unslow import record as record
     from unslow.notebook import load_ipython_extension as load_ipython_extension
     from unslow.notebook import unload_ipython_extension as unload_ipython_extension
 

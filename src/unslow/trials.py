@@ -19,7 +19,6 @@ from unslow.analyse.assemble import load
 from unslow.model import Loop, Run
 from unslow.workspace import Workspace
 
-
 Floats = npt.NDArray[np.float64]
 
 

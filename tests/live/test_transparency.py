@@ -74,10 +74,8 @@ def test_it_ends_as_it_does_alone_with(name: str, ending: str, tmp_path: Path) -
 
 
 def test_a_traceback_that_the_script_prints_itself_has_no_frame_of_ours(tmp_path: Path) -> None:
-    script = (
-        STEPS
-        + "import traceback\ntry:\n    step(tf.zeros([2]) + tf.ones([3]))\nexcept Exception:\n    print(traceback.format_exc())\n"
-    )
+    failing = "try:\n    step(tf.zeros([2]) + tf.ones([3]))\nexcept Exception:\n    print(traceback.format_exc())\n"
+    script = STEPS + "import traceback\n" + failing
     alike(tmp_path, script)
 
 

@@ -1,0 +1,51 @@
+"""Records every example and packs its run folder into examples/recorded, where the tests read it without TensorFlow."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.examples import RECORDED, Example, all_examples  # noqa: E402
+
+
+def record(example: Example) -> str:
+    """Run it in an empty directory, so that no path of this machine gets into the recording's file names."""
+    import shutil
+
+    with tempfile.TemporaryDirectory() as place:
+        script = Path(place) / example.path.name
+        shutil.copy(example.path, script)
+        for helper in example.path.parent.glob(f"{example.path.stem}_helpers"):
+            shutil.copytree(helper, Path(place) / helper.name)
+        folder = Path(place) / "recording"
+        subprocess.run(
+            [sys.executable, "-m", "unslow", "run", "-q", "--out", str(folder), script.name], cwd=place, check=True,
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        RECORDED.mkdir(exist_ok=True)
+        with zipfile.ZipFile(example.recording, "w", zipfile.ZIP_DEFLATED) as packed:
+            for file in sorted(folder.rglob("*")):
+                if file.is_file():
+                    packed.write(file, file.relative_to(folder))
+    return f"{example.recording.stat().st_size / 1024:.0f} KB"
+
+
+def main() -> None:
+    chosen = set(sys.argv[1:])
+    for example in all_examples():
+        if not chosen or example.path.stem in chosen:
+            print(f"{example.name}: ", end="", flush=True)
+            try:
+                print(record(example))
+            except subprocess.CalledProcessError as problem:
+                print(f"failed with {problem.returncode}")
+
+
+main()

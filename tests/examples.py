@@ -1,0 +1,51 @@
+"""What the examples say of themselves: the expected finding, its line, and the number of steps."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
+RECORDED = EXAMPLES / "recorded"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A script with the disease of its name, or a healthy one that looks suspicious."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.relative_to(EXAMPLES).with_suffix("").as_posix().replace("/", "-")
+
+    @property
+    def recording(self) -> Path:
+        return RECORDED / f"{self.name}.zip"
+
+    def words(self, heading: str) -> list[str]:
+        found = re.search(rf"^# {heading}: (.*)$", self.path.read_text(), re.MULTILINE)
+        return [word.strip() for word in found.group(1).split(",")] if found else []
+
+    @property
+    def expected(self) -> str | None:
+        """The cause that must come first; None where nothing may be found."""
+        word = self.words("expect")[0]
+        return None if word == "nothing" else word
+
+    @property
+    def allowed(self) -> set[str]:
+        return {*self.words("also"), *([self.expected] if self.expected else [])}
+
+    def lines(self, mark: str) -> list[int]:
+        """The lines that end in `# <-- mark`."""
+        rows = self.path.read_text().splitlines()
+        return [number for number, row in enumerate(rows, 1) if row.rstrip().endswith(f"# <-- {mark}")]
+
+
+def all_examples() -> list[Example]:
+    """Sick and healthy ones; the styles and helper modules have no expectation."""
+    scripts = sorted(EXAMPLES.glob("*.py")) + sorted((EXAMPLES / "healthy").glob("*.py"))
+    return [Example(path) for path in scripts if re.search(r"^# expect: ", path.read_text(), re.MULTILINE)]
