@@ -24,6 +24,8 @@ _WAYS = (
     "__format__",
 )
 
+_FAR = 16  # frames between a fetch inside Keras's fit and the line that called fit
+
 
 class Tensors(Probe):
     name = "tensors"
@@ -34,10 +36,14 @@ class Tensors(Probe):
     def _on_ops(self, module: ModuleType) -> None:
         for way in _WAYS:
             if way in vars(module._EagerTensorBase):
-                self.replace(module._EagerTensorBase, way, lambda original, way=way: self._fetch(original, way))
+                self.replace(module._EagerTensorBase, way, self._named(way))
+
+    def _named(self, way: str) -> Callable[[Any], Any]:
+        return lambda original: self._fetch(original, way)
 
     def _fetch(self, original: Callable[..., Any], way: str) -> Callable[..., Any]:
         local, close, tally = self.recorder.local, self.recorder.close_span, self.recorder.tally
+        owner = self._owner
 
         def fetch(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
@@ -51,12 +57,21 @@ class Tensors(Probe):
                 result = original(self, *args, **kwargs)
             finally:
                 took = close(lane, entry)
-            tally("sync", sys._getframe(1), took, way=way)
+            tally("sync", owner(sys._getframe(1)), took, getattr(result, "nbytes", 0), way=way)
             if result.__class__ is float or getattr(result, "ndim", 1) == 0:
                 lane.value = _number(result)
             return result
 
         return fetch
+
+    def _owner(self, frame: Any) -> Any:
+        """The user's line that asked: a variable or a library may have fetched for it."""
+        owns, walk = self.recorder.user.owns, frame
+        for _ in range(_FAR):
+            if walk is None or owns(walk.f_code):
+                break
+            walk = walk.f_back
+        return walk if walk is not None and owns(walk.f_code) else frame
 
 
 def _number(value: Any) -> float:

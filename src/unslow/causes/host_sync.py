@@ -1,0 +1,151 @@
+"""Values are fetched from TensorFlow to Python in every step, and the training waits for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from unslow.analyse import say
+from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse.tallies import Total, totals
+from unslow.cause import Cause
+from unslow.fix.guard import guard
+from unslow.fix.script import Script
+from unslow.model import Certainty, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
+
+_WORTH = 0.03  # of the training time
+_FEWEST = 10
+_RARE = 0.01  # the share that fetching now and then may still take
+_WAYS = {
+    "__float__": "float(…)",
+    "__int__": "int(…)",
+    "__bool__": "a test of a tensor",
+    "__array__": "a NumPy function",
+}
+
+
+def _fetched(at: int, each: float, size: float = 4.0) -> Any:
+    return fact(
+        "sync", at, count=at, took=at * each, amount=at * size, way="numpy", steps=at, stack=[["train.py", 13, "f"]]
+    )
+
+
+class HostSync(Cause):
+    """
+    What happens
+
+    A line asks for the value of a tensor in every step (`.numpy()`, `float(…)`, `print`, a test, a NumPy
+    function), and the program waits there until it has it.
+
+    Why it is slow
+
+    The value must be finished and is then copied. On a CPU TensorFlow has mostly finished it before: reading
+    a loss costs a microsecond, and only large values (weights, activations, gradients) cost their copy. On
+    an accelerator the program could have prepared the next steps meanwhile: there each such line empties the
+    queue of work, and the device idles until Python has filled it again.
+
+    The fix
+
+    Fetch every N steps, or keep a running value in a `tf.Variable` or a Keras metric and fetch that. Of a large
+    tensor fetch what is needed: its norm or mean, computed by TensorFlow.
+
+    When we are wrong
+
+    What the line costs here is measured. With an accelerator the wait is in part the step's own work, which
+    must be done anyway: then only what Python could have done meanwhile is counted.
+    """
+
+    title = "values are fetched in every step"
+    needs = ("tensors",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            for total in totals(run, loop, "sync"):
+                seconds = _gain(run, loop, total)
+                if total.count >= _FEWEST and seconds >= _WORTH * run.trained:
+                    yield self._finding(run, loop, total, seconds)
+
+    def _finding(self, run: Run, loop: Loop, total: Total, seconds: float) -> Finding:
+        size = total.amount / total.count
+        way = _WAYS.get(str(total.data.get("way")), f".{total.data.get('way')}()")
+        what = f"{say.size(total.amount / max(1, loop.steps))} a step" if size > 1000 else f"a value by {way}"
+        every = _every(total, loop)
+        advice = f"Fetch every {every:,} steps."
+        if size > 1000:
+            advice += " Or let TensorFlow compute what is needed of it (a norm, a mean), and fetch that."
+        share = seconds / max(run.trained, 1e-9)
+        return Finding(
+            cause=self.id, location=total.location, seconds=seconds,
+            title=f"{say.code(total.location)} fetches {what} and takes {share:.0%} of the training",
+            evidence=(
+                Evidence("fetches per step", round(total.count / max(1, loop.steps), 2)),
+                Evidence("bytes in a fetch", size, "bytes"), Evidence("by", way),
+                Evidence("a fetch takes", total.seconds / total.count, "s"),
+                Evidence("waiting here", total.seconds, "s"),
+            ),
+            certainty=Certainty.LIKELY if _accelerated(run, loop) else Certainty.MEASURED,
+            advice=advice, facts={"every": every},
+        )  # fmt: skip
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        if finding.location is None:
+            return None
+        every = int(finding.facts["every"])
+        fixed = guard(script, finding.location.line, every)
+        return Fix(
+            title=f"fetch every {every:,} steps", safety=Safety.REVIEW, files={finding.location.file: fixed.text},
+            note=f"What this line keeps or shows is then kept or shown for one step in {every:,}.",
+        )  # fmt: skip
+
+    FIRES = (
+        Sketch(
+            "weights are copied in every step",
+            phases={Phase.RUN: 0.7, Phase.SYNC: 0.3},
+            facts=[_fetched(step, 0.003, 8e6) for step in (1, 25, 50, 75, 100)],
+        ),
+        Sketch(
+            "an accelerator waits while Python prepares the next batch",
+            phases={Phase.RUN: 0.1, Phase.SYNC: 0.6},
+            facts=[
+                fact("settings", 1, devices=["GPU:0"]),
+                *(_fetched(step, 0.006) for step in (1, 25, 50, 75, 100)),
+            ],
+        ),
+    )
+    QUIET = (
+        Sketch(
+            "the loss is read in every step, at no cost",
+            phases={Phase.RUN: 0.99, Phase.SYNC: 0.001},
+            facts=[_fetched(step, 1e-5) for step in (1, 25, 50, 75, 100)],
+        ),
+        Sketch(
+            "an accelerator is busy all the time, and Python waits for it",
+            phases={Phase.RUN: 0.01, Phase.SYNC: 0.98},
+            facts=[
+                fact("settings", 1, devices=["GPU:0"]),
+                *(_fetched(step, 0.0098) for step in (1, 25, 50, 75, 100)),
+            ],
+        ),
+    )
+
+
+def _accelerated(run: Run, loop: Loop) -> bool:
+    return any(event.process == loop.process and event.data.get("devices") for event in run.of("settings"))
+
+
+def _gain(run: Run, loop: Loop, total: Total) -> float:
+    """What not waiting would give back.
+
+    On a CPU that is the copy. A device works on while Python goes ahead, so that a step takes as long as the
+    slower of the two, and not as both: what can be had back is the shorter one.
+    """
+    if not _accelerated(run, loop):
+        return min(total.seconds, loop.total)
+    return max(0.0, min(total.seconds, loop.total - loop.phase(Phase.SYNC)))
+
+
+def _every(total: Total, loop: Loop) -> int:
+    """After how many steps a fetch would cost a hundredth of the time."""
+    rest = max(loop.total - total.seconds, 1e-6)
+    return int(10 ** math.ceil(math.log10(max(10.0, total.seconds / (_RARE * rest)))))
