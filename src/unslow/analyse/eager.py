@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from unslow.analyse.scopes import Scope
-from unslow.model import Event, Location, Loop, Phase, Run, Sample
+from unslow.model import Location, Loop, Phase, Run, Sample
 
 # A compiled function was seen to cost about as much as asking for eight eager ops, and each op in it 7 % of
 # asking for one: 0.2 ms and 1.7 µs where an eager op takes 25 µs.
@@ -47,8 +48,9 @@ def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
         return None
     ops = int(np.median([event.data["ops"] for event in windows]))
     floor = min(float(event.data["floor"]) for event in windows)
-    # Ops count with their quickest run so far, so that the last window of the usual size knows best.
-    kernels = float(_usual(windows, ops).data["kernels"])
+    # The first step of an epoch also starts its data; the window of the usual size that computed least did not.
+    usual = [event for event in windows if 0.8 * ops <= event.data["ops"] <= 1.25 * ops] or windows
+    kernels = min(float(event.data["kernels"]) for event in usual)
     functions = float(np.median([event.data.get("functions_took", 0.0) for event in windows]))
     steps = loop.steps - 1
     mean = float((loop.seconds[1:] * loop.count[1:]).sum() / max(1, loop.count[1:].sum()))
@@ -59,11 +61,6 @@ def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
         tape=tuple(Location(*place) for place in next((w.data["tape"] for w in windows if w.data.get("tape")), ())),
         lines=tuple(_lines(last.get("lines", ()))), top=tuple((str(name), int(n)) for name, n in last.get("top", ())),
     )  # fmt: skip
-
-
-def _usual(windows: Sequence[Event], ops: int) -> Event:
-    near = [event for event in windows if 0.8 * ops <= event.data["ops"] <= 1.25 * ops]
-    return near[-1] if near else windows[-1]
 
 
 def _lines(lines: Iterable[Any]) -> Iterable[tuple[tuple[Location, ...], int]]:
@@ -80,16 +77,27 @@ def _eager_share(run: Run, loop: Loop) -> float:
     whole = sum(sample.in_steps for sample in inside)
     if whole < _FEW_SAMPLES:
         return own
-    library = sum(sample.in_steps for sample in inside if _is_library(sample) and not _fetches(scope, sample))
-    return min(own, own * library / whole)
+    lines = _library_lines(inside)
+    library = sum(
+        sample.in_steps
+        for sample in inside
+        if (sample.phase is Phase.RUN or (sample.leaf != "python" and sample.stack[:1] in lines))
+        and not _fetches(scope, sample)
+    )
+    return own * library / whole
 
 
 def _counts(sample: Sample, loop: Loop) -> bool:
     return sample.process == loop.process and sample.training and sample.in_steps > 0 and sample.phase in _OWN_PHASES
 
 
-def _is_library(sample: Sample) -> bool:
-    return sample.leaf in ("tensorflow", "keras", "tf_keras") or sample.phase is Phase.RUN
+def _library_lines(samples: Sequence[Sample]) -> set[tuple[Location, ...]]:
+    """The user's lines below which TensorFlow mostly runs; what else runs there is run by it."""
+    inside, outside = Counter[tuple[Location, ...]](), Counter[tuple[Location, ...]]()
+    for sample in samples:
+        counter = inside if sample.leaf in ("tensorflow", "keras", "tf_keras") else outside
+        counter[sample.stack[:1]] += sample.in_steps * (sample.leaf != "python")
+    return {line for line, count in inside.items() if count > outside[line]}
 
 
 def _fetches(scope: Scope, sample: Sample) -> bool:

@@ -32,47 +32,51 @@ class Trace:
     updates: bool
     jit: bool
     relaxed: bool
+    weights: str  # which variables its graph works on
     seconds: float
     call: float  # seconds of the whole call, the trace included; equal to `seconds` where only traced
+    prepared: float  # of the rest of the call, what TensorFlow's own profiler saw before the first kernel
     weight: float  # traces that this one stands for, where many were thinned out
 
 
 def traces(run: Run) -> list[Trace]:
     """Every outermost trace that was written, in time order, with its call."""
     facts = [event for event in run.of("trace") if event.data.get("depth") == 0 and "args" in event.data]
-    calls = _calls(run)
+    calls, looks = _by_function(run, "first_run"), _by_function(run, "call")
     found = []
     for index, event in enumerate(facts):
         data = event.data
-        call = _call_of(event, calls.get((event.process, int(data.get("function") or 0)), ()))
+        key = (event.process, int(data.get("function") or 0))
+        call, look = _around(event, calls.get(key, ())), _around(event, looks.get(key, ()))
         found.append(
             Trace(
-                time=event.time, function=int(data.get("function") or 0), way=str(data.get("way") or ""),
+                time=event.time, function=key[1], way=str(data.get("way") or ""),
                 name=str(data["name"]), place=_location(data["place"]), made=_first(data.get("made")),
                 caller=_first(data.get("stack")), arguments=data["args"], nodes=int(data.get("nodes") or 0),
                 updates=bool(data.get("updates")), jit=bool(data.get("jit")), relaxed=bool(data.get("relaxed")),
-                seconds=float(data["took"]), call=max(float(data["took"]), call),
-                weight=_weight(event, facts[:index]),
+                weights=str(data.get("weights") or ""),
+                seconds=float(data["took"]), call=max(float(data["took"]), float(call.get("took", 0.0))),
+                prepared=float(look.get("prepare") or 0.0), weight=_weight(event, facts[:index]),
             )
         )  # fmt: skip
     return found
 
 
-def _calls(run: Run) -> dict[tuple[int, int], list[Event]]:
+def _by_function(run: Run, kind: str) -> dict[tuple[int, int], list[Event]]:
+    """Facts about calls that traced, by the function that was called."""
     calls: dict[tuple[int, int], list[Event]] = defaultdict(list)
-    for event in run.of("first_run"):
-        if "function" in event.data:
+    for event in run.of(kind):
+        if event.data.get("function") and event.data.get("traced"):
             calls[event.process, int(event.data["function"])].append(event)
     return calls
 
 
-def _call_of(trace: Event, calls: Sequence[Event]) -> float:
-    """The call that a trace was part of: it ended soon after the trace did, and began before."""
-    for call in calls:
-        if call.time >= trace.time:
-            began = call.time - float(call.data["took"])
-            return float(call.data["took"]) if began <= trace.time - float(trace.data["took"]) + 1e-3 else 0.0
-    return 0.0
+def _around(trace: Event, calls: Sequence[Event]) -> Mapping[str, Any]:
+    """The call that a trace was part of: the next to end, if it traced as long as that."""
+    call = next((call for call in calls if call.time >= trace.time), None)
+    if call is None or float(call.data["traced"]) < 0.99 * float(trace.data["took"]):
+        return {}
+    return call.data
 
 
 def _weight(event: Event, before: Iterable[Event]) -> float:
@@ -92,6 +96,10 @@ def _first(stack: Sequence[Any] | None) -> Location | None:
     return _location(stack[0]) if stack else None
 
 
+def in_training(run: Run, trace: Trace) -> bool:
+    return any(loop.start <= trace.time <= loop.stop for loop in run.loops)
+
+
 def usual_call(run: Run, function: int) -> float | None:
     """Mean seconds of a function's calls that traced nothing; None where there were too few."""
     best: tuple[int, float] = (0, 0.0)
@@ -106,7 +114,7 @@ def cost(trace: Trace, usual: float | None) -> float:
     if usual is not None:
         return max(trace.seconds, trace.call - usual)
     rest = trace.call - trace.seconds
-    return trace.seconds + (rest if trace.jit else min(rest, _PREPARING * trace.seconds))
+    return trace.seconds + (rest if trace.jit else max(trace.prepared, min(rest, _PREPARING * trace.seconds)))
 
 
 # What changed between two traces

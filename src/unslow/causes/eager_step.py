@@ -12,7 +12,7 @@ from unslow.analyse.sketch import Sketch, fact
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Location, Loop, Phase, Run
 
-_FEWEST_OPS = 10  # fewer ops in a step are not worth a function
+FEWEST_OPS = 10  # fewer ops in a step are not worth a function
 _STYLES = ("eager",)
 
 
@@ -41,7 +41,7 @@ class EagerStep(Cause):
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
             cost = eager_cost(run, loop) if loop.style in _STYLES else None
-            if cost is not None and cost.ops >= _FEWEST_OPS:
+            if cost is not None and cost.ops >= FEWEST_OPS:
                 yield self._finding(run, loop, cost)
 
     def _finding(self, run: Run, loop: Loop, cost: EagerCost) -> Finding:

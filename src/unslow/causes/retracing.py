@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from unslow.analyse.sketch import Sketch, fact
-from unslow.analyse.traces import Change, Trace, cost, nearest, traces, usual_call
+from unslow.analyse.traces import Change, Trace, cost, in_training, nearest, traces, usual_call
 from unslow.cause import Cause
 from unslow.model import Certainty, Evidence, Finding, Run
 
@@ -82,7 +82,7 @@ class Retracing(Cause):
 
     def _finding(self, run: Run, function: int, found: Sequence[Trace], blamed: _Blamed) -> Finding:
         usual = usual_call(run, function)
-        bad = [trace for trace in blamed.traces if _in_training(run, trace)]
+        bad = [trace for trace in blamed.traces if in_training(run, trace)]
         seconds = sum(cost(trace, usual) * trace.weight for trace in bad)
         change = blamed.first
         name = found[0].name
@@ -123,10 +123,6 @@ def _blame(found: Sequence[Trace]) -> _Blamed | None:
         if len(members) > (_ALLOWED_FLOAT if floats else _ALLOWED.get(reason, _ALLOWED_ELSE)):
             return _Blamed(argument, reason, change, [trace for trace, _ in members])
     return None
-
-
-def _in_training(run: Run, trace: Trace) -> bool:
-    return any(loop.start <= trace.time <= loop.stop for loop in run.loops)
 
 
 def _calls(run: Run, function: int) -> int:

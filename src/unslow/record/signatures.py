@@ -61,7 +61,13 @@ def _mapping(kind: Any) -> dict[Any, Any]:
     return dict(zip(named.attribute_names, named.attributes.components, strict=False))
 
 
-def _number(value: Any) -> int:
+def weights_of(graph: Any) -> str:
+    """Which variables a graph reads or writes, as far as a short text can tell one set of them from another."""
+    variables = list(getattr(graph, "variables", ()))
+    return f"{len(variables)} from #{number_of(variables[0])}" if variables else ""
+
+
+def number_of(value: Any) -> int:
     """A number per object: an id is used again once its object is gone."""
     known = _objects.get(id(value))
     if known is not None and known[0]() is value:
@@ -83,7 +89,7 @@ def _text(name: str, kind: Any) -> str:
         return f"{kind.dtype.name}[{_shape(kind.shape)}]"
     if name == "Weakref":
         value = kind._ref()
-        return f"object {type(value).__name__} #{_number(value)}"
+        return f"object {type(value).__name__} #{number_of(value)}"
     if name == "VariableSpec":
         return f"variable {kind.dtype.name}[{_shape(kind.shape)}] #{getattr(kind, 'alias_id', '')}"
     return f"{name} {kind}"

@@ -14,7 +14,7 @@ from unslow.model import Phase
 from unslow.record.frames import UserCode
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
-from unslow.record.signatures import code_place, describe
+from unslow.record.signatures import code_place, describe, weights_of
 from unslow.record.steps import UPDATES
 
 _RUN, _TRACE = int(Phase.RUN), int(Phase.TRACE)
@@ -93,6 +93,7 @@ class Functions(Probe):
             functions = lane.functions
             functions.append(self)
             before, traced = traces
+            own = lane.own
             entry = [_RUN, clock(), 0]
             lane.stack.append(entry)
             try:
@@ -102,7 +103,7 @@ class Functions(Probe):
                 functions.pop()
                 known = self.__dict__
                 if traces[0] != before:
-                    first_run(lane, self, took, traces[1] - traced, sys._getframe(1))
+                    first_run(lane, self, took - (lane.own - own), traces[1] - traced, sys._getframe(1))
                 elif _CALLS in known:
                     calls = known[_CALLS]
                     calls[0] += 1
@@ -218,7 +219,7 @@ class Functions(Probe):
                 nodes=len(graph.get_operations()) if graph is not None else 0,
                 updates=graph is not None and getattr(graph, UPDATES, False),
                 jit=bool(getattr(owner, "_jit_compile", False)), step=self.steps.total,
-                relaxed=bool(getattr(options, "reduce_retracing", False)),
+                relaxed=bool(getattr(options, "reduce_retracing", False)), weights=weights_of(graph),
                 stack=self.recorder.stack(sys._getframe(3)),
             )  # fmt: skip
         else:

@@ -1,0 +1,91 @@
+"""A new tf.function object in every iteration, each of them traced."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse.traces import Trace, cost, in_training, traces, usual_call
+from unslow.cause import Cause
+from unslow.model import Certainty, Evidence, Finding, Location, Run
+
+_FEWEST = 4  # functions of one code and one set of weights; fewer may be stages of a training
+
+
+class FunctionInLoop(Cause):
+    """
+    What happens
+    `tf.function(…)` is called again and again on the same code: in the loop, around a lambda, or as a decorator of a
+    function that is defined inside another one. Every call makes a new object that knows none of the graphs that
+    were built before.
+
+    Why it is slow
+    Each new object is traced at its first call: the Python code runs line by line, and the graph is optimised and
+    loaded. That takes ten to ten thousand times as long as a call of a graph that exists, and the old graphs often
+    stay in memory.
+
+    The fix
+    Make the function once, in front of the loop or at the top of the file, and hand in what changes as arguments.
+
+    When we are wrong
+    A function made for each of several models is needed once per model; we only count functions that work on the same
+    weights.
+    """
+
+    title = "a new tf.function is made in every iteration"
+    needs = ("functions",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        groups: dict[tuple[Location, Location | None, str], list[Trace]] = defaultdict(list)
+        for trace in traces(run):
+            if trace.function and trace.way == "direct":
+                groups[trace.place, trace.made, trace.weights].append(trace)
+        for (_, made, _), found in groups.items():
+            training = [trace for trace in found if in_training(run, trace)]
+            if made is not None and len({trace.function for trace in training}) >= _FEWEST:
+                yield self._finding(run, made, found, training)
+
+    def _finding(self, run: Run, made: Location, found: Sequence[Trace], training: Sequence[Trace]) -> Finding:
+        # The first object would have to be traced anyway.
+        first = found[0].function
+        bad = [trace for trace in training if trace.function != first]
+        usual = [usual_call(run, trace.function) for trace in bad]
+        seconds = sum(cost(trace, known) * trace.weight for trace, known in zip(bad, usual, strict=True))
+        objects = round(sum(trace.weight for trace in found))
+        name = found[0].name.strip("<>")
+        callers = Counter(trace.caller for trace in training if trace.caller is not None).most_common(1)
+        evidence = [
+            Evidence("functions made and traced", objects),
+            Evidence("seconds per trace", sum(trace.seconds for trace in bad) / len(bad), "s"),
+            Evidence("seconds per first call", sum(trace.call for trace in bad) / len(bad), "s"),
+            Evidence("nodes in each graph", max(trace.nodes for trace in found)),
+        ]
+        if callers:
+            evidence.append(Evidence("called at", str(callers[0][0])))
+        return Finding(
+            cause=self.id, title=f"a new tf.function of {_called(name)} is made and traced {objects} times",
+            location=made, seconds=seconds, evidence=tuple(evidence),
+            certainty=Certainty.MEASURED if any(known is not None for known in usual) else Certainty.LIKELY,
+            facts={"place": found[0].place, "caller": callers[0][0] if callers else None, "name": name},
+        )  # fmt: skip
+
+
+def _called(name: str) -> str:
+    return "a lambda" if name == "lambda" else f"{name}()"
+
+
+def _trace(at: int, function: int, weights: str = "2 from #1") -> Any:
+    return fact(
+        "trace", at, name="step", place=["train.py", 11, "step"], function=function, depth=0, took=0.03, args={},
+        nodes=40, way="direct", made=[["train.py", 11, "<module>"]], weights=weights, key="step", n=at,
+        stack=[["train.py", 12, "<module>"]],
+    )  # fmt: skip
+
+
+FunctionInLoop.FIRES = (Sketch("one per step", facts=[_trace(at, at) for at in range(1, 51)], style="function"),)
+FunctionInLoop.QUIET = (
+    Sketch("one per model", facts=[_trace(at, at, f"2 from #{at}") for at in range(1, 51, 10)], style="function"),
+    Sketch("three stages", facts=[_trace(at, at) for at in (1, 30, 60)], style="function"),
+)

@@ -1,0 +1,89 @@
+"""A flag that makes compiled functions run op by op was left on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from unslow.analyse.eager import eager_cost
+from unslow.analyse.sketch import Sketch, fact
+from unslow.cause import Cause
+from unslow.causes.eager_step import FEWEST_OPS, evidence
+from unslow.model import Event, Evidence, Finding, Location, Loop, Phase, Run
+
+_SAYS = {
+    "run_functions_eagerly": "tf.config.run_functions_eagerly(True)",
+    "compile": "compile(run_eagerly=True)",
+    "run_eagerly": "run_eagerly = True",
+}
+
+
+class RunEagerly(Cause):
+    """
+    What happens
+    `compile(run_eagerly=True)` or `tf.config.run_functions_eagerly(True)` was set, mostly for a debugger. Every step
+    then runs op by op, as if nothing were compiled.
+
+    Why it is slow
+    Asking for an op costs tens of microseconds of Python and of bookkeeping, whatever it computes, and an optimizer
+    alone asks for a dozen per variable. A compiled step asks once.
+
+    The fix
+    Take the flag out. Where a debugger is needed now and then, set it from a command-line option.
+
+    When we are wrong
+    A `train_step` that only works eagerly (Python libraries in the middle of it, shapes that change without end)
+    needs the flag. Where the ops are large, taking it out gives little: the numbers say so.
+    """
+
+    title = "a debugging flag makes everything run op by op"
+    needs = ("eager", "flags")
+    deeper_than = ("eager-step",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            flag = _flag(run, loop)
+            cost = eager_cost(run, loop) if flag is not None else None
+            if flag is None or cost is None or cost.ops < FEWEST_OPS:
+                continue
+            way = str(flag.data["way"])
+            stack = [Location(*place) for place in flag.data["stack"]]
+            yield Finding(
+                cause=self.id, title=f"{_SAYS[way]} makes every step run op by op: {cost.ops} ops in a step of "
+                f"{cost.step * 1e3:.3g} ms, of which {cost.kernels * 1e3:.3g} ms compute",
+                location=stack[0] if stack else None, seconds=cost.saved,
+                evidence=(Evidence("flag", f"{_SAYS[way]} before step {int(flag.data['step']) + 1}"), *evidence(cost)),
+                facts={"way": way},
+            )  # fmt: skip
+
+
+def _flag(run: Run, loop: Loop) -> Event | None:
+    """What set a flag that was on in a loop: for all functions, or for the model that was compiled last before it."""
+    before = [event for event in run.of("eagerly") if event.process == loop.process and event.time <= loop.stop]
+    functions = [event for event in before if event.data["way"] == "run_functions_eagerly"]
+    if functions and functions[-1].data["value"]:
+        return functions[-1]
+    if loop.style != "keras":
+        return None
+    models = [event for event in before if event.data["way"] != "run_functions_eagerly"]
+    return models[-1] if models and models[-1].data["value"] else None
+
+
+def _window(at: int) -> Any:
+    return fact(
+        "eager_ops", at, step=at, ops=200, took=0.004, floor=2e-5, kernels=0.001, functions=0, functions_took=0.0,
+        wall=0.01, top=[["Mul", 200]], lines=[], tape=[],
+    )  # fmt: skip
+
+
+def _set(value: bool) -> Any:
+    return fact("eagerly", 0, way="compile", value=value, model=1, step=0, stack=[["train.py", 8, "<module>"]])
+
+
+_WINDOWS = [_window(at) for at in (4, 8, 16, 32, 64)]
+_STEP = {Phase.RUN: 0.8}
+RunEagerly.FIRES = (Sketch("left on in compile()", facts=[_set(True), *_WINDOWS], style="keras", phases=_STEP),)
+RunEagerly.QUIET = (
+    Sketch("on, then off again", facts=[_set(True), _set(False), *_WINDOWS], style="keras", phases=_STEP),
+    Sketch("on, but nothing ran op by op", facts=[_set(True)], style="keras", phases=_STEP),
+)
