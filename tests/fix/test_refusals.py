@@ -50,7 +50,8 @@ REFUSED: list[tuple[str, Move, str, int]] = [
     ("for x in xs:\n    y = f(d)\n    d['k'] = x\n", _hoist(2), "depends on `d`", 2),
     ("def g():\n    global n\n    n = 2\nfor x in xs:\n    y = f(n)\n    g()\n", _hoist(5), "depends on `n`", 5),
     (
-        "class A:\n    def g(self):\n        self.n = 1\n    def h(self):\n        for x in xs:\n            y = f(self.n)\n            self.g()\n",
+        "class A:\n    def g(self):\n        self.n = 1\n    def h(self):\n        for x in xs:\n"
+        "            y = f(self.n)\n            self.g()\n",
         _hoist(6),
         "depends on `self.n`",
         6,
@@ -164,12 +165,14 @@ MADE: list[tuple[str, Move, str]] = [
     (
         "for x in xs:\n    a = f(x)\n    n += 1\n    use(a, n)\n",
         _lift(2, 3),
-        "def part(x, n):\n    a = f(x)\n    n += 1\n    return a, n\n\n\nfor x in xs:\n    a, n = part(x, n)\n    use(a, n)\n",
+        "def part(x, n):\n    a = f(x)\n    n += 1\n    return a, n\n\n\n"
+        "for x in xs:\n    a, n = part(x, n)\n    use(a, n)\n",
     ),
     (
         "def main():\n    m = make()\n    for x in xs:\n        t = m(x)\n        log(t)\n",
         _lift(4, 5),
-        "def main():\n    m = make()\n\n    def part(x):\n        t = m(x)\n        log(t)\n\n    for x in xs:\n        part(x)\n",
+        "def main():\n    m = make()\n\n    def part(x):\n        t = m(x)\n        log(t)\n\n"
+        "    for x in xs:\n        part(x)\n",
     ),
     (
         "for i, x in enumerate(xs):\n    f(x)\n",
@@ -184,7 +187,8 @@ MADE: list[tuple[str, Move, str]] = [
     (
         "async def g():\n    async for x in xs:\n        f(x)\n",
         _guard(3),
-        "async def g():\n    step = 0\n    async for x in xs:\n        if step % 10 == 0:\n            f(x)\n        step += 1\n",
+        "async def g():\n    step = 0\n    async for x in xs:\n"
+        "        if step % 10 == 0:\n            f(x)\n        step += 1\n",
     ),
     ("d = s.map(f, 4)\n", lambda s: set_keyword(s, 1, "map", "num_parallel_calls", "AUTO", 1), "d = s.map(f, AUTO)\n"),
     (

@@ -146,7 +146,10 @@ def test_a_dotted_name_is_spelled_as_the_user_would(head: str, name: str, spelle
     ("before", "after"),
     [
         ("'''Doc.'''\nimport os\nx = 1\n", "'''Doc.'''\nimport os\nimport tensorflow as tf\nx = 1\n"),
-        ("#!/bin/sh\n# -*- coding: utf-8 -*-\nx = 1\n", "#!/bin/sh\n# -*- coding: utf-8 -*-\nimport tensorflow as tf\nx = 1\n"),
+        (
+            "#!/bin/sh\n# -*- coding: utf-8 -*-\nx = 1\n",
+            "#!/bin/sh\n# -*- coding: utf-8 -*-\nimport tensorflow as tf\nx = 1\n",
+        ),
         ("from __future__ import annotations\n", "from __future__ import annotations\nimport tensorflow as tf\n"),
         ("import os", "import os\nimport tensorflow as tf"),
         ("tf = 1\n", "import tensorflow\ntf = 1\n"),

@@ -42,7 +42,11 @@ def compile_step(
         except _Offends as problem:
             script = move_out(script, problem.offence, problem.statements)
         except _NotImported:
-            script, _ = with_import(script, "tensorflow")
+            before, (script, _) = script, with_import(script, "tensorflow")
+            if script == before:
+                raise script.refuse(
+                    "TensorFlow is imported too late for a function before this step", step.update
+                ) from None
     raise CannotEdit("too much of the step is Python's", update_line)
 
 
@@ -215,6 +219,8 @@ def _plan(script: Script, run: Sequence[ast.stmt], step: Step) -> _Plan:
         assert function is not None
         before = function
         known = uses(function.body).writes | parameters(function)
+        for name in sorted(_imported_in(function, run)):
+            raise script.refuse(f"`{name}` is imported inside `{function.name}`", function)
         method_of = _self_name(script, function)
     inputs = in_order([before], (part.needs & known) - {method_of or ""})
     handed = set(inputs)
@@ -235,7 +241,8 @@ def _loop_to_leave(script: Script, run: Sequence[ast.stmt], step: Step) -> Loop 
         return None
     called, _ = objects(run)
     made_here = uses(run).writes
-    if function is not None and not _made_in(script, function, called - made_here):
+    imported = _imported_in(function, run) if function is not None else set()
+    if function is not None and not imported and not _made_in(script, function, called - made_here):
         repeated = len(call_sites(script, function.name)) > 1 or called_in_loop(script, function)
         if repeated or isinstance(script.parents[function], ast.ClassDef):
             return None
@@ -248,6 +255,12 @@ def _loop_to_leave(script: Script, run: Sequence[ast.stmt], step: Step) -> Loop 
             break
         chosen = loop
     return chosen
+
+
+def _imported_in(function: Function, run: Sequence[ast.stmt]) -> set[str]:
+    """Names that code reads and that only the function around it imports."""
+    imports = (node for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom))
+    return uses(run).reads & uses(imports).writes
 
 
 def _made_in(script: Script, function: Function, names: set[str]) -> bool:
@@ -288,7 +301,8 @@ def _judged_inputs(script: Script, part: Part, inputs: Sequence[str], step: Step
 
 def _carried(script: Script, name: str, part: Part) -> None:
     """A value that one step hands to the next must be a tensor from the start."""
-    node = next(top for top in part.statements if name in uses([top]).writes)
+    simple = (node for top in part.statements for node in ast.walk(top) if isinstance(node, ast.stmt))
+    node = next(node for node in simple if not hasattr(node, "body") and name in uses([node]).writes)
     for binding in script.names.bindings(name, node):
         if isinstance(binding.value, ast.Constant) and binding.value.value is not None:
             reason = f"`{name}` is a Python number that one step hands to the next"
