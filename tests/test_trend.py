@@ -114,6 +114,10 @@ def test_short_series_of_noise_are_not_said_to_move(noise: Noise):
     assert share(found, *MOVED) <= 0.01
 
 
+def test_noise_that_remembers_is_not_said_to_move_in_short_runs():
+    assert share(trends(remembered, drift(0.0), 150, 120), *MOVED) <= 0.02
+
+
 @pytest.mark.parametrize("change", [drift(0.03), jump(0.03), drift(-0.03)])
 def test_less_than_five_per_cent_is_steady(change):
     assert share(trends(lognormal, change, 30, 4000), Shape.STEADY) >= 0.99
@@ -164,7 +168,7 @@ def test_a_drift_has_its_slope_and_its_ends():
 
 
 def test_the_slope_interval_holds_the_slope_as_often_as_it_says():
-    found = [trend for trend in trends(half_remembered, drift(0.5), 200, 800) if trend.shape is Shape.DRIFTING]
+    found = [trend for trend in trends(half_remembered, drift(0.5), 120, 800) if trend.shape is Shape.DRIFTING]
     held = [trend.slope_low <= 0.5 / 799 <= trend.slope_high for trend in found]
     assert np.mean(held) >= 0.92
 
@@ -184,6 +188,13 @@ def test_a_jump_is_placed_within_a_few_steps_in_noise():
     rows = lognormal(np.random.default_rng(5), 1, 2000)[0]
     rows[1200:] *= 1.3
     assert abs((trend_of(rows).at_step or 0) - 1201) <= 5
+
+
+def test_single_long_steps_do_not_hide_a_jump_in_few_steps():
+    rows = lognormal(np.random.default_rng(5), 1, 45)[0]
+    rows[22:] *= 1.6
+    rows[[9, 16, 30, 38]] *= 10
+    assert trend_of(rows).shape is Shape.JUMPED
 
 
 def test_a_slow_drift_is_no_staircase():
@@ -211,6 +222,11 @@ def test_a_graph_that_grows_twentyfold_is_told_from_end_to_end():
     assert trend.change == pytest.approx(0.433 / 0.019 - 1, rel=0.25)
 
 
+def test_the_ends_of_a_bent_growth_are_those_of_the_rows():
+    trend = trend_of(np.exp(3 * np.linspace(0, 1, 1500)))
+    assert (trend.before, trend.after) == (pytest.approx(1, rel=0.15), pytest.approx(math.e**3, rel=0.15))
+
+
 # What recurs
 
 
@@ -222,6 +238,14 @@ def test_long_steps_at_equal_distances_are_periodic(period: int, times: float):
 
 def test_a_retrace_in_every_fourth_call_is_seen_in_forty_steps():
     assert trend_of(with_long_steps(40, 4, 8)).period == 4
+
+
+def test_an_evaluation_in_every_hundredth_step_is_seen_in_five_hundred():
+    assert trend_of(with_long_steps(500, 100, 10)).period == 100
+
+
+def test_the_time_of_the_other_steps_is_told_without_the_long_ones():
+    assert trend_of(with_long_steps(1000, 2, 3)).before == pytest.approx(1, rel=0.03)
 
 
 def test_the_spike_is_what_a_long_step_takes():

@@ -160,7 +160,7 @@ def _growth(place: Floats, value: Floats, least: float) -> tuple[bool, Line]:
         return False, Line(float(np.median(value)), _ZERO)
     half, third = _late(place, 1 / 2), _late(place, 1 / 3)
     late, last = slope(place[half], value[half]), slope(place[third], value[third])
-    lowest = late.low if straight else max(late.low, last.low)
+    lowest = max(late.low, last.low) if change.form is Form.RAMP else late.low
     return lowest > 0 and last.value > line.rate.value / 3 > 0, line
 
 
@@ -199,7 +199,7 @@ def levels_off(values: npt.ArrayLike, steps: npt.ArrayLike | None = None, least:
     series = np.asarray(values, dtype=float)
     value, place = _finite(series, np.arange(len(series)) if steps is None else steps)
     value, place = block_middles(value, _BLOCKS), block_means(place, _BLOCKS)
-    if len(value) < 2 * _FEWEST:
+    if len(value) < 2 * _FEWEST or place[-1] <= place[0]:
         return False
     top = float(np.median(value[_late(place, 1 / 3)]))
     rise = top - float(value[0])
