@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,6 +37,7 @@ class PythonWork:
     calls: float
     took: float
     ran: float  # of it on a processor, which holds the interpreter's lock
+    slept: float  # neither on a processor nor in line for one
     place: tuple[str, int, str]
 
 
@@ -86,8 +87,15 @@ def python_work(run: Run, wait: Wait, stage: Stage) -> PythonWork | None:
         calls=sum(float(data["count"]) for data in last.values()) / batches,
         took=sum(float(data["took"]) for data in last.values()) / batches,
         ran=sum(float(data["ran"]) for data in last.values()) / batches,
+        slept=sum(_slept(data) for data in last.values()) / batches,
         place=(str(place[0]), int(place[1]), str(place[2])),
     )
+
+
+def _slept(data: Mapping[str, Any]) -> float:
+    took, observed = float(data["took"]), float(data.get("observed", 0.0))
+    queued = float(data.get("queued", 0.0)) / observed if observed > 0 else 0.0
+    return max(0.0, took * (1 - queued) - float(data["ran"]))
 
 
 def _with(stages: Sequence[Stage], stage: Stage, **changes: Any) -> tuple[Stage, ...]:
@@ -104,10 +112,16 @@ def _python(run: Run, wait: Wait, busy: float, cores: int) -> Iterable[Remedy]:
         if work is None:
             continue
         at_once = max(work.took, stage.busy) / max(1.0, stage.parallelism)
-        if at_once * wait.pipeline.per_step < 0.5 * wait.per_step:
+        if at_once * wait.pipeline.per_step < 0.5 * wait.per_step and stage is not limit(wait):
             continue
-        facts = {"calls": work.calls, "took": work.took, "ran": work.ran, "python": list(work.place)}
-        if stage.kind == "Map" and work.ran < 0.5 * at_once and stage.parallelism < _THREADS:
+        facts = {
+            "calls": work.calls,
+            "took": work.took,
+            "ran": work.ran,
+            "slept": work.slept,
+            "python": list(work.place),
+        }
+        if stage.kind == "Map" and work.slept > 0.5 * work.took and stage.parallelism < _THREADS:
             freed = _with(wait.pipeline.stages, stage, parallelism=float(_THREADS), asynchronous=True)
             after = step_with(wait, freed, busy, cores)
             yield Remedy("threads", stage, after, facts={**facts, "threads": _THREADS})

@@ -154,7 +154,7 @@ def _why(remedy: Remedy) -> str:
         return "its pipeline could not be looked into"
     code = say.code(stage.location) if stage.location else stage.name
     if remedy.kind == "threads":
-        asleep = 1 - remedy.facts["ran"] / max(remedy.facts["took"], 1e-9)
+        asleep = remedy.facts["slept"] / max(remedy.facts["took"], 1e-9)
         return f"{code} sleeps {asleep:.0%} of its time, {stage.parallelism:.0f} at once"
     if remedy.kind == "parallel":
         return f"{code} may only use {_threads(stage.parallelism)}"

@@ -1,0 +1,228 @@
+"""The data of a step is made by Python: a generator, a Python function inside of tf.data, a Keras PyDataset."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from unslow.analyse import say
+from unslow.analyse.hot import is_python
+from unslow.analyse.inputs import Wait, waits
+from unslow.analyse.remedies import Remedy, remedies
+from unslow.analyse.scopes import Scope
+from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse.sketch_input import Made, pipeline_facts
+from unslow.cause import Cause
+from unslow.model import Evidence, Finding, Location, Phase, Run, Sample
+
+_WORTH = 0.08  # of a step
+_FEWEST = 8  # samples: fewer may be chance
+_CHEAP = 500e-6  # seconds a call below which handing an element over costs as much as making it
+
+_Stack = tuple[Location, ...]
+
+_SOURCE = Made("TensorSlice", 1e-5, line=4)
+_MAP = Made(
+    "Map", 0.009, "MapAndBatch", asynchronous=True, line=5,
+    settings=(("batch_size", 8), ("function", ["train.py", 3, "f"]), ("python", True), ("tokens", ["f"])),
+)  # fmt: skip
+
+
+class PythonInput(Cause):
+    """
+    What happens
+
+    The step waits for data that Python code makes: a generator, a function called through `py_function` or
+    `numpy_function`, a Keras `PyDataset`, or an iterator of the script's own.
+
+    Why it is slow
+
+    Python runs one thread at a time: more calls at once do not make such code faster, and while it runs in the
+    background it also takes the interpreter from the training loop. A generator that the loop itself drives is
+    worse still, because nothing computes while it makes the next batch.
+
+    The fix
+
+    Make the hot line cheaper first: one NumPy operation for a whole batch instead of a Python loop over elements.
+    Better, write it as TensorFlow operations in `Dataset.map`, which run in parallel without the interpreter, or do
+    it once and store the result. What only waits (files, a server) can be called many times at once.
+
+    When we are wrong
+
+    The line comes from samples of the stack, some fifty a second. Code of a library that leaves the interpreter
+    free while it works (large NumPy operations, image decoders) counts as Python here, though threads would help it.
+    """
+
+    title = "Python code makes the data, one piece at a time"
+    needs = ("input", "watcher")
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for wait in waits(run):
+            best = remedies(run, wait)[0]
+            if wait.share >= _WORTH and best.kind == "python":
+                yield self._in_pipeline(run, wait, best)
+        for process in run.processes:
+            yield from self._in_loop(run, process.index)
+
+    def _in_pipeline(self, run: Run, wait: Wait, remedy: Remedy) -> Finding:
+        assert remedy.stage is not None and wait.pipeline is not None
+        counts = _lines_inside(run, wait.loop.process, set(remedy.stage.settings.get("tokens", ())))
+        function = say.place(run, remedy.facts["python"])
+        place = say.place(run, _hottest(counts) or _known(run, function) or remedy.stage.location or wait.loop.location)
+        calls, took, ran, slept = (float(remedy.facts[name]) for name in ("calls", "took", "ran", "slept"))
+        evidence = [
+            Evidence("wait per step", wait.per_step, "s"),
+            Evidence("share of the step", f"{wait.share:.0%}"),
+            Evidence("Python per batch", took, "s"),
+            Evidence("of it on a processor", ran, "s"),
+            Evidence("calls per batch", round(calls, 1)),
+            Evidence("the stage", f"{remedy.stage.name} at {remedy.stage.location or wait.loop.location}"),
+        ]
+        title = (
+            f"each step waits {say.time(wait.per_step)} of its {say.time(wait.step)} for Python: "
+            f"{say.code(place)} makes the data"
+        )
+        return Finding(
+            cause=self.id, title=title, location=place, seconds=remedy.saved(wait), evidence=tuple(evidence),
+            advice=_advice(calls, took, slept),
+        )  # fmt: skip
+
+    def _in_loop(self, run: Run, process: int) -> Iterable[Finding]:
+        """A generator or iterator of the script's own that the training loop drives."""
+        scope = Scope(run, process)
+        loop = max(scope.training, key=lambda one: one.total, default=None)
+        found = [(sample, depth) for sample, depth in _own_python(run, scope, process)]
+        fetching = [(sample, depth) for sample, depth in found if depth and scope.fetches(sample, depth)]
+        total = sum(sample.in_steps for sample, _ in found)
+        count = sum(sample.in_steps for sample, _ in fetching)
+        if loop is None or count < _FEWEST or not total:
+            return
+        steps = max(1, sum(one.steps for one in scope.training))
+        trained = sum(one.total for one in scope.training)
+        spent = sum(one.phase(Phase.OTHER) for one in scope.training) * count / total
+        if spent < _WORTH * trained:
+            return
+        counts = Counter[_Stack]()
+        for sample, depth in fetching:
+            counts[sample.stack[:depth]] += sample.in_steps
+        place = say.place(run, _hottest(counts) or loop.location)
+        # In a thread of its own it would run beside the rest of the step, and the longer of the two sets the pace.
+        saved = min(spent, trained - spent)
+        yield Finding(
+            cause=self.id,
+            title=f"each step waits {say.time(spent / steps)} of its {say.time(trained / steps)} for Python: "
+            f"{say.code(place)} makes the data in the loop itself",
+            location=place, seconds=saved,
+            evidence=(
+                Evidence("making data, per step", spent / steps, "s"),
+                Evidence("share of the training", f"{spent / trained:.0%}"),
+                Evidence("stack samples there", count),
+            ),
+            advice="Make the batch with NumPy on whole arrays, or give the work to `tf.data` (`from_generator` at "
+            "least, with `prefetch`), so that the next batch is made while this one is trained on.",
+        )  # fmt: skip
+
+    FIRES = (
+        Sketch(
+            "a Python function inside of a map holds the interpreter's lock",
+            phases={Phase.INPUT: 0.9, Phase.RUN: 0.08},
+            facts=[
+                *pipeline_facts(_SOURCE, _MAP, wait=0.009),
+                fact("python_function", 90, token="f", count=800, took=0.9, ran=0.85, place=["train.py", 3, "load"]),
+                fact("python_line", 90, token="f", count=40, stack=[["train.py", 7, "load"]]),
+            ],
+        ),
+        Sketch(
+            "a generator that the loop itself drives takes half of each step",
+            phases={Phase.RUN: 0.5},
+            source="def data():\n    while True:\n        yield work()\n\n\n\n\n\n\nfor x in data():\n    a\n    train(x)\n",
+            samples=[
+                Sample((Location("train.py", 3, "data"), Location("train.py", 10)), "python", 0, True, 12, 13, 25),
+                Sample((Location("train.py", 12),), "tensorflow", 0, True, 12, 13, 25, Phase.RUN),
+            ],
+        ),
+    )  # fmt: skip
+    QUIET = (
+        Sketch(
+            "the same function, hidden behind a longer step",
+            phases={Phase.INPUT: 0.01, Phase.RUN: 0.95},
+            facts=[
+                *pipeline_facts(_SOURCE, _MAP, wait=0.00005),
+                fact("python_function", 90, token="f", count=800, took=0.9, ran=0.85, place=["train.py", 3, "load"]),
+            ],
+        ),
+        Sketch(
+            "Python of the loop's body is not the data's",
+            phases={Phase.RUN: 0.5},
+            source="\n" * 9 + "for x in batches():\n    count(x)\n    train(x)\n",
+            samples=[Sample((Location("train.py", 11),), "python", 0, True, 12, 13, 25)],
+        ),
+    )  # fmt: skip
+
+
+def _own_python(run: Run, scope: Scope, process: int) -> Iterable[tuple[Sample, int]]:
+    """Samples of the script's own Python in its training loops, with the depth of the loop's frame."""
+    for sample in run.samples:
+        if sample.process == process and sample.training and sample.in_steps and sample.phase is Phase.OTHER:
+            depth = scope.depth(sample)
+            if depth is not None and is_python(sample):
+                yield sample, depth
+
+
+def _lines_inside(run: Run, process: int, tokens: set[str]) -> Counter[_Stack]:
+    """The time of a pipeline's threads by the user's frames (innermost first).
+
+    Samples where there are enough of them; calls too short to be sampled were watched line by line now and then.
+    """
+    last: dict[tuple[str, str, _Stack], float] = {}
+    for event in run.of("python_line"):
+        if event.process == process and event.data["token"] in tokens:
+            stack = tuple(say.place(run, place) for place in event.data["stack"])
+            last[str(event.data["token"]), str(event.data.get("way", "sampled")), stack] = float(event.data["count"])
+    ways: dict[str, Counter[_Stack]] = {"sampled": Counter(), "traced": Counter()}
+    for (_, way, found), count in last.items():
+        ways[way][found] += round(count * 1000)
+    sampled = ways["sampled"]
+    return sampled if sum(sampled.values()) >= _FEWEST * 1000 or not ways["traced"] else ways["traced"]
+
+
+def _hottest(counts: Counter[_Stack]) -> Location | None:
+    """The innermost line that holds most of the samples; the commonest innermost one where none does."""
+    total = sum(counts.values())
+    if not total:
+        return None
+    held: Counter[tuple[str, int]] = Counter()
+    depth: dict[tuple[str, int], int] = defaultdict(int)
+    places: dict[tuple[str, int], Location] = {}
+    for stack, count in counts.items():
+        for height, place in enumerate(reversed(stack)):
+            key = (place.file, place.line)
+            held[key] += count
+            depth[key] = max(depth[key], height)
+            places[key] = place
+    most = [key for key in held if held[key] * 2 >= total]
+    if most:
+        return places[max(most, key=lambda key: depth[key])]
+    return max(counts, key=lambda stack: counts[stack])[0]
+
+
+def _known(run: Run, place: Location) -> Location | None:
+    return place if run.sources.get(place.file) else None
+
+
+def _advice(calls: float, took: float, slept: float) -> str:
+    each = took / max(calls, 1e-9)
+    if slept > 0.5 * took:
+        return (
+            "It mostly waits: several at once would help. Make it a function of one element for `Dataset.map` with "
+            "`num_parallel_calls` and a larger `private_threadpool_size`, or give a Keras `PyDataset` `workers`."
+        )
+    if calls > 4 and each < _CHEAP:
+        return (
+            f"It is called {calls:.0f} times per batch, {say.time(each)} each: make a whole batch per call (yield "
+            "batches, map after `batch`), which pays for the way into Python once."
+        )
+    return (
+        "Write it as TensorFlow operations in `Dataset.map`, or with NumPy on whole batches; if it is the same in "
+        "every epoch, do it once before training and store the result."
+    )
