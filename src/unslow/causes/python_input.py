@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
@@ -9,7 +10,7 @@ from unslow.analyse import say
 from unslow.analyse.hot import is_python
 from unslow.analyse.inputs import Wait, waits
 from unslow.analyse.remedies import Remedy, remedies
-from unslow.analyse.scopes import Scope
+from unslow.analyse.scopes import Scope, Sources
 from unslow.analyse.sketch import Sketch, fact
 from unslow.analyse.sketch_input import Made, pipeline_facts
 from unslow.cause import Cause
@@ -68,7 +69,9 @@ class PythonInput(Cause):
         assert remedy.stage is not None and wait.pipeline is not None
         counts = _lines_inside(run, wait.loop.process, set(remedy.stage.settings.get("tokens", ())))
         function = say.place(run, remedy.facts["python"])
-        place = say.place(run, _hottest(counts) or _known(run, function) or remedy.stage.location or wait.loop.location)
+        place = say.place(
+            run, _hottest(run, counts) or _known(run, function) or remedy.stage.location or wait.loop.location
+        )
         calls, took, ran, slept = (float(remedy.facts[name]) for name in ("calls", "took", "ran", "slept"))
         evidence = [
             Evidence("wait per step", wait.per_step, "s"),
@@ -105,7 +108,7 @@ class PythonInput(Cause):
         counts = Counter[_Stack]()
         for sample, depth in fetching:
             counts[sample.stack[:depth]] += sample.in_steps
-        place = say.place(run, _hottest(counts) or loop.location)
+        place = say.place(run, _hottest(run, counts) or loop.location)
         # In a thread of its own it would run beside the rest of the step, and the longer of the two sets the pace.
         saved = min(spent, trained - spent)
         yield Finding(
@@ -135,7 +138,7 @@ class PythonInput(Cause):
         Sketch(
             "a generator that the loop itself drives takes half of each step",
             phases={Phase.RUN: 0.5},
-            source="def data():\n    while True:\n        yield work()\n\n\n\n\n\n\nfor x in data():\n    a\n    train(x)\n",
+            source="def data():\n    while True:\n        yield 1\n\n\n\n\n\n\nfor x in data():\n    a\n    train(x)\n",
             samples=[
                 Sample((Location("train.py", 3, "data"), Location("train.py", 10)), "python", 0, True, 12, 13, 25),
                 Sample((Location("train.py", 12),), "tensorflow", 0, True, 12, 13, 25, Phase.RUN),
@@ -186,24 +189,30 @@ def _lines_inside(run: Run, process: int, tokens: set[str]) -> Counter[_Stack]:
     return sampled if sum(sampled.values()) >= _FEWEST * 1000 or not ways["traced"] else ways["traced"]
 
 
-def _hottest(counts: Counter[_Stack]) -> Location | None:
-    """The innermost line that holds most of the samples; the commonest innermost one where none does."""
+def _hottest(run: Run, counts: Counter[_Stack]) -> Location | None:
+    """The innermost line that holds most of the time; the commonest innermost one where none does."""
     total = sum(counts.values())
     if not total:
         return None
-    held: Counter[tuple[str, int]] = Counter()
-    depth: dict[tuple[str, int], int] = defaultdict(int)
-    places: dict[tuple[str, int], Location] = {}
+    held: Counter[Location] = Counter()
+    depth: dict[Location, int] = defaultdict(int)
     for stack, count in counts.items():
         for height, place in enumerate(reversed(stack)):
-            key = (place.file, place.line)
-            held[key] += count
-            depth[key] = max(depth[key], height)
-            places[key] = place
-    most = [key for key in held if held[key] * 2 >= total]
-    if most:
-        return places[max(most, key=lambda key: depth[key])]
-    return max(counts, key=lambda stack: counts[stack])[0]
+            held[place] += count
+            depth[place] = max(depth[place], height)
+    most = [place for place in held if held[place] * 2 >= total]
+    found = max(most, key=lambda place: depth[place]) if most else max(counts, key=lambda stack: counts[stack])[0]
+    return _in_body(run, found, held)
+
+
+def _in_body(run: Run, found: Location, held: Counter[Location]) -> Location:
+    """For the first line of a loop the dearest line of its body: what repeats is what can be changed."""
+    for node in ast.walk(Sources(run.sources).tree(found.file) or ast.Module([], [])):
+        if isinstance(node, ast.For | ast.While) and node.lineno == found.line:
+            first, last = node.body[0].lineno, node.end_lineno or 0
+            body = [place for place in held if place.file == found.file and first <= place.line <= last]
+            return max(body, key=lambda place: held[place], default=found)
+    return found
 
 
 def _known(run: Run, place: Location) -> Location | None:
