@@ -248,3 +248,8 @@ def test_a_very_long_sum_does_not_exhaust_the_stack() -> None:
 def test_a_text_is_told_only_where_it_is_certain(text: str, value: str | None) -> None:
     found = source(text)
     assert found.text_of(last(found)) == value
+
+
+def test_sums_that_feed_each_other_are_no_trap() -> None:
+    found = source("import tensorflow as tf\nx = 0\nfor i in range(3):\n    x += y\n    x += tf.ones(3)\nx")
+    assert found.kind(last(found)) is Kind.UNKNOWN

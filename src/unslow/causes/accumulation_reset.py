@@ -28,20 +28,24 @@ _INSTEAD = (
 class AccumulationReset(Cause):
     """
     What happens
+
     Gradients are to be summed over several batches and applied in every n-th. But the accumulators are set to zero
     in every batch, or the counter that decides when to apply them is never defined or never moves.
 
     Why it is slow
+
     It does not do what it says. With accumulators that start at zero in every batch, the n-th batch alone is
     applied, divided by n: the work of the other batches is thrown away, and the model learns n times more slowly. With
     a counter that does not exist the loop raises NameError; with one that never moves, nothing is ever applied.
 
     The fix
+
     Keras optimizers accumulate by themselves: `keras.optimizers.Adam(…, gradient_accumulation_steps=n)`, with
     `apply_gradients` (or `fit`) in every batch. By hand: make the accumulators once, before the loop, and set them to
     zero only in the branch that applies them; count with `for i, batch in enumerate(dataset)`.
 
     When we are wrong
+
     When the counter's test is true in every batch, so that each batch is meant to be applied by itself.
     """
 

@@ -59,20 +59,24 @@ _SHELL_DELETE = re.compile(r"^\s*(?:sudo\s+)?rm\s+(?:-\S+\s+)*(\S+)")
 class BlindCleanup(Cause):
     """
     What happens
+
     The script deletes a folder or file under the system's temporary directory by a path that is written down in it,
     and nothing in the file has made that path.
 
     Why it is slow
+
     It does not do what it says. TensorFlow keeps no folder of temporary files by a fixed name: checkpoints, event
     files and profiles lie where the script put them. So the path is usually not there and nothing is freed; and
     where it is there, it belongs to another program or another run, which loses its files while it works.
 
     The fix
+
     Make the folder and clean up what you made: `with tempfile.TemporaryDirectory() as folder: …`. Bound what
     training itself writes where it is written: `tf.train.CheckpointManager(…, max_to_keep=3)`,
     `keras.callbacks.ModelCheckpoint(save_best_only=True)`.
 
     When we are wrong
+
     When another program that this script starts writes exactly there, and nobody else does.
     """
 

@@ -18,21 +18,25 @@ _MAY_BE_TENSOR = (Kind.TENSOR, Kind.VARIABLE, Kind.UNKNOWN)
 class NumpyInFunction(Cause):
     """
     What happens
+
     A function that TensorFlow traces (a `tf.function`, the function given to `Dataset.map`, the `train_step` of a
     Keras model, and all that they call) asks a tensor for its value with `.numpy()`, or prints a tensor with
     Python's `print`.
 
     Why it is slow
+
     It does not do what it says. While a function is traced its tensors have no values yet: `.numpy()` raises
     AttributeError (NotImplementedError for a variable). `print` runs once per trace, not once per call, and shows
     the tensor's name and shape in place of its value. People then take the `tf.function` away to see their numbers,
     and train op by op.
 
     The fix
+
     Return the tensor and call `.numpy()` on what the compiled function returns; write `tf.print(x)` to see values
     in every call; wrap what must be Python in `tf.py_function`.
 
     When we are wrong
+
     A tensor made outside, before the function is traced, has its value and may be asked for it; so may everything
     under `tf.init_scope()` or where functions run eagerly. A `print` of a tensor may be meant to show when the
     function is traced.

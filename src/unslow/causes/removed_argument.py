@@ -135,20 +135,24 @@ _GONE_CALLS: dict[str, str] = {
 class RemovedArgument(Cause):
     """
     What happens
+
     The code gives an argument, or calls a method, that was in Keras 1 or 2 or in TensorFlow 1 and is no longer
     there: `ModelCheckpoint(period=5)`, `Adam(lr=0.1)`, `model.fit_generator(…)`, a weights file that does not end in
     `.weights.h5`, `optimizer.lr = 0.1`.
 
     Why it is slow
+
     It does not do what it says. Most of these raise when they are reached, which for a checkpoint may be after hours;
     some are taken and ignored, so that the learning rate, say, stays what it was. What each one does was tried on
     TensorFlow 2.21 with Keras 3.15.
 
     The fix
+
     The argument or method that does the work in Keras 3; the spot names it. `save_freq` of `ModelCheckpoint` counts
     batches, `period` counted epochs.
 
     When we are wrong
+
     With TensorFlow before 2.16, with `tf_keras`, or where `TF_USE_LEGACY_KERAS=1` is set outside the file: there
     `keras` is Keras 2 and still takes many of these.
     """
@@ -229,7 +233,7 @@ def _is_todays(source: Source, value: ast.expr, kind: Kind, method: str) -> bool
 def _is_legacy(source: Source) -> bool:
     """Whether a file asks for Keras 2."""
     asked = any(constant.value == _LEGACY for constant in source.every(ast.Constant))
-    return asked or "tf_keras" in source.roots_as_imported
+    return asked or any(target.partition(".")[0] == "tf_keras" for target in source.imported)
 
 
 def _by_file_name(source: Source, call: ast.Call) -> Iterator[Spot]:

@@ -16,19 +16,23 @@ if TYPE_CHECKING:
 class SymbolicFeed(Cause):
     """
     What happens
+
     A `feed_dict` gives a placeholder a tensor: what `iterator.get_next()` returned, another placeholder, the result
     of an op. It is copied often as the way to leave `feed_dict` behind for tf.data.
 
     Why it is slow
+
     It does not run at all: `Session.run` feeds values, and a tensor of the graph has none until it is run. It raises
     "TypeError: The value of a feed cannot be a tf.Tensor object" (NotImplementedError for a variable).
 
     The fix
+
     Build the model on the iterator's tensors in place of the placeholders, and run without `feed_dict`; then the
     data never pass through Python. Where the placeholder must stay, run the tensor first and feed the array that
     comes back.
 
     When we are wrong
+
     When the name holds an array by the time it is fed, through code that this file does not show.
     """
 

@@ -11,9 +11,9 @@ from unslow.source.comments import Ignores
 from unslow.source.library import TENSOR_LIKE, Kind, adds_to_graph, is_op
 from unslow.source.names import argument, canonical
 from unslow.source.scopes import Binding, How, parameters
+from unslow.source.stepped import Stepped
 from unslow.source.traced import Trace, label
 from unslow.source.tree import FUNCTIONS, STATEMENT_LOOPS, Function, Loop, own_nodes
-from unslow.source.values import Valued
 
 __all__ = [
     "FUNCTIONS",
@@ -36,11 +36,11 @@ __all__ = [
 ]
 
 
-class Source(Valued):
-    """One file. Each layer adds one question: tree, scopes, reach, names, called, kinds, traced, values."""
+class Source(Stepped):
+    """One file. Each layer adds one question: tree, scopes, reach, names, called, kinds, traced, values, stepped."""
 
-    def __init__(self, path: str, text: str, hops: int = 3) -> None:
-        super().__init__(path, text, hops)
+    def __init__(self, path: str, text: str) -> None:
+        super().__init__(path, text)
         self._ignores: Ignores | None = None
 
     def spot(self, node: ast.AST, text: str, instead: str) -> Spot:
@@ -79,13 +79,8 @@ class Source(Valued):
                 yield call
 
     def session_runs(self) -> Iterator[ast.Call]:
-        """Calls that run a TF1 graph: on a known session, or told by their `feed_dict`."""
-        for call in self.every(ast.Call):
-            function = call.func
-            if isinstance(function, ast.Attribute) and function.attr in ("run", "eval"):
-                fed = argument(call, "feed_dict") is not None and self.uses_tensorflow
-                if fed or (function.attr == "run" and self.kind(function.value) is Kind.SESSION):
-                    yield call
+        """Calls that run a TF1 graph, in the order of the text."""
+        return (call for call in self.every(ast.Call) if self.is_session_run(call))
 
     def adds_ops(self, node: ast.AST) -> bool:
         """Whether a node puts ops into a TF1 graph when it runs: a call of TensorFlow, tensor arithmetic."""

@@ -30,8 +30,8 @@ class Definition(Generic[Owner]):
 class Called(Named):
     """A tree whose calls know what they call."""
 
-    def __init__(self, path: str, text: str, hops: int = 3) -> None:
-        super().__init__(path, text, hops)
+    def __init__(self, path: str, text: str) -> None:
+        super().__init__(path, text)
         self._defined: dict[ast.expr, Definition[Self] | None] = {}
 
     def callee(self, call: ast.Call) -> Definition[Self] | None:
@@ -54,10 +54,9 @@ class Called(Named):
         if isinstance(expression, ast.Name):
             return self._only(self.reaching(expression))
         if isinstance(expression, ast.Attribute):
-            outside = self.elsewhere(self.full_name(expression))
+            outside = self._defined_elsewhere(self.full_name(expression))
             if outside is not None:
-                source, name = outside
-                return source._only(source.module.bindings.get(name, []))
+                return outside
             owner = self.class_of(expression.value)
             return owner.source._only(owner.source.class_attribute(owner.node, expression.attr)) if owner else None
         return None
@@ -71,11 +70,13 @@ class Called(Named):
             return Definition(self, binding.node)
         if binding.how is How.ASSIGN and binding.value is not None and not binding.path:
             return self.definition(binding.value)
-        outside = self.elsewhere(binding.target) if binding.how is How.IMPORT else None
-        if outside is not None:
-            source, name = outside
-            return source._only(source.module.bindings.get(name, []))
-        return None
+        return self._defined_elsewhere(binding.target) if binding.how is How.IMPORT else None
+
+    def _defined_elsewhere(self, target: str) -> Definition[Self] | None:
+        return self.follow("definition", target, lambda source, name: source._own_definition(name), None)
+
+    def _own_definition(self, name: str) -> Definition[Self] | None:
+        return self._only(self.module.bindings.get(name, []))
 
     def class_of(self, expression: ast.expr) -> Instance[Self] | None:
         """The user's class that an expression is an instance of: `self`, or made by calling the class."""

@@ -37,8 +37,8 @@ _CLASS_KINDS = {
 class Kinded(Called):
     """A tree whose expressions know what kind of value they have."""
 
-    def __init__(self, path: str, text: str, hops: int = 3) -> None:
-        super().__init__(path, text, hops)
+    def __init__(self, path: str, text: str) -> None:
+        super().__init__(path, text)
         self._kinds: dict[tuple[ast.expr, Path], Kind] = {}
         self._asked: dict[tuple[ast.expr, Path], Kind | None] = {}
         self._depth = 0
@@ -138,11 +138,10 @@ class Kinded(Called):
 
     def _exported_kind(self, target: str, path: Path) -> Kind:
         """The kind of what another file of the user's holds under a name."""
-        outside = self.elsewhere(target)
-        if outside is None:
-            return Kind.UNKNOWN
-        source, name = outside
-        return source._bindings_kind(source.module.bindings.get(name, []), path)
+        return self.follow("kind", target, lambda source, name: source._own_kind(name, path), Kind.UNKNOWN)
+
+    def _own_kind(self, name: str, path: Path) -> Kind:
+        return self._bindings_kind(self.module.bindings.get(name, []), path)
 
     def _bindings_kind(self, bindings: list[Binding], path: Path) -> Kind:
         """As `kind`, for a name of this file that another file asks about."""
@@ -164,10 +163,8 @@ class Kinded(Called):
         if binding.how is How.LOOP:
             return self._element(value, whole)
         if binding.how is How.AUGMENT and isinstance(binding.node, ast.AugAssign):
-            target = binding.node.target
-            before = self.reaching(target) if isinstance(target, ast.Name) else []
-            earlier = self._of_bindings([item for item in before if item is not binding], ()) if before else None
-            return _combined(earlier, self._ask(value, ()))
+            before = self._ask(binding.node.target, ())  # asked where it stands: what it held until here
+            return _combined(before, self._ask(value, ()))
         return self._ask(value, whole)
 
     def _element(self, iterable: ast.expr, path: Path) -> Kind | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from unslow.source.neighbours import module_path, opened
 from unslow.source.reach import Reached
@@ -14,6 +14,8 @@ from unslow.source.scopes import Binding, How
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+Answer = TypeVar("Answer")
 
 # The longest prefix wins; each line is a place from which the same thing can be had.
 _PREFIXES = (
@@ -55,33 +57,32 @@ def canonical(name: str) -> str:
 class Named(Reached):
     """A tree whose expressions know the dotted name that they stand for."""
 
-    def __init__(self, path: str, text: str, hops: int = 3) -> None:
+    def __init__(self, path: str, text: str) -> None:
         super().__init__(path, text)
-        self.hops = hops  # how far a name is followed through the user's other files
+        self._following: set[tuple[str, str]] = set()
+        self._uses_tensorflow: bool | None = None
         self._full: dict[ast.expr, str] = {}
         self._calls: dict[str, list[ast.Call]] | None = None
 
     @property
     def uses_tensorflow(self) -> bool:
         """Whether the file imports TensorFlow or Keras, or a name that leads to them."""
-        return any(name in ("tf", "keras") for name in self.roots)
+        if self._uses_tensorflow is None:
+            self._uses_tensorflow = self.imports("tf", "keras")
+        return self._uses_tensorflow
+
+    def imports(self, *packages: str) -> bool:
+        """Whether the file imports from a package, by its canonical name; its other files are asked only at last."""
+        targets = self.imported
+        if any(canonical(target).partition(".")[0] in packages for target in targets):
+            return True
+        return any(canonical(self._exported(target)).partition(".")[0] in packages for target in targets)
 
     @property
-    def roots(self) -> set[str]:
-        """The packages that the file imports from, under their canonical names."""
-        found = {origin.partition(".")[0] for origin in map(canonical, self.star_imports)}
-        for scope in self.scopes.values():
-            for bindings in scope.bindings.values():
-                for binding in bindings:
-                    if binding.how is How.IMPORT:
-                        found.add(canonical(self._exported(binding.target) or binding.target).partition(".")[0])
-        return found
-
-    @property
-    def roots_as_imported(self) -> set[str]:
-        """As `roots`, but `tf_keras`, which is Keras 2, under its own name."""
+    def imported(self) -> list[str]:
+        """The dotted names that the file imports, as they are written."""
         bound = (item for scope in self.scopes.values() for items in scope.bindings.values() for item in items)
-        return {item.target.partition(".")[0] for item in bound if item.how is How.IMPORT}
+        return [*self.star_imports, *(item.target for item in bound if item.how is How.IMPORT)]
 
     def name(self, expression: ast.expr | None) -> str:
         """The canonical dotted name of an expression, or nothing where it is no name or not known."""
@@ -150,22 +151,27 @@ class Named(Reached):
 
     def _exported(self, target: str) -> str:
         """What a name imported from one of the user's own files stands for there."""
-        found = self.elsewhere(target)
-        if found is None:
-            return ""
-        source, name = found
-        bindings = source.module.bindings.get(name, [])
-        if len(bindings) == 1:
-            return source.bound_name(bindings[0])
-        return source.bound_name(bindings[0]) if bindings and source._agreed(bindings) else ""
+        return self.follow("name", target, lambda source, name: source._own_name(name), "")
 
-    def elsewhere(self, target: str) -> tuple[Self, str] | None:
-        """The user's file that a dotted name leads to, and the name in it."""
+    def _own_name(self, name: str) -> str:
+        bindings = self.module.bindings.get(name, [])
+        return self.bound_name(bindings[0]) if bindings and (len(bindings) == 1 or self._agreed(bindings)) else ""
+
+    def follow(self, what: str, target: str, ask: Callable[[Self, str], Answer], otherwise: Answer) -> Answer:
+        """Ask the user's file that a dotted name leads to about the name in it; files may import each other."""
         dots = target[: len(target) - len(target.lstrip("."))]
         parent, _, name = target[len(dots) :].rpartition(".")
-        path = module_path(self.path, dots + parent) if self.hops > 0 and dots + parent else None
-        source = opened(type(self), path, self.hops - 1) if path is not None else None
-        return (source, name) if source is not None else None
+        path = module_path(self.path, dots + parent) if dots + parent else None
+        if path is None or (what, target) in self._following:
+            return otherwise
+        source = opened(type(self), path)
+        if source is None:
+            return otherwise
+        self._following.add((what, target))
+        try:
+            return ask(source, name)
+        finally:
+            self._following.discard((what, target))
 
     def calls(self, *names: str) -> Iterator[ast.Call]:
         """Calls by canonical name, in the order of the text; `keras.optimizers.*` is any one below."""

@@ -12,9 +12,9 @@ _FOREIGN = frozenset(("tensorflow", "keras", "tf_keras", "numpy", *sys.stdlib_mo
 
 
 class Parsed(Protocol):
-    """Whatever is made of a file's path and text, and how many files it may lead on to."""
+    """Whatever is made of a file's path and text."""
 
-    def __init__(self, path: str, text: str, hops: int = ...) -> None: ...
+    def __init__(self, path: str, text: str) -> None: ...
 
 
 Kind = TypeVar("Kind", bound=Parsed)
@@ -49,18 +49,18 @@ def _file(folder: Path, names: list[str]) -> Path | None:
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
-def opened(kind: type[Kind], path: Path, hops: int) -> Kind | None:
+def opened(kind: type[Kind], path: Path) -> Kind | None:
     """A parsed file of the user's, or None where it cannot be read; some are kept: many may import one."""
     try:
         stat = path.stat()
         if stat.st_size > _LARGEST:
             return None
-        found = _opened(kind, str(path), hops, stat.st_mtime_ns)
+        found = _opened(kind, str(path), stat.st_mtime_ns)
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return None
     return found if isinstance(found, kind) else None
 
 
 @lru_cache(maxsize=64)
-def _opened(kind: type[Parsed], path: str, hops: int, changed: int) -> Parsed:
-    return kind(path, Path(path).read_text(encoding="utf-8-sig"), hops)
+def _opened(kind: type[Parsed], path: str, changed: int) -> Parsed:
+    return kind(path, Path(path).read_text(encoding="utf-8-sig"))

@@ -43,8 +43,8 @@ class Trace:
 class Traced(Kinded):
     """A tree that knows which of its functions become graphs."""
 
-    def __init__(self, path: str, text: str, hops: int = 3) -> None:
-        super().__init__(path, text, hops)
+    def __init__(self, path: str, text: str) -> None:
+        super().__init__(path, text)
         self._traces: dict[ast.AST, Trace] | None = None
 
     @property
@@ -84,7 +84,7 @@ class Traced(Kinded):
     def _is_keras_step(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         """Whether `fit` traces a method; Keras on another backend, and `run_eagerly=True`, do not."""
         owner = self.parents.get(function)
-        if not isinstance(owner, ast.ClassDef) or "tf" not in self.roots:
+        if not isinstance(owner, ast.ClassDef) or not self.imports("tf"):
             return False
         eager = any(keyword.arg == "run_eagerly" and not is_false(keyword.value) for keyword in self.every(ast.keyword))
         by_hand = any(self._calls_by_hand(call, function.name) for call in self.every(ast.Call))
@@ -139,13 +139,13 @@ class Traced(Kinded):
             found = self.callee(node)
             if found is not None:
                 yield node, found
-            elif self.name(node.func) in _BUILDERS or self._runs_on_replicas(node):
+            elif self.name(node.func) in _BUILDERS or self.runs_on_replicas(node):
                 for value in (*node.args, *(keyword.value for keyword in node.keywords)):
                     given = self.definition(value)
                     if given is not None:
                         yield node, given
 
-    def _runs_on_replicas(self, call: ast.Call) -> bool:
+    def runs_on_replicas(self, call: ast.Call) -> bool:
         return (
             isinstance(call.func, ast.Attribute)
             and call.func.attr == "run"

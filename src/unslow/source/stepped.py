@@ -1,0 +1,84 @@
+"""Which loops train: the calls that update weights once, and the loop that each of them is a turn of."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from unslow.source.called import Definition
+from unslow.source.library import Kind
+from unslow.source.names import argument
+from unslow.source.tree import FUNCTIONS, STATEMENT_LOOPS, own_nodes
+from unslow.source.values import Valued
+
+_DEPTH = 4  # functions that call functions that update the weights
+_UPDATES = {
+    "apply_gradients": (Kind.OPTIMIZER, Kind.UNKNOWN),
+    "apply": (Kind.OPTIMIZER,),
+    "minimize": (Kind.OPTIMIZER,),
+}
+
+
+class Stepped(Valued):
+    """A tree that knows its training loops."""
+
+    def __init__(self, path: str, text: str) -> None:
+        super().__init__(path, text)
+        self._steps: dict[ast.AST, bool] = {}
+        self._step_loops: dict[ast.AST, list[ast.Call]] | None = None
+
+    def innermost(self, node: ast.AST) -> ast.For | ast.AsyncFor | ast.While | None:
+        """The innermost `for` or `while` of the same function that runs a node again and again."""
+        return next((loop for loop in self.loops(node) if isinstance(loop, STATEMENT_LOOPS)), None)
+
+    @property
+    def step_loops(self) -> dict[ast.AST, list[ast.Call]]:
+        """The loops of which each turn updates the weights, and the calls that do so."""
+        if self._step_loops is None:
+            self._step_loops = {}
+            for call in self.every(ast.Call):
+                loop = self.innermost(call)
+                if loop is not None and self.trace_of(call) is None and self.is_step(call):
+                    self._step_loops.setdefault(loop, []).append(call)
+        return self._step_loops
+
+    def is_step(self, call: ast.Call, depth: int = _DEPTH) -> bool:
+        """Whether a call updates the weights once: itself, or through the user's own functions without a loop."""
+        if isinstance(call.func, ast.Attribute):
+            kinds = _UPDATES.get(call.func.attr)
+            if kinds is not None and self.kind(call.func.value) in kinds:
+                return True
+            if call.func.attr == "train_on_batch" and self.kind(call.func.value) is Kind.MODEL:
+                return True
+        if self.is_session_run(call):
+            return True
+        return depth > 0 and any(self._steps_once(found, depth) for found in self._run_by(call))
+
+    def is_session_run(self, call: ast.Call) -> bool:
+        """Whether a call runs a TF1 graph: on a known session, or told by its `feed_dict`."""
+        function = call.func
+        if not isinstance(function, ast.Attribute) or function.attr not in ("run", "eval"):
+            return False
+        fed = argument(call, "feed_dict") is not None and self.uses_tensorflow
+        return fed or (function.attr == "run" and self.kind(function.value) is Kind.SESSION)
+
+    def _run_by(self, call: ast.Call) -> Iterator[Definition[Valued]]:
+        """The user's functions that a call runs: the one it names, and the one it hands to a strategy."""
+        found = self.callee(call)
+        if found is not None:
+            yield Definition(found.source, found.node)
+        given = self.definition(call.args[0]) if call.args and self.runs_on_replicas(call) else None
+        if given is not None:
+            yield Definition(given.source, given.node)
+
+    def _steps_once(self, found: Definition[Valued], depth: int) -> bool:
+        source, function = found.source, found.node
+        if not isinstance(source, Stepped) or not isinstance(function, FUNCTIONS):
+            return False
+        if function not in source._steps:
+            source._steps[function] = False  # a function that calls itself
+            source._steps[function] = any(
+                isinstance(node, ast.Call) and source.innermost(node) is None and source.is_step(node, depth - 1)
+                for node in own_nodes(function)
+            )
+        return source._steps[function]
