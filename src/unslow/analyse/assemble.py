@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from unslow import runfile
 from unslow.analyse.loops import loops_of
 from unslow.analyse.samples import samples_of
+from unslow.analyse.window import seen
 from unslow.errors import UnslowError
 from unslow.model import Event, Process, Run, Ticks
 from unslow.runfile import ProcessLog
@@ -46,7 +48,11 @@ def assemble(raw: runfile.Folder) -> Run:
     start = min((_first(log, "process").get("since", _began(log)) for log in logs), default=0)
     names = _Names(str(header.get("cwd", "")))
     processes = tuple(_process(index, log, start) for index, log in enumerate(logs))
-    events = [event for index, log in enumerate(logs) for event in _events(index, log, start, names)]
+    events = [
+        replace(event, data=seen(raw.path, event.data)) if event.kind == "window" else event
+        for index, log in enumerate(logs)
+        for event in _events(index, log, start, names)
+    ]
     loops = [loop for index, log in enumerate(logs) for loop in loops_of(index, log, start, names)]
     samples = [sample for index, log in enumerate(logs) for sample in samples_of(index, log, loops, start, names)]
     ended = str(header.get("ended") or _unfinished(header))

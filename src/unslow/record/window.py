@@ -30,15 +30,15 @@ class Inside:
     run: int  # the rest: kernels
 
 
-def open_window() -> Any | None:
-    """Start the profiler, unless it is missing or someone else's is on."""
+def open_window(folder: str = "") -> Any | None:
+    """Start the profiler, unless it is missing or someone else's is on; `folder` is where it may be exported to."""
     module = sys.modules.get(_PROFILER)
     if module is None:
         return None
     try:
         with _muted():
             session = module.ProfilerSession()
-            session.start("", {"host_tracer_level": 2, "python_tracer_level": 0, "device_tracer_level": 0})
+            session.start(folder, {"host_tracer_level": 2, "python_tracer_level": 0, "device_tracer_level": 0})
         return session
     except Exception:  # noqa: BLE001 - the fence of a probe: another session is active, or its options changed
         return None
@@ -49,6 +49,12 @@ def close_window(session: Any) -> Inside | None:
     with _muted():
         data = bytes(session.stop())
     return read(data) if len(data) <= _MOST_BYTES else None
+
+
+def export_window(session: Any) -> None:
+    """Stop the profiler and let it write what it saw, unread, below the folder that was named at its start."""
+    with _muted():
+        session.export_to_tb()
 
 
 @contextmanager

@@ -1,0 +1,89 @@
+"""Reads a profile that TensorFlow wrote (`*.xplane.pb`) without TensorFlow: its threads and what ran on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+_HOST = b"/host:CPU"
+
+# The messages of tsl/profiler/protobuf/xplane.proto, as far as they are read here: name → fields as
+# (name, number, kind). Names are bytes, because TensorFlow also writes some that are not UTF-8.
+_MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
+    "XSpace": (("planes", 1, "XPlane*"),),
+    "XPlane": (("name", 2, "bytes"), ("lines", 3, "XLine*"), ("events", 4, "Event*"), ("stats", 5, "Stat*")),
+    "XLine": (("name", 2, "bytes"), ("start", 3, "int64"), ("events", 4, "XEvent*")),
+    "XEvent": (("kind", 1, "int64"), ("offset", 2, "int64"), ("length", 3, "int64"), ("stats", 4, "XStat*")),
+    "XStat": (("kind", 1, "int64"), ("unsigned", 3, "uint64"), ("signed", 4, "int64")),
+    "Event": (("key", 1, "int64"), ("value", 2, "Named")),  # entries of maps from id to metadata
+    "Stat": (("key", 1, "int64"), ("value", 2, "Named")),
+    "Named": (("id", 1, "int64"), ("name", 2, "bytes")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    name: str
+    start: float  # seconds on the profile's own clock
+    length: float
+    iteration: int = 0  # the iteration of a graph's loop, where the executor says it
+
+
+@dataclass(frozen=True)
+class Thread:
+    name: str
+    spans: tuple[Span, ...]  # in order of their starts, the longer first where they start together
+
+
+@cache
+def _space() -> Any:
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    kinds = descriptor_pb2.FieldDescriptorProto
+    plain = {"bytes": kinds.TYPE_BYTES, "int64": kinds.TYPE_INT64, "uint64": kinds.TYPE_UINT64}
+    file = descriptor_pb2.FileDescriptorProto(name="unslow/xplane.proto", package="unslow", syntax="proto3")
+    for name, fields in _MESSAGES.items():
+        message = file.message_type.add(name=name)
+        for field, number, kind in fields:
+            many = kinds.LABEL_REPEATED if kind.endswith("*") else kinds.LABEL_OPTIONAL
+            made = message.field.add(name=field, number=number, label=many)
+            made.type = plain.get(kind, kinds.TYPE_MESSAGE)
+            if kind not in plain:
+                made.type_name = f".unslow.{kind.removesuffix('*')}"
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    found = pool.FindMessageTypeByName("unslow.XSpace")
+    if hasattr(message_factory, "GetMessageClass"):
+        return message_factory.GetMessageClass(found)
+    return message_factory.MessageFactory(pool).GetPrototype(found)  # protobuf before 4.22
+
+
+def read(data: bytes) -> list[Thread]:
+    """The threads of the host; damaged data raises ValueError."""
+    from google.protobuf.message import DecodeError
+
+    space = _space()()
+    try:
+        space.ParseFromString(data)
+    except DecodeError as problem:
+        raise ValueError(f"not a profile: {problem}") from None
+    return [thread for plane in space.planes if plane.name == _HOST for thread in _threads(plane)]
+
+
+def _threads(plane: Any) -> Iterator[Thread]:
+    names = {entry.key: entry.value.name.decode("utf-8", "replace") for entry in plane.events}
+    iteration = next((entry.key for entry in plane.stats if entry.value.name == b"iter_num"), -1)
+    for line in plane.lines:
+        spans = [
+            Span(names.get(event.kind, ""), line.start / 1e9 + event.offset / 1e12, event.length / 1e12,
+                 _iteration(event, iteration))
+            for event in line.events
+        ]  # fmt: skip
+        spans.sort(key=lambda span: (span.start, -span.length))
+        yield Thread(line.name.decode("utf-8", "replace"), tuple(spans))
+
+
+def _iteration(event: Any, kind: int) -> int:
+    return next((stat.signed or stat.unsigned for stat in event.stats if stat.kind == kind), 0)
