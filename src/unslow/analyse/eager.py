@@ -34,6 +34,7 @@ class EagerCost:
     tape: tuple[Location, ...]
     lines: tuple[tuple[tuple[Location, ...], int], ...]  # stacks and ops per step, most first
     top: tuple[tuple[str, int], ...]
+    random: str  # an op among them that draws random numbers, if there is one
 
     @property
     def saved(self) -> float:
@@ -60,6 +61,7 @@ def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
         compiled=kernels + functions + floor * (_CALL + _NODE * ops), floor=floor, steps=steps,
         tape=tuple(Location(*place) for place in next((w.data["tape"] for w in windows if w.data.get("tape")), ())),
         lines=tuple(_lines(last.get("lines", ()))), top=tuple((str(name), int(n)) for name, n in last.get("top", ())),
+        random=next((str(event.data["random"]) for event in windows if event.data.get("random")), ""),
     )  # fmt: skip
 
 

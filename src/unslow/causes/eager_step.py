@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unslow.analyse.eager import EagerCost, eager_cost
 from unslow.analyse.scopes import Sources
 from unslow.analyse.sketch import Sketch, fact
 from unslow.cause import Cause
-from unslow.model import Evidence, Finding, Location, Loop, Phase, Run
+from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
+
+if TYPE_CHECKING:
+    from unslow.fix.script import Script
 
 FEWEST_OPS = 10  # fewer ops in a step are not worth a function
+_SIZES = 3
 _STYLES = ("eager",)
 
 
@@ -52,7 +56,28 @@ class EagerStep(Cause):
         )
         return Finding(
             cause=self.id, title=title, location=where, seconds=cost.saved, evidence=tuple(evidence(cost)),
-            facts={"update": loop.update, "loop": loop.location, "function": function},
+            facts={
+                "updates": [[frame.file, frame.line] for frame in loop.stack or (loop.update,)],
+                "loop": [loop.location.file, loop.location.line], "varies": _varies(loop), "random": cost.random,
+            },
+        )  # fmt: skip
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.compile_step import compile_step
+
+        update = next((line for file, line in finding.facts["updates"] if file == script.path), None)
+        if update is None:
+            return Refusal("the line that updates the weights is in another file", finding.location)
+        file, line = finding.facts["loop"]
+        edited = compile_step(script, update, line if file == script.path else None, bool(finding.facts["varies"]))
+        if edited.text == script.text:
+            return Refusal("it is compiled already, and something keeps it eager", finding.location)
+        random = str(finding.facts["random"])
+        return Fix(
+            title="compile the step with `tf.function`", safety=Safety.REVIEW if random else Safety.CLOSE,
+            files={script.path: edited.text},
+            note=f"A compiled step draws other random numbers than an eager one with the same seed ({random})."
+            if random else "",
         )  # fmt: skip
 
 
@@ -65,6 +90,11 @@ def evidence(cost: EagerCost) -> Iterable[Evidence]:
     yield Evidence("of that computing", cost.kernels, "s")
     yield Evidence("least cost of asking for one op", cost.floor, "s")
     yield Evidence("expected of a compiled step", cost.step - cost.eager + cost.compiled, "s")
+
+
+def _varies(loop: Loop) -> bool:
+    """Whether batches have more sizes than a full one and a last, smaller one."""
+    return loop.elements is not None and len({float(size) for size in loop.elements if size > 0}) > _SIZES
 
 
 def _where(run: Run, loop: Loop, cost: EagerCost) -> tuple[Location, str]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unslow.analyse.sketch import Sketch, fact
 from unslow.analyse.traces import Trace, cost, in_training, traces, usual_call
 from unslow.cause import Cause
-from unslow.model import Certainty, Evidence, Finding, Location, Run
+from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
+
+if TYPE_CHECKING:
+    from unslow.fix.script import Script
 
 _FEWEST = 4  # functions of one code and one set of weights; fewer may be stages of a training
 
@@ -70,6 +73,13 @@ class FunctionInLoop(Cause):
             certainty=Certainty.MEASURED if any(known is not None for known in usual) else Certainty.LIKELY,
             facts={"place": found[0].place, "caller": callers[0][0] if callers else None, "name": name},
         )  # fmt: skip
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.function_once import function_once
+
+        assert finding.location is not None
+        edited = function_once(script, finding.location.line)
+        return Fix("make the compiled function once", Safety.EXACT, {script.path: edited.text})
 
 
 def _called(name: str) -> str:

@@ -6,17 +6,29 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unslow.analyse.growth import Kind, Law, fit_law
 from unslow.analyse.sketch import Sketch, fact
 from unslow.cause import Cause
-from unslow.model import Event, Evidence, Finding, Forecast, Location, Loop, Phase, Run
+from unslow.model import Event, Evidence, Finding, Fix, Forecast, Location, Loop, Phase, Refusal, Run, Safety
+
+if TYPE_CHECKING:
+    from unslow.fix.script import Script
 
 _FEWEST = 4  # growths at one line below which it may be a graph that is built in stages, or a rare evaluation
 _DISPATCH = 2e-4  # seconds that a run of a session takes in Python whatever it computes
+# Ops whose meaning depends on being made anew.
+_NOTES = (
+    (("SaveV2",), "One Saver deletes all but its last five checkpoints; a new one each time never deletes any."),
+    (
+        ("OneShotIterator", "MakeIterator", "IteratorV2"),
+        "One iterator goes on; a new one each time starts from the first batch.",
+    ),
+    (("Random", "TruncatedNormal"), "One op draws other random numbers than a new one each time."),
+)
 
 
 @dataclass(frozen=True)
@@ -75,7 +87,21 @@ class GraphGrowth(Cause):
         return Finding(
             cause=self.id, title=title, location=where, seconds=seconds, grows=grows, forecast=forecast,
             evidence=tuple(_evidence(loop, growth, law, rate)),
-            facts={"lines": [[line.file, line.line, count] for line, count in growth.lines.most_common()]},
+            facts={
+                "stacks": [[[p.file, p.line] for p in growth.stacks[line]] for line, _ in growth.lines.most_common()],
+                "note": next((note for kinds, note in _NOTES if any(t.startswith(kinds) for t in growth.types)), ""),
+            },
+        )  # fmt: skip
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.ops_once import ops_once
+
+        stacks = [[line for file, line in stack if file == script.path] for stack in finding.facts["stacks"]]
+        edited = ops_once(script, [stack for stack in stacks if stack])
+        note = str(finding.facts["note"])
+        return Fix(
+            title="make the ops once, in front of the loop", safety=Safety.REVIEW if note else Safety.EXACT,
+            files={script.path: edited.text}, note=note,
         )  # fmt: skip
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from unslow.analyse.sketch import Sketch, fact
 from unslow.analyse.traces import Change, Trace, cost, in_training, nearest, traces, usual_call
 from unslow.cause import Cause
-from unslow.model import Certainty, Evidence, Finding, Run
+from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
+
+if TYPE_CHECKING:
+    from unslow.fix.script import Script
 
 # So many traces may be blamed on one argument before it is a fault: two modes, a last partial batch, the same
 # again for the validation data. A changing float is a fault sooner, since no structure depends on it.
@@ -106,9 +110,62 @@ class Retracing(Cause):
             evidence=tuple(evidence), certainty=Certainty.MEASURED if usual is not None else Certainty.LIKELY,
             facts={
                 "function": name, "place": found[0].place, "argument": blamed.argument, "leaf": change.leaf,
-                "reason": blamed.reason, "old": change.old, "new": change.new,
+                "reason": blamed.reason, "old": change.old, "new": change.new, "made": found[0].made,
+                "source": run.sources.get(found[0].place.file), "relaxed": found[0].relaxed,
             },
         )  # fmt: skip
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        facts, where = finding.facts, finding.location
+        reason, place = facts["reason"], facts["place"]
+        assert where is not None
+        if reason == "number" and facts["leaf"] == facts["argument"]:
+            return _as_tensor(script, where.line, facts)
+        if reason == "shape" and not facts["relaxed"] and facts["source"] is not None:
+            return _relaxed(script, place, facts)
+        return None
+
+
+def _as_tensor(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
+    """The number that changes is handed in as a tensor."""
+    from unslow.fix.tensor_argument import number_as_tensor
+
+    body = _body(script, facts)
+    kind = facts["new"].partition(" ")[0]
+    edited = number_as_tensor(script, line, facts["function"], facts["argument"], kind, body)
+    known = body is not None
+    return Fix(
+        title=f"hand in `{facts['argument']}` as a tensor", safety=Safety.CLOSE if known else Safety.REVIEW,
+        files={script.path: edited.text},
+        note="" if known else f"What {facts['function']}() does with it was not seen: a tensor has no Python value.",
+    )  # fmt: skip
+
+
+def _relaxed(script: Script, place: Location, facts: Mapping[str, Any]) -> Fix:
+    """One graph for all shapes."""
+    from unslow.fix.script import Script as Text
+    from unslow.fix.tensor_argument import reads_shapes, relax_shapes
+
+    home = script if place.file == script.path else Text(place.file, facts["source"])
+    body = _body(script, facts)
+    made = facts["made"]
+    edited = relax_shapes(home, place.line, made.line if made is not None else place.line)
+    asks = body is None or reads_shapes(body)
+    return Fix(
+        title=f"let one graph of {facts['function']}() take all shapes", safety=Safety.REVIEW if asks else Safety.CLOSE,
+        files={home.path: edited.text},
+        note="It asks for shapes while it is traced: those that vary are None then." if asks else "",
+    )  # fmt: skip
+
+
+def _body(script: Script, facts: Mapping[str, Any]) -> Any:
+    """The traced function as it stands in its file; None where that was not kept."""
+    from unslow.fix.script import Script as Text
+
+    place = facts["place"]
+    if place.file == script.path:
+        return script.function_at(place.line)
+    return Text(place.file, facts["source"]).function_at(place.line) if facts["source"] else None
 
 
 def _blame(found: Sequence[Trace]) -> _Blamed | None:

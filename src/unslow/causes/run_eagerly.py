@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from unslow.analyse.eager import eager_cost
+from unslow.analyse.eager import EagerCost, eager_cost
 from unslow.analyse.sketch import Sketch, fact
 from unslow.cause import Cause
 from unslow.causes.eager_step import FEWEST_OPS, evidence
-from unslow.model import Event, Evidence, Finding, Location, Loop, Phase, Run
+from unslow.model import Event, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
+
+if TYPE_CHECKING:
+    from unslow.fix.script import Script
 
 _SAYS = {
     "run_functions_eagerly": "tf.config.run_functions_eagerly(True)",
@@ -53,8 +56,28 @@ class RunEagerly(Cause):
                 f"{cost.step * 1e3:.3g} ms, of which {cost.kernels * 1e3:.3g} ms compute",
                 location=stack[0] if stack else None, seconds=cost.saved,
                 evidence=(Evidence("flag", f"{_SAYS[way]} before step {int(flag.data['step']) + 1}"), *evidence(cost)),
-                facts={"way": way},
+                facts={"way": way, "inside": _user_code(cost, stack)},
             )  # fmt: skip
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.flags import flag_off
+
+        assert finding.location is not None
+        edited = flag_off(script, finding.location.line, str(finding.facts["way"]))
+        inside = str(finding.facts["inside"])
+        return Fix(
+            title="take the debugging flag out", safety=Safety.REVIEW if inside else Safety.CLOSE,
+            files={script.path: edited.text},
+            note=f"{inside} runs in every step; compiled, its Python runs only while traced." if inside else "",
+        )  # fmt: skip
+
+
+def _user_code(cost: EagerCost, flag: Sequence[Location]) -> str:
+    """The user's own function inside a step of fit(), if there is one: with the flag off, it is compiled too."""
+    for stack, _ in cost.lines:
+        if len(stack) > 1 and stack[0].function not in ("<module>", *(place.function for place in flag)):
+            return f"{stack[0].function}() at {stack[0]}"
+    return ""
 
 
 def _flag(run: Run, loop: Loop) -> Event | None:

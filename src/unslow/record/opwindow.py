@@ -17,6 +17,7 @@ _OTHERS = ("TFE_Py_Execute", "TFE_Py_ExecuteCancelable")
 _FRAMES = 6
 _LINES = 30
 _MOST_OPS = 20_000
+_RANDOM = ("Random", "TruncatedNormal", "Multinomial", "ParameterizedTruncatedNormal")  # ops with a state of their own
 
 
 class OpWindow:
@@ -105,7 +106,7 @@ class OpWindow:
             "eager_ops", clock(), step=step, ops=len(took), took_ns=sum(took), floor_ns=floor, kernels_ns=kernels,
             functions=self._functions[0], functions_took_ns=self._functions[1], tape=self.tape,
             wall_ns=clock() - self._began - self._own, lines=[[list(places), *counts] for places, counts in lines],
-            top=names.most_common(12),
+            top=names.most_common(12), random=next((name for name in names if name.startswith(_RANDOM)), ""),
         )  # fmt: skip
 
     def _kernels(self) -> tuple[int, int]:
