@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from .readers import launch, npm
+
+__all__ = ["launch", "npm"]
+
 GOLD = Path(__file__).parent / "gold"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -19,28 +18,10 @@ from unslow.report.view import view_of
 
 from .gallery import GALLERY, proof, retracing
 
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-BROWSERS = (
-    os.environ.get("UNSLOW_BROWSER", ""),
-    "/usr/bin/chromium",
-    "/usr/bin/chromium-browser",
-    "/usr/bin/google-chrome",
-)
 
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no browser tests")
-    found = next((path for path in BROWSERS if path and Path(path).exists()), None)
-    if found is None:
-        pytest.skip("there is no Chromium (apt-get install chromium, or set UNSLOW_BROWSER): no browser tests")
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=FLAGS)
-        yield started
-        started.close()
+@pytest.fixture(scope="module")
+def browser(launch: Callable[..., Any]) -> Any:
+    return launch("--disable-gpu")
 
 
 @dataclass

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import tarfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,29 +20,11 @@ from .gallery import GALLERY, LINE, retracing
 PACKAGE = "@microsoft/jest-sarif@1.0.0-beta.0"  # ships the OASIS schema, sarif-2.1.0-rtm.5
 
 
-@pytest.fixture(scope="session")
-def official(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """The OASIS schema out of an npm package, fetched once."""
-    kept = Path(request.config.rootpath) / ".pytest_cache" / "sarif-2.1.0.json"
-    if not kept.exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            pytest.skip("the official SARIF schema comes from the npm registry, and there is no npm here")
-        kept.parent.mkdir(exist_ok=True)
-        done = subprocess.run(
-            [npm, "pack", "--silent", "--pack-destination", str(kept.parent), PACKAGE],
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            pytest.skip(f"the official SARIF schema could not be fetched from npm: {done.stderr.strip()[-200:]}")
-        archive = kept.parent / done.stdout.split()[-1]
-        with tarfile.open(archive) as tar:
-            member = tar.extractfile("package/lib/schemas/sarif-2.1.0-rtm.5.json")
-            assert member is not None
-            kept.write_bytes(member.read())
-        archive.unlink()
-    loaded: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def official(npm: Callable[[str], Path]) -> dict[str, Any]:
+    """The OASIS schema."""
+    text = (npm(PACKAGE) / "lib" / "schemas" / "sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(text)
     return loaded
 
 

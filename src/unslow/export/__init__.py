@@ -1,0 +1,52 @@
+"""A diagnosis in the formats of other tools, one file per format; what needs an extra package says so."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+from unslow.errors import UnslowError
+from unslow.model import Diagnosis
+
+Write = Callable[[Diagnosis, Path], None]
+
+# Name → the module here, and the file that is written where the user names none.
+FORMATS = {
+    "tensorboard": ("tensorboard", "tensorboard"),
+    "perfetto": ("perfetto", "trace.json"),
+    "parquet": ("parquet", "steps.parquet"),
+    "opentelemetry": ("opentelemetry", "metrics.json"),
+}
+
+
+def export(diagnosis: Diagnosis, form: str, path: str | Path | None = None) -> Path:
+    """Write a diagnosis in one of FORMATS and say where; TensorBoard's path is a folder, the others' a file."""
+    module, default = FORMATS[form]
+    target = Path(path) if path is not None else Path(diagnosis.run.folder) / default
+    write: Write = importlib.import_module(f"unslow.export.{module}").write
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write(diagnosis, target)
+    except OSError as problem:
+        raise UnslowError(
+            f"cannot write {target}",
+            problem.strerror or str(problem),
+            "Name another place with -o PATH.",
+            "cannot-write",
+        ) from None
+    return target
+
+
+def need(package: str, module: str, extra: str, form: str) -> ModuleType:
+    """A module of an optional package, or the error that says how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise UnslowError(
+            f"cannot export to {form}",
+            f"the package {package} is not installed here",
+            f"Install it beside unslow: pip install 'unslow[{extra}]'",
+            "missing-extra",
+        ) from None

@@ -1,0 +1,138 @@
+"""A Chrome trace (JSON) that Perfetto and chrome://tracing open: steps with their phases, traces, memory, findings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unslow.model import Diagnosis, Loop, Phase, Process, Run
+from unslow.report.view import clean
+from unslow.report.words import PHASES
+
+STEPS = 20_000  # rows of one loop: some 10 MB of trace, which both viewers open at once
+TRACES = 2  # the first thread number of function traces; loops have 10 and up
+LANES = 8
+FINDINGS = 1
+ORDER = "the order of phases within a step is not recorded"
+
+
+def write(diagnosis: Diagnosis, path: Path) -> None:
+    trace = {
+        "traceEvents": list(events_of(diagnosis)),
+        "displayTimeUnit": "ms",
+        "otherData": clean({"command": " ".join(diagnosis.run.command), "ended": diagnosis.run.ended}),
+    }
+    path.write_text(json.dumps(trace, allow_nan=False, separators=(",", ":")), encoding="utf-8")
+
+
+def events_of(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
+    """Trace events; times are microseconds since the run began."""
+    run = diagnosis.run
+    for process in run.processes:
+        yield _name("process_name", process.index, 0, process.worker or f"process {process.pid}")
+        yield from _memory(process)
+        yield from _traces(run, process)
+    for number, loop in enumerate(run.loops):
+        yield _name("thread_name", loop.process, 10 + number, f"steps at {loop.location}")
+        yield from _steps(loop, 10 + number)
+    if diagnosis.findings and run.processes:
+        yield _name("thread_name", run.processes[0].index, FINDINGS, "findings")
+        yield from _findings(diagnosis)
+
+
+def _name(kind: str, process: int, thread: int, name: str) -> dict[str, Any]:
+    return {"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {"name": clean(name)}}
+
+
+def _slice(name: str, begin: int, end: int, process: int, thread: int, **args: Any) -> dict[str, Any]:
+    """Whole microseconds: readers add `ts` and `dur`, and a float's last bit would make neighbours overlap."""
+    return {
+        "ph": "X", "name": clean(name), "cat": "unslow", "ts": begin, "dur": max(0, end - begin), "pid": process,
+        "tid": thread, "args": clean(args),
+    }  # fmt: skip
+
+
+def _micros(seconds: float) -> int:
+    return round(seconds * 1e6)
+
+
+def _steps(loop: Loop, thread: int) -> Iterator[dict[str, Any]]:
+    """One slice per row. Phases are sums, so their order inside a step is ours and is said to be."""
+    free = 0  # where the last slice ended: rounding must not make two overlap
+    for row in kept_rows(loop):
+        count, seconds = int(loop.count[row]), float(loop.seconds[row])
+        start = float(loop.end[row]) - seconds * count
+        begin, end = max(free, _micros(start)), max(free, _micros(float(loop.end[row])))
+        number = int(loop.number[row])
+        name = f"step {number}" if count == 1 else f"steps {number - count + 1} to {number}"
+        yield _slice(name, begin, end, loop.process, thread, step=number, steps=count, seconds_per_step=seconds)
+        reached, at = np.cumsum(np.maximum(loop.phases[row], 0.0)) * count, begin
+        for phase, upto in zip(Phase, reached, strict=True):
+            until = min(end, _micros(start + float(upto)))
+            if until > at:
+                yield _slice(PHASES[phase.name.lower()], at, until, loop.process, thread, note=ORDER)
+                at = until
+        free = end
+
+
+def kept_rows(loop: Loop) -> Iterable[int]:
+    """All rows, or of a very long loop its start, its end and its longest steps."""
+    rows = len(loop.end)
+    if rows <= STEPS:
+        return range(rows)
+    third = STEPS // 3
+    longest = np.argsort(loop.high)[-third:]
+    chosen = {*range(third), *range(rows - third, rows), *(int(row) for row in longest)}
+    return sorted(chosen)
+
+
+def _traces(run: Run, process: Process) -> Iterator[dict[str, Any]]:
+    """Traces nest; those of different threads may overlap, and then go to lanes of their own."""
+    traced = [event for event in run.of("trace") if event.process == process.index and "took" in event.data]
+    spans = [(_micros(event.time - float(event.data["took"])), _micros(event.time), event) for event in traced]
+    lanes: list[list[int]] = []
+    for begin, end, event in sorted(spans, key=lambda span: (span[0], -span[1])):
+        lane = _lane(lanes, begin, end)
+        if lane == len(lanes):
+            lanes.append([])
+            yield _name("thread_name", process.index, TRACES + lane, "function traces")
+        lanes[lane].append(end)
+        more = {key: event.data[key] for key in ("args", "nodes", "step") if key in event.data}
+        name = f"trace {event.data.get('name', '')}"
+        yield _slice(name, begin, end, process.index, TRACES + lane, **more)
+
+
+def _lane(lanes: list[list[int]], begin: int, end: int) -> int:
+    """The first lane in which a slice follows or lies inside the open ones; the last one takes what is left."""
+    for number, ends in enumerate(lanes):
+        while ends and ends[-1] <= begin:
+            ends.pop()
+        if not ends or end <= ends[-1]:
+            return number
+    return min(len(lanes), LANES - 1)
+
+
+def _memory(process: Process) -> Iterator[dict[str, Any]]:
+    rss = process.ticks.columns.get("rss", np.empty(0))
+    for time, value in zip(process.ticks.time, rss, strict=False):
+        if np.isfinite(value):
+            yield {
+                "ph": "C", "name": "resident memory", "ts": _micros(float(time)), "pid": process.index, "tid": 0,
+                "args": {"bytes": float(value)},
+            }  # fmt: skip
+
+
+def _findings(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
+    """Findings have no moment: they stand at the start of the first loop."""
+    run = diagnosis.run
+    begin = run.loops[0].start if run.loops else 0.0
+    for finding in diagnosis.findings:
+        yield {
+            "ph": "i", "s": "p", "name": clean(f"{finding.cause}: {finding.title}"), "cat": "finding",
+            "ts": _micros(begin), "pid": run.processes[0].index, "tid": FINDINGS,
+            "args": clean({"seconds": finding.seconds, "line": str(finding.location or "")}),
+        }  # fmt: skip

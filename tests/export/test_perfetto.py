@@ -1,0 +1,127 @@
+"""The Chrome trace: structure as the Trace Event Format says, and Perfetto's own reader where it can be had."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+from unslow.analyse.sketch import Sketch
+from unslow.export import export, perfetto
+from unslow.model import Diagnosis
+
+from ..report.gallery import GALLERY, retracing
+
+SPEEDSCOPE = "speedscope@1.25.0"
+_NUMBER = {"type": "number"}
+_BASE = {"name": {"type": "string"}, "pid": {"type": "integer"}, "tid": {"type": "integer"}, "args": {"type": "object"}}
+
+
+def _event(phase: str, **more: Any) -> dict[str, Any]:
+    properties = {"ph": {"const": phase}, **_BASE, **more}
+    required = [name for name in properties if name != "cat"]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+# What the format asks of the four kinds of events that are written.
+FORMAT = {
+    "type": "object",
+    "required": ["traceEvents"],
+    "properties": {
+        "displayTimeUnit": {"enum": ["ms", "ns"]},
+        "traceEvents": {
+            "type": "array",
+            "items": {
+                "oneOf": [
+                    _event("X", ts=_NUMBER, dur={"type": "number", "minimum": 0}, cat={"type": "string"}),
+                    _event("C", ts=_NUMBER, args={"type": "object", "additionalProperties": _NUMBER}),
+                    _event("i", ts=_NUMBER, s={"enum": ["g", "p", "t"]}, cat={"type": "string"}),
+                    _event("M", name={"enum": ["process_name", "thread_name"]}),
+                ]
+            },
+        },
+    },
+}
+
+
+def exported(diagnosis: Diagnosis, folder: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(
+        export(diagnosis, "perfetto", folder / "trace.json").read_text(encoding="utf-8")
+    )
+    return loaded
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_every_event_has_what_the_format_asks_for(name: str, tmp_path: Path) -> None:
+    jsonschema.validate(exported(GALLERY[name](), tmp_path), FORMAT)
+
+
+def test_slices_of_a_thread_nest(tmp_path: Path) -> None:
+    threads = defaultdict(list)
+    for event in exported(retracing(), tmp_path)["traceEvents"]:
+        if event["ph"] == "X":
+            threads[event["pid"], event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
+    assert threads
+    for slices in threads.values():
+        open_until: list[int] = []
+        for begin, end in sorted(slices, key=lambda each: (each[0], -each[1])):
+            while open_until and open_until[-1] <= begin:
+                open_until.pop()
+            assert not open_until or end <= open_until[-1]
+            open_until.append(end)
+
+
+def test_every_step_is_a_slice_and_its_phases_fill_it(tmp_path: Path) -> None:
+    events = [
+        each for each in exported(retracing(), tmp_path)["traceEvents"] if each["ph"] == "X" and each["tid"] == 10
+    ]
+    steps = [each for each in events if each["name"].startswith("step ")]
+    assert len(steps) == 300
+    whole, parts = sum(each["dur"] for each in steps), sum(each["dur"] for each in events if each not in steps)
+    assert parts == pytest.approx(whole, rel=1e-4)
+
+
+def test_a_very_long_loop_keeps_its_ends_and_its_longest_step() -> None:
+    seconds = np.full(100_000, 0.001)
+    seconds[50_000] = 2.0
+    rows = list(perfetto.kept_rows(Sketch("long", seconds).run().loops[0]))
+    assert len(rows) <= perfetto.STEPS and {0, 50_000, 99_999} <= set(rows)
+
+
+def test_perfetto_s_trace_processor_reads_it(tmp_path: Path) -> None:
+    api = pytest.importorskip("perfetto.trace_processor", reason="the package perfetto is not installed")
+    shell = os.environ.get("TRACE_PROCESSOR_SHELL") or shutil.which("trace_processor_shell")
+    if shell is None:
+        pytest.skip("there is no trace_processor_shell on the PATH, and its download is not tried")
+    path = export(retracing(), "perfetto", tmp_path / "trace.json")
+    config = api.TraceProcessorConfig(bin_path=shell)
+    with api.TraceProcessor(trace=str(path), config=config) as processor:
+        rows = processor.query("select count(*) as found from slice where name like 'step %'")
+        assert next(iter(rows)).found == 300
+
+
+@pytest.mark.parametrize("name", ["several", "retracing"])
+def test_speedscope_reads_it_without_a_complaint(
+    name: str, tmp_path: Path, npm: Callable[[str], Path], launch: Callable[..., Any]
+) -> None:
+    """A reader of the same format that runs anywhere; it warns of slices that overlap or never end."""
+    page = launch("--use-gl=swiftshader", "--enable-unsafe-swiftshader").new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(f"{(npm(SPEEDSCOPE) / 'dist' / 'release' / 'index.html').as_uri()}#localProfilePath=none.js")
+    text = export(GALLERY[name](), "perfetto", tmp_path / "trace.json").read_bytes()
+    page.wait_for_function("typeof speedscope !== 'undefined'")
+    page.evaluate("text => speedscope.loadFileFromBase64('trace.json', text)", base64.b64encode(text).decode())
+    page.get_by_text("process 100").first.wait_for()
+    page.close()
+    assert any("Trace Event Format" in each for each in said)
+    assert not [each for each in said if "still open" in each or "Tried to" in each or "error" in each.lower()]
