@@ -54,8 +54,14 @@ def loops_of(process: int, log: ProcessLog, start: int, names: Names) -> Iterabl
         mine = {number: site for number, site in sites.items() if site.thread == thread}
         chosen = rows[np.isin(rows["site"], list(mine))]
         chosen = chosen[np.argsort(chosen["end"], kind="stable")]
-        for group in _groups(mine, chosen):
-            yield from _loop(process, log, group, mine, chosen, start, names)
+        found = [
+            (any(mine[number].loop or mine[number].fit for number in group), loop)
+            for group in _groups(mine, chosen)
+            for loop in _loop(process, log, group, mine, chosen, start, names)
+        ]
+        trained = max(loop.steps for _, loop in found)
+        # A call or two outside any loop, beside a real one, only warm it up.
+        yield from (loop for repeats, loop in found if repeats or loop.steps > 3 or trained <= 3)
 
 
 def _site(line: dict[str, Any]) -> _Site:
@@ -143,7 +149,7 @@ def _loop(process: int, log: ProcessLog, group: list[int], sites: dict[int, _Sit
         axis=1,
     )
     lead = inside[leads]
-    _trim_first(total, phases, float(lead["end"][0] - entered))
+    _trim_first(total, phases, float(lead["end"][0] - entered) if entered else 0.0)
     count = lead["count"].astype(np.int64)
     single = len(group) == len(leaders)
     seconds = total / count / 1e9

@@ -45,6 +45,10 @@ class Probe:
         setattr(owner, attribute, placed)
         self._restore.append((owner, attribute, held, placed))
 
+    def put_back(self, owner: Any, attribute: str, original: Any) -> None:
+        """Also restore a place to which someone copied a wrapper of ours."""
+        self._restore.append((owner, attribute, original, vars(owner)[attribute]))
+
     def spanned(self, owner: Any, attribute: str, phase: int) -> None:
         """Count the time inside a call for a phase."""
         self.replace(owner, attribute, lambda original: span(self.recorder, original, phase))

@@ -33,6 +33,7 @@ class Eager(Probe):
             "tensorflow.python.ops.resource_variable_ops": self._on_variables,
             "tensorflow.python.training.optimizer": self._on_old_optimizer,
             "tensorflow.python.eager.context": self._on_context,
+            "tensorflow": self._on_tensorflow,
             "tensorflow.python.pywrap_tfe": self._on_ops,
             "keras.src.optimizers.base_optimizer": self._on_keras_3,
         }
@@ -55,6 +56,16 @@ class Eager(Probe):
     def _on_variables(self, module: ModuleType) -> None:
         for name in ("assign", "assign_add", "assign_sub"):
             self.replace(module.BaseResourceVariable, name, self._assign)
+
+    def _on_tensorflow(self, module: ModuleType) -> None:
+        """While it is imported, TensorFlow copies the base class's methods into ResourceVariable."""
+        variables = sys.modules["tensorflow.python.ops.resource_variable_ops"]
+        for name in ("assign", "assign_add", "assign_sub"):
+            base, copy = vars(variables.BaseResourceVariable)[name], vars(variables.ResourceVariable).get(name)
+            if copy is base:
+                self.put_back(variables.ResourceVariable, name, base.__wrapped__)
+            elif copy is not None:
+                self.replace(variables.ResourceVariable, name, self._assign)
 
     def _on_old_optimizer(self, module: ModuleType) -> None:
         self.replace(module.Optimizer, "apply_gradients", self._apply)
