@@ -68,7 +68,8 @@ class Recording:
         self.recorder.header()
         keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
         self.recorder.line(
-            "imported", clock(), tensorflow=getattr(module, "__version__", ""), since=self.recorder.started, keras=getattr(keras, "__version__", ""),
+            "imported", clock(), tensorflow=getattr(module, "__version__", ""), since=self.recorder.started,
+            keras=getattr(keras, "__version__", ""),
         )  # fmt: skip
         if self.trial is not None:
             self.trial.seed()
