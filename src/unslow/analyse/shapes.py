@@ -82,10 +82,17 @@ def churn_of(run: Run, loop: Loop) -> Churn | None:
     over = _against(work[fresh], sizes[fresh], work[known], sizes[known])
     noise = _against(work[known], sizes[known], work[known], sizes[known], leave=True)
     extra = float(np.median(over))
-    certain = 3 * spread(noise) / np.sqrt(len(over))
-    if extra <= certain or np.mean(over > 0) < 0.75:
+    if not _certain(over, extra, spread(noise)):
         return None
     return Churn(len(moments) + 1, loop.steps, extra, moments[0][1], moments[-1][1])
+
+
+def _certain(over: Floats, extra: float, sigma: float) -> bool:
+    """Whether new shapes cost something: beyond noise, in most of their steps, and late in the run as well as early."""
+    half = len(over) // 2
+    most = 0.5 + min(0.3, 2 / np.sqrt(len(over)))  # four sigmas of a fair coin, where there are enough throws
+    late = float(np.median(over[half:]))
+    return bool(extra > 3 * sigma / np.sqrt(len(over)) and np.mean(over > 0) >= most and late > 0.3 * extra)
 
 
 def _against(values: Floats, sizes: Floats, others: Floats, other_sizes: Floats, leave: bool = False) -> Floats:

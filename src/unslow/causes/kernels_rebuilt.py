@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from unslow.fix.script import Script
 
 _FEW = 3  # resets in the training below which one may have been meant
+_MUCH = 0.2  # of a step: what new shapes cost below this is not a slow step but shape-churn
 _WAYS = {
     "set_seed": "setting the random seed",
     "clear_session": "clear_session()",
@@ -62,7 +63,7 @@ class KernelsRebuilt(Cause):
                 yield finding
         for loop in run.loops:
             churn = churn_of(run, loop) if loop.style == "function" else None
-            if churn is not None:
+            if churn is not None and churn.extra > _MUCH * loop.typical():
                 yield self._for_shapes(run, loop, churn)
 
     def _after_resets(self, where: Location, found: Sequence[Call], stack: Sequence[Any]) -> Finding | None:
@@ -138,9 +139,9 @@ def _list(names: Sequence[str]) -> str:
     return text if len(names) <= 3 else f"{text} and {len(names) - 3} more"
 
 
-def _after(at: int, took: float = 0.1, usual: float = 0.002, **more: Any) -> Any:
+def _after(at: int, n: int, took: float = 0.1, usual: float = 0.002, **more: Any) -> Any:
     return fact(
-        "call", at, key="step#1:reset", n=at, name="step", function=1, why=["reset"], took=took, traced=0.0,
+        "call", at, key="step#1:reset", n=n, name="step", function=1, why=["reset"], took=took, traced=0.0,
         usual=usual, number=at, jit=False, shapes=[[32, 8]], distinct=1, stack=[["train.py", 12, "<module>"]],
         place=["train.py", 11, "<module>"], way="set_seed", **more,
     )  # fmt: skip
@@ -148,13 +149,13 @@ def _after(at: int, took: float = 0.1, usual: float = 0.002, **more: Any) -> Any
 
 KernelsRebuilt.FIRES = (
     Sketch("a seed set in every tenth step", seconds=([0.002] * 9 + [0.1]) * 10,
-           facts=[_after(step) for step in range(10, 101, 10)], style="function"),
+           facts=[_after(step, step // 10) for step in range(10, 101, 10)], style="function"),
     Sketch("a seed set in every step: no usual call, but windows that saw the preparing", seconds=[0.1] * 40,
-           facts=[_after(step, usual=0.0, **({"call": 0.1, "prepare": 0.09} if step & (step - 1) == 0 else {}))
+           facts=[_after(step, step - 1, usual=0.0, **({"call": 0.1, "prepare": 0.09} if step & (step - 1) == 0 else {}))
                   for step in range(2, 41)], style="function"),
 )  # fmt: skip
 KernelsRebuilt.QUIET = (
-    Sketch("a seed set twice in a long run", seconds=[0.002] * 300, facts=[_after(100), _after(200)], style="function"),
+    Sketch("a seed set twice in a long run", seconds=[0.002] * 300, facts=[_after(100, 1), _after(200, 2)], style="function"),
     Sketch("a seed set in every tenth step that costs next to nothing", seconds=[0.02] * 100,
-           facts=[_after(step, took=0.0203, usual=0.02) for step in range(10, 101, 10)], style="function"),
+           facts=[_after(step, step // 10, took=0.0203, usual=0.02) for step in range(10, 101, 10)], style="function"),
 )  # fmt: skip

@@ -19,6 +19,7 @@ _LEAVES = 12
 _MOST_SHAPES = 10_000
 _LONG = 3  # times the usual call, and a little more so that a hiccup of the machine is not one
 _MORE = 2_000_000
+_EARLY = 8  # calls that are written whatever they took: what is usual is not known yet
 
 
 class _Pace:
@@ -33,6 +34,13 @@ class _Pace:
         self.looks = 0
         self.resets = 0
         self.shapes: set[Any] = set()
+
+    def follow(self, took: int) -> None:
+        """Down in a few calls, up in many: what is usual is what most calls take when nothing is in their way."""
+        if not self.usual:
+            self.usual = took
+        else:
+            self.usual += (took - self.usual) >> (1 if took < self.usual else 4)
 
 
 class Calls(Probe):
@@ -137,15 +145,18 @@ class Calls(Probe):
             window = probe._prepare(lane, self, pace, fresh, reset) if fresh or reset or not pace.calls else None
             began = clock() - lane.own + own
             try:
-                return original(self, *args, **kwds)
-            finally:
-                took = clock() - began - (lane.own - own)
-                traced = lane.phases[_TRACE] - traced if lane.phases is phases else 0
-                if fresh or reset or traced or took > _LONG * pace.usual + _MORE:
-                    probe._special(lane, self, pace, took, traced, key, fresh, reset, window)
-                else:
-                    pace.usual += (took - pace.usual) >> 3 if pace.usual else took
-                pace.calls += 1
+                result = original(self, *args, **kwds)
+            except BaseException:  # the end of the data, an error: no call like the others
+                probe._given_up(lane, window)
+                raise
+            took = clock() - began - (lane.own - own)
+            traced = lane.phases[_TRACE] - traced if lane.phases is phases else 0
+            if fresh or reset or traced or took > _LONG * pace.usual + _MORE or pace.calls < _EARLY:
+                probe._special(lane, self, pace, took, traced, key, fresh, reset, window)
+            else:
+                pace.follow(took)
+            pace.calls += 1
+            return result
 
         return _call
 
@@ -158,6 +169,11 @@ class Calls(Probe):
             return None
         pace.looks += 1
         return self._opened(lane) if pace.looks & (pace.looks - 1) == 0 else None
+
+    def _given_up(self, lane: Lane, window: Any) -> None:
+        for opened in (window, self._first.pop(lane.thread, None)):
+            if opened is not None:
+                close_window(opened)
 
     def _special(self, lane: Lane, function: Any, pace: _Pace, took: int, traced: int, key: Any, fresh: bool,
                  reset: bool, window: Any) -> None:  # fmt: skip
@@ -180,10 +196,10 @@ class Calls(Probe):
                 pace.shapes.add(key)
             pace.resets = self._resets
             pace.special += 1
-            if why or pace.calls > 3:
-                self._write(lane, function, pace, took, traced, key, why, inside)
-            elif not pace.usual:
-                pace.usual = took
+            if not why:
+                why = ["long" if pace.usual and took > _LONG * pace.usual + _MORE else "early"]
+                pace.follow(took)  # a new level, perhaps: it must not look long for ever
+            self._write(lane, function, pace, took, traced, key, why, inside)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         self._took_out(lane, clock() - began)
@@ -191,7 +207,7 @@ class Calls(Probe):
     def _write(self, lane: Lane, function: Any, pace: _Pace, took: int, traced: int, key: Any, why: list[str],
                inside: Inside | None) -> None:  # fmt: skip
         number = function.__dict__.get(_NUMBER, 0)
-        name = f"{function._name}#{number}:{'+'.join(why)}"
+        name = f"{function._name}:{'+'.join(why)}"
         if inside is None and not self.recorder.wants("call", name):
             self.recorder.fact("call", name, took)
             return
@@ -203,7 +219,7 @@ class Calls(Probe):
             code, line, way = self._reset
             parts |= {"place": [code.co_filename, line, code.co_name], "way": way}
         self.recorder.fact(
-            "call", name, took, name=str(function._name), function=number, why=why or ["long"], traced_ns=traced,
+            "call", name, took, name=str(function._name), function=number, why=why, traced_ns=traced,
             usual_ns=pace.usual, number=pace.calls + 1, jit=bool(getattr(function, "_jit_compile", False)),
             shapes=[list(shape) for shape in key], distinct=len(pace.shapes), step=self.steps.total,
             stack=self.recorder.stack(sys._getframe(3)), **parts,

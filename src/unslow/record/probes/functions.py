@@ -96,8 +96,11 @@ class Functions(Probe):
             own = lane.own
             entry = [_RUN, clock(), 0]
             lane.stack.append(entry)
+            failed = True  # the end of the data, an error: no weights were updated
             try:
-                return original(self, *args, **kwargs)
+                result = original(self, *args, **kwargs)
+                failed = False
+                return result
             finally:
                 took = close(lane, entry)
                 functions.pop()
@@ -108,7 +111,7 @@ class Functions(Probe):
                     calls = known[_CALLS]
                     calls[0] += 1
                     calls[1] += took
-                if UPDATES in known and not functions and not lane.updating:
+                if UPDATES in known and not failed and not functions and not lane.updating:
                     updated(lane, self, args)
 
         return __call__

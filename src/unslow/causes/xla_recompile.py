@@ -1,0 +1,181 @@
+"""XLA compiles a step again for every new shape."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import Any
+
+from unslow.analyse import say
+from unslow.analyse.calls import Call, in_training, special_calls
+from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.cause import Cause
+from unslow.model import Certainty, Evidence, Finding, Location, Run
+
+_FEW = 3  # compilations beyond the first: a last partial batch and a validation batch are no fault
+_LONG = 10  # times the usual call: what a compilation is at least where no shape is seen
+_LONG_SECONDS = 0.05
+
+
+class XlaRecompile(Cause):
+    """
+    What happens
+    A function that XLA compiles (`jit_compile=True`) is called with shapes that keep changing. XLA knows every shape
+    when it compiles, so each new one makes it compile the whole function again, even where it is traced only once.
+
+    Why it is slow
+    Compiling takes from a tenth of a second to minutes; a call of the compiled step takes milliseconds.
+
+    The fix
+    Let there be few shapes: pad batches to one of a few lengths, drop the last partial batch
+    (`drop_remainder=True`). Where shapes must change, leave `jit_compile` off.
+
+    When we are wrong
+    Once every shape has been seen, nothing is compiled any more: in a long run with few shapes the cost fades.
+    """
+
+    title = "XLA compiles the step again for every new shape"
+    needs = ("calls",)
+    deeper_than = ("retracing", "kernels-rebuilt", "shape-churn")
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        by_function: dict[tuple[int, int], list[Call]] = defaultdict(list)
+        for call in special_calls(run):
+            if in_training(run, call) and "first" not in call.why:
+                by_function[call.process, call.function].append(call)
+        for calls in by_function.values():
+            shaped = [call for call in calls if call.jit and "shapes" in call.why]
+            if sum(call.weight for call in shaped) >= _FEW:
+                finding = self._finding(run, shaped)
+                if finding is not None:
+                    yield finding
+            else:
+                yield from self._in_fit(run, calls)
+
+    def _finding(self, run: Run, calls: Sequence[Call]) -> Finding | None:
+        usual = [call.usual for call in calls if call.usual > 0]
+        seen = [call.inside for call in calls if call.inside is not None]
+        if usual:
+            seconds = sum(max(0.0, call.seconds - median(usual)) * call.weight for call in calls)
+        elif seen:
+            share = median((part.prepare + part.compile) / part.call for part in seen)
+            seconds = sum((call.traced + share * call.untraced) * call.weight for call in calls)
+        else:
+            return None
+        count = sum(call.weight for call in calls)
+        shapes = max(call.distinct for call in calls)
+        evidence = [
+            Evidence("shapes that were compiled for", shapes),
+            Evidence("calls that compiled again", round(count)),
+            Evidence("seconds of a call that compiles", median(call.seconds for call in calls), "s"),
+            Evidence("calls of them that traced again", round(sum(c.weight for c in calls if "traced" in c.why))),
+        ]
+        if usual:
+            evidence.append(Evidence("seconds of a usual call", median(usual), "s"))
+        compiling = [part.compile for part in seen if part.compile]
+        if compiling:
+            evidence.append(Evidence("seconds of compiling, in a profiler window", median(compiling), "s"))
+        where = next((call.caller for call in calls if call.caller is not None), None)
+        return Finding(
+            cause=self.id,
+            title=f"XLA compiles {calls[0].name}() again for {round(count)} new shapes, "
+            f"{say.time(seconds / count)} each",
+            location=say.place(run, where) if where is not None else None, seconds=seconds, evidence=tuple(evidence),
+            advice=_advice(calls),
+        )  # fmt: skip
+
+    def _in_fit(self, run: Run, calls: Sequence[Call]) -> Iterable[Finding]:
+        """Inside fit() the shapes are not seen: calls that are long again and again under jit_compile tell it."""
+        compiled = {
+            (str(event.data["stack"][0][0]), int(event.data["stack"][0][1]))
+            for event in run.of("fit")
+            if event.data.get("jit") and event.data.get("stack")
+        }
+        usual = min((call.usual for call in calls if call.usual > 0), default=0.0)
+        long = [
+            call
+            for call in calls
+            if call.why <= {"long", "early"} and call.caller is not None
+            and (call.caller.file, call.caller.line) in compiled
+            and usual > 0 and call.seconds > max(_LONG * usual, _LONG_SECONDS)
+        ]  # fmt: skip
+        count = sum(call.weight for call in long)
+        if count < _FEW:
+            return
+        seconds = sum((call.seconds - usual) * call.weight for call in long)
+        where = long[0].caller or Location("", 0)
+        yield Finding(
+            cause=self.id, certainty=Certainty.LIKELY,
+            title=f"XLA compiles the step of fit() again: {round(count)} steps took {say.time(seconds / count)} longer "
+            "than the others, without any trace",
+            location=say.place(run, where), seconds=seconds,
+            evidence=(
+                Evidence("steps that were long", round(count)),
+                Evidence("seconds of such a step", median(call.seconds for call in long), "s"),
+                Evidence("seconds of a usual step", usual, "s"),
+                Evidence("traces in these steps", 0),
+            ),
+            advice="Give fit() batches of one shape, or of a few: pad them to a few lengths in the dataset and use "
+            "`drop_remainder=True`; or compile the model with `jit_compile=False`.",
+        )  # fmt: skip
+
+
+def _advice(calls: Sequence[Call]) -> str:
+    """Which axis changes, and how far: the padding in the user's own numbers."""
+    ranks = defaultdict(list)
+    for call in calls:
+        if call.shapes:
+            ranks[len(call.shapes[0])].append(call.shapes[0])
+    shapes = max(ranks.values(), key=len, default=[])
+    for axis, sizes in enumerate(zip(*shapes, strict=True)):
+        if len(set(sizes)) > 1:
+            steps = _steps(min(sizes), max(sizes))
+            return (
+                f"Axis {axis} of the first argument goes from {min(sizes)} to {max(sizes)}: pad it up to "
+                f"{', '.join(map(str, steps))} (and mask what was added), and {len(steps)} compilations will do "
+                f"instead of {len(set(sizes))}."
+            )
+    return "Pad the arguments to a few shapes, or leave `jit_compile` off where shapes must change."
+
+
+def _steps(low: int, high: int) -> list[int]:
+    """Powers of two that cover a range of sizes, the last one cut to a multiple of eight."""
+    found, size = [], 8
+    while size < high:
+        if size >= low:
+            found.append(size)
+        size *= 2
+    return [*found, min(size, -(-high // 8) * 8)]
+
+
+def _compiled(at: int, n: int, took: float = 0.6, usual: float = 0.002, **more: Any) -> Fact:
+    data = {
+        "key": "step#1:shapes", "n": n, "name": "step", "function": 1, "why": ["shapes"], "took": took, "traced": 0.0,
+        "usual": usual, "number": at, "jit": True, "shapes": [[8, 20 + at]], "distinct": n + 1,
+        "stack": [["train.py", 12, "<module>"]],
+    }  # fmt: skip
+    return fact("call", at, **{**data, **more})
+
+
+_FIT = fact("fit", 0, stack=[["train.py", 10, "<module>"]], jit=True)
+
+XlaRecompile.FIRES = (
+    Sketch("a new shape in every fourth step, 0.6 s each", seconds=[0.002, 0.002, 0.002, 0.6] * 10, style="function",
+           facts=[_compiled(step, step // 4) for step in range(4, 41, 4)]),
+    Sketch("a new shape in every step, and windows that saw the compiling", seconds=[0.6] * 20, style="function",
+           facts=[_compiled(step, step - 1, usual=0.0, call=0.6, prepare=0.0, compile=0.59) for step in range(2, 21)]),
+    Sketch("steps of a compiled fit() that are long again and again", style="keras",
+           seconds=([0.005] * 9 + [0.5]) * 5,
+           facts=[_FIT, *(_compiled(step, step // 10, 0.5, 0.005, why=["long"], shapes=[], jit=False,
+                                    stack=[["train.py", 10, "<module>"]]) for step in range(10, 51, 10))]),
+)  # fmt: skip
+XlaRecompile.QUIET = (
+    Sketch("a last partial batch, and a batch of validation", seconds=[0.002] * 100 + [0.6] * 2, style="function",
+           facts=[_compiled(101, 1), _compiled(102, 2)]),
+    Sketch("new shapes without XLA", seconds=[0.002, 0.6] * 10, style="function",
+           facts=[_compiled(step, step // 2, jit=False) for step in range(2, 21, 2)]),
+    Sketch("hiccups of the machine in a compiled fit()", seconds=([0.005] * 9 + [0.03]) * 5, style="keras",
+           facts=[_FIT, *(_compiled(step, step // 10, 0.03, 0.005, why=["long"], shapes=[], jit=False,
+                                    stack=[["train.py", 10, "<module>"]]) for step in range(10, 51, 10))]),
+)  # fmt: skip
