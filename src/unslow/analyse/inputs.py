@@ -65,7 +65,10 @@ def _wait(loop: Loop, feeding: list[Pipeline]) -> Iterable[Wait]:
     if not feeding and not fetching:
         return
     inside = [one for one in feeding if not one.in_python and one.over >= _ENOUGH and math.isfinite(_each(one))]
-    hidden = min(sum(_each(one) * one.per_step for one in inside), running)
+    inside = inside or [one for one in feeding if not one.in_python and math.isfinite(one.wait)]
+    hidden = sum(_each(one) * one.per_step for one in inside)
+    hidden += sum(_starts(loop, one, first) for one in feeding if not one.in_python) / steps
+    hidden = min(hidden, running)
     overhead = [_overhead(one) * one.per_step for one in feeding if one.in_python] or [_FETCH]
     visible = max(0.0, fetching - sum(overhead))
     compiled = hidden > visible
@@ -75,6 +78,17 @@ def _wait(loop: Loop, feeding: list[Pipeline]) -> Iterable[Wait]:
         loop=loop, pipeline=longest and calibrated(longest, step), per_step=hidden + visible, step=step,
         compiled=compiled, steps=steps,
     )  # fmt: skip
+
+
+def _starts(loop: Loop, pipeline: Pipeline, first: int) -> float:
+    """Seconds in compiled steps that came right after a new iterator, above what such steps usually take.
+
+    The first batch of an iterator waits for buffers to fill, which its model's gaps do not show.
+    """
+    running = loop.phases[:, Phase.RUN]
+    rows = {int(np.searchsorted(loop.end, time)) for time in pipeline.made}
+    usual = float(np.median(running[first:]))
+    return sum(max(0.0, float(running[row]) - usual) for row in rows if first <= row < len(running))
 
 
 def _first_row(loop: Loop, feeding: list[Pipeline]) -> int:

@@ -79,6 +79,8 @@ class Pipeline:
     fetch: float  # seconds per such fetch
     per_step: float  # batches per training step
     iterators: int
+    made: tuple[float, ...]  # when iterators over it were made
+    sources: int  # how often the pipeline itself was built
     length: int  # the most batches that one iterator handed out
     span: tuple[float, float]  # when it was first and last seen at work
     evaluates: bool
@@ -105,12 +107,16 @@ def pipelines(run: Run) -> list[Pipeline]:
             built[key] = event.data["stages"]
         elif event.kind == "iterator":
             made[key].append(event)
-        elif event.data["elements"]:
+        else:
             whose = readings.setdefault((*key, bool(event.data["evaluates"])), {})
             whose.setdefault(int(event.data["iterator"]), []).append(event)
+    for whose in readings.values():
+        for number in [number for number, events in whose.items() if not events[-1].data["elements"]]:
+            del whose[number]  # never used: Keras makes one iterator more than it needs
     return [
         _pipeline(run, process, dataset, evaluates, built.get((process, dataset), ()), made[(process, dataset)], found)
         for (process, dataset, evaluates), found in readings.items()
+        if found
     ]
 
 
@@ -129,6 +135,8 @@ def _pipeline(run: Run, process: int, dataset: int, evaluates: bool, built: Sequ
         wait=_mean_wait(last), over=over, later=_mean_wait(last[1:]), fetches=fetches,
         fetch=sum(float(event.data["fetch"]) for event in last) / fetches if fetches else 0.0,
         per_step=stepped / steps if steps else 0.0, iterators=max((int(event.data["n"]) for event in made), default=0),
+        made=tuple(event.time for event in made),
+        sources=max((int(event.data.get("sources", 1)) for event in made), default=1),
         length=max(int(event.data["elements"]) for event in last), span=(min(times), max(times)), evaluates=evaluates,
         cores=max(int(event.data["cpu_budget"]) for event in last),
         spare_bytes=float(last[-1].data["ram_budget"]),
@@ -168,8 +176,15 @@ def _stages(run: Run, built: Sequence[Mapping[str, Any]], readings: Sequence[lis
         return
     counted = _counted(readings)
     paths = {number: counted.get(path, (0.0, 0.0)) for path, number in _paths(fullest).items()}
+    latest = _latest(readings)
+    shape = {number: {**shape[number], **latest[path]} for path, number in _paths(fullest).items()}
+    lowest = -1
     for node, positions, inner in _aligned(shape, int(root["inputs"][0]), built, 0 if built else None):
+        lowest = max([lowest, *positions])
         yield _stage(run, node, [built[position] for position in positions], inner, paths)
+    for stage in built[lowest + 1 :]:  # used up before anybody looked
+        if stage["kind"] not in _SKIPPED:
+            yield _unseen(run, stage)
 
 
 def _root(event: Event) -> Mapping[str, Any] | None:
@@ -190,17 +205,29 @@ def _paths(event: Event) -> dict[str, int]:
     return found
 
 
+def _latest(readings: Sequence[list[Event]]) -> dict[str, dict[str, Any]]:
+    """What was last said of the node in each place: settings, buffers and sizes."""
+    found: dict[str, dict[str, Any]] = {}
+    for event in sorted((event for events in readings for event in events), key=lambda event: event.time):
+        nodes = {int(node["id"]): node for node in event.data["nodes"]}
+        for path, number in _paths(event).items():
+            if nodes[number]["elements"] or path not in found:
+                found[path] = {key: value for key, value in nodes[number].items() if key not in ("id", "inputs")}
+    return found
+
+
 def _counted(readings: Sequence[list[Event]]) -> dict[str, tuple[float, float]]:
     """Per place: seconds busy and elements, per batch, over all iterators.
 
-    The first reading is taken off where enough came after it: it holds the start and the filling of buffers.
+    A single iterator's first reading is taken off where enough came after it: it holds the start and the filling of
+    buffers, which is paid once. Iterators that are made again and again pay it each time.
     """
     batches = 0.0
     busy: dict[str, float] = defaultdict(float)
     elements: dict[str, float] = defaultdict(float)
     for events in readings:
         first, last = int(events[0].data["elements"]), int(events[-1].data["elements"])
-        whole = last - first < last / 2
+        whole = len(readings) > 1 or last - first < last / 2
         batches += last if whole else last - first
         for (path, _), (worked, handed) in _grown(events, whole).items():
             busy[path] += worked / 1e9
@@ -238,6 +265,16 @@ def _stage(run: Run, node: Mapping[str, Any], made: Sequence[Mapping[str, Any]],
         asynchronous=bool(node["asynchronous"]), buffered=float(node["buffered"]),
         buffered_bytes=float(node["buffered_bytes"]),
         bytes=float(node["produced"]) / max(1.0, float(node["elements"])), settings=settings, stack=stack,
+    )  # fmt: skip
+
+
+def _unseen(run: Run, made: Mapping[str, Any]) -> Stage:
+    stack = tuple(_location(run, place) for place in made.get("stack", ()))
+    settings = {key: value for key, value in made.items() if key not in ("stack", "inputs")}
+    return Stage(
+        name=str(made["kind"]), location=stack[0] if stack else None, busy=0.0, elements=0.0, parallelism=1.0,
+        tuned=False, asynchronous=False, buffered=0.0, buffered_bytes=0.0, bytes=float(made.get("bytes", 0)),
+        settings=settings, stack=stack,
     )  # fmt: skip
 
 

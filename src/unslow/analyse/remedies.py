@@ -13,7 +13,11 @@ from unslow.model import Run
 
 _THREADS = 16  # for a stage that sleeps: more than there are cores, few enough for any disk or server
 _TINY = 400e-6  # seconds per element below which the dispatch of a function is a real part of it
-_SHARE_OF_RAM = 0.5
+# Stages that give the same elements in every pass if their functions do.
+_STEADY = frozenset(
+    ("TensorSlice", "Tensor", "Range", "Map", "Filter", "FlatMap", "Interleave", "Batch", "PaddedBatch", "Unbatch",
+     "Zip", "Concatenate", "Take", "Skip", "Shard", "Prefetch", "Window", "Enumerate", *READERS)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,12 @@ def limit(wait: Wait) -> Stage | None:
     assert wait.pipeline is not None
     _, stages = slowest(wait.pipeline.stages)
     named = [stage for stage in stages if not stage.injected]
-    return next(iter(named or stages), None)
+    found = next(iter(named or stages), None)
+    if found is not None and found.kind == "Shuffle":  # it waits for what fills it, and counts that as its own
+        below = wait.pipeline.stages[wait.pipeline.stages.index(found) + 1 :]
+        work = [stage for stage in below if stage.settings.get("function") or stage.kind in READERS]
+        found = max(work, key=lambda stage: stage.busy, default=found)
+    return found
 
 
 def _cores(run: Run, wait: Wait) -> int:
@@ -170,50 +179,59 @@ def _prefetch(wait: Wait, busy: float, cores: int) -> Iterable[Remedy]:
 
 
 def _cache(wait: Wait, busy: float, cores: int) -> Iterable[Remedy]:
-    """Keep what is the same in every pass: all up to the first shuffle, repetition or randomness."""
+    """Keep what is the same in every pass: all up to the first repetition or randomness."""
     assert wait.pipeline is not None
     stages = wait.pipeline.stages
-    if wait.pipeline.has("Cache"):
+    kept, moved = _same_each_pass(stages)
+    if not kept or wait.pipeline.has("Cache") or wait.pipeline.has("Snapshot"):
         return
-    kept, last = _same_each_pass(stages)
-    if last is None:
-        return
+    last = kept[-1]
     length = float(last.settings.get("length", -2))
-    per_step = last.items * wait.pipeline.per_step
+    # In passes of one iterator each, what was handed out in one tells how many there were.
+    again = wait.pipeline.iterators > 1
+    batches = wait.loop.steps * wait.pipeline.per_step
+    passes = batches / wait.pipeline.length if again else batches * last.items / length if length > 0 else 0.0
     if length <= 0:
-        length = wait.pipeline.length * last.items if wait.pipeline.iterators > 1 else 0.0
-    passes = wait.loop.steps * per_step / length if length else 0.0
+        length = wait.pipeline.length * last.items
     if passes < 1.5:
         return
     size = length * last.item_bytes
-    gone = without(stages, *kept)
-    work = sum(stage.busy for stage in kept) * wait.pipeline.per_step
+    shuffles = [stage for stage in stages if stage.kind == "Shuffle"]  # filled from memory, they take no time
+    work = sum(stage.busy for stage in (*kept, *shuffles)) * wait.pipeline.per_step
     left = max(0.0, busy - work) if math.isfinite(busy) else busy
     yield Remedy(
-        "cache", last, step_with(wait, gone, left, cores), share=1 - 1 / passes,
-        facts={"bytes": size, "passes": passes, "fits": size <= wait.pipeline.spare_bytes,
-               "spare": wait.pipeline.spare_bytes, "length": length, "files": _reads_files(kept)},
+        "cache", last, step_with(wait, without(stages, *kept, *shuffles), left, cores), share=1 - 1 / passes,
+        facts={"bytes": size, "passes": passes, "fits": size <= wait.pipeline.spare_bytes, "moved": moved,
+               "spare": wait.pipeline.spare_bytes, "length": length, "files": _reads_files(kept),
+               "built": wait.pipeline.sources},
     )  # fmt: skip
 
 
-def _same_each_pass(stages: Sequence[Stage]) -> tuple[list[Stage], Stage | None]:
-    """The stages from the source up that give the same elements in every pass, and the last that computes."""
+def _same_each_pass(stages: Sequence[Stage]) -> tuple[list[Stage], bool]:
+    """The stages from the source up that give the same elements in every pass, the last of them one that computes.
+
+    A shuffle only changes the order: what is computed above it can be computed below it as well, if that is a map.
+    The second value says whether one must be moved so.
+    """
     kept: list[Stage] = []
-    last: Stage | None = None
+    shuffled = False
     for stage in reversed(stages):
-        settings = stage.settings
         if stage.injected:
             continue
-        if stage.kind in ("Shuffle", "Repeat", "ShuffleAndRepeat"):
+        if stage.kind == "Shuffle" and stage.name != "ShuffleAndRepeat":
+            shuffled = True
+            continue
+        if stage.kind not in _STEADY or (shuffled and stage.kind != "Map"):
             break
-        if settings.get("random") or settings.get("python"):
+        if stage.settings.get("random") or stage.settings.get("python"):
             break
         kept.append(stage)
-        if settings.get("function") or stage.kind in READERS:
-            last = stage
-    if last is None:
-        return [], None
-    return kept[: kept.index(last) + 1], last
+        if shuffled and stage.name == "MapAndBatch":
+            break
+    while kept and not (kept[-1].settings.get("function") or kept[-1].kind in READERS):
+        kept.pop()
+    above = stages[: stages.index(kept[-1])] if kept else ()
+    return kept, shuffled and not any(stage.kind == "Shuffle" for stage in above)
 
 
 def _reads_files(stages: Iterable[Stage]) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from unslow.analyse import say
 from unslow.analyse.inputs import Wait, limits_next, waits
 from unslow.analyse.remedies import Remedy, limit, remedies
+from unslow.analyse.repeated import cache_finding
 from unslow.analyse.sketch import Sketch, fact
 from unslow.analyse.sketch_input import Made, pipeline_facts
 from unslow.cause import Cause
@@ -46,7 +47,7 @@ class InputBound(Cause):
 
     It follows the reason: more threads for a stage that sleeps, `num_parallel_calls` for one that is held to
     one thread while cores are idle, a function on whole batches for one whose dispatch costs more than its work,
-    `prefetch` where nothing works ahead. The finding says what would limit the step next.
+    `cache` for what is the same in every pass, `prefetch` where nothing works ahead. The finding says what would limit the step next.
 
     When we are wrong
 
@@ -63,7 +64,9 @@ class InputBound(Cause):
             if wait.share < _WORTH:
                 continue
             best = remedies(run, wait)[0]
-            if best.kind in _OURS:
+            if best.kind == "cache" and not best.facts["files"]:
+                yield cache_finding(self.id, run, wait, best)
+            elif best.kind in _OURS:
                 yield self._finding(run, wait, best)
 
     def _finding(self, run: Run, wait: Wait, remedy: Remedy) -> Finding:
@@ -131,11 +134,13 @@ class InputBound(Cause):
     )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix import pipelines
+        from unslow.fix import caches, pipelines
 
         facts, where = finding.facts, finding.location
         assert where is not None
         settings = dict(facts["settings"])
+        if facts["remedy"] == "cache":
+            return caches.cache_fix(finding, script)
         if facts["remedy"] == "threads":
             file, line, name = facts["python"]
             return pipelines.more_threads(script, where.line, int(facts["threads"]), (str(file), int(line), str(name)))

@@ -69,9 +69,8 @@ class PythonInput(Cause):
         assert remedy.stage is not None and wait.pipeline is not None
         counts = _lines_inside(run, wait.loop.process, set(remedy.stage.settings.get("tokens", ())))
         function = say.place(run, remedy.facts["python"])
-        place = say.place(
-            run, _hottest(run, counts) or _known(run, function) or remedy.stage.location or wait.loop.location
-        )
+        made_at = remedy.stage.location or wait.loop.location
+        place = say.place(run, _hottest(run, counts) or _known(run, function) or made_at)
         calls, took, ran, slept = (float(remedy.facts[name]) for name in ("calls", "took", "ran", "slept"))
         evidence = [
             Evidence("wait per step", wait.per_step, "s"),
@@ -79,7 +78,7 @@ class PythonInput(Cause):
             Evidence("Python per batch", took, "s"),
             Evidence("of it on a processor", ran, "s"),
             Evidence("calls per batch", round(calls, 1)),
-            Evidence("the stage", f"{remedy.stage.name} at {remedy.stage.location or wait.loop.location}"),
+            Evidence("the stage", f"{remedy.stage.name} at {made_at}"),
         ]
         title = (
             f"each step waits {say.time(wait.per_step)} of its {say.time(wait.step)} for Python: "

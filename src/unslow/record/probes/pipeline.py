@@ -16,10 +16,12 @@ from unslow.record.recorder import Lane, clock
 
 _EVAL = int(Phase.EVAL)
 _NUMBER = "_unslow_number"  # an attribute of a dataset that was described before
+_NUMBERED = "_unslow_numbered"  # an attribute of a source that was counted before
 _MOST_WATCHED = 16  # iterators that are asked on a tick, the newest first
 _ALL_ITERATORS = 64  # so many are watched whatever their number, then those whose number has grown by a tenth
 _MOST_DATASETS = 300
 _READINGS_IN_FULL = 40
+_READINGS_EARLY = 8
 
 
 class _Watched:
@@ -49,6 +51,7 @@ class Pipeline(Probe):
         self._eager: Callable[[], bool] = lambda: True
         self._watched: list[_Watched] = []
         self._datasets: dict[Any, int] = {}
+        self._sources: dict[int, int] = {}  # dataset number → how many sources of it were made
         self._made = 0
         self._due = 2  # the step after which the iterators are asked next
         self._next = 0  # the number of the next iterator that is watched, once there are many
@@ -119,7 +122,7 @@ class Pipeline(Probe):
         evaluates = lane.within == _EVAL
         self.recorder.fact(
             "iterator", key, took, iterator=self._made, dataset=number, stack=stack, step=self.steps.total,
-            evaluates=evaluates, in_fit=lane.fit is not None,
+            evaluates=evaluates, in_fit=lane.fit is not None, sources=self._sources_of(dataset, number),
         )  # fmt: skip
         if watched:
             self._next = self._made + self._made // 10
@@ -141,6 +144,18 @@ class Pipeline(Probe):
             self.recorder.line("dataset", clock(), dataset=number, stages=stages)
         dataset.__dict__[_NUMBER] = number
         return number
+
+    def _sources_of(self, dataset: Any, number: int) -> int:
+        """How often the pipeline itself was built: its innermost dataset, whatever is put around it since."""
+        for _ in range(100):
+            inputs = dataset._inputs() if hasattr(dataset, "_inputs") else ()
+            if not inputs:
+                break
+            dataset = inputs[0]
+        if _NUMBERED not in dataset.__dict__:
+            dataset.__dict__[_NUMBERED] = True
+            self._sources[number] = self._sources.get(number, 0) + 1
+        return self._sources.get(number, 0)
 
     def _spent(self, lane: Lane, began: int) -> None:
         spent = clock() - began
@@ -187,7 +202,9 @@ class Pipeline(Probe):
         root = model.nodes[model.output]
         _count_wait(known, now, int(root.num_elements), model.gap_times)
         grown = known.elements - known.written
-        if grown and (known.readings < _READINGS_IN_FULL or grown * 10 > known.elements):
+        # Before the first element, buffers fill: sources that are used up by then are not seen later.
+        filling = not known.elements and known.readings < _READINGS_EARLY and len(model.nodes) > 1
+        if filling or (grown and (known.readings < _READINGS_IN_FULL or grown * 10 > known.elements)):
             known.readings += 1
             known.written = known.elements
             self._write(known, now, model)

@@ -1,0 +1,91 @@
+"""Every pass over the data reads and decodes the same files again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from unslow.analyse.inputs import waits
+from unslow.analyse.remedies import remedies
+from unslow.analyse.repeated import cache_finding
+from unslow.analyse.sketch import Sketch
+from unslow.analyse.sketch_input import Made, pipeline_facts
+from unslow.cause import Cause
+from unslow.model import Finding, Fix, Phase, Refusal, Run
+
+if TYPE_CHECKING:
+    from unslow.fix.script import Script
+
+_WORTH = 0.08  # of a step
+_FILES = Made("TensorSlice", 1e-5, line=4, elements=8, settings=(("length", 200),))
+
+
+def _decode(**settings: object) -> Made:
+    given = {"batch_size": 8, "length": 200, "function": ["train.py", 3, "decode"], "files": True, **settings}
+    return Made(
+        "Map", 0.018, "MapAndBatch", parallelism=2, tuned=True, asynchronous=True, line=5, bytes=80_000,
+        settings=tuple(given.items()),
+    )  # fmt: skip
+
+
+class Rereading(Cause):
+    """
+    What happens
+
+    Each epoch opens the same files, decodes them and prepares them in the same way, and the step waits for it.
+
+    Why it is slow
+
+    Without a cache a tf.data pipeline does all of its work again in every pass. Reading from the operating system's
+    memory is cheap; decoding and resizing are not, and they take the cores that the model needs too.
+
+    The fix
+
+    `cache()` behind the last step that is the same in every pass, and in front of everything random: shuffling after
+    it still gives a new order each time. The decoded data must fit into memory; where it does not, a cache in a
+    file (`cache("folder/name")`) trades decoding for reading.
+
+    When we are wrong
+
+    The size of the decoded data is computed from what the stage has produced so far. A cache is filled while the first
+    pass runs and only helps from the second one on: the longer the training, the more it gains.
+    """
+
+    title = "every pass decodes the same files again"
+    needs = ("input", "pipeline")
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for wait in waits(run):
+            best = remedies(run, wait)[0]
+            if wait.share >= _WORTH and best.kind == "cache" and best.facts["files"]:
+                yield cache_finding(self.id, run, wait, best)
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.caches import cache_fix
+
+        return cache_fix(finding, script)
+
+    FIRES = (
+        Sketch(
+            "the step waits for files to be decoded, in each of four passes",
+            phases={Phase.INPUT: 0.85, Phase.RUN: 0.1},
+            facts=pipeline_facts(_FILES, _decode(), wait=0.0085, passes=4),
+        ),
+    )
+    QUIET = (
+        Sketch(
+            "the same, hidden behind a longer step",
+            phases={Phase.INPUT: 0.01, Phase.RUN: 0.9},
+            facts=pipeline_facts(_FILES, _decode(), wait=0.00005, passes=4),
+        ),
+        Sketch(
+            "one pass only",
+            phases={Phase.INPUT: 0.85, Phase.RUN: 0.1},
+            facts=pipeline_facts(_FILES, _decode(length=800), wait=0.0085),
+        ),
+        Sketch(
+            "what is decoded is changed at random in the same function",
+            phases={Phase.INPUT: 0.85, Phase.RUN: 0.1},
+            facts=pipeline_facts(_FILES, _decode(random=True), wait=0.0085, passes=4),
+        ),
+    )
