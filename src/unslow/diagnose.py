@@ -54,7 +54,7 @@ def _missing(cause: Cause, run: Run) -> str:
 
 
 def _worth(finding: Finding, run: Run) -> bool:
-    whole = max(run.trained, 1e-9)
+    whole = max(run.seconds, run.trained, 1e-9)
     return finding.grows or not finding.fault or finding.seconds >= _WORTH * whole
 
 
