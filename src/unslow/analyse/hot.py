@@ -171,3 +171,18 @@ def hottest_below(run: Run, process: int, function: Location, phase: Phase) -> L
         return None
     *_, found = _path(top, start, sources)
     return found[-1].place
+
+
+def seconds_around(run: Run, process: int, place: Location) -> float:
+    """Seconds of training in the loop inside the training loop that a line stands in, or at the line itself."""
+    scope = Scope(run, process)
+    inner = [loop for loop in scope.sources.loops(place) if not scope.trains(place.file, loop)]
+    first, last = (inner[0].lineno, inner[0].end_lineno or place.line) if inner else (place.line, place.line)
+    total = here = 0
+    for sample in run.samples:
+        if sample.process != process or not sample.training or scope.depth(sample) is None:
+            continue
+        total += sample.in_steps
+        if any(frame.file == place.file and first <= frame.line <= last for frame in sample.stack):
+            here += sample.in_steps
+    return sum(loop.total for loop in scope.training) * here / total if total else 0.0

@@ -1,4 +1,4 @@
-"""Sees tensors that are fetched to the host: `.numpy()`, `float()`, `print` and the like."""
+"""Sees tensors that Python takes apart: values fetched to the host (`.numpy()`, `float()`, `print`), and indexing."""
 
 from __future__ import annotations
 
@@ -31,12 +31,18 @@ class Tensors(Probe):
     name = "tensors"
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
-        return {"tensorflow.python.framework.ops": self._on_ops}
+        return {"tensorflow.python.framework.ops": self._on_ops, "tensorflow": self._on_tensorflow}
 
     def _on_ops(self, module: ModuleType) -> None:
         for way in _WAYS:
             if way in vars(module._EagerTensorBase):
                 self.replace(module._EagerTensorBase, way, self._named(way))
+
+    def _on_tensorflow(self, module: ModuleType) -> None:
+        """Indexing is given to tensors after their class was made."""
+        ops: Any = sys.modules.get("tensorflow.python.framework.ops")
+        if hasattr(ops, "_EagerTensorBase") and hasattr(ops._EagerTensorBase, "__getitem__"):
+            self.replace(ops._EagerTensorBase, "__getitem__", self._index)
 
     def _named(self, way: str) -> Callable[[Any], Any]:
         return lambda original: self._fetch(original, way)
@@ -63,6 +69,21 @@ class Tensors(Probe):
             return result
 
         return fetch
+
+    def _index(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Each index into a tensor is an op of its own; a Python loop over its rows makes one per row."""
+        local, tally, owner = self.recorder.local, self.recorder.tally, self._owner
+
+        def __getitem__(self: Any, key: Any, *args: Any) -> Any:
+            lane = local.lane
+            if lane.tracing or lane.busy:
+                return original(self, key, *args)
+            began = clock()
+            result = original(self, key, *args)
+            tally("index", owner(sys._getframe(1)), clock() - began)
+            return result
+
+        return __getitem__
 
     def _owner(self, frame: Any) -> Any:
         """The user's line that asked: a variable or a library may have fetched for it."""

@@ -1,0 +1,156 @@
+"""Elements are handled one by one, in a loop of the graph or of Python, where one op would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from unslow.analyse import say
+from unslow.analyse.hot import seconds_around
+from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse.tallies import totals
+from unslow.analyse.window import windows
+from unslow.cause import Cause
+from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run, Sample
+
+_WORTH = 0.05  # of the training time
+_ITERATIONS = 4  # a loop of fewer is none that hurts
+_PER_STEP = 8  # indexed elements a step
+_MADE_BY = {"map_fn": "tf.map_fn", "foldl": "tf.foldl", "foldr": "tf.foldr", "while_loop": "a loop in the graph"}
+
+
+def _seen(looping: float, kernels: float, iterations: int = 64) -> Fact:
+    return fact(
+        "window", 50, steps=10, step=50, wall=0.1, kernels=0.1 * kernels + 0.01, executor=0.09, waits=0.0, ops=[],
+        loops={"iterations": iterations, "seconds": 0.1 * looping, "kernels": 0.1 * kernels},
+    )  # fmt: skip
+
+
+def _looped(carried: bool = False, pipeline: bool = False) -> Fact:
+    return fact(
+        "graph_loop", 0, n=1, key="k", stack=[["train.py", 5, "loss"]], name="map", made_by="map_fn",
+        carried=carried, ops=27, pipeline=pipeline,
+    )  # fmt: skip
+
+
+class ElementwiseLoop(Cause):
+    """
+    What happens
+
+    Rows or elements of a tensor go through a loop one at a time: `tf.map_fn`, `tf.while_loop`, a `for` over a
+    tensor that became a loop of the graph, or a Python loop that indexes a tensor.
+
+    Why it is slow
+
+    An op on one row costs almost as much as an op on all of them: TensorFlow's fixed cost of some microseconds
+    per op (tens of microseconds from Python) is paid for every element, and so it is again for the gradient.
+
+    The fix
+
+    Write the body for the whole batch: most ops take one more dimension (`tf.reduce_sum(x * y, axis=1)`,
+    `tf.linalg.matvec`, `tf.einsum`, `tf.gather` with `batch_dims`). Where that is hard, `tf.vectorized_map` does it
+    for a body that `tf.map_fn` takes.
+
+    When we are wrong
+
+    A loop whose iterations need the ones before (a recurrent layer, a decoder) is not named: it cannot be
+    taken apart so. Kernels inside the loop are not counted as lost; a body of heavy kernels gains little.
+    """
+
+    title = "elements are handled one by one"
+    needs = ("tensors",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            yield from self._in_graph(run, loop)
+            yield from self._in_python(run, loop)
+
+    def _in_graph(self, run: Run, loop: Loop) -> Iterable[Finding]:
+        made = [e for e in run.of("graph_loop") if e.process == loop.process and not e.data.get("pipeline")]
+        free = [event for event in made if not event.data["carried"] and event.data.get("stack")]
+        looked = windows(run, loop)
+        if not looked or not free or len(free) < len(made):
+            return  # with a loop that must be one beside it, the time cannot be told apart
+        window = looked[-1]
+        lost = window.looping - window.looping_kernels
+        seconds = min(lost / window.wall, 1.0) * loop.total
+        if window.iterations < _ITERATIONS or seconds < _WORTH * run.trained:
+            return
+        where = max(free, key=lambda event: int(event.data["ops"])).data
+        yield Finding(
+            cause=self.id, location=say.place(run, where["stack"][0]), seconds=seconds,
+            title=f"{_MADE_BY.get(where['made_by'], 'a loop')} handles {window.iterations} elements a step one by one: "
+            f"{say.time(lost)} of a step of {say.time(window.wall)}",
+            evidence=(
+                Evidence("iterations per step", window.iterations), Evidence("ops in the body", int(where["ops"])),
+                Evidence("in the loop, per step", window.looping, "s"),
+                Evidence("of it in kernels", window.looping_kernels, "s"), Evidence("a step", window.wall, "s"),
+                Evidence("steps seen by the profiler", window.steps),
+            ),
+            advice=_advice(where["made_by"]),
+        )  # fmt: skip
+
+    def _in_python(self, run: Run, loop: Loop) -> Iterable[Finding]:
+        lines: dict[tuple[str, int], list[Any]] = {}
+        for total in totals(run, loop, "index"):
+            per_step = total.count / max(1, loop.steps)
+            if per_step >= _PER_STEP:
+                seconds = max(seconds_around(run, loop.process, total.location), total.seconds)
+                lines[total.location.file, total.location.line] = [total.location, per_step, seconds, total]
+        for where, per_step, seconds, total in _apart(lines.values()):
+            if seconds < _WORTH * run.trained:
+                continue
+            yield Finding(
+                cause=self.id, location=where, seconds=seconds, certainty=Certainty.LIKELY,
+                title=f"{say.code(where)} takes a tensor apart in Python: {per_step:.0f} elements a step, one op each",
+                evidence=(
+                    Evidence("elements per step", round(per_step, 1)),
+                    Evidence("an index takes", total.seconds / total.count, "s"),
+                    Evidence("in this loop", seconds, "s"),
+                ),
+                advice="Write it for the whole tensor at once; where Python must see each value, fetch all of them "
+                "with one .numpy() first.",
+            )  # fmt: skip
+
+    FIRES = (
+        Sketch("map_fn takes most of the step", phases={Phase.RUN: 1.0}, facts=[_looped(), _seen(0.8, 0.05)]),
+        Sketch(
+            "Python indexes 64 rows a step",
+            facts=[
+                fact("index", step, count=64 * step, took=64e-5 * step, amount=0.0, stack=[["train.py", 11, "f"]])
+                for step in (25, 50, 75, 100)
+            ],
+            samples=[
+                Sample((Location("train.py", 11),), "tensorflow", 0, True, 25, 25, 50),
+                Sample((Location("train.py", 12),), "tensorflow", 0, True, 25, 25, 50, Phase.RUN),
+            ],
+            source="\n" * 9 + "for step in data:\n    for row in x: f(row)\n    train(x)\n",
+        ),
+    )
+    QUIET = (
+        Sketch("a recurrent layer", phases={Phase.RUN: 1.0}, facts=[_looped(carried=True), _seen(0.8, 0.05)]),
+        Sketch("heavy kernels in the loop", phases={Phase.RUN: 1.0}, facts=[_looped(), _seen(0.8, 0.77)]),
+        Sketch("a loop in the input pipeline", phases={Phase.RUN: 1.0}, facts=[_looped(pipeline=True), _seen(0.1, 0)]),
+        Sketch(
+            "one row is looked at in each step",
+            facts=[
+                fact("index", step, count=step, took=2e-5 * step, amount=0.0, stack=[["train.py", 11, "f"]])
+                for step in (25, 50, 75, 100)
+            ],
+        ),
+    )
+
+
+def _advice(made_by: str) -> str:
+    if made_by == "map_fn":
+        return "Write the body for the whole batch, or put tf.vectorized_map in the place of tf.map_fn."
+    return "Write the body for the whole batch: one op with one more dimension in the place of the loop."
+
+
+def _apart(found: Iterable[list[Any]]) -> Iterable[list[Any]]:
+    """The dearest line of each place: several indices in one loop share its time."""
+    kept: list[list[Any]] = []
+    for entry in sorted(found, key=lambda entry: (-entry[2], -entry[1])):
+        if not any(entry[0].file == other[0].file and abs(entry[2] - other[2]) < 1e-9 for other in kept):
+            kept.append(entry)
+    return kept
