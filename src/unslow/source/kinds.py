@@ -179,6 +179,12 @@ class Kinded(Called):
                 return self._element(iterable.args[path[0]], path[1:])
             if name in _WRAPPERS and iterable.args:
                 return self._element(iterable.args[0], path)
+        if isinstance(iterable, (ast.ListComp, ast.GeneratorExp)):
+            return self._ask(iterable.elt, path)
+        if isinstance(iterable, ast.Name):
+            held = [item.value for item in self.reaching(iterable) if item.how is How.ASSIGN and not item.path]
+            if len(held) == 1 and isinstance(held[0], (ast.Tuple, ast.List, ast.ListComp)):
+                return self._element(held[0], path)
         if isinstance(iterable, (ast.Tuple, ast.List)):
             return join(self._ask(item, path) for item in iterable.elts) if iterable.elts else Kind.UNKNOWN
         whole = self._ask(iterable, ())

@@ -42,6 +42,15 @@ class Stepped(Valued):
                     self._step_loops.setdefault(loop, []).append(call)
         return self._step_loops
 
+    def repeated_by(self, node: ast.AST, depth: int = _DEPTH) -> list[ast.For | ast.AsyncFor | ast.While]:
+        """The innermost loops that run a node again: around it, or around the calls of its function in this file."""
+        own = self.innermost(node)
+        function = self.function(node)
+        if own is not None or function is None or depth == 0:
+            return [own] if own is not None else []
+        found = [loop for call in self.callers(function) for loop in self.repeated_by(call, depth - 1)]
+        return list(dict.fromkeys(found))
+
     def is_step(self, call: ast.Call, depth: int = _DEPTH) -> bool:
         """Whether a call updates the weights once: itself, or through the user's own functions without a loop."""
         if isinstance(call.func, ast.Attribute):
@@ -77,8 +86,14 @@ class Stepped(Valued):
             return False
         if function not in source._steps:
             source._steps[function] = False  # a function that calls itself
-            source._steps[function] = any(
-                isinstance(node, ast.Call) and source.innermost(node) is None and source.is_step(node, depth - 1)
-                for node in own_nodes(function)
-            )
+            calls = [node for node in own_nodes(function) if isinstance(node, ast.Call)]
+            flat = [call for call in calls if source.innermost(call) is None]
+            source._steps[function] = _descends(calls, flat) or any(source.is_step(call, depth - 1) for call in flat)
         return source._steps[function]
+
+
+def _descends(calls: list[ast.Call], flat: list[ast.Call]) -> bool:
+    """Whether a function takes gradients and subtracts them from the weights by hand, one after another."""
+    methods = [call.func.attr for call in calls if isinstance(call.func, ast.Attribute)]
+    taken = any(isinstance(call.func, ast.Attribute) and call.func.attr == "gradient" for call in flat)
+    return taken and "assign_sub" in methods
