@@ -59,16 +59,24 @@ def _worth(finding: Finding, run: Run) -> bool:
 
 
 def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]:
-    """Where one cause is another's symptom at the same loop, the deeper one leads and names the other."""
+    """Where one cause is another's symptom, the deeper one leads and names the other.
+
+    An honest answer ("the machine was busy") takes in only what it can explain: no more seconds than its own.
+    """
     deeper = {cause.id: cause.deeper_than for cause in causes}
     kept = list(findings)
-    for leader in list(kept):
-        for other in list(kept):
-            if other is not leader and other.cause in deeper.get(leader.cause, ()) and other in kept and leader in kept:
-                kept.remove(other)
-                position = kept.index(leader)
-                leader = replace(leader, merged=(*leader.merged, other.cause, *other.merged))
-                kept[position] = leader
+    for leader in sorted(kept, key=lambda finding: -finding.seconds):
+        absorbed = [
+            other
+            for other in kept
+            if other.cause in deeper.get(leader.cause, ())
+            and leader in kept
+            and (leader.fault or (other.seconds <= leader.seconds and not other.grows))
+        ]
+        if absorbed:
+            names = tuple(name for other in absorbed for name in (other.cause, *other.merged))
+            kept = [finding for finding in kept if finding not in absorbed]
+            kept[kept.index(leader)] = replace(leader, merged=(*leader.merged, *names))
     return kept
 
 

@@ -37,6 +37,8 @@ class Sketch:
     facts: Sequence[Fact] = ()
     samples: Sequence[Sample] = ()
     ticks: Mapping[str, Sequence[float]] = field(default_factory=dict)  # column → values spread over the run
+    elements: Sequence[float] | None = None  # numbers in each step's batch
+    values: Sequence[float] | None = None  # the scalar fetched in each step
     style: str = "eager"
     line: int = 10
     update: int = 12
@@ -73,6 +75,8 @@ class Sketch:
             location=Location("train.py", self.line), update=Location("train.py", self.update),
             style=self.style, process=0, thread=1, end=end, count=np.ones(len(seconds), dtype=np.int64),
             seconds=seconds, low=seconds, high=seconds, phases=table, trend=trend_of(seconds),
+            elements=None if self.elements is None else np.asarray(self.elements, dtype=float),
+            values=None if self.values is None else np.asarray(self.values, dtype=float),
         )  # fmt: skip
 
     def _events(self, seconds: Any, end: Any) -> tuple[Event, ...]:

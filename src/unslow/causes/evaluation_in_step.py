@@ -1,0 +1,83 @@
+"""Periodic long steps are validation, as the script asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from unslow.analyse.sketch import Sketch
+from unslow.cause import Cause
+from unslow.model import Evidence, Finding, Loop, Phase, Run
+
+_SHARE = 0.05
+_LONG = 3.0
+_MOSTLY = 0.6
+
+
+class EvaluationInStep(Cause):
+    """
+    What happens
+    Some steps, at regular distances, take far longer than the rest, because the model is evaluated between them.
+
+    Why it is slow
+    It is not: validation is work that the script asks for. Its share of the time is shown so that it can be weighed.
+
+    The fix
+    If it is too much: validate less often (`validation_freq`), on fewer batches (`validation_steps`), or with a larger
+    batch size, which needs no gradients and so less memory.
+
+    When we are wrong
+    Where the evaluation itself has a fault (a dataset that is read anew each time), its own cause names it.
+    """
+
+    title = "the long steps are validation"
+    needs = ("keras",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            finding = self._judge(loop)
+            if finding is not None:
+                yield finding
+
+    def _judge(self, loop: Loop) -> Finding | None:
+        if len(loop.seconds) < 10:
+            return None
+        spent = loop.phase(Phase.EVAL)
+        typical = loop.typical()
+        long = loop.seconds[1:] > _LONG * typical
+        evaluated = loop.phases[1:, Phase.EVAL] > _MOSTLY * loop.seconds[1:]
+        if not long.any() or spent < _SHARE * loop.total or (long & evaluated).sum() < 0.5 * long.sum():
+            return None
+        at = np.flatnonzero(long & evaluated)
+        period = int(np.median(np.diff(at))) if len(at) > 1 else 0
+        every = f"every {period} steps" if period else "once"
+        return Finding(
+            cause=self.id,
+            title=f"the long steps are validation, {every}: {spent:.3g} s, {spent / loop.total:.0%} of the training",
+            location=loop.location,
+            seconds=0.0,
+            fault=False,
+            evidence=(
+                Evidence("evaluations", len(at)),
+                Evidence("each", round(float(loop.seconds[1:][at].mean()), 4), "s"),
+                Evidence("a usual step", round(typical, 5), "s"),
+            ),
+            advice="To spend less on it: `validation_freq`, `validation_steps`, or a larger validation batch.",
+        )
+
+
+def _every(n: int, long: float, of: int = 200) -> list[float]:
+    return [long if step % n == n - 1 else 0.01 for step in range(of)]
+
+
+EvaluationInStep.FIRES = (
+    Sketch(
+        "validation after each epoch of 50 steps", _every(50, 0.5), style="keras",
+        phases={Phase.EVAL: [0.9 if step % 50 == 49 else 0.0 for step in range(200)]},
+    ),
+)  # fmt: skip
+EvaluationInStep.QUIET = (
+    Sketch("long steps that are something else", _every(50, 0.5), style="keras"),
+    Sketch("no evaluation at all", [0.01] * 200),
+)

@@ -1,0 +1,156 @@
+"""The user's own container keeps the tensors of every step."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from unslow.analyse.growers import grower
+from unslow.analyse.sketch import Sketch, fact
+from unslow.cause import Cause
+from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Run
+
+_LEAST_BYTES = 16 << 20  # a history of a few MB is nobody's problem
+_LEAST_LOOKS = 3
+_HEAVY = ("tensor", "array", "Tensor", "Variable", "Tape", "IndexedSlices")
+
+
+class HoardedTensors(Cause):
+    """
+    What happens
+    A list, dict or attribute of the script gets something added in every step and never gives it back: losses as
+    tensors, gradients, activations, batches. The memory of the process climbs as long as the training runs.
+
+    Why it is slow
+    Nothing is slow at first. When the memory is full the machine starts to swap or the container's limit is hit, and
+    the steps get slower and slower until the process is killed.
+
+    The fix
+    Keep numbers instead of tensors (`float(loss)`), a running metric instead of a list, or only the latest few in a
+    `collections.deque(maxlen=…)`. Nothing that a step made may be reachable from a container that only grows.
+
+    When we are wrong
+    A replay buffer or a cache that is meant to fill up and then stops growing is not reported once it has stopped;
+    while it is still filling it looks the same. Numbers, strings and anything of a few megabytes are left alone.
+    """
+
+    title = "a container keeps the tensors of every step"
+    needs = ("memory",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            for key, looks in _looks(run, loop).items():
+                finding = self._judge(run, loop, key, looks)
+                if finding is not None:
+                    yield finding
+
+    def _judge(self, run: Run, loop: Loop, key: tuple[str, str, str], looks: list[dict[str, Any]]) -> Finding | None:
+        last = looks[-1]
+        if len(looks) < _LEAST_LOOKS or last["bounded"] or not any(word in last["element"] for word in _HEAVY):
+            return None
+        rate = _rate(looks)
+        held = last["bytes"] + rate * max(0, loop.steps - last["step"])
+        if rate <= 0 or held < _LEAST_BYTES:
+            return None
+        file, function, path = key
+        line = grower(run.sources.get(file, ""), function, path, None)
+        where = Location(file, line, function) if line else loop.update
+        process = next(one for one in run.processes if one.index == loop.process)
+        left = _left(process.machine, process.ticks.columns)
+        until = int(left / rate) if left else 0
+        when = f"the memory is full {until:,} steps later" if until else ""
+        return Finding(
+            cause=self.id,
+            title=f"`{path}` keeps {_mb(rate)} of every step: {_mb(held)} after {loop.steps:,} steps",
+            location=where,
+            seconds=0.0,
+            grows=True,
+            forecast=Forecast(step=loop.steps * 10, bytes=held + rate * loop.steps * 9, text=when),
+            certainty=Certainty.MEASURED if line else Certainty.LIKELY,
+            evidence=(
+                Evidence("container", path),
+                Evidence("elements", last["length"]),
+                Evidence("each is", last["element"]),
+                Evidence("held at the last look", round(last["bytes"] / 1e6, 1), "MB"),
+                Evidence("growth", round(rate / 1e6, 3), "MB per step"),
+                *([Evidence("memory left", round(left / 1e9, 1), "GB")] if left else []),
+            ),
+            advice=(
+                f"Keep numbers instead of tensors in `{path}` (`float(loss)`), a running metric, or only the latest "
+                f"few: `collections.deque(maxlen=100)`."
+            ),
+            facts={"path": path, "bytes_per_step": rate},
+        )
+
+
+def _looks(run: Run, loop: Loop) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
+    """What was seen of each container during a loop, in order."""
+    found: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
+    for event in run.of("containers"):
+        if loop.holds(event):
+            for entry in event.data["found"]:
+                key = (entry["file"], entry["function"], entry["path"])
+                found[key].append({**entry, "step": event.data["step"]})
+    return found
+
+
+def _rate(looks: list[dict[str, Any]]) -> float:
+    """Bytes per step, if the growth goes on to the end: the later half must grow as the whole does."""
+    first, middle, last = looks[0], looks[len(looks) // 2], looks[-1]
+    whole = _per_step(first, last)
+    late = _per_step(middle, last) if middle is not last else whole
+    return whole if late >= 0.5 * whole else 0.0
+
+
+def _per_step(one: dict[str, Any], other: dict[str, Any]) -> float:
+    steps = other["step"] - one["step"]
+    return float(other["bytes"] - one["bytes"]) / steps if steps > 0 else 0.0
+
+
+def _left(machine: Any, columns: Any) -> float:
+    """Bytes until the machine, or the container's limit, is full."""
+    limit = float(machine.get("limit_bytes") or 0)
+    if limit and "group_bytes" in columns and len(columns["group_bytes"]):
+        return max(0.0, limit - float(columns["group_bytes"][-1]))
+    available = columns.get("available")
+    return float(available[-1]) if available is not None and len(available) else 0.0
+
+
+def _mb(size: float) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.3g} MB" if size >= 1e5 else f"{size / 1e3:.3g} KB"
+
+
+def _filled(steps: Iterable[int], each: float, element: str, most: int = 10**9, **more: Any) -> Iterator[Any]:
+    """Looks at `self.history` in a sketch, `each` bytes for every step up to `most`."""
+    for step in steps:
+        length = min(step, most)
+        entry = {
+            "file": "train.py", "function": "train", "path": "self.history", "length": length, "kind": "list",
+            "bytes": length * each, "element": element, "bounded": False, **more,
+        }  # fmt: skip
+        yield fact("containers", step, step=step, found=[entry])
+
+
+_STEPS = (16, 22, 31, 44, 61, 86, 120, 168, 235, 329)
+HoardedTensors.FIRES = (
+    Sketch(
+        "a list that gets a large tensor in every step",
+        [0.01] * 400,
+        facts=[*_filled(_STEPS, 2e5, "tensor float32[50000]")],
+    ),
+    Sketch(
+        "a list of gradients, found in the source",
+        [0.01] * 400,
+        facts=[*_filled(_STEPS, 4e6, "list of 4 × tensor float32[1000]")],
+        source="for batch in data:\n    step()\n    self.history.append(gradients)\n",
+    ),
+)
+HoardedTensors.QUIET = (
+    Sketch("a list of floats", [0.01] * 400, facts=[*_filled(_STEPS, 24, "float")]),
+    Sketch("a history of scalar tensors, a few KB", [0.01] * 400, facts=[*_filled(_STEPS, 254, "tensor float32[]")]),
+    Sketch(
+        "a replay buffer that has filled up", [0.01] * 400, facts=[*_filled(_STEPS, 2e6, "array float32[84, 84]", 50)]
+    ),
+    Sketch("a bounded deque", [0.01] * 400, facts=[*_filled(_STEPS, 2e6, "tensor float32[84, 84]", bounded=True)]),
+)

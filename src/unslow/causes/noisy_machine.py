@@ -1,0 +1,96 @@
+"""Other processes, throttling or a hypervisor took the processor away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from unslow.analyse.machine import gained, process_of
+from unslow.analyse.sketch import Sketch
+from unslow.cause import Cause
+from unslow.model import Evidence, Finding, Loop, Run
+
+_WAITED = 0.15  # of the time, the training thread could have run and did not
+_OTHERS = 0.25  # of all cores were used by others
+_TAKEN = 0.05  # of the time, throttled or stolen
+
+
+class NoisyMachine(Cause):
+    """
+    What happens
+    The training was ready to run and no processor was free: another process used it, the container's quota was spent,
+    or the hypervisor gave the time to somebody else.
+
+    Why it is slow
+    The steps take longer, and more unevenly, than the program needs. No change of the program helps.
+
+    The fix
+    Run on a quieter machine, raise the container's quota, or stop the other processes, and measure again.
+
+    When we are wrong
+    A training that starts its own helper processes competes with itself; they count as others here.
+    """
+
+    title = "the machine was busy with something else"
+    needs = ("machine",)
+    deeper_than = ("input-bound", "python-overhead", "tiny-batches", "host-sync", "gc-pauses", "slow-callbacks")
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            finding = self._judge(run, loop)
+            if finding is not None:
+                yield finding
+
+    def _judge(self, run: Run, loop: Loop) -> Finding | None:
+        process = process_of(run, loop)
+        cores = float(process.machine.get("cores") or 1)
+        rates = {name: gained(process, loop, name) or 0.0 for name in ("waited", "throttled", "steal", "machine_cpu")}
+        own = (gained(process, loop, "user_cpu") or 0.0) + (gained(process, loop, "system_cpu") or 0.0)
+        others = max(0.0, rates["machine_cpu"] - own) / cores
+        busy = rates["waited"] >= _WAITED and others >= _OTHERS
+        taken = max(rates["throttled"], rates["steal"] / cores)
+        if not busy and taken < _TAKEN:
+            return None
+        share = max(rates["waited"] if busy else 0.0, taken)
+        if busy:
+            title = f"others used {others:.0%} of the {cores:.0f} cores; the training waited {share:.0%} of the time"
+        elif rates["throttled"] >= rates["steal"] / cores:
+            title = f"the container's processor quota was spent {taken:.0%} of the time"
+        else:
+            title = f"the hypervisor took the processor away {taken:.0%} of the time"
+        return Finding(
+            cause=self.id,
+            title=title,
+            location=None,
+            seconds=min(0.95, share) * loop.total,
+            fault=False,
+            evidence=(
+                Evidence("ready but not running", round(rates["waited"], 3), "s per s"),
+                Evidence("cores used by others", round(others * cores, 2)),
+                Evidence("throttled", round(rates["throttled"], 3), "s per s"),
+                Evidence("stolen", round(rates["steal"], 3), "s per s"),
+            ),
+            advice="Measure again on a quiet machine: what is said here of small costs may be the machine's.",
+        )
+
+
+def _ticks(**rates: float) -> dict[str, list[float]]:
+    return {name: [rate * second for second in range(5)] for name, rate in rates.items()}
+
+
+NoisyMachine.FIRES = (
+    Sketch(
+        "another process on the same cores", [0.01] * 300,
+        ticks=_ticks(waited=0.4, machine_cpu=2.0, user_cpu=0.8, system_cpu=0.1, throttled=0.0, steal=0.0),
+    ),
+    Sketch("a container's quota", [0.01] * 300, ticks=_ticks(throttled=0.3, machine_cpu=1.0, user_cpu=1.0)),
+)  # fmt: skip
+NoisyMachine.QUIET = (
+    Sketch(
+        "a training whose own threads compete", [0.01] * 300,
+        ticks=_ticks(waited=0.4, machine_cpu=2.0, user_cpu=1.9, system_cpu=0.1),
+    ),
+    Sketch(
+        "others in the background that take nothing away", [0.01] * 300,
+        ticks=_ticks(waited=0.02, machine_cpu=1.6, user_cpu=0.8),
+    ),
+)  # fmt: skip
