@@ -93,7 +93,10 @@ class Watcher:
         lane = next((lane for lane in self.recorder.lanes if lane.thread == thread), None)
         phase = _phase(lane) if lane is not None else _OTHER
         frames = sys._current_frames()
-        self._prompt.adjust(len(frames))
+        # This very frame would hold the dictionary that holds it: the user's frames, and all that they refer to,
+        # would then live on until the garbage collector comes.
+        frames.pop(threading.get_ident(), None)
+        self._prompt.adjust(len(frames) + 1)
         frame = frames.get(thread)
         if frame is None or (lane is not None and lane.busy):  # a look of ours is not the user's time
             return

@@ -112,6 +112,7 @@ class PythonFunctions(Probe):
         if not self._running:
             return
         frames = sys._current_frames()
+        frames.pop(self.recorder.local.lane.thread, None)  # this frame must not hold itself, and the user's with it
         for thread, token in list(self._running.items()):
             stack = self.recorder.stack(frames.get(thread))
             if stack and len(self._lines) < _MOST_LINES:
