@@ -1,0 +1,83 @@
+"""Nothing is wrong: the kernels of the model take the time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from unslow.analyse import say
+from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse.window import Window, windows
+from unslow.cause import Cause
+from unslow.model import Evidence, Finding, Loop, Phase, Run
+
+_MOST = 0.7  # of a step in kernels, and of the training in TensorFlow
+_SHOWN = 5
+
+
+def _seen(kernels: float) -> Fact:
+    return fact(
+        "window", 50, steps=10, step=50, wall=0.1, kernels=0.1 * kernels, executor=0.1 * kernels + 0.002, waits=0.0,
+        ops=[["conv/Conv2D", "Conv2D", 10, 0.08 * kernels], ["dense/MatMul", "MatMul", 10, 0.02 * kernels]],
+    )  # fmt: skip
+
+
+class ComputeBound(Cause):
+    """
+    What happens
+
+    Almost all of each step is spent in the kernels of the model: multiplications, convolutions, their
+    gradients and the update of the weights.
+
+    Why it is slow
+
+    This is the work itself. No input, no Python, no tracing and no waiting stands in its way.
+
+    The fix
+
+    Only a cheaper step helps: XLA (`jit_compile=True`), 16-bit numbers where the hardware has them, a smaller
+    model or input, or a faster device. `unslow whatif` measures the first ones on this script.
+
+    When we are wrong
+
+    The kernels were watched for a few steps. A kernel may be slow for a reason of its own (float64, an
+    optimizer that rewrites a large table, too few threads): these are looked for and named before this.
+    """
+
+    title = "the model itself takes the time"
+    needs = ("window",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            looked = windows(run, loop)
+            if looked and loop.phase(Phase.RUN) >= _MOST * loop.total and loop.total >= _MOST * run.trained:
+                window = looked[-1]
+                if window.kernels >= _MOST * window.wall:
+                    yield self._finding(run, loop, window)
+
+    def _finding(self, run: Run, loop: Loop, window: Window) -> Finding:
+        share = window.kernels / window.wall
+        kinds: dict[str, float] = {}
+        for op in window.ops:
+            kinds[op.kind] = kinds.get(op.kind, 0.0) + op.seconds
+        dearest = sorted(kinds.items(), key=lambda item: -item[1])[:_SHOWN]
+        return Finding(
+            cause=self.id, location=say.place(run, loop.update), seconds=share * loop.total, fault=False,
+            title=f"{share:.0%} of a step of {say.time(window.wall)} is in kernels, mostly in {_kind(dearest[0][0])}",
+            evidence=(
+                Evidence("in kernels, per step", window.kernels, "s"), Evidence("a step", window.wall, "s"),
+                *(Evidence(f"in {_kind(kind)}, per step", seconds, "s") for kind, seconds in dearest),
+                Evidence("the dearest op", window.ops[0].name), Evidence("steps seen by the profiler", window.steps),
+            ),
+            advice="`unslow whatif` measures what XLA, 16-bit numbers or another batch size would give.",
+        )  # fmt: skip
+
+    FIRES = (Sketch("nine tenths in kernels", phases={Phase.RUN: 0.95}, facts=[_seen(0.9)]),)
+    QUIET = (
+        Sketch("half of the step in kernels", phases={Phase.RUN: 0.95}, facts=[_seen(0.5)]),
+        Sketch("the step waits for data", phases={Phase.RUN: 0.5, Phase.INPUT: 0.5}, facts=[_seen(0.9)]),
+    )
+
+
+def _kind(kind: str) -> str:
+    """A kernel by the name that users know: oneDNN's variants carry a prefix."""
+    return kind.removeprefix("_MklNative").removeprefix("_Mkl").removeprefix("_Fused")

@@ -1,0 +1,133 @@
+"""The optimizer rewrites a whole table in every step, though the batch touched a few of its rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from unslow.analyse import say
+from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse.window import Window, windows
+from unslow.cause import CannotJudge, Cause
+from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run
+
+_WORTH = 0.05  # of the training time
+_FEW = 0.2  # of the rows
+# What TensorFlow's and Keras's optimizers keep per weight; plain SGD keeps nothing and updates the rows alone.
+_KEEPS = {
+    "Adam": 2,
+    "AdamW": 2,
+    "Nadam": 2,
+    "Adamax": 2,
+    "RMSprop": 1,
+    "Adagrad": 1,
+    "Adadelta": 2,
+    "Lion": 1,
+    "Ftrl": 2,
+}
+
+
+def _weights(touched: int, rows: int = 100_000, optimizer: str = "Adam") -> Fact:
+    return fact(
+        "weights", 1, optimizer=optimizer, scope="adam", variables=5, bytes=13e6, wide_bytes=0,
+        stack=[["train.py", 12, "f"]],
+        tables=[{"name": "embedding", "rows": rows, "bytes": 12.8e6, "touched": touched}], made=[["train.py", 4, "f"]],
+    )  # fmt: skip
+
+
+def _seen(share: float) -> Fact:
+    return fact(
+        "window", 50, steps=10, step=50, wall=0.1, kernels=0.095, executor=0.098, waits=0.0,
+        ops=[["adam/Mul_2", "Mul", 10, 0.1 * share], ["dense/MatMul", "MatMul", 10, 0.09 - 0.1 * share]],
+    )  # fmt: skip
+
+
+class DenseUpdates(Cause):
+    """
+    What happens
+
+    A batch looks up a few rows of a large table (an embedding), so only these have a gradient. The
+    optimizer still goes through all rows of the table, and through its own tables of the same size, in each step.
+
+    Why it is slow
+
+    Adam, RMSprop and others keep running means for every weight, which fade a little in every step whether
+    or not the row was used. The cost of a step follows the size of the table, not of the batch.
+
+    The fix
+
+    Give the table an optimizer that leaves unused rows alone: plain SGD for the table and Adam for the rest
+    (two optimizers over two lists of variables), or a smaller table (hashing, fewer dimensions). The choice
+    changes how the table learns, so it must be tried.
+
+    When we are wrong
+
+    The optimizer's time is split among its variables by their sizes. On an accelerator the same work may be
+    cheap, which the profile would show.
+    """
+
+    title = "the optimizer rewrites whole tables for a few rows"
+    needs = ("weights", "window")
+    deeper_than = ("compute-bound",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            for event in run.of("weights"):
+                if event.process == loop.process and event.data.get("tables"):
+                    yield from self._judge(run, loop, event.data)
+
+    def _judge(self, run: Run, loop: Loop, data: Mapping[str, Any]) -> Iterable[Finding]:
+        table = max(data["tables"], key=lambda entry: float(entry["bytes"]))
+        touched, rows = int(table["touched"]), int(table["rows"])
+        if touched > _FEW * rows:
+            return
+        looked = windows(run, loop)
+        if not looked:
+            raise CannotJudge("the run was too short for a look through TensorFlow's profiler")
+        window = looked[-1]
+        updating = _updating(window, str(data["scope"]))
+        part = float(table["bytes"]) / max(float(data["bytes"]), 1.0)
+        spent = updating * part * (1 - touched / rows)
+        seconds = min(1.0, spent / window.wall) * loop.total
+        if seconds < _WORTH * run.trained:
+            return
+        keeps = _KEEPS.get(str(data["optimizer"]), 1 if data.get("momentum") else 0)
+        some = f"{touched:,}" if touched else "a few"
+        name = table["name"] or "a table"
+        yield Finding(
+            cause=self.id, location=_where(run, loop, data), seconds=seconds, certainty=Certainty.LIKELY,
+            title=f"{data['optimizer']} rewrites all {rows:,} rows of {name} in each step for {some}: "
+            f"{say.time(spent)} of {say.time(window.wall)}",
+            evidence=(
+                Evidence("rows of the table", rows), Evidence("rows in a batch, at most", touched or "unknown"),
+                Evidence("bytes of the table", float(table["bytes"]), "bytes"),
+                Evidence("bytes that the optimizer keeps for it", keeps * float(table["bytes"]), "bytes"),
+                Evidence("the optimizer's kernels, per step", updating, "s"),
+                Evidence("a step", window.wall, "s"),
+            ),
+            advice=f"Update {name} with a plain SGD of its own, which touches the rows of the batch only, and the rest "
+            f"with {data['optimizer']}; or make the table smaller.",
+        )  # fmt: skip
+
+    FIRES = (Sketch("500 of 100,000 rows", phases={Phase.RUN: 1.0}, facts=[_weights(500), _seen(0.7)]),)
+    QUIET = (
+        Sketch("half of the rows", phases={Phase.RUN: 1.0}, facts=[_weights(50_000), _seen(0.7)]),
+        Sketch("the update is cheap", phases={Phase.RUN: 1.0}, facts=[_weights(500), _seen(0.03)]),
+    )
+
+
+def _updating(window: Window, scope: str) -> float:
+    """Seconds per step of the kernels that the optimizer made, which carry its name."""
+    if not scope:
+        return 0.0
+    named = re.compile(rf"(^|/){re.escape(scope)}(_\d+)?/", re.IGNORECASE)
+    return min(window.kernels, sum(op.seconds for op in window.ops if named.search(op.name)))
+
+
+def _where(run: Run, loop: Loop, data: Mapping[str, Any]) -> Location:
+    """The line that made the optimizer; the update where that is not known."""
+    for stack in (data.get("made"), data.get("stack")):
+        if stack:
+            return say.place(run, stack[0])
+    return say.place(run, loop.update)

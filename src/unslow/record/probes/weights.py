@@ -1,0 +1,166 @@
+"""Sees what an optimizer updates: sizes and dtypes, gradients that touch a few rows only, and who chose float64."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any
+
+from unslow.record.probe import Probe
+from unslow.record.recorder import clock
+
+_NOTED = "_unslow_noted"
+_MADE = "_unslow_made"
+_MOST_OPS = 20_000
+_MOST_TABLES = 20
+_WIDE = "float64"
+
+
+class Weights(Probe):
+    name = "weights"
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        doors: dict[str, Callable[[ModuleType], None]] = {
+            "tensorflow.python.ops.resource_variable_ops": self._on_variables,
+            "tensorflow.python.training.optimizer": lambda module: self._on_pairs(module.Optimizer),
+            "keras.src.optimizers.base_optimizer": self._on_keras_3,
+            "keras.src.backend.config": self._on_config,
+        }
+        for keras in ("keras", "tf_keras"):
+            doors[f"{keras}.src.optimizers.optimizer"] = self._on_keras_2
+            doors[f"{keras}.src.backend_config"] = self._on_config
+        return doors
+
+    def _on_keras_3(self, module: ModuleType) -> None:
+        self.replace(module.BaseOptimizer, "__init__", self._init)
+        self.replace(module.BaseOptimizer, "apply", self._apply)
+
+    def _on_keras_2(self, module: ModuleType) -> None:
+        if hasattr(module, "_BaseOptimizer"):  # Keras 3 has a module of this name too, without it
+            self.replace(module._BaseOptimizer, "__init__", self._init)
+            self._on_pairs(module.Optimizer)
+
+    def _on_pairs(self, optimizer: Any) -> None:
+        self.replace(optimizer, "apply_gradients", self._apply_pairs)
+
+    def _on_config(self, module: ModuleType) -> None:
+        if hasattr(module, "set_floatx"):
+            self.replace(module, "set_floatx", self._floatx)
+
+    def _on_variables(self, module: ModuleType) -> None:
+        self.replace(module.ResourceVariable, "__init__", self._variable)
+
+    def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        stack = self.recorder.stack
+
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            self.__dict__[_MADE] = stack(sys._getframe(1), 3)
+
+        return __init__
+
+    def _apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        probe = self
+
+        def apply(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
+            if _NOTED not in self.__dict__:
+                chosen = trainable_variables or getattr(self, "_trainable_variables", ())
+                probe._first(self, lambda: list(zip(grads, chosen, strict=False)))
+            return original(self, grads, trainable_variables)
+
+        return apply
+
+    def _apply_pairs(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        probe = self
+
+        def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+            if _NOTED not in self.__dict__:
+                grads_and_vars = list(grads_and_vars)
+                probe._first(self, lambda: grads_and_vars)
+            return original(self, grads_and_vars, *args, **kwargs)
+
+        return apply_gradients
+
+    def _first(self, optimizer: Any, pairs: Callable[[], Iterable[Any]]) -> None:
+        lane = self.recorder.local.lane
+        began = clock()
+        optimizer.__dict__[_NOTED] = True
+        try:
+            self._note(optimizer, pairs())
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+        spent = clock() - began
+        lane.own += spent
+        self.recorder.looks += spent
+
+    def _note(self, optimizer: Any, pairs: Iterable[Any]) -> None:
+        total = wide = count = 0.0
+        tables = []
+        for grad, variable in pairs:
+            shape = [int(side) for side in variable.shape]
+            kind = getattr(variable.dtype, "name", str(variable.dtype))
+            size = _size(shape, kind)
+            count += 1
+            total += size
+            wide += size if kind == _WIDE else 0
+            if hasattr(grad, "indices") and len(shape) >= 1:
+                touched = [side or 0 for side in grad.indices.shape] if grad.indices.shape.rank is not None else []
+                tables.append(
+                    {
+                        "name": str(getattr(variable, "path", None) or getattr(variable, "name", "")),
+                        "rows": shape[0], "bytes": size, "touched": _product(touched) if touched else 0,
+                    }
+                )  # fmt: skip
+        self.recorder.fact(
+            "weights", type(optimizer).__name__, optimizer=type(optimizer).__name__,
+            scope=str(getattr(optimizer, "name", "") or getattr(optimizer, "_name", "")), variables=count, bytes=total,
+            wide_bytes=wide, tables=tables[:_MOST_TABLES], momentum=bool(getattr(optimizer, "momentum", 0)),
+            made=optimizer.__dict__.get(_MADE) or [], stack=self.recorder.stack(sys._getframe(3)),
+            **self._ops(),
+        )  # fmt: skip
+
+    def _ops(self) -> dict[str, int]:
+        """How many ops of the graph under construction work in which precision."""
+        ops: Any = sys.modules.get("tensorflow.python.framework.ops")
+        counts = {"float64": 0, "float32": 0, "float16": 0, "bfloat16": 0}
+        if self.recorder.local.lane.tracing:
+            for op in ops.get_default_graph().get_operations()[:_MOST_OPS]:
+                for output in op.outputs[:1]:
+                    name = output.dtype.base_dtype.name
+                    if name in counts:
+                        counts[name] += 1
+        return {f"ops_{name}": number for name, number in counts.items()}
+
+    def _floatx(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        recorder = self.recorder
+
+        def set_floatx(value: Any, *args: Any, **kwargs: Any) -> Any:
+            recorder.fact("floatx", str(value), value=str(value), stack=recorder.stack(sys._getframe(1)))
+            return original(value, *args, **kwargs)
+
+        return set_floatx
+
+    def _variable(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        recorder = self.recorder
+
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            if self.dtype.name == _WIDE and not recorder.local.lane.busy:
+                shape = [int(side or 0) for side in self.shape]
+                stack = recorder.stack(sys._getframe(1))
+                recorder.fact("wide", str(stack[:1]), stack=stack, name=str(self.name), bytes=_size(shape, _WIDE))
+
+        return __init__
+
+
+def _size(shape: list[int], kind: str) -> float:
+    width = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "bool": 1}.get(kind, 4)
+    return float(_product(shape) * width)
+
+
+def _product(sides: Iterable[int]) -> int:
+    result = 1
+    for side in sides:
+        result *= side
+    return result
