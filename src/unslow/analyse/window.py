@@ -57,6 +57,13 @@ def windows(run: Run, loop: Loop) -> list[Window]:
     return found
 
 
+def repeated(loop: Loop) -> float:
+    """Seconds of a loop without what its first step took more than the others: a window saw only such as these."""
+    if len(loop.seconds) < 2 or loop.count[0] != 1:
+        return loop.total
+    return loop.total - max(0.0, float(loop.seconds[0]) - loop.typical())
+
+
 def _window(event: Event, data: Mapping[str, Any]) -> Window:
     steps = int(data["steps"])
     ops = tuple(Op(str(name), str(kind), round(count / steps), s / steps) for name, kind, count, s in data["ops"])

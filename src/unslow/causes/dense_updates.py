@@ -8,7 +8,7 @@ from typing import Any
 
 from unslow.analyse import say
 from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.analyse.window import Window, windows
+from unslow.analyse.window import Window, repeated, windows
 from unslow.cause import CannotJudge, Cause
 from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run
 
@@ -89,7 +89,7 @@ class DenseUpdates(Cause):
         updating = _updating(window, str(data["scope"]))
         part = float(table["bytes"]) / max(float(data["bytes"]), 1.0)
         spent = updating * part * (1 - touched / rows)
-        seconds = min(1.0, spent / window.wall) * loop.total
+        seconds = min(1.0, spent / window.wall) * repeated(loop)
         if seconds < _WORTH * run.trained:
             return
         keeps = _KEEPS.get(str(data["optimizer"]), 1 if data.get("momentum") else 0)

@@ -9,7 +9,7 @@ from unslow.analyse import say
 from unslow.analyse.hot import seconds_around
 from unslow.analyse.sketch import Fact, Sketch, fact
 from unslow.analyse.tallies import totals
-from unslow.analyse.window import windows
+from unslow.analyse.window import repeated, windows
 from unslow.cause import Cause
 from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run, Sample
 
@@ -73,7 +73,7 @@ class ElementwiseLoop(Cause):
             return  # with a loop that must be one beside it, the time cannot be told apart
         window = looked[-1]
         lost = window.looping - window.looping_kernels
-        seconds = min(lost / window.wall, 1.0) * loop.total
+        seconds = min(lost / window.wall, 1.0) * repeated(loop)
         if window.iterations < _ITERATIONS or seconds < _WORTH * run.trained:
             return
         where = max(free, key=lambda event: int(event.data["ops"])).data
