@@ -8,6 +8,7 @@ import os
 import shutil
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import jsonschema
 import numpy as np
 import pytest
 
-from unslow.analyse.sketch import Sketch
+from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse.xplane import Span, Thread
 from unslow.export import export, perfetto
 from unslow.model import Diagnosis
 
@@ -95,6 +97,26 @@ def test_a_very_long_loop_keeps_its_ends_and_its_longest_step() -> None:
     seconds[50_000] = 2.0
     rows = list(perfetto.kept_rows(Sketch("long", seconds).run().loops[0]))
     assert len(rows) <= perfetto.STEPS and {0, 50_000, 99_999} <= set(rows)
+
+
+def test_spans_of_the_profiler_begin_where_their_step_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kept.pb").write_bytes(b"")
+    spans = (Span("dense/MatMul:MatMul", 0.001, 0.002), Span("too short to see", 0.002, 1e-9))
+    monkeypatch.setattr("unslow.export.perfetto.read", lambda data: [Thread("tf_Compute", spans)])
+    facts = [fact("window", 31, file="kept.pb", steps=1, step=30, wall=0.01)]
+    run = replace(Sketch("profiled", (0.01,) * 100, facts=facts).run(), folder=str(tmp_path))
+    events = exported(Diagnosis(run, (), {}, (), 0.0, 0.0, 0.0), tmp_path)["traceEvents"]
+    begin = next(each["ts"] for each in events if each["name"] == "step 31")
+    kept = [(each["name"], each["ts"], each["dur"]) for each in events if each["tid"] >= 1000 and each["ph"] == "X"]
+    assert kept == [("dense/MatMul:MatMul", begin + 1000, 2000)]
+
+
+def test_a_profile_that_is_missing_or_damaged_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "damaged.pb").write_bytes(b"\xff\xff\xff")
+    facts = [fact("window", 31, file=file, steps=1, step=30, wall=0.01) for file in ("gone.pb", "damaged.pb")]
+    run = replace(Sketch("profiled", (0.01,) * 100, facts=facts).run(), folder=str(tmp_path))
+    events = exported(Diagnosis(run, (), {}, (), 0.0, 0.0, 0.0), tmp_path)["traceEvents"]
+    assert not [each for each in events if each["tid"] >= 1000]
 
 
 def test_perfetto_s_trace_processor_reads_it(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tarfile
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -51,14 +52,16 @@ def npm(request: pytest.FixtureRequest) -> Callable[[str], Path]:
             if program is None:
                 pytest.skip(f"{package} comes from the npm registry, and there is no npm here")
             kept.mkdir(parents=True, exist_ok=True)
-            command = [program, "pack", "--silent", "--pack-destination", str(kept), package]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                pytest.skip(f"{package} could not be fetched from npm: {done.stderr.strip()[-200:]}")
-            archive = kept / done.stdout.split()[-1]
-            with tarfile.open(archive) as tar:
-                tar.extractall(target, filter="data")
-            archive.unlink()
+            # Tests may run in several processes: each unpacks for itself, and the first one's folder stays.
+            with tempfile.TemporaryDirectory(dir=kept) as mine:
+                command = [program, "pack", "--silent", "--pack-destination", mine, package]
+                done = subprocess.run(command, capture_output=True, text=True)
+                if done.returncode:
+                    pytest.skip(f"{package} could not be fetched from npm: {done.stderr.strip()[-200:]}")
+                with tarfile.open(Path(mine) / done.stdout.split()[-1]) as tar:
+                    tar.extractall(Path(mine) / "unpacked", filter="data")
+                if not target.exists():
+                    (Path(mine) / "unpacked").rename(target)
         return target / "package"
 
     return folder

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from unslow.analyse.pipeline import Pipeline, Stage
 from unslow.analyse.sketch import Sketch, fact
 from unslow.model import Diagnosis, Location, Phase, Run, Sample, Shape, Trend
 from unslow.report.view import clean, view_of
@@ -104,6 +104,15 @@ def test_the_hottest_lines_are_those_of_the_training_thread() -> None:
     assert [(each["file"], each["share"]) for each in hot] == [("train.py", 1.0)]  # type: ignore[attr-defined]
 
 
+def test_samples_outside_the_steps_do_not_make_a_line_hot() -> None:
+    samples = (
+        Sample((Location("train.py", 1),), "keras", 0, True, 500, 0, 0),
+        Sample((Location("train.py", 9),), "tensorflow", 0, True, 20, 20, 40),
+    )
+    hot = of_run(Sketch("import", samples=samples).run())["hot_lines"]
+    assert [each["line"] for each in hot] == [9]  # type: ignore[attr-defined]
+
+
 def test_too_few_samples_name_no_line() -> None:
     samples = (Sample((Location("train.py", 3),), "python", 0, True, 5, 0, 5),)
     assert of_run(Sketch("few", samples=samples).run())["hot_lines"] == []
@@ -152,31 +161,53 @@ def test_everything_in_the_view_is_plain_data() -> None:
     assert cleaned["a"] == [1.5, 2] and cleaned["b"] is None and cleaned["c"] == "\\xff\\x00"
 
 
-def _stage(name: str, busy: float, **more: object) -> Stage:
-    settings = {"location": Location("train.py", 5), "elements": 32.0, "parallelism": 1.0, "tuned": False}
-    settings |= {"asynchronous": False, "buffered": 0.0, "buffered_bytes": 0.0, "bytes": 64.0, **more}
-    return Stage(name, busy=busy, **settings)  # type: ignore[arg-type]
+def _stage(name: str, seconds: float, **more: object) -> SimpleNamespace:
+    plain = {"location": Location("train.py", 5), "injected": False, "elements": 32.0, "parallelism": 1.0}
+    plain |= {"tuned": False, "asynchronous": False, "buffered": 0.0, "bytes": 64.0, "settings": {}}
+    return SimpleNamespace(name=name, seconds=seconds, **(plain | more))
 
 
 def test_a_pipeline_is_drawn_from_its_source_to_the_step_with_the_slowest_stage_marked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stages = (
-        _stage("Prefetch", 0.001, asynchronous=True, buffered=1.0, settings={"buffer_size": 4}, location=None),
-        _stage("ParallelMap", 0.08, asynchronous=True, parallelism=2.0),
+        _stage("Prefetch", 0.001, asynchronous=True, buffered=1.0, settings={"buffer_size": 4}, injected=True),
+        _stage("ParallelMap", 0.04, asynchronous=True, parallelism=2.0),
         _stage("TensorSlice", 0.0001),
     )
-    pipeline = Pipeline(
-        process=0, dataset=1, location=Location("train.py", 9), stages=stages, built=(), batches=200, wait=float("nan"),
-        over=0, later=0.0, fetches=0, fetch=0.0, per_step=1.0, iterators=1, length=200, span=(0.0, 1.0),
-        evaluates=False, cores=2, spare_bytes=0.0,
-    )  # fmt: skip
+    pipeline = SimpleNamespace(
+        location=Location("train.py", 9), stages=stages, batches=200, wait=float("nan"), evaluates=False
+    )
     monkeypatch.setattr("unslow.report.view.pipelines.pipelines", lambda run: [pipeline])
     drawn = of_run(Sketch("fed").run())["pipelines"][0]  # type: ignore[index]
-    assert [(stage["name"], stage["slowest"]) for stage in drawn["stages"]] == [
-        ("TensorSlice", False), ("ParallelMap", True), ("Prefetch", False)
-    ]  # fmt: skip
+    names = [(stage["name"], stage["slowest"]) for stage in drawn["stages"]]
+    assert names == [("TensorSlice", False), ("ParallelMap", True), ("Prefetch", False)]
     assert drawn["stages"][1]["seconds"] == 0.04 and drawn["stages"][2]["full"] == 0.25 and drawn["wait"] is None
+
+
+def test_the_dearest_ops_of_a_step_come_from_the_last_window() -> None:
+    facts = [
+        fact(
+            "window",
+            at,
+            steps=2,
+            step=at,
+            wall=0.02,
+            kernels=0.018,
+            ops=[["dense/MatMul", "MatMul", 4, 0.01 * at / 50]],
+        )
+        for at in (20, 50)
+    ]
+    shown = of_run(Sketch("profiled", facts=facts).run())["kernels"][0]  # type: ignore[index]
+    assert (shown["after"], shown["kernels_share"]) == (50, pytest.approx(0.9))
+    assert shown["ops"] == [
+        {"name": "dense/MatMul", "kind": "MatMul", "count": 2, "seconds": 0.005, "share": pytest.approx(0.5)}
+    ]
+
+
+def test_a_window_that_cannot_be_read_makes_no_table() -> None:
+    facts = [fact("window", 20, steps=2, kernels="?", ops=7)]
+    assert of_run(Sketch("damaged", facts=facts).run())["kernels"] == []
 
 
 def test_facts_of_a_pipeline_that_cannot_be_read_make_no_picture() -> None:

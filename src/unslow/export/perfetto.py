@@ -1,4 +1,4 @@
-"""A Chrome trace (JSON) that Perfetto and chrome://tracing open: steps with their phases, traces, memory, findings."""
+"""A Chrome trace (JSON) that Perfetto and chrome://tracing open: steps, phases, traces, profiler windows, memory."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from unslow.model import Diagnosis, Loop, Phase, Process, Run
+from unslow.analyse.xplane import read
+from unslow.model import Diagnosis, Event, Loop, Phase, Process, Run
 from unslow.report.view import clean
 from unslow.report.words import PHASES
 
 STEPS = 20_000  # rows of one loop: some 10 MB of trace, which both viewers open at once
 TRACES = 2  # the first thread number of function traces; loops have 10 and up
 LANES = 8
+WINDOWS = 1000  # the first thread number of TensorFlow's own threads
 FINDINGS = 1
 ORDER = "the order of phases within a step is not recorded"
 
@@ -36,6 +38,7 @@ def events_of(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
         yield _name("process_name", process.index, 0, process.worker or f"process {process.pid}")
         yield from _memory(process)
         yield from _traces(run, process)
+        yield from _windows(run, process)
     for number, loop in enumerate(run.loops):
         yield _name("thread_name", loop.process, 10 + number, f"steps at {loop.location}")
         yield from _steps(loop, 10 + number)
@@ -104,6 +107,35 @@ def _traces(run: Run, process: Process) -> Iterator[dict[str, Any]]:
         more = {key: event.data[key] for key in ("args", "nodes", "step") if key in event.data}
         name = f"trace {event.data.get('name', '')}"
         yield _slice(name, begin, end, process.index, TRACES + lane, **more)
+
+
+def _windows(run: Run, process: Process) -> Iterator[dict[str, Any]]:
+    """Every span that TensorFlow's own profiler kept, on its own thread; a damaged profile is left out."""
+    threads: dict[str, int] = {}
+    for event in run.of("window"):
+        if event.process != process.index or not event.data.get("file"):
+            continue
+        try:
+            found = read((Path(run.folder) / str(event.data["file"])).read_bytes())
+        except (OSError, ValueError):
+            continue
+        begin = _opened(run, event)
+        for thread in found:
+            number = threads.setdefault(thread.name, WINDOWS + len(threads))
+            yield _name("thread_name", process.index, number, f"TensorFlow {thread.name}")
+            for span in thread.spans:
+                start, end = _micros(begin + span.start), _micros(begin + span.start + span.length)
+                if end > start:
+                    yield _slice(span.name, start, end, process.index, number)
+
+
+def _opened(run: Run, event: Event) -> float:
+    """When a window began, which is the zero of its profile: at the end of the step before it."""
+    loop, step = run.loop_of(event), int(event.data.get("step") or 0)
+    before = sum(each.steps for each in run.loops if loop is not None and each.stop <= loop.start)
+    if loop is not None and 0 < step - before < loop.steps:
+        return float(np.interp(step - before, loop.number, loop.end))
+    return event.time - float(event.data.get("spent") or 0.0) - float(event.data.get("wall") or 0.0)
 
 
 def _lane(lanes: list[list[int]], begin: int, end: int) -> int:

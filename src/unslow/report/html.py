@@ -55,7 +55,7 @@ def _environment() -> jinja2.Environment:
         "size": words.size,
         "count": words.count,
         "ticks": ticked,
-        "sentence": lambda text: f"{text[:1].upper()}{text[1:].rstrip('.')}.",
+        "sentence": lambda text: f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "?", "!")) else "."),
     }
     return environment
 

@@ -170,7 +170,7 @@ def _way(label: str, text: str, style: str) -> Text:
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:].rstrip(".") + "."
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 
 def _loop(loop: dict[str, Any]) -> RenderableType:

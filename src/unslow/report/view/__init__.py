@@ -15,6 +15,7 @@ from unslow.model import Diagnosis, Proof, Run
 from unslow.report.view.charts import memory_charts, step_charts
 from unslow.report.view.events import graphs_of, traces_of, workers_of
 from unslow.report.view.findings import finding_of
+from unslow.report.view.kernels import kernels_of
 from unslow.report.view.loops import loop_of
 from unslow.report.view.machine import ended_of, hot_lines, lost_probes, memory_of, processes_of, seen_instead
 from unslow.report.view.pipelines import pipelines_of
@@ -70,6 +71,7 @@ def view_of(diagnosis: Diagnosis, proofs: Mapping[int, Proof] | None = None) -> 
         "workers": workers_of(run),
         "start": start_of(run),
         "pipelines": pipelines_of(run),
+        "kernels": kernels_of(run),
         "charts": {
             "steps": step_charts(run, findings),
             "memory": memory_charts(run),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from unslow.model import Floats
 
 HOTTEST = 8
-FEW_STEPS = 100  # below this growth per 1 000 steps is no more than a guess
+FEW_STEPS = 200  # below this growth per 1 000 steps is no more than a guess
 FEW_SAMPLES = 20  # below this a share of samples is chance
 
 
@@ -85,7 +85,10 @@ def _growth(process: Process, loop: Loop) -> float | None:
 
 
 def hot_lines(run: Run) -> list[dict[str, Any]]:
-    """The user's lines that the training thread was seen at most often, and what ran below them."""
+    """The user's lines that the training thread was seen at most often, and what ran below them.
+
+    Where there were steps, only what was seen during them counts: import and set-up have a picture of their own.
+    """
     totals: Counter[tuple[str, int]] = Counter()
     leaves: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)
     functions: dict[tuple[str, int], str] = {}
@@ -93,11 +96,12 @@ def hot_lines(run: Run) -> list[dict[str, Any]]:
     for sample in run.samples:
         if not sample.training:
             continue
-        whole += sample.count
-        if sample.stack:
+        taken = sample.in_steps if run.steps else sample.count
+        whole += taken
+        if sample.stack and taken:
             place = (sample.stack[0].file, sample.stack[0].line)
-            totals[place] += sample.count
-            leaves[place][sample.leaf] += sample.count
+            totals[place] += taken
+            leaves[place][sample.leaf] += taken
             functions[place] = sample.stack[0].function
     if whole < FEW_SAMPLES:
         return []

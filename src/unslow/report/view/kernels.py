@@ -1,0 +1,44 @@
+"""What TensorFlow ran in a step, from the windows of its own profiler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unslow.analyse.window import Window, windows
+from unslow.model import Loop, Run
+
+SHOWN = 12
+
+
+def kernels_of(run: Run) -> list[dict[str, Any]]:
+    """The last window of each loop: it shows the training as it goes on. Damaged windows are left out."""
+    found = []
+    for loop in run.loops:
+        try:
+            seen = windows(run, loop)
+        except (KeyError, IndexError, TypeError, ValueError):  # written by another version, or cut off
+            continue
+        if seen and seen[-1].wall > 0 and seen[-1].ops:
+            found.append(_window(loop, seen[-1]))
+    return found
+
+
+def _window(loop: Loop, window: Window) -> dict[str, Any]:
+    return {
+        "line": str(loop.location),
+        "steps": window.steps,
+        "after": window.step,
+        "wall": window.wall,
+        "kernels_share": min(1.0, window.kernels / window.wall),
+        "waits_share": min(1.0, window.waits / window.wall),
+        "ops": [
+            {
+                "name": op.name,
+                "kind": op.kind,
+                "count": op.count,
+                "seconds": op.seconds,
+                "share": min(1.0, op.seconds / window.wall),
+            }
+            for op in window.ops[:SHOWN]
+        ],
+    }
