@@ -47,7 +47,8 @@ class InputBound(Cause):
 
     It follows the reason: more threads for a stage that sleeps, `num_parallel_calls` for one that is held to
     one thread while cores are idle, a function on whole batches for one whose dispatch costs more than its work,
-    `cache` for what is the same in every pass, `prefetch` where nothing works ahead. The finding says what would limit the step next.
+    `cache` for what is the same in every pass, `prefetch` where nothing works ahead. The finding says what would
+    limit the step next.
 
     When we are wrong
 

@@ -14,7 +14,7 @@ from unslow.record.probes.input import FETCHED
 from unslow.record.probes.stages import PLACE, describe
 from unslow.record.recorder import Lane, clock
 
-_EVAL = int(Phase.EVAL)
+_EVAL, _INPUT = int(Phase.EVAL), int(Phase.INPUT)
 _NUMBER = "_unslow_number"  # an attribute of a dataset that was described before
 _NUMBERED = "_unslow_numbered"  # an attribute of a source that was counted before
 _MOST_WATCHED = 16  # iterators that are asked on a tick, the newest first
@@ -89,16 +89,18 @@ class Pipeline(Probe):
         return __init__
 
     def _create(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, made = self.recorder.local, self._iterator_made
+        local, close, made = self.recorder.local, self.recorder.close_span, self._iterator_made
 
         def _create_iterator(self: Any, dataset: Any) -> Any:
             lane = local.lane
-            began = clock()
+            if lane.busy or lane.tracing:
+                return original(self, dataset)
+            entry = [_INPUT, clock(), 0]
+            lane.stack.append(entry)
             try:
                 return original(self, dataset)
             finally:
-                if not lane.busy and not lane.tracing:
-                    made(lane, self, dataset, clock() - began, sys._getframe(1))
+                made(lane, self, dataset, close(lane, entry), sys._getframe(1))
 
         return _create_iterator
 

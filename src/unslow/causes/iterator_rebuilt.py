@@ -1,0 +1,133 @@
+"""An iterator is made again for every step, and with it its threads and its shuffle buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from unslow.analyse import say
+from unslow.analyse.pipeline import Pipeline, pipelines
+from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.cause import Cause
+from unslow.model import Event, Evidence, Finding, Fix, Loop, Phase, Refusal, Run
+
+if TYPE_CHECKING:
+    from unslow.fix.script import Script
+
+_PER_STEP = 0.5  # iterators per step: one per epoch is how it should be
+_FEWEST = 10  # iterators: fewer may be epochs of a few steps
+_READY = 3e-4  # seconds that a batch takes which lies ready, in Python
+
+
+def _made(number: int, every: int = 1, **data: object) -> list[Fact]:
+    stack = [["train.py", 11, "<module>"]]
+    return [
+        fact("iterator", step, n=step // every, sum=0.004 * (step // every), took=0.004, iterator=step // every,
+             dataset=1, stack=stack, step=step, evaluates=False, in_fit=False, **data)
+        for step in range(every, number + 1, every)
+    ]  # fmt: skip
+
+
+class IteratorRebuilt(Cause):
+    """
+    What happens
+
+    `iter(dataset)` (or `dataset.take(1)`) stands inside of the training loop: for every step a new iterator is made,
+    one batch is taken from it, and it is thrown away.
+
+    Why it is slow
+
+    A new iterator starts its threads anew and fills its shuffle buffer from the beginning: to hand out one batch
+    it may read thousands of elements. Nothing that it prepared ahead is ever used.
+
+    The fix
+
+    Make the iterator once in front of the loop and take the next batch from it in each step; `repeat()` lets it go on
+    after the last one.
+
+    When we are wrong
+
+    A fresh iterator always gives the first batch (after shuffling, a batch out of the first elements); one that goes on
+    gives all of them in turn, which is nearly always what was meant, but it is not the same. The time that is left is
+    computed from the share of the elements that were needed.
+    """
+
+    title = "the iterator is made again in every step"
+    needs = ("input", "pipeline")
+    deeper_than = ("input-bound", "python-input", "rereading", "big-shuffle")
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        last: dict[tuple[int, str], Event] = {}
+        for event in run.of("iterator"):
+            if not event.data["evaluates"] and not event.data["in_fit"] and event.data.get("stack"):
+                last[event.process, str(event.data["key"] if "key" in event.data else event.data["stack"])] = event
+        known = pipelines(run)
+        for event in last.values():
+            loop = run.loop_of(event) or max(run.loops, key=lambda one: one.total, default=None)
+            made = int(event.data["n"])
+            if loop is None or made < _FEWEST or made < _PER_STEP * loop.steps:
+                continue
+            fed = next(
+                (one for one in known if one.dataset == event.data["dataset"] and one.process == event.process), None
+            )
+            yield self._finding(run, loop, event, made, fed)
+
+    def _finding(self, run: Run, loop: Loop, event: Event, made: int, pipeline: Pipeline | None) -> Finding:
+        place = say.place(run, event.data["stack"][0])
+        spent = float((loop.phases[1:, Phase.INPUT] * loop.count[1:]).sum())
+        making = float(event.data["sum"])
+        needed, produced = _elements(pipeline)
+        left = (max(0.0, spent - making) * needed / produced if produced else 0.0) + _READY * loop.steps
+        each = spent / max(1, loop.steps)
+        evidence = [
+            Evidence("iterators made", made),
+            Evidence("steps", loop.steps),
+            Evidence("making one", making / made, "s"),
+            Evidence("for data, per step", each, "s"),
+            Evidence("share of the training", f"{spent / max(loop.total, 1e-9):.0%}"),
+        ]
+        what = ""
+        if produced > 2 * needed > 0:
+            evidence += [
+                Evidence("elements read per batch", round(produced)),
+                Evidence("elements in a batch", round(needed)),
+            ]
+            what = f", and reads {produced:.0f} elements to hand out {needed:.0f}"
+        length = next((int(stage.get("length", -2)) for stage in pipeline.built), -2) if pipeline else -2
+        return Finding(
+            cause=self.id,
+            title=f"{say.code(place)} makes a new iterator in every step{what}: {say.time(each)} a step",
+            location=place, seconds=max(0.0, spent - left), evidence=tuple(evidence),
+            advice="Make it once in front of the loop, `batches = iter(dataset.repeat())`, and call `next(batches)` in it.",
+            facts={
+                "endless": length == -1,
+                "shuffled": any(stage.get("kind") == "Shuffle" for stage in pipeline.built) if pipeline else False,
+            },
+        )  # fmt: skip
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.iterators import iterator_once
+
+        assert finding.location is not None
+        return iterator_once(
+            script, finding.location.line, bool(finding.facts["endless"]), bool(finding.facts["shuffled"])
+        )
+
+    FIRES = (Sketch("one iterator per step", phases={Phase.INPUT: 0.7, Phase.RUN: 0.25}, facts=_made(100)),)
+    QUIET = (
+        Sketch("one iterator per epoch of 25 steps", phases={Phase.INPUT: 0.7, Phase.RUN: 0.25}, facts=_made(100, 25)),
+        Sketch(
+            "one iterator per step that costs next to nothing",
+            phases={Phase.INPUT: 0.02, Phase.RUN: 0.9},
+            facts=_made(100),
+        ),
+    )
+
+
+def _elements(pipeline: Pipeline | None) -> tuple[float, float]:
+    """Elements that a batch needs and those that the source gave for it; zeros where it was not seen."""
+    if pipeline is None or not pipeline.stages:
+        return 0.0, 0.0
+    needed = next((float(stage["batch_size"]) for stage in pipeline.built if "batch_size" in stage), 1.0)
+    below = [stage for stage in pipeline.stages if stage.elements]
+    return needed, max((stage.items for stage in below), default=0.0)
