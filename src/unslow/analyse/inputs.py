@@ -13,6 +13,7 @@ from unslow.model import Loop, Phase, Run
 
 # A fetch in Python of a batch that lies ready takes this long on 2.21; only used where the model was not asked.
 _FETCH = 1e-4
+_FETCH_MOST = 1e-3  # and no longer than this on a busy machine
 _ENOUGH = 4  # batches over which a wait must have been measured
 
 
@@ -119,7 +120,7 @@ def _overhead(pipeline: Pipeline) -> float:
     """What a fetch in Python costs beside the wait itself."""
     if pipeline.over < _ENOUGH or not math.isfinite(pipeline.wait):
         return _FETCH
-    return max(0.0, pipeline.fetch - pipeline.wait)
+    return min(max(0.0, pipeline.fetch - pipeline.wait), _FETCH_MOST)  # the rest are first batches, which wait longest
 
 
 # What would be left

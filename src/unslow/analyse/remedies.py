@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from unslow.analyse.inputs import Wait, buffered_ahead, processor, step_with
-from unslow.analyse.pipeline import READERS, Stage, slowest, without
+from unslow.analyse.pipeline import READERS, Pipeline, Stage, slowest, without
 from unslow.model import Run
 
 _THREADS = 16  # for a stage that sleeps: more than there are cores, few enough for any disk or server
@@ -191,10 +191,10 @@ def _cache(wait: Wait, busy: float, cores: int) -> Iterable[Remedy]:
     again = wait.pipeline.iterators > 1
     batches = wait.loop.steps * wait.pipeline.per_step
     passes = batches / wait.pipeline.length if again else batches * last.items / length if length > 0 else 0.0
+    if passes < 1.5 or (again and _partly(wait.pipeline, length)):
+        return
     if length <= 0:
         length = wait.pipeline.length * last.items
-    if passes < 1.5:
-        return
     size = length * last.item_bytes
     shuffles = [stage for stage in stages if stage.kind == "Shuffle"]  # filled from memory, they take no time
     work = sum(stage.busy for stage in (*kept, *shuffles)) * wait.pipeline.per_step
@@ -205,6 +205,13 @@ def _cache(wait: Wait, busy: float, cores: int) -> Iterable[Remedy]:
                "spare": wait.pipeline.spare_bytes, "length": length, "files": _reads_files(kept),
                "built": wait.pipeline.sources},
     )  # fmt: skip
+
+
+def _partly(pipeline: Pipeline, length: float) -> bool:
+    """Whether a pass ends before its data does: a cache that is never filled to the end is never used."""
+    batch = next((float(stage["batch_size"]) for stage in pipeline.built if "batch_size" in stage), 1.0)
+    used = pipeline.length * batch
+    return pipeline.has("Take") if length <= 0 else used < 0.9 * length
 
 
 def _same_each_pass(stages: Sequence[Stage]) -> tuple[list[Stage], bool]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from unslow.analyse import say
 from unslow.analyse.pipeline import Pipeline, pipelines
 from unslow.analyse.sketch import Fact, Sketch, fact
 from unslow.cause import Cause
-from unslow.model import Event, Evidence, Finding, Fix, Loop, Phase, Refusal, Run
+from unslow.model import Event, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run
 
 if TYPE_CHECKING:
     from unslow.fix.script import Script
@@ -74,7 +74,7 @@ class IteratorRebuilt(Cause):
 
     def _finding(self, run: Run, loop: Loop, event: Event, made: int, pipeline: Pipeline | None) -> Finding:
         place = say.place(run, event.data["stack"][0])
-        spent = float((loop.phases[1:, Phase.INPUT] * loop.count[1:]).sum())
+        spent = float((loop.phases[1:, Phase.INPUT] * loop.count[1:]).sum()) + _letting_go(run, loop, place)
         making = float(event.data["sum"])
         needed, produced = _elements(pipeline)
         left = (max(0.0, spent - making) * needed / produced if produced else 0.0) + _READY * loop.steps
@@ -98,7 +98,7 @@ class IteratorRebuilt(Cause):
             cause=self.id,
             title=f"{say.code(place)} makes a new iterator in every step{what}: {say.time(each)} a step",
             location=place, seconds=max(0.0, spent - left), evidence=tuple(evidence),
-            advice="Make it once in front of the loop, `batches = iter(dataset.repeat())`, and call `next(batches)` in it.",
+            advice="Make it once in front of the loop, `batches = iter(dataset.repeat())`; `next(batches)` in it.",
             facts={
                 "endless": length == -1,
                 "shuffled": any(stage.get("kind") == "Shuffle" for stage in pipeline.built) if pipeline else False,
@@ -129,5 +129,21 @@ def _elements(pipeline: Pipeline | None) -> tuple[float, float]:
     if pipeline is None or not pipeline.stages:
         return 0.0, 0.0
     needed = next((float(stage["batch_size"]) for stage in pipeline.built if "batch_size" in stage), 1.0)
-    below = [stage for stage in pipeline.stages if stage.elements]
-    return needed, max((stage.items for stage in below), default=0.0)
+    counted = max((stage.items for stage in pipeline.stages if stage.elements), default=0.0)
+    filled = [_filled(stage) for stage in pipeline.built if stage["kind"] == "Shuffle"]
+    return needed, max(counted, needed + sum(filled))
+
+
+def _filled(stage: Mapping[str, Any]) -> float:
+    """Elements that a shuffle reads before it hands out its first: its whole buffer, or all there are."""
+    size, length = float(stage.get("buffer_size", 0)), float(stage.get("length", -2))
+    return min(size, length) if length > 0 else max(0.0, size)
+
+
+def _letting_go(run: Run, loop: Loop, place: Location) -> float:
+    """Seconds at the line outside of any call that is timed: old iterators, with their buffers, are destroyed there."""
+    other = [one for one in run.samples if one.process == loop.process and one.training and one.phase is Phase.OTHER]
+    total = sum(one.in_steps for one in other)
+    line = (place.file, place.line)
+    here = sum(one.in_steps for one in other if one.stack and (one.stack[0].file, one.stack[0].line) == line)
+    return loop.phase(Phase.OTHER) * here / total if total else 0.0

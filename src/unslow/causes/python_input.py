@@ -94,7 +94,7 @@ class PythonInput(Cause):
         scope = Scope(run, process)
         loop = max(scope.training, key=lambda one: one.total, default=None)
         found = [(sample, depth) for sample, depth in _own_python(run, scope, process)]
-        fetching = [(sample, depth) for sample, depth in found if depth and scope.fetches(sample, depth)]
+        fetching = [(sample, depth) for sample, depth in found if _makes_data(scope, sample.stack[:depth])]
         total = sum(sample.in_steps for sample, _ in found)
         count = sum(sample.in_steps for sample, _ in fetching)
         if loop is None or count < _FEWEST or not total:
@@ -169,6 +169,11 @@ def _own_python(run: Run, scope: Scope, process: int) -> Iterable[tuple[Sample, 
             depth = scope.depth(sample)
             if depth is not None and is_python(sample):
                 yield sample, depth
+
+
+def _makes_data(scope: Scope, below: _Stack) -> bool:
+    """Whether the frames below a training loop are those of a generator or an iterator."""
+    return any(place.function == "__next__" or scope.sources.yields(place) for place in below)
 
 
 def _lines_inside(run: Run, process: int, tokens: set[str]) -> Counter[_Stack]:

@@ -53,6 +53,7 @@ class Rereading(Cause):
 
     title = "every pass decodes the same files again"
     needs = ("input", "pipeline")
+    deeper_than = ("big-shuffle",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):

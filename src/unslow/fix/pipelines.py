@@ -117,3 +117,11 @@ def work_ahead(script: Script, line: int) -> Fix:
     script, value = spelled(script, "tensorflow.data.AUTOTUNE", chain_at(script, end)[-1].call)
     edited = add_link(script, end, f"prefetch({value})")
     return Fix("make batches while the step runs", Safety.EXACT, {script.path: edited.text})
+
+
+def smaller_shuffle(script: Script, line: int, size: int) -> Fix:
+    """Another buffer size for the shuffle at a line; whether it still mixes well is for its owner to say."""
+    node = call(script, line, "shuffle")
+    edited = keyword_set(script, node, "buffer_size", str(size), position=0)
+    note = f"With {size} elements in the buffer the order is less random: see that the source is not sorted."
+    return Fix(f"a shuffle buffer of {size} elements", Safety.REVIEW, {script.path: edited.text}, note)
