@@ -51,7 +51,7 @@ def indent(script: Script, node: ast.stmt) -> str:
 def unit(script: Script, node: ast.AST | None = None) -> str:
     """One level of indentation as it is used around a node, or anywhere in the script."""
     around = [node, *script.ancestors(node)] if node is not None else []
-    for owner in (*around, *ast.walk(script.tree)):
+    for owner in (*around, *script.nodes):
         body = getattr(owner, "body", None)
         if isinstance(owner, ast.stmt) and isinstance(body, list) and body and body[0].lineno > owner.lineno:
             outer, inner = indent(script, owner), indent(script, body[0])
@@ -80,7 +80,7 @@ def _in_string(script: Script, line: int) -> bool:
         isinstance(node, ast.Constant | ast.JoinedStr)
         and node.lineno < line <= (node.end_lineno or 0)
         and script.span(node)[0] < start < script.span(node)[1]
-        for node in ast.walk(script.tree)
+        for node in script.nodes
     )
 
 

@@ -65,7 +65,7 @@ class _NotImported(Exception):
 
 def _varies(script: Script) -> bool:
     """Whether the script pads its batches to the longest of each, so that every one has its own shape."""
-    return any(isinstance(node, ast.Call) and last_name(node.func) in _RAGGED for node in ast.walk(script.tree))
+    return any(last_name(call.func) in _RAGGED for call in script.calls)
 
 
 def _compiled(script: Script, step: Step) -> bool:
@@ -73,9 +73,8 @@ def _compiled(script: Script, step: Step) -> bool:
     for owner in script.ancestors(step.update):
         if isinstance(owner, FUNCTIONS) and decorator(script, owner, _FUNCTION) is not None:
             return True
-    calls = [node for node in ast.walk(script.tree) if isinstance(node, ast.Call) and node.args]
-    for node in calls:
-        name = last_name(node.args[0])
+    for node in script.calls:
+        name = last_name(node.args[0]) if node.args else None
         if step.function is not None and name == step.function.name and script.resolve(node.func) == _FUNCTION:
             raise script.refuse(f"`{name}` is compiled here already", node)
     return False

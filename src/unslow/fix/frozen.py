@@ -95,12 +95,12 @@ def called_in_loop(script: Script, function: Function) -> bool:
 
 
 def call_sites(script: Script, name: str) -> list[ast.Call]:
-    return [node for node in ast.walk(script.tree) if isinstance(node, ast.Call) and last_name(node.func) == name]
+    return [node for node in script.calls if last_name(node.func) == name]
 
 
 def _filled(script: Script, name: str, inside: set[ast.AST]) -> bool:
     """Whether a container of Python's is filled in a loop somewhere else."""
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         filled: ast.expr | None = None
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLS:
             filled = node.func.value
@@ -120,5 +120,5 @@ def _reset(script: Script, node: ast.Attribute, inside: set[ast.AST]) -> bool:
         and other not in inside
         and ast.dump(other.value) == ast.dump(node.value)
         and (isinstance(script.parents[other], ast.AugAssign) or bool(script.loops_around(other)))
-        for other in ast.walk(script.tree)
+        for other in script.nodes
     )

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from unslow.fix.lines import Lines
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 TRUE_PLACES = sys.version_info >= (3, 12)
 
@@ -50,34 +56,45 @@ def _place(node: ast.JoinedStr, lines: Lines) -> None:
             field.value = value
 
 
-def _expression_spans(segment: str) -> list[tuple[int, int]]:
+@lru_cache(maxsize=4096)  # every edit reads the whole script again
+def _expression_spans(segment: str) -> tuple[tuple[int, int], ...]:
     """Where the expressions of an f-string (or of several, written next to each other) stand in its text."""
     import libcst as cst
-    from libcst.metadata import MetadataWrapper, PositionProvider
 
     try:
-        wrapper = MetadataWrapper(cst.parse_module(f"({segment})"), unsafe_skip_copy=True)
+        # The parentheses let a string over several lines stand alone.
+        module = cst.parse_module(f"({segment})")
     except cst.ParserSyntaxError:
-        return []
-    positions = wrapper.resolve(PositionProvider)
-    text = Lines(f"({segment})")
-    spans: list[tuple[int, int]] = []
+        return ()
+    line: Any = module.body[0]
+    return tuple(_fields(module, line.body[0].value, -1))
 
-    class Fields(cst.CSTVisitor):
-        def visit_FormattedStringExpression(self, node: cst.FormattedStringExpression) -> bool:
-            place = positions[node.expression]
-            spans.append(
-                (
-                    text.start(place.start.line) + place.start.column - 1,
-                    text.start(place.end.line) + place.end.column - 1,
-                )
-            )
-            for part in node.format_spec or ():
-                part.visit(self)
-            return False  # an f-string inside the expression has its own turn
 
-    wrapper.module.visit(Fields())
-    return spans
+def _fields(module: cst.Module, node: cst.CSTNode, start: int) -> Iterator[tuple[int, int]]:
+    """The spans of the expressions below a string that is written from `start` on."""
+    import libcst as cst
+
+    if isinstance(node, cst.ConcatenatedString):
+        start += sum(len(module.code_for_node(mark)) for mark in node.lpar)
+        yield from _fields(module, node.left, start)
+        start += len(module.code_for_node(node.left)) + len(module.code_for_node(node.whitespace_between))
+        yield from _fields(module, node.right, start)
+    elif isinstance(node, cst.FormattedString):
+        start += sum(len(module.code_for_node(mark)) for mark in node.lpar) + len(node.start)
+        yield from _parts(module, node.parts, start)
+
+
+def _parts(module: cst.Module, parts: Sequence[cst.CSTNode], start: int) -> Iterator[tuple[int, int]]:
+    import libcst as cst
+
+    for part in parts:
+        end = start + len(module.code_for_node(part))
+        if isinstance(part, cst.FormattedStringExpression):
+            low = start + 1 + len(module.code_for_node(part.whitespace_before_expression))
+            yield low, low + len(module.code_for_node(part.expression))
+            spec = part.format_spec or ()
+            yield from _parts(module, spec, end - 1 - sum(len(module.code_for_node(item)) for item in spec))
+        start = end
 
 
 def _expression(code: str, start: int, lines: Lines) -> ast.expr | None:

@@ -325,7 +325,7 @@ def _method(owner: ast.ClassDef | None, name: str) -> Function | None:
 def _class_of(script: Script, node: ast.expr) -> ast.ClassDef | None:
     """The script's own class whose instance a name or attribute is, where one plain assignment says so."""
     name = last_name(node)
-    for assign in ast.walk(script.tree):
+    for assign in script.nodes:
         if (
             isinstance(assign, ast.Assign)
             and any(type(target) is type(node) and last_name(target) == name for target in assign.targets)
@@ -357,7 +357,7 @@ def _is_metric(script: Script, node: ast.expr) -> bool:
         and any(last_name(target) == name for target in assign.targets)
         and isinstance(assign.value, ast.Call)
         and "keras.metrics." in (script.resolve(assign.value.func) or "")
-        for assign in ast.walk(script.tree)
+        for assign in script.nodes
     )
 
 

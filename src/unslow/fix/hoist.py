@@ -10,7 +10,6 @@ from unslow.fix.flow import flow
 from unslow.fix.lines import Splice
 from unslow.fix.scope import (
     COMPREHENSIONS,
-    FUNCTIONS,
     Loop,
     changed,
     jumps,
@@ -51,7 +50,7 @@ def _without(node: ast.AST, left_out: Sequence[ast.AST]) -> list[ast.AST]:
 
 def _changed_by_calls(script: Script, nodes: Sequence[ast.AST]) -> set[str]:
     """Paths that the script's own functions change when the code calls them, as the callers write them."""
-    functions = {node.name: node for node in ast.walk(script.tree) if isinstance(node, FUNCTIONS)}
+    functions = {node.name: node for node in script.functions}
     todo = {last_name(node.func) for top in nodes for node in ast.walk(top) if isinstance(node, ast.Call)}
     done: set[str] = set()
     found: set[str] = set()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from unslow.fix.blocks import above, extent, indent, reindented, siblings, unit
 from unslow.fix.flow import Flow, flow, live_after
 from unslow.fix.lines import Splice
-from unslow.fix.scope import FUNCTIONS, Function, Loop, declared, jumps, parameters, uses
+from unslow.fix.scope import FUNCTIONS, Function, Loop, declared, jumps, own, uses
 from unslow.fix.script import Script
 
 _SCOPE_BOUND = frozenset({"super", "locals", "vars", "eval", "exec", "__class__"})
@@ -68,12 +68,10 @@ def read_by_others(script: Script, statements: Sequence[ast.stmt], function: Fun
     """Names that other functions may read at any time, or that are no names of this scope at all."""
     scope: Function | ast.Module = function or script.tree
     inside = {inner for top in statements for inner in ast.walk(top)}
-    found = declared(scope.body)
-    for node in ast.walk(scope):
-        if node is not scope and isinstance(node, (*FUNCTIONS, ast.Lambda)) and node not in inside:
-            body = node.body if isinstance(node.body, list) else [node.body]
-            found |= uses(body).reads - parameters(node) - (uses(body).writes - declared(body))
-    return found
+    nested = (
+        node for top in scope.body for node in own(top) if isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef))
+    )
+    return declared(scope.body) | uses(node for node in nested if node not in inside).reads
 
 
 def lift(

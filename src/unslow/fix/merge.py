@@ -152,7 +152,7 @@ def _unpacks(target: ast.AST | None, count: int) -> bool:
 
 
 def _unused(script: Script) -> str:
-    read = any(isinstance(n, ast.Name) and n.id == "_" and isinstance(n.ctx, ast.Load) for n in ast.walk(script.tree))
+    read = any(isinstance(n, ast.Name) and n.id == "_" and isinstance(n.ctx, ast.Load) for n in script.nodes)
     return script.fresh("unused") if read else "_"
 
 

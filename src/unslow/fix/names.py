@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from unslow.fix.scope import COMPREHENSIONS, FUNCTIONS, SCOPES, arguments, declared, dotted, own, uses
+from unslow.fix.scope import COMPREHENSIONS, FUNCTIONS, arguments, dotted, own, uses
 
 _BUILTINS = frozenset(dir(builtins))
 # The old interfaces hold what the moves need (function, constant, data) under the same names.
@@ -42,35 +42,39 @@ class Names:
             child, parent = parent, self.parents.get(parent)
 
     @cached_property
-    def _bindings(self) -> dict[ast.AST, dict[str, list[Binding]]]:
-        found: dict[ast.AST, dict[str, list[Binding]]] = {}
-        scopes: list[ast.AST] = [self.tree, *(node for node in ast.walk(self.tree) if isinstance(node, SCOPES))]
-        for scope in scopes:
+    def _known(self) -> dict[ast.AST, dict[str, list[Binding]]]:
+        return {}
+
+    @cached_property
+    def _handed_out(self) -> dict[str, list[ast.AST]]:
+        """Functions by the names that they bind in an outer scope, with `global` or `nonlocal`."""
+        found: dict[str, list[ast.AST]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Global | ast.Nonlocal):
+                function = next((scope for scope in self.scopes(node) if isinstance(scope, FUNCTIONS)), None)
+                for name in node.names if function is not None else ():
+                    found.setdefault(name, []).append(function)  # type: ignore[arg-type]
+        return found
+
+    def _bound(self, scope: ast.AST) -> dict[str, list[Binding]]:
+        """What a scope binds itself; each is looked through once, when it is first asked for."""
+        if scope not in self._known:
             names: dict[str, list[Binding]] = {}
             for name, binding in _bound_in(scope):
                 names.setdefault(name, []).append(binding)
-            found[scope] = names
-        for scope in scopes:
-            self._hand_over(scope, found)
-        return found
-
-    def _hand_over(self, scope: ast.AST, found: dict[ast.AST, dict[str, list[Binding]]]) -> None:
-        """Names declared global or nonlocal belong to an outer scope."""
-        if not isinstance(scope, FUNCTIONS):
-            return
-        for name in declared(scope.body):
-            moved = found[scope].pop(name, [])
-            outer = next((other for other in self.scopes(scope) if name in found[other]), self.tree)
-            found[outer].setdefault(name, []).extend(moved)
+            self._known[scope] = names
+        return self._known[scope]
 
     def bindings(self, name: str, node: ast.AST) -> list[Binding]:
         """All that binds the name which is seen at a node."""
+        outsiders = self._handed_out.get(name, [])
+        remote = [binding for function in outsiders for binding in self._bound(function).get(name, ())]
         for depth, scope in enumerate(self.scopes(node)):
-            if isinstance(scope, ast.ClassDef) and depth:
+            if (isinstance(scope, ast.ClassDef) and depth) or scope in outsiders:
                 continue  # functions do not see the names of the class around them
-            if name in self._bindings[scope]:
-                return self._bindings[scope][name]
-        return []
+            if name in self._bound(scope):
+                return [*self._bound(scope)[name], *remote]
+        return remote
 
     def resolve(self, node: ast.AST, depth: int = 0) -> str | None:
         """The dotted name behind a Name or Attribute, `builtins.x` for builtins, None where it is unclear."""
@@ -99,7 +103,7 @@ class Names:
             wanted = f"{module}.{rest}" if rest else module
             spellings: list[tuple[int, str]] = []
             for scope in around:
-                for bound, (first, *_) in self._bindings[scope].items():
+                for bound, (first, *_) in self._bound(scope).items():
                     if first.imported is None or not f"{wanted}.".startswith(f"{first.imported}."):
                         continue
                     if line is None or scope is not self.tree or getattr(first.node, "lineno", 0) < line:
@@ -110,10 +114,17 @@ class Names:
 
     def taken(self) -> set[str]:
         """Every name that the script uses anywhere, so that a fresh one can keep out of its way."""
-        found = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
-        found |= {name for names in self._bindings.values() for name in names}
-        found |= {node.attr for node in ast.walk(self.tree) if isinstance(node, ast.Attribute)}
-        return found | _BUILTINS
+        found = set(_BUILTINS)
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Name):
+                found.add(node.id)
+            elif isinstance(node, ast.Attribute):
+                found.add(node.attr)
+            elif isinstance(node, ast.arg):
+                found.add(node.arg)
+            else:
+                found.update(name for name, _ in _binds(node))
+        return found
 
     def fresh(self, wanted: str) -> str:
         taken = self.taken()

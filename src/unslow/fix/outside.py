@@ -35,6 +35,11 @@ def _shape(node: ast.AST, lines: Lines, spans: Sequence[Span]) -> Iterator[objec
     span = span_of(lines, node)
     if span and any(start <= span[0] and span[1] <= end for start, end in spans):
         return
+    simple = isinstance(node, ast.stmt) and not hasattr(node, "body") and not isinstance(node, ast.Match)
+    if span and simple and all(end < span[0] or span[1] < start for start, end in spans):
+        # Its text is the same by construction: that it is one statement here is all there is to say.
+        yield lines.text[span[0] : span[1]]
+        return
     yield type(node).__name__
     for name, value in ast.iter_fields(node):
         if isinstance(value, ast.AST):

@@ -12,7 +12,6 @@ from unslow.fix.names import Names
 from unslow.fix.outside import parsed, same_outside, span_of
 from unslow.fix.scope import FUNCTIONS, LOOPS, Function, Loop
 
-Edit = Splice
 _BOM = "\ufeff"
 
 
@@ -66,8 +65,21 @@ class Script:
         return parsed(self.lines, self.path)
 
     @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node, outer ones first; walked once, so that asking again is cheap."""
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
+    def calls(self) -> tuple[ast.Call, ...]:
+        return tuple(node for node in self.nodes if isinstance(node, ast.Call))
+
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
+        return tuple(node for node in self.nodes if isinstance(node, FUNCTIONS))
+
+    @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
-        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
 
     @cached_property
     def names(self) -> Names:
@@ -132,7 +144,7 @@ class Script:
         """The statement that a line is part of: a compound one only for the lines of its header."""
         now = self.now(line)
         best: ast.stmt | None = None
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.stmt) and now is not None and first_line(node) <= now <= _head_end(node):
                 inner = best is None or first_line(node) > first_line(best) or node.lineno > best.lineno
                 best = node if inner else best
@@ -149,10 +161,8 @@ class Script:
             return []
         found = [
             node
-            for node in ast.walk(self.tree)
-            if isinstance(node, ast.Call)
-            and node.lineno <= now <= (node.end_lineno or node.lineno)
-            and (name is None or last_name(node.func) == name)
+            for node in self.calls
+            if node.lineno <= now <= (node.end_lineno or node.lineno) and (name is None or last_name(node.func) == name)
         ]
 
         def order(call: ast.Call) -> tuple[bool, bool, int, int]:
@@ -168,16 +178,14 @@ class Script:
         """The innermost function that a line is part of, its decorators included."""
         now = self.now(line)
         around = [
-            node
-            for node in ast.walk(self.tree)
-            if isinstance(node, FUNCTIONS) and now is not None and first_line(node) <= now <= (node.end_lineno or 0)
+            node for node in self.functions if now is not None and first_line(node) <= now <= (node.end_lineno or 0)
         ]
         return max(around, key=lambda node: node.lineno, default=None)
 
     def loop_at(self, line: int) -> Loop | None:
         """The innermost for or while that a line is part of, within the same function."""
         now = self.now(line)
-        loops = [node for node in ast.walk(self.tree) if isinstance(node, LOOPS)]
+        loops = [node for node in self.nodes if isinstance(node, LOOPS)]
         around = [loop for loop in loops if loop.lineno <= (now or 0) <= (loop.body[-1].end_lineno or 0)]
         innermost = max(around, key=lambda node: node.lineno, default=None)
         function = self.function_at(line)
@@ -216,7 +224,7 @@ class Script:
 
     # Editing
 
-    def edit(self, splices: Sequence[Edit]) -> Script:
+    def edit(self, splices: Sequence[Splice]) -> Script:
         """The script after the splices; raises CannotEdit if it would not compile or mean something else."""
         ordered = sorted(splices, key=lambda splice: (splice.start, splice.end))
         text, spans = spliced(self.lines.text, ordered)
@@ -224,12 +232,13 @@ class Script:
             return self
         lines = Lines(text)
         where = self.lines.at(ordered[0].start)
+        gone = [(splice.start, splice.end) for splice in ordered]
         try:
             tree = parsed(lines, self.path)
+            same = same_outside(self.tree, self.lines, gone, tree, lines, spans)
         except (SyntaxError, ValueError, RecursionError) as problem:
             raise self.refuse(f"the edited line would not compile ({problem})", where) from problem
-        gone = [(splice.start, splice.end) for splice in ordered]
-        if not same_outside(self.tree, self.lines, gone, tree, lines, spans):
+        if not same:
             raise self.refuse("the edit would change the code around it", where)
         step = moved(self.lines, lines, ordered, spans)
         places = [step[place] for place in self._places] if self._origin else step

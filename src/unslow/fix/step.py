@@ -11,7 +11,7 @@ from unslow.fix.frozen import call_sites
 from unslow.fix.scope import FUNCTIONS, LOOPS, Function, Loop
 from unslow.fix.script import Script, last_name
 
-_UPDATES = frozenset({"apply_gradients", "apply", "minimize"})
+_UPDATES = frozenset({"apply_gradients", "apply", "minimize", "assign_sub", "assign_add"})
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def updates(script: Script, node: ast.AST) -> bool:
     called = {last_name(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call)}
     if called & _UPDATES:
         return True
-    functions = [inner for inner in ast.walk(script.tree) if isinstance(inner, FUNCTIONS) and inner.name in called]
+    functions = [inner for inner in script.functions if inner.name in called]
     return any(
         isinstance(inner, ast.Call) and last_name(inner.func) in _UPDATES
         for function in functions
