@@ -14,15 +14,21 @@ _NOTED = "_unslow_noted"
 _MADE = "_unslow_made"
 _MOST_OPS = 20_000
 _MOST_TABLES = 20
+_TAPES = 4  # eager tapes that are looked at; those of compiled functions all are, once per trace
 _WIDE = "float64"
 
 
 class Weights(Probe):
     name = "weights"
 
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._tapes = 0
+
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         doors: dict[str, Callable[[ModuleType], None]] = {
             "tensorflow.python.ops.resource_variable_ops": self._on_variables,
+            "tensorflow.python.eager.backprop": self._on_tape,
             "tensorflow.python.training.optimizer": lambda module: self._on_pairs(module.Optimizer),
             "keras.src.optimizers.base_optimizer": self._on_keras_3,
             "keras.src.backend.config": self._on_config,
@@ -50,6 +56,22 @@ class Weights(Probe):
 
     def _on_variables(self, module: ModuleType) -> None:
         self.replace(module.ResourceVariable, "__init__", self._variable)
+
+    def _on_tape(self, module: ModuleType) -> None:
+        self.replace(module.GradientTape, "gradient", self._gradient)
+
+    def _gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        probe, local = self, self.recorder.local
+
+        def gradient(self: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(self, target, sources, *args, **kwargs)
+            lane = local.lane
+            if (lane.tracing or probe._tapes < _TAPES) and not lane.busy:
+                probe._tapes += 1
+                probe._first(None, lambda: [(None, found) for found in _flat(sources)])
+            return result
+
+        return gradient
 
     def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
         stack = self.recorder.stack
@@ -85,7 +107,8 @@ class Weights(Probe):
     def _first(self, optimizer: Any, pairs: Callable[[], Iterable[Any]]) -> None:
         lane = self.recorder.local.lane
         began = clock()
-        optimizer.__dict__[_NOTED] = True
+        if optimizer is not None:
+            optimizer.__dict__[_NOTED] = True
         try:
             self._note(optimizer, pairs())
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
@@ -98,6 +121,8 @@ class Weights(Probe):
         total = wide = count = 0.0
         tables = []
         for grad, variable in pairs:
+            if getattr(getattr(variable, "shape", None), "rank", 0) is None or not hasattr(variable, "dtype"):
+                continue
             shape = [int(side) for side in variable.shape]
             kind = getattr(variable.dtype, "name", str(variable.dtype))
             size = _size(shape, kind)
@@ -112,11 +137,12 @@ class Weights(Probe):
                         "rows": shape[0], "bytes": size, "touched": _product(touched) if touched else 0,
                     }
                 )  # fmt: skip
+        name = type(optimizer).__name__ if optimizer is not None else ""
         self.recorder.fact(
-            "weights", type(optimizer).__name__, optimizer=type(optimizer).__name__,
+            "weights", name, optimizer=name,
             scope=str(getattr(optimizer, "name", "") or getattr(optimizer, "_name", "")), variables=count, bytes=total,
             wide_bytes=wide, tables=tables[:_MOST_TABLES], momentum=bool(getattr(optimizer, "momentum", 0)),
-            made=optimizer.__dict__.get(_MADE) or [], stack=self.recorder.stack(sys._getframe(3)),
+            made=getattr(optimizer, _MADE, None) or [], stack=self.recorder.stack(sys._getframe(3)),
             **self._ops(),
         )  # fmt: skip
 
@@ -152,6 +178,14 @@ class Weights(Probe):
                 recorder.fact("wide", str(stack[:1]), stack=stack, name=str(self.name), bytes=_size(shape, _WIDE))
 
         return __init__
+
+
+def _flat(sources: Any) -> list[Any]:
+    if isinstance(sources, dict):
+        sources = list(sources.values())
+    if isinstance(sources, list | tuple):
+        return [leaf for source in sources for leaf in _flat(source)]
+    return [sources]
 
 
 def _size(shape: list[int], kind: str) -> float:

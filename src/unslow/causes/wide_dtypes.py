@@ -1,0 +1,149 @@
+"""The model computes in float64, where float32 would do."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from unslow.analyse import say
+from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse.window import Window, repeated, windows
+from unslow.cause import CannotJudge, Cause
+from unslow.fix.script import Script
+from unslow.fix.statements import replaced
+from unslow.model import Certainty, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
+
+_WORTH = 0.05  # of the training time
+_MOST = 0.5  # of the ops or weights
+# How much slower float64 is than float32 on a CPU (measured on TensorFlow 2.21 with oneDNN): convolutions
+# lose their fast kernels, everything else moves twice the bytes and does half the numbers per instruction.
+_SLOWER = {"Conv": 5.8, "Depthwise": 5.8, "Pool": 2.0}
+_USUALLY = 2.0
+
+
+def _weights(wide: int, other: int) -> Fact:
+    return fact(
+        "weights", 1, optimizer="Adam", scope="adam", variables=4, bytes=8e6, wide_bytes=8e6 * wide / (wide + other),
+        tables=[], made=[], stack=[["train.py", 12, "f"]], ops_float64=wide, ops_float32=other,
+    )  # fmt: skip
+
+
+def _made() -> Fact:
+    return fact("wide", 0, n=1, key="k", name="w", bytes=8e6, stack=[["train.py", 4, "<module>"]])
+
+
+def _seen(kernels: float) -> Fact:
+    return fact(
+        "window", 50, steps=10, step=50, wall=0.1, kernels=0.1 * kernels, executor=0.098, waits=0.0,
+        ops=[["dense/MatMul", "MatMul", 10, 0.1 * kernels]],
+    )  # fmt: skip
+
+
+class WideDtypes(Cause):
+    """
+    What happens
+
+    Weights and ops of the model are float64, mostly because an array came from NumPy, whose numbers
+    are float64 unless told otherwise, or because Keras was told so.
+
+    Why it is slow
+
+    Every number takes twice the memory and the processor handles half as many at once. Convolutions have no
+    fast kernels for float64 at all.
+
+    The fix
+
+    Make the arrays float32 where they begin (`.astype("float32")`, `dtype=`), and the rest follows. With Keras:
+    `keras.config.set_floatx("float32")`, which is its default.
+
+    When we are wrong
+
+    Some computations need the precision (solving equations, physics, long sums): keep float64 there and
+    nowhere else. The gain is an estimate from the kernels seen: half of their time, more for convolutions.
+    """
+
+    title = "float64 where float32 would do"
+    needs = ("weights", "window")
+    deeper_than = ("compute-bound",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            seen = [event.data for event in run.of("weights") if event.process == loop.process]
+            wide = max(seen, key=_part, default=None)
+            if wide is not None and _part(wide) >= _MOST:
+                yield from self._judge(run, loop, wide)
+
+    def _judge(self, run: Run, loop: Loop, data: Mapping[str, Any]) -> Iterable[Finding]:
+        looked = windows(run, loop)
+        if not looked:
+            raise CannotJudge("the run was too short for a look through TensorFlow's profiler")
+        window = looked[-1]
+        gain = _gain(window) * _part(data)
+        seconds = min(1.0, gain / window.wall) * repeated(loop)
+        if seconds < _WORTH * run.trained:
+            return
+        where, by = _where(run, loop)
+        yield Finding(
+            cause=self.id, location=where, seconds=seconds, certainty=Certainty.LIKELY,
+            title=f"{_part(data):.0%} of the model works in float64; in float32 a step of {say.time(window.wall)} "
+            f"would take some {say.time(window.wall - gain)}",
+            evidence=(
+                Evidence("float64 ops", int(data.get("ops_float64") or 0)),
+                Evidence("float32 ops", int(data.get("ops_float32") or 0)),
+                Evidence("bytes of float64 weights", float(data["wide_bytes"]), "bytes"),
+                Evidence("in kernels, per step", window.kernels, "s"), Evidence("begins at", by),
+            ),
+            advice='Make the arrays float32 where they begin: .astype("float32"), or dtype="float32".',
+            facts={"by": by},
+        )  # fmt: skip
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        where = finding.location
+        if where is None or finding.facts["by"] != "set_floatx":
+            return None
+        found = script.call_at(where.line, "set_floatx")
+        if found is None or len(found.args) != 1 or not isinstance(found.args[0], ast.Constant):
+            return Refusal("the precision is not written out on this line", where)
+        fixed = script.edit([replaced(script, found.args[0], '"float32"')])
+        return Fix("compute in float32, Keras's default", Safety.CLOSE, {where.file: fixed.text})
+
+    FIRES = (
+        Sketch("all of it is float64", phases={Phase.RUN: 1.0}, facts=[_made(), _weights(120, 0), _seen(0.9)]),
+    )  # fmt: skip
+    QUIET = (
+        Sketch("one sum is float64", phases={Phase.RUN: 1.0}, facts=[_made(), _weights(5, 115), _seen(0.9)]),
+        Sketch("hardly any kernels", phases={Phase.RUN: 1.0}, facts=[_made(), _weights(120, 0), _seen(0.05)]),
+    )  # fmt: skip
+
+
+def _part(data: Mapping[str, Any]) -> float:
+    """The part of the model that is float64: by its ops where a graph was seen, by its weights otherwise."""
+    wide, other = float(data.get("ops_float64") or 0), float(data.get("ops_float32") or 0)
+    weights = float(data["wide_bytes"]) / max(float(data["bytes"]), 1.0)
+    return min(weights, wide / (wide + other)) if wide + other else weights
+
+
+def _gain(window: Window) -> float:
+    """Seconds per step that float32 kernels would save."""
+    saved = total = 0.0
+    for op in window.ops:
+        factor = next((times for part, times in _SLOWER.items() if part in op.kind), _USUALLY)
+        saved += op.seconds * (1 - 1 / factor)
+        total += op.seconds
+    return saved * min(1.0, window.kernels / total) if total else 0.0  # kernels may run side by side
+
+
+def _where(run: Run, loop: Loop) -> tuple[Location, str]:
+    """The line where float64 begins, and what it does there."""
+    for event in run.of("floatx"):
+        if event.process == loop.process and event.data["value"] == "float64" and event.data.get("stack"):
+            return say.place(run, event.data["stack"][0]), "set_floatx"
+    lines: dict[tuple[Any, ...], float] = defaultdict(float)
+    for event in run.of("wide"):
+        if event.process == loop.process and event.data.get("stack"):
+            lines[tuple(event.data["stack"][0])] += float(event.data["bytes"])
+    if lines:
+        return say.place(run, max(lines, key=lambda line: lines[line])), "a variable"
+    return say.place(run, loop.update), "the step"
