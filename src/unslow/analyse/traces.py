@@ -132,6 +132,7 @@ class Change:
 
 
 _TENSOR = re.compile(r"(\w+)\[(.*)\]$")
+_SHAPE = re.compile(r"[(\[](?:\d+|None|, ?)*[)\]]")  # as specs of other types show it
 
 
 def changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[Change]:
@@ -158,7 +159,7 @@ def _reason(old: str, new: str) -> str:
         return "length"
     one, other = _TENSOR.match(old), _TENSOR.match(new)
     if one is None or other is None:
-        return "type"
+        return "shape" if _SHAPE.sub("", old) == _SHAPE.sub("", new) else "type"
     if one[1] != other[1]:
         return "dtype"
     return "shape" if one[2].count(",") == other[2].count(",") and bool(one[2]) == bool(other[2]) else "rank"

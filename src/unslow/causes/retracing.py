@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from unslow.analyse.blame import Blamed, blamed
 from unslow.analyse.sketch import Sketch, fact
-from unslow.analyse.traces import Change, Trace, cost, in_training, nearest, traces, usual_call
+from unslow.analyse.traces import cost, traces, usual_call
 from unslow.cause import Cause
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 
 if TYPE_CHECKING:
     from unslow.fix.script import Script
-
-# So many traces may be blamed on one argument before it is a fault: two modes, a last partial batch, the same
-# again for the validation data. A changing float is a fault sooner, since no structure depends on it.
-_ALLOWED = {"number": 2, "object": 2, "variable": 2, "flag": 3, "none": 3}
-_ALLOWED_FLOAT = 1
-_ALLOWED_ELSE = 3
 
 _SAYS = {
     "number": "a Python number that changes",
@@ -36,18 +30,20 @@ _SAYS = {
 }
 
 
-@dataclass(frozen=True)
-class _Blamed:
-    """The traces of one function that one argument is to blame for."""
-
-    argument: str
-    reason: str
-    first: Change
-    traces: Sequence[Trace]
-
-    @property
-    def count(self) -> int:
-        return round(sum(trace.weight for trace in self.traces))
+_ADVICE = {
+    "number": "Hand in `{argument}` as a tensor, tf.constant({argument}), so that its value is no part of the graph.",
+    "string": "Keep the text outside of {name}(), or hand it in as tf.constant(…) where ops use it.",
+    "flag": "Two values cost two traces; see what else changes along with `{argument}`.",
+    "none": "Give `{argument}` as a tensor in every call (of zeros, where there is none), or use two functions.",
+    "dtype": "Cast `{argument}` to one dtype before the call: tf.cast({argument}, tf.float32).",
+    "rank": "Bring `{argument}` to one number of dimensions before the call, with tf.reshape or tf.expand_dims.",
+    "shape": "Pad `{argument}` to one shape or to a few, or give {name} an input_signature with None where it varies.",
+    "object": "Make the object behind `{argument}` once and use the same one in every step.",
+    "variable": "Call {name}() with the same variables, or make one function for each of them.",
+    "length": "Hand in `{argument}` with one length: pad it, or stack it to one tensor.",
+    "type": "Hand in `{argument}` as one type in every call.",
+    "pipeline": "Put the pipeline together once, in front of the loop, and only iterate over it inside.",
+}
 
 
 class Retracing(Cause):
@@ -75,43 +71,23 @@ class Retracing(Cause):
     needs = ("functions",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        by_function: dict[int, list[Trace]] = defaultdict(list)
-        for trace in traces(run):
-            by_function[trace.function].append(trace)
-        for function, found in by_function.items():
-            if function:
-                blamed = _blame(found)
-                if blamed is not None:
-                    yield self._finding(run, function, found, blamed)
+        for found in blamed(run, traces(run)):
+            yield self._finding(run, found)
 
-    def _finding(self, run: Run, function: int, found: Sequence[Trace], blamed: _Blamed) -> Finding:
-        usual = usual_call(run, function)
-        bad = [trace for trace in blamed.traces if in_training(run, trace)]
-        seconds = sum(cost(trace, usual) * trace.weight for trace in bad)
-        change = blamed.first
-        name = found[0].name
-        calls = blamed.count + _calls(run, function)
-        title = (
-            f"{name}() is traced again in {blamed.count} of {calls} calls: "
-            f"`{change.leaf}` is {_SAYS[blamed.reason]}, {_value(change.old)} → {_value(change.new)}"
-        )
+    def _finding(self, run: Run, found: Blamed) -> Finding:
+        first, bad, change = found.found[0], found.traces, found.change
+        usual = usual_call(run, first.function) if change.reason != "pipeline" else 0.0
         callers = Counter(trace.caller for trace in bad if trace.caller is not None)
-        evidence = [
-            Evidence("traces", sum(round(trace.weight) for trace in found)),
-            Evidence("of them because of this argument", blamed.count),
-            Evidence("seconds per trace", sum(trace.seconds for trace in bad) / max(1, len(bad)), "s"),
-            Evidence("seconds per call that traces", sum(trace.call for trace in bad) / max(1, len(bad)), "s"),
-            Evidence("nodes in the graph", max(trace.nodes for trace in found)),
-        ]
-        if usual is not None:
-            evidence.append(Evidence("seconds per call that does not", usual, "s"))
         return Finding(
-            cause=self.id, title=title, location=callers.most_common(1)[0][0] if callers else None, seconds=seconds,
-            evidence=tuple(evidence), certainty=Certainty.MEASURED if usual is not None else Certainty.LIKELY,
+            cause=self.id, title=_title(run, found), location=callers.most_common(1)[0][0] if callers else None,
+            seconds=sum(cost(trace, usual) * trace.weight for trace in bad),
+            evidence=tuple(_evidence(found, usual)),
+            certainty=Certainty.MEASURED if usual is not None else Certainty.LIKELY,
+            advice=_ADVICE[found.reason].format(argument=found.argument, name=first.name),
             facts={
-                "function": name, "place": found[0].place, "argument": blamed.argument, "leaf": change.leaf,
-                "reason": blamed.reason, "old": change.old, "new": change.new, "made": found[0].made,
-                "source": run.sources.get(found[0].place.file), "relaxed": found[0].relaxed,
+                "function": first.name, "place": first.place, "argument": found.argument, "leaf": change.leaf,
+                "reason": found.reason, "old": change.old, "new": change.new, "made": first.made,
+                "source": run.sources.get(first.place.file), "relaxed": first.relaxed,
             },
         )  # fmt: skip
 
@@ -168,18 +144,30 @@ def _body(script: Script, facts: Mapping[str, Any]) -> Any:
     return Text(place.file, facts["source"]).function_at(place.line) if facts["source"] else None
 
 
-def _blame(found: Sequence[Trace]) -> _Blamed | None:
-    """The argument that most of the traces of a function are due to, if that is more than is usual."""
-    groups: dict[tuple[str, str], list[tuple[Trace, Change]]] = defaultdict(list)
-    for index, trace in enumerate(found[1:], start=1):
-        for change in nearest(trace, found[:index]):
-            groups[change.argument, change.reason].append((trace, change))
-    for (argument, reason), members in sorted(groups.items(), key=lambda group: -len(group[1])):
-        change = members[0][1]
-        floats = reason == "number" and "float" in (change.old.partition(" ")[0], change.new.partition(" ")[0])
-        if len(members) > (_ALLOWED_FLOAT if floats else _ALLOWED.get(reason, _ALLOWED_ELSE)):
-            return _Blamed(argument, reason, change, [trace for trace, _ in members])
-    return None
+def _title(run: Run, found: Blamed) -> str:
+    first, change = found.found[0], found.change
+    if found.reason == "pipeline":
+        return f"{first.name}, a function of tf.data, is traced {found.count + 1} times: its pipeline is made anew"
+    name = "Keras's step" if first.way == "keras" else f"{first.name}()"
+    if change.argument == "self":
+        return f"{name} is traced for each of {found.count + 1} objects: they are made anew"
+    calls = round(sum(trace.weight for trace in found.found)) + _calls(run, first.function)
+    return (
+        f"{name} is traced again in {found.count} of {calls} calls: "
+        f"`{change.leaf}` is {_SAYS[found.reason]}, {_value(change.old)} → {_value(change.new)}"
+    )
+
+
+def _evidence(found: Blamed, usual: float | None) -> Iterable[Evidence]:
+    bad = found.traces
+    yield Evidence("traces", round(sum(trace.weight for trace in found.found)))
+    yield Evidence("of them for this reason", found.count)
+    yield Evidence("seconds per trace", sum(trace.seconds for trace in bad) / len(bad), "s")
+    if found.reason != "pipeline":
+        yield Evidence("seconds per call that traces", sum(trace.call for trace in bad) / len(bad), "s")
+    yield Evidence("nodes in the graph", max(trace.nodes for trace in found.found))
+    if usual:
+        yield Evidence("seconds per call that does not", usual, "s")
 
 
 def _calls(run: Run, function: int) -> int:
@@ -196,7 +184,7 @@ def _value(text: str) -> str:
     return value if kind in ("int", "str", "bool") else text or "nothing"
 
 
-def _trace(at: int, function: int = 1, took: float = 0.03, **arguments: str) -> object:
+def _trace(at: int, function: int = 1, took: float = 0.03, **arguments: str) -> Any:
     return fact(
         "trace", at, name="train_step", place=["train.py", 4, "train_step"], function=function, depth=0, took=took,
         args=arguments, nodes=40, updates=True, way="direct", made=[["train.py", 4, "<module>"]], key="train_step",
@@ -207,14 +195,14 @@ def _trace(at: int, function: int = 1, took: float = 0.03, **arguments: str) -> 
 Retracing.FIRES = (
     Sketch(
         "a learning rate that changes in every tenth step",
-        facts=[_trace(at, rate=f"float {1 / at}", x="float32[8]") for at in range(1, 100, 10)],  # type: ignore[misc]
+        facts=[_trace(at, rate=f"float {1 / at}", x="float32[8]") for at in range(1, 100, 10)],
     ),
 )
 Retracing.QUIET = (
     Sketch(
         "training and evaluation, each with a last partial batch",
         facts=[
-            _trace(at, x=f"float32[{rows}]", training=f"bool {mode}")  # type: ignore[misc]
+            _trace(at, x=f"float32[{rows}]", training=f"bool {mode}")
             for at, rows, mode in ((1, 64, True), (30, 12, True), (31, 64, False), (35, 9, False))
         ],
     ),

@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 _MOST_LEAVES = 60
-_LONGEST = 120
+_LONGEST = 240
 _OBJECTS_KEPT = 2000
 
 _objects: dict[int, tuple[weakref.ref[Any], int]] = {}
@@ -42,8 +42,9 @@ def _leaf(leaves: dict[str, str], path: str, kind: Any) -> None:
         return
     name = type(kind).__name__
     if name in ("Tuple", "List"):
-        leaves[path] = f"{name.lower()} of {len(kind.components)}"
-        for index, component in enumerate(kind.components):
+        components = getattr(kind, "components_tuple", kind).components  # a List holds a Tuple
+        leaves[path] = f"{name.lower()} of {len(components)}"
+        for index, component in enumerate(components):
             _leaf(leaves, f"{path}[{index}]", component)
     elif name in ("Dict", "NamedTuple", "Attrs"):
         mapping = _mapping(kind)

@@ -244,16 +244,23 @@ class Functions(Probe):
 
 def way_to_user(frame: FrameType | None, user: UserCode) -> str:
     """Who made a tf.function: "direct" for the user's own line, "method" for an instance, or the library that did."""
-    for _ in range(40):
+    way = "direct"
+    for _ in range(80):
         if frame is None or user.owns(frame.f_code):
-            return "direct"
-        if frame.f_code.co_name == "class_method_to_instance_method":
-            return "method"
-        file = frame.f_code.co_filename
-        if "polymorphic_function" not in file and not file.endswith(("deprecation.py", "tf_decorator.py")):
-            for library in ("keras", "data"):
-                if f"{os.sep}{library}{os.sep}" in file or f"{os.sep}tf_{library}{os.sep}" in file:
-                    return library
-            return "library"
+            return way
+        code = frame.f_code
+        if f"{os.sep}keras{os.sep}" in code.co_filename or f"{os.sep}tf_keras{os.sep}" in code.co_filename:
+            return "keras"
+        if code.co_name == "class_method_to_instance_method":
+            way = "method"
+        elif f"{os.sep}data{os.sep}ops{os.sep}" in code.co_filename:
+            way = "data"
+        elif way == "direct" and not _makes_functions(code.co_filename):
+            way = "library"
         frame = frame.f_back
-    return "library"
+    return way
+
+
+def _makes_functions(file: str) -> bool:
+    """The files that a plain `tf.function(…)` passes through."""
+    return "polymorphic_function" in file or file.endswith(("deprecation.py", "tf_decorator.py"))
