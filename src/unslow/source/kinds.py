@@ -132,6 +132,8 @@ class Kinded(Called):
                 return owner.source._bindings_kind(bindings, path)
         if node.attr == "optimizer" and self._ask(node.value, ()) is Kind.MODEL:
             return Kind.OPTIMIZER
+        if node.attr == "model" and self._ask(node.value, ()) is Kind.CALLBACK:
+            return Kind.MODEL
         if node.attr in ("learning_rate", "iterations") and self._ask(node.value, ()) is Kind.OPTIMIZER:
             return Kind.VARIABLE
         return self._exported_kind(self.full_name(node), path)

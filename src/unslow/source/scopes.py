@@ -180,6 +180,13 @@ class Scoped(Tree):
             self._bind_target(target.value, value, how, node, scope, (*path[:-1], REST))
         elif isinstance(target, (ast.Tuple, ast.List)):
             starred = next((i for i, item in enumerate(target.elts) if isinstance(item, ast.Starred)), None)
+            given = value.elts if how is How.ASSIGN and isinstance(value, (ast.Tuple, ast.List)) and not path else []
+            if len(given) == len(target.elts) and not any(
+                isinstance(item, ast.Starred) for item in (*given, *target.elts)
+            ):
+                for item, part in zip(target.elts, given, strict=True):
+                    self._bind_target(item, part, how, node, scope)
+                return
             for index, item in enumerate(target.elts):
                 place = index if starred is None or index < starred else REST
                 self._bind_target(item, value, how, node, scope, (*path, place))
