@@ -151,8 +151,3 @@ def holds(before: Script, after: Script, touched: Sequence[int]) -> None:
     assert places == sorted(set(places))
     if "\r\n" in before.text and "\n" not in before.text.replace("\r\n", ""):
         assert "\n" not in after.text.replace("\r\n", "")
-
-
-def unchanged_by(move: Callable[[Script], Script], script: Script) -> None:
-    """Applying a move again changes nothing, nor does it for who only has the two texts."""
-    assert move(script) == script

@@ -422,3 +422,33 @@ def test_a_coroutine_is_refused() -> None:
     text = HEAD + "async def step(x, y):\n" + textwrap.indent(STEP, "    ")
     with pytest.raises(CannotEdit, match="coroutine"):
         _compiled(text)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("model.trainable = x is None", "the loop sets `model.trainable`"),
+        ("loss_fn.alpha = 0.5", "the loop sets `loss_fn.alpha`"),
+    ],
+)
+def test_a_loop_that_sets_what_the_step_was_traced_with_is_refused(code: str, reason: str) -> None:
+    text = _inline(code + "\n" + STEP)
+    with pytest.raises(CannotEdit, match=reason) as found:
+        _compiled(text)
+    assert found.value.line == _line(text, code)
+
+
+def test_a_learning_rate_that_is_set_in_the_loop_is_a_variable_and_may_change() -> None:
+    assert "@tf.function" in _compiled(_inline("opt.learning_rate = 0.1\n" + STEP))
+
+
+def test_layers_that_are_frozen_before_the_training_do_not_matter() -> None:
+    text = _inline(STEP, "for layer in model.layers:\n    layer.trainable = False\nfor x, y in data:")
+    assert "@tf.function" in _compiled(text)
+
+
+def test_a_step_function_that_is_defined_in_a_loop_is_refused() -> None:
+    step = "def step(x, y):\n" + textwrap.indent(STEP, "    ")
+    text = HEAD + "for e in range(3):\n" + textwrap.indent(step, "    ") + "    for x, y in data:\n        step(x, y)\n"
+    with pytest.raises(CannotEdit, match="defined anew"):
+        _compiled(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import textwrap
 from collections.abc import Callable
 
@@ -111,9 +110,7 @@ def _agrees(text: str, move: Callable[[Script], Script]) -> bool:
     return True
 
 
-relaxed = settings(
-    max_examples=int(os.environ.get("UNSLOW_EXAMPLES", "50")), deadline=None, suppress_health_check=list(HealthCheck)
-)
+relaxed = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 body = st.lists(statements, min_size=1, max_size=6)
 shown = st.lists(names, min_size=1, max_size=3)
 

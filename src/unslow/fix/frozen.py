@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from unslow.fix.graphable import Offence, handed_to, own_function
+from unslow.fix.callees import handed_to, own_function
+from unslow.fix.graphable import Offence
 from unslow.fix.names import Binding
-from unslow.fix.scope import Function, Loop, uses
+from unslow.fix.scope import Function, Loop, dotted, uses
 from unslow.fix.script import Script, last_name
+from unslow.fix.values import objects
 
+# Attributes that Keras keeps as variables: a compiled step reads what they hold.
+_VARIABLES = frozenset({"learning_rate", "lr", "iterations"})
 _FILLS = frozenset({"append", "extend", "pop", "popleft", "appendleft", "insert", "clear"})
 
 
@@ -122,3 +126,18 @@ def _reset(script: Script, node: ast.Attribute, inside: set[ast.AST]) -> bool:
         and (isinstance(script.parents[other], ast.AugAssign) or bool(script.loops_around(other)))
         for other in script.nodes
     )
+
+
+def reset_objects(script: Script, body: Sequence[ast.stmt], loops: Iterable[Loop]) -> Offence | None:
+    """An attribute of what the step uses that its loops set: which weights are trained, a rate of a layer."""
+    inside = {inner for top in body for inner in ast.walk(top)}
+    called, used = objects(body)
+    for loop in loops:
+        for node in (inner for top in loop.body for inner in ast.walk(top)):
+            if not isinstance(node, ast.Attribute) or isinstance(node.ctx, ast.Load) or node in inside:
+                continue
+            root = (dotted(node) or "").partition(".")[0]
+            ours = root in called | used and root not in ("self", "cls") and node.attr not in _VARIABLES
+            if ours or node.attr == "trainable":
+                return Offence(f"the loop sets `{script.source(node)}`, which a compiled step would not notice", node)
+    return None

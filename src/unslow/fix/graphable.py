@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from unslow.fix.scope import FUNCTIONS, MUTATORS, Function, parameters, uses
+from unslow.fix.callees import handed_to, is_metric, makes_variables, own_function
+from unslow.fix.scope import MUTATORS, Function, uses
 from unslow.fix.script import Script, last_name
 from unslow.fix.values import plain
 
@@ -274,7 +275,7 @@ class _Judge:
         name = self.script.resolve(node.func) or ""
         if last_name(node.func) in _EFFECTS_ALLOWED | MUTATORS or name.startswith(("tensorflow.", "keras.")):
             return None
-        if own_function(self.script, node) is not None or _is_metric(self.script, node.func):
+        if own_function(self.script, node) is not None or is_metric(self.script, node.func):
             return None
         return f"it calls `{self.script.source(node.func)}` for its effect, which may be Python's"
 
@@ -295,70 +296,6 @@ def _unversioned(name: str) -> str:
         if name.startswith(old):
             return f"tensorflow.{name.removeprefix(old)}"
     return name
-
-
-def own_function(script: Script, node: ast.Call) -> Function | None:
-    """The script's own function behind a call: by name, as a method of the same class, or as a model's `call`."""
-    if isinstance(node.func, ast.Name):
-        for binding in script.names.bindings(node.func.id, node):
-            if isinstance(binding.node, FUNCTIONS):
-                return binding.node
-    if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "self":
-        owner = next((parent for parent in script.ancestors(node) if isinstance(parent, ast.ClassDef)), None)
-        method = _method(owner, node.func.attr)
-        if method is not None:
-            return method
-    made = _class_of(script, node.func)
-    return _method(made, "call") or _method(made, "__call__")
-
-
-def handed_to(function: Function) -> set[str]:
-    """The parameters of a function but `self`: what it does with them, it does with values."""
-    return parameters(function) - {"self", "cls"}
-
-
-def _method(owner: ast.ClassDef | None, name: str) -> Function | None:
-    body = owner.body if owner is not None else []
-    return next((node for node in body if isinstance(node, FUNCTIONS) and node.name == name), None)
-
-
-def _class_of(script: Script, node: ast.expr) -> ast.ClassDef | None:
-    """The script's own class whose instance a name or attribute is, where one plain assignment says so."""
-    name = last_name(node)
-    for assign in script.nodes:
-        if (
-            isinstance(assign, ast.Assign)
-            and any(type(target) is type(node) and last_name(target) == name for target in assign.targets)
-            and isinstance(assign.value, ast.Call)
-        ):
-            return _own_class(script, assign.value.func)
-    return None
-
-
-def _own_class(script: Script, node: ast.expr) -> ast.ClassDef | None:
-    if isinstance(node, ast.Name):
-        for binding in script.names.bindings(node.id, node):
-            if isinstance(binding.node, ast.ClassDef):
-                return binding.node
-    return None
-
-
-def makes_variables(script: Script, node: ast.Call) -> bool:
-    """Whether a call makes an instance of the script's own model, layer or module class."""
-    made = _own_class(script, node.func)
-    bases = [script.resolve(base) or "" for base in made.bases] if made is not None else []
-    return any("keras." in base or base.startswith("tensorflow.") for base in bases)
-
-
-def _is_metric(script: Script, node: ast.expr) -> bool:
-    name = last_name(node)
-    return any(
-        isinstance(assign, ast.Assign)
-        and any(last_name(target) == name for target in assign.targets)
-        and isinstance(assign.value, ast.Call)
-        and "keras.metrics." in (script.resolve(assign.value.func) or "")
-        for assign in script.nodes
-    )
 
 
 def offence(script: Script, body: Sequence[ast.stmt], handed: set[str], function: Function | None) -> Offence | None:

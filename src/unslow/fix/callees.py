@@ -1,0 +1,72 @@
+"""The script's own functions and classes behind its calls, where the source tells which they are."""
+
+from __future__ import annotations
+
+import ast
+
+from unslow.fix.scope import FUNCTIONS, Function, parameters
+from unslow.fix.script import Script, last_name
+
+
+def own_function(script: Script, node: ast.Call) -> Function | None:
+    """The script's own function behind a call: by name, as a method of the same class, or as a model's `call`."""
+    if isinstance(node.func, ast.Name):
+        for binding in script.names.bindings(node.func.id, node):
+            if isinstance(binding.node, FUNCTIONS):
+                return binding.node
+    if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "self":
+        owner = next((parent for parent in script.ancestors(node) if isinstance(parent, ast.ClassDef)), None)
+        method = _method(owner, node.func.attr)
+        if method is not None:
+            return method
+    made = _class_of(script, node.func)
+    return _method(made, "call") or _method(made, "__call__")
+
+
+def handed_to(function: Function) -> set[str]:
+    """The parameters of a function but `self`: what it does with them, it does with values."""
+    return parameters(function) - {"self", "cls"}
+
+
+def _method(owner: ast.ClassDef | None, name: str) -> Function | None:
+    body = owner.body if owner is not None else []
+    return next((node for node in body if isinstance(node, FUNCTIONS) and node.name == name), None)
+
+
+def _class_of(script: Script, node: ast.expr) -> ast.ClassDef | None:
+    """The script's own class whose instance a name or attribute is, where one plain assignment says so."""
+    name = last_name(node)
+    for assign in script.nodes:
+        if (
+            isinstance(assign, ast.Assign)
+            and any(type(target) is type(node) and last_name(target) == name for target in assign.targets)
+            and isinstance(assign.value, ast.Call)
+        ):
+            return _own_class(script, assign.value.func)
+    return None
+
+
+def _own_class(script: Script, node: ast.expr) -> ast.ClassDef | None:
+    if isinstance(node, ast.Name):
+        for binding in script.names.bindings(node.id, node):
+            if isinstance(binding.node, ast.ClassDef):
+                return binding.node
+    return None
+
+
+def makes_variables(script: Script, node: ast.Call) -> bool:
+    """Whether a call makes an instance of the script's own model, layer or module class."""
+    made = _own_class(script, node.func)
+    bases = [script.resolve(base) or "" for base in made.bases] if made is not None else []
+    return any("keras." in base or base.startswith("tensorflow.") for base in bases)
+
+
+def is_metric(script: Script, node: ast.expr) -> bool:
+    name = last_name(node)
+    return any(
+        isinstance(assign, ast.Assign)
+        and any(last_name(target) == name for target in assign.targets)
+        and isinstance(assign.value, ast.Call)
+        and "keras.metrics." in (script.resolve(assign.value.func) or "")
+        for assign in script.nodes
+    )
