@@ -13,7 +13,7 @@ labels = rng.integers(0, 10, size=240)
 
 
 def fetch(image):
-    time.sleep(0.004)
+    time.sleep(0.001)
     return image
 
 

@@ -42,6 +42,11 @@ class Stage:
         return self.location is None
 
     @property
+    def seen(self) -> bool:
+        """Whether it handed out anything while somebody looked."""
+        return self.elements > 0
+
+    @property
     def kind(self) -> str:
         """The transformation that the program asked for: "Map" for one that runs as "MapAndBatch"."""
         return _base(str(self.settings.get("kind") or self.name))
@@ -174,7 +179,8 @@ def _stages(run: Run, built: Sequence[Mapping[str, Any]], readings: Sequence[lis
     root = _root(fullest)
     if root is None or not root["inputs"]:
         return
-    counted = _counted(readings)
+    cached = len(readings) > 1 and any(stage["kind"] == "Cache" for stage in built)
+    counted = _counted(readings[1:] if cached else readings)  # the pass that fills a cache is not like the others
     paths = {number: counted.get(path, (0.0, 0.0)) for path, number in _paths(fullest).items()}
     latest = _latest(readings)
     shape = {number: {**shape[number], **latest[path]} for path, number in _paths(fullest).items()}

@@ -12,6 +12,7 @@ from unslow.analyse.pipeline import READERS, Pipeline, Stage, slowest, without
 from unslow.model import Run
 
 _THREADS = 16  # for a stage that sleeps: more than there are cores, few enough for any disk or server
+_ACCOUNTED = 0.5  # of a wait: so much of it must be the work of a stage
 _TINY = 400e-6  # seconds per element below which the dispatch of a function is a real part of it
 # Stages that give the same elements in every pass if their functions do.
 _STEADY = frozenset(
@@ -46,7 +47,7 @@ class PythonWork:
 
 
 def remedies(run: Run, wait: Wait) -> list[Remedy]:
-    """All that applies, the best first; `none` is always there."""
+    """All that applies, the best first; `none` where a stage is too slow and nothing can be done about it."""
     pipeline = wait.pipeline
     if pipeline is None or not pipeline.stages:
         return [Remedy("none", None, wait.rest)]
@@ -57,7 +58,9 @@ def remedies(run: Run, wait: Wait) -> list[Remedy]:
         *_prefetch(wait, busy, cores),
     ]  # fmt: skip
     found.sort(key=lambda remedy: -remedy.saved(wait))
-    return [*found, Remedy("none", limit(wait), wait.rest)]
+    # A wait that no stage accounts for is the machine's: threads that were ready did not get a processor.
+    enough = slowest(pipeline.stages)[0] * pipeline.per_step >= _ACCOUNTED * wait.per_step
+    return [*found, *([Remedy("none", limit(wait), wait.rest)] if enough else [])]
 
 
 def limit(wait: Wait) -> Stage | None:
@@ -68,7 +71,8 @@ def limit(wait: Wait) -> Stage | None:
     found = next(iter(named or stages), None)
     if found is not None and found.kind == "Shuffle":  # it waits for what fills it, and counts that as its own
         below = wait.pipeline.stages[wait.pipeline.stages.index(found) + 1 :]
-        work = [stage for stage in below if stage.settings.get("function") or stage.kind in READERS]
+        cached = next((place for place, stage in enumerate(below) if stage.kind == "Cache"), len(below))
+        work = [stage for stage in below[:cached] if stage.settings.get("function") or stage.kind in READERS]
         found = max(work, key=lambda stage: stage.busy, default=found)
     return found
 
@@ -143,7 +147,7 @@ def _parallel(wait: Wait, busy: float, cores: int) -> Iterable[Remedy]:
     """A map or a reader that may only use one thread while others are idle."""
     assert wait.pipeline is not None
     stage = limit(wait)
-    if stage is None or stage.settings.get("python") or stage.tuned or stage.parallelism >= cores:
+    if stage is None or not stage.seen or stage.settings.get("python") or stage.tuned or stage.parallelism >= cores:
         return
     if stage.kind not in ("Map", "Interleave") or cores < 2:
         return

@@ -64,7 +64,9 @@ class InputBound(Cause):
         for wait in waits(run):
             if wait.share < _WORTH:
                 continue
-            best = remedies(run, wait)[0]
+            best = next(iter(remedies(run, wait)), None)
+            if best is None:
+                continue
             if best.kind == "cache" and not best.facts["files"]:
                 yield cache_finding(self.id, run, wait, best)
             elif best.kind in _OURS:

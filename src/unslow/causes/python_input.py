@@ -59,8 +59,8 @@ class PythonInput(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):
-            best = remedies(run, wait)[0]
-            if wait.share >= _WORTH and best.kind == "python":
+            best = next(iter(remedies(run, wait)), None)
+            if wait.share >= _WORTH and best is not None and best.kind == "python":
                 yield self._in_pipeline(run, wait, best)
         for process in run.processes:
             yield from self._in_loop(run, process.index)

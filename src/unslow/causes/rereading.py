@@ -57,8 +57,8 @@ class Rereading(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):
-            best = remedies(run, wait)[0]
-            if wait.share >= _WORTH and best.kind == "cache" and best.facts["files"]:
+            best = next(iter(remedies(run, wait)), None)
+            if wait.share >= _WORTH and best is not None and best.kind == "cache" and best.facts["files"]:
                 yield cache_finding(self.id, run, wait, best)
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
