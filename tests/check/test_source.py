@@ -253,3 +253,120 @@ def test_a_text_is_told_only_where_it_is_certain(text: str, value: str | None) -
 def test_sums_that_feed_each_other_are_no_trap() -> None:
     found = source("import tensorflow as tf\nx = 0\nfor i in range(3):\n    x += y\n    x += tf.ones(3)\nx")
     assert found.kind(last(found)) is Kind.UNKNOWN
+
+
+TRAINING = """
+import tensorflow as tf
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+optimizer = tf.keras.optimizers.Adam()
+
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x))
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+    return loss
+
+def epoch(data):
+    for x in data:
+        step(x)
+
+for number in range(3):
+    epoch(tf.data.Dataset.range(3))
+"""
+
+
+def test_a_training_loop_is_the_innermost_that_comes_by_an_update() -> None:
+    found = source(TRAINING)
+    assert [loop.lineno for loop in found.step_loops] == [14]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import keras\nm = keras.Sequential()\nfor x in y:\n    m.train_on_batch(x)",
+        "import tensorflow.compat.v1 as tf\ns = tf.Session()\nwhile True:\n    s.run(op)",
+        "import tensorflow as tf\nfor x in y:\n    optimizer.apply_gradients(x)",
+        "import tensorflow as tf\ns = tf.distribute.MirroredStrategy()\no = tf.keras.optimizers.SGD()\n"
+        "def f(x):\n    o.apply_gradients(x)\n@tf.function\ndef g(x):\n    s.run(f, (x,))\nfor x in y:\n    g(x)",
+        "import tensorflow as tf\ndef f(x):\n    for w, g in zip(ws, tape.gradient(l, ws)):\n        w.assign_sub(g)\n"
+        "for x in y:\n    f(x)",
+    ],
+)
+def test_every_way_of_updating_weights_makes_a_training_loop(text: str) -> None:
+    assert len(source(text).step_loops) == 1
+
+
+def test_a_loop_that_only_evaluates_is_no_training_loop() -> None:
+    assert not source("import keras\nm = keras.Sequential()\nfor x in y:\n    m.predict(x)\n    print(m(x))").step_loops
+
+
+def test_what_a_function_does_is_repeated_by_the_loops_that_call_it() -> None:
+    found = source("def f():\n    here()\ndef g():\n    f()\nwhile x:\n    g()\nf()")
+    here = next(call for call in found.every(ast.Call) if ast.unparse(call.func) == "here")
+    assert [loop.lineno for loop in found.repeated_by(here)] == [5]
+
+
+@pytest.mark.parametrize(
+    ("text", "adds"),
+    [
+        ("tf.reduce_mean(x)", True),
+        ("x + 1", True),
+        ("v.assign(1)", True),
+        ("o.minimize(x)", True),
+        ("tf.train.Saver()", True),
+        ("s.run(x)", False),
+        ("s.run(x) + 1", False),
+        ("tf.get_default_graph()", False),
+        ("tf.Session()", False),
+    ],
+)
+def test_what_adds_ops_to_a_graph_is_told_from_what_runs_it(text: str, adds: bool) -> None:
+    head = "import tensorflow.compat.v1 as tf\nx = tf.constant(1)\nv = tf.Variable(1)\ns = tf.Session()\n"
+    found = source(f"{head}o = tf.train.AdamOptimizer()\n{text}")
+    assert found.adds_ops(last(found)) is adds
+
+
+def test_a_name_varies_in_the_loop_that_binds_it_and_not_in_another() -> None:
+    found = source("a = 1\nfor i in x:\n    b = i\n    a + b")
+    (loop,) = found.every(ast.For)
+    total = found.every(ast.BinOp)[0]
+    assert (found.varies(total.left, loop), found.varies(total.right, loop)) == (False, True)
+    assert (found.bound_outside(total.left, loop), found.bound_outside(total.right, loop)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if tf.__version__ < '2':\n    here()",
+        "try:\n    here()\nexcept TypeError:\n    pass",
+        "with pytest.raises(TypeError):\n    here()",
+        "if hasattr(tf, 'x'):\n    here()",
+    ],
+)
+def test_code_that_minds_versions_itself_is_guarded(text: str) -> None:
+    found = source(text)
+    here = next(call for call in found.every(ast.Call) if ast.unparse(call.func) == "here")
+    assert found.guarded(here)
+
+
+@pytest.mark.parametrize(
+    ("text", "ending"),
+    [
+        ("name + '.h5'", ".h5"),
+        ("f'{name}.ckpt'", ".ckpt"),
+        ("import os\nos.path.join(name, 'x.tf')", "x.tf"),
+        ("'w-{:02d}.h5'.format(3)", ".h5"),
+        ("p = f'{name}/x'\np", "/x"),
+        ("name", None),
+    ],
+)
+def test_the_end_of_a_text_may_be_known_though_its_start_is_not(text: str, ending: str | None) -> None:
+    found = source(text)
+    assert found.ending_of(last(found)) == ending
+
+
+def test_the_maker_of_a_value_is_found_through_names_and_chains() -> None:
+    found = source("import tensorflow as tf\nd = tf.data.Dataset.range(3)\ne = d.map(f)\ne.batch(2)")
+    made = found.maker(last(found))
+    assert made is not None and found.name(made.func) == "tf.data.Dataset.range"
