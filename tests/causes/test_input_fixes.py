@@ -1,0 +1,151 @@
+"""The diffs that the causes of the input family write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from unslow.causes.big_shuffle import BigShuffle
+from unslow.causes.input_bound import InputBound
+from unslow.causes.iterator_rebuilt import IteratorRebuilt
+from unslow.causes.rereading import Rereading
+from unslow.fix.script import CannotEdit, Script
+from unslow.model import Finding, Fix, Location, Refusal, Safety
+
+PLAIN = """import tensorflow as tf
+data = tf.data.Dataset.range(100)
+data = data.shuffle(50)
+data = data.map(prepare)
+data = data.batch(8)
+"""
+CHAIN = """import tensorflow as tf
+data = (
+    tf.data.Dataset.range(100)
+    .shuffle(50)
+    .map(prepare)
+    .batch(8)
+)
+"""
+
+
+def finding(line: int, **facts: Any) -> Finding:
+    return Finding("cause", "title", Location("train.py", line), 1.0, (), facts=facts)
+
+
+def fixed(answer: Any) -> str:
+    assert isinstance(answer, Fix)
+    return answer.files["train.py"]
+
+
+def test_a_map_that_may_use_one_thread_gets_autotune() -> None:
+    fix = InputBound().fix(finding(4, remedy="parallel", kind="Map", settings={}), Script("train.py", PLAIN))
+    assert "data.map(prepare, num_parallel_calls=tf.data.AUTOTUNE)\n" in fixed(fix)
+    assert fix.safety is Safety.EXACT  # type: ignore[union-attr]
+
+
+def test_a_parallel_map_with_random_numbers_must_be_reviewed() -> None:
+    found = finding(4, remedy="parallel", kind="Map", settings={"random": True})
+    fix = InputBound().fix(found, Script("train.py", PLAIN))
+    assert isinstance(fix, Fix) and fix.safety is Safety.REVIEW and fix.note
+
+
+SLEEPY = """import time
+import tensorflow as tf
+
+def fetch(key):
+    time.sleep(1)
+    return key
+
+def fetch_and_count(key):
+    calls.append(key)
+    return key
+
+data = tf.data.Dataset.range(100).map(load).batch(8)
+"""
+
+
+def test_a_map_that_sleeps_gets_threads_of_its_own() -> None:
+    found = finding(12, remedy="threads", kind="Map", settings={}, threads=16, python=["train.py", 4, "fetch"])
+    fix = InputBound().fix(found, Script("train.py", SLEEPY))
+    text = fixed(fix)
+    assert "input_options = tf.data.Options()\ninput_options.threading.private_threadpool_size = 16\ndata = " in text
+    assert ".map(load, num_parallel_calls=16).with_options(input_options).batch(8)" in text
+    assert fix.safety is Safety.EXACT  # type: ignore[union-attr]
+
+
+def test_threads_for_a_function_that_changes_a_shared_list_must_be_reviewed() -> None:
+    place = ["train.py", 8, "fetch_and_count"]
+    found = finding(12, remedy="threads", kind="Map", settings={}, threads=16, python=place)
+    fix = InputBound().fix(found, Script("train.py", SLEEPY))
+    assert isinstance(fix, Fix) and fix.safety is Safety.REVIEW and "calls" in fix.note
+
+
+def test_a_function_that_treats_all_numbers_alike_goes_behind_the_batch() -> None:
+    settings = {"types": ["Placeholder", "Const", "Sub", "Mul", "Identity"], "scalars": True}
+    fix = InputBound().fix(finding(5, remedy="vectorise", kind="Map", settings=settings), Script("train.py", CHAIN))
+    assert "    .batch(8)\n    .map(prepare)\n" in fixed(fix)
+
+
+def test_a_function_that_looks_at_shapes_stays_in_front_of_the_batch() -> None:
+    settings = {"types": ["Placeholder", "Reshape"], "scalars": True}
+    with pytest.raises(CannotEdit, match="Reshape"):
+        InputBound().fix(finding(5, remedy="vectorise", kind="Map", settings=settings), Script("train.py", CHAIN))
+
+
+def test_a_prefetch_goes_to_the_end_of_the_pipeline() -> None:
+    fix = InputBound().fix(finding(3, remedy="prefetch", kind="Shuffle", settings={}), Script("train.py", PLAIN))
+    assert fixed(fix).endswith("data = data.batch(8).prefetch(tf.data.AUTOTUNE)\n")
+
+
+CACHE = {"remedy": "cache", "kind": "Map", "fits": True, "built": 1, "moved": False, "settings": {}}
+
+
+def test_a_cache_goes_behind_the_last_step_that_is_always_the_same() -> None:
+    fix = Rereading().fix(finding(5, **CACHE), Script("train.py", CHAIN))
+    assert "    .map(prepare)\n    .cache()\n    .batch(8)\n" in fixed(fix)
+
+
+@pytest.mark.parametrize(("text", "line"), [(PLAIN, 4), (CHAIN, 5)])
+def test_what_is_cached_moves_in_front_of_the_shuffle(text: str, line: int) -> None:
+    after = fixed(Rereading().fix(finding(line, **{**CACHE, "moved": True}), Script("train.py", text)))
+    assert after.index(".map(prepare)") < after.index(".cache()") < after.index(".shuffle(50)")
+
+
+def test_data_that_does_not_fit_into_memory_is_not_cached() -> None:
+    answer = Rereading().fix(finding(5, **{**CACHE, "fits": False}), Script("train.py", CHAIN))
+    assert isinstance(answer, Refusal) and "memory" in answer.reason
+
+
+def test_a_pipeline_that_is_built_anew_for_each_pass_is_not_cached() -> None:
+    answer = Rereading().fix(finding(5, **{**CACHE, "built": 4}), Script("train.py", CHAIN))
+    assert isinstance(answer, Refusal) and "built again" in answer.reason
+
+
+LOOP = """for step in range(100):
+    x, y = next(iter(data))
+    train(x, y)
+"""
+
+
+def test_an_iterator_is_made_once_in_front_of_the_loop() -> None:
+    found = finding(2, endless=False, shuffled=True)
+    text = fixed(IteratorRebuilt().fix(found, Script("train.py", LOOP)))
+    assert text == (
+        "batches = iter(data.repeat())\nfor step in range(100):\n    x, y = next(batches)\n    train(x, y)\n"
+    )
+
+
+def test_an_endless_dataset_is_not_repeated_once_more() -> None:
+    found = finding(2, endless=True, shuffled=True)
+    assert "batches = iter(data)\n" in fixed(IteratorRebuilt().fix(found, Script("train.py", LOOP)))
+
+
+def test_an_iterator_over_something_that_changes_in_the_loop_stays_there() -> None:
+    text = "for step in range(9):\n    data = make(step)\n    train(next(iter(data)))\n"
+    with pytest.raises(CannotEdit, match="data"):
+        IteratorRebuilt().fix(finding(3, endless=False, shuffled=False), Script("train.py", text))
+
+
+def test_a_shuffle_buffer_is_made_smaller_in_place() -> None:
+    assert "data.shuffle(2048)\n" in fixed(BigShuffle().fix(finding(3, smaller=2048), Script("train.py", PLAIN)))
