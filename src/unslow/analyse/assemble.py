@@ -170,7 +170,7 @@ def _plain(data: dict[str, Any], names: _Names, start: int) -> dict[str, Any]:
             plain[key] = [[shown(line[0], names), *line[1:]] for line in value]
         elif key in ("runs", "found") and isinstance(value, list):
             plain[key] = [_plain(each, names, start) for each in value]
-        elif key == "file" and isinstance(value, str):
+        elif key in ("file", "folder") and isinstance(value, str):
             plain[key] = names(value)
         else:
             plain[key] = value

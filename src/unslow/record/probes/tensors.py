@@ -12,6 +12,7 @@ from unslow.record.probe import Probe
 from unslow.record.recorder import clock
 
 _SYNC = int(Phase.SYNC)
+_WRITTEN = (int(Phase.SAVE), int(Phase.LOG))  # what saving and summaries fetch is their own
 _WAYS = (
     "numpy",
     "__float__",
@@ -53,7 +54,7 @@ class Tensors(Probe):
 
         def fetch(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
-            if lane.tracing or lane.busy:
+            if lane.tracing or lane.busy or lane.within in _WRITTEN:
                 return original(self, *args, **kwargs)
             if lane.stack and lane.stack[-1][0] == _SYNC:  # print() asks for the text, and that for the array
                 return original(self, *args, **kwargs)
