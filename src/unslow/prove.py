@@ -123,8 +123,8 @@ def _judge(sides: tuple[list[Trial], list[Trial]], before: Side, question: Quest
 
 
 def _apart(slow: Sequence[float], fast: Sequence[float]) -> bool:
-    """With few trials a bootstrap is sure too soon: at most one of each side may stand among the others."""
-    return float(np.sort(slow)[1 if len(slow) > 3 else 0]) > float(np.sort(fast)[-2 if len(fast) > 3 else -1])
+    """With few trials a bootstrap is sure too soon: every fast one must beat every slow one, too."""
+    return min(slow) > max(fast)
 
 
 def _results(
