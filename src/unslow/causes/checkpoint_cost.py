@@ -133,7 +133,8 @@ class CheckpointCost(Cause):
         ),
         Sketch(
             "a huge model that is saved as often as its cost asks for", [60.0] * 200,
-            {Phase.SAVE: 0.06, Phase.RUN: 0.9}, *[_save(100 * n, n, 300.0) for n in range(1, 3)], _save(199, 3, 300.0)],
+            {Phase.SAVE: 0.06, Phase.RUN: 0.9},
+            [*[_save(100 * n, n, 300.0) for n in range(1, 3)], _save(199, 3, 300.0)],
         ),
     )  # fmt: skip
 
