@@ -1,4 +1,4 @@
-"""Sees TF1-style sessions: each `run`, and whether it updates weights."""
+"""Sees TF1-style sessions: each `run`, whether it updates weights, and now and then a whole step in detail."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from typing import Any
 from unslow.model import Phase
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
+from unslow.record.runs import Ran, Window
 
 _RUN = int(Phase.RUN)
+_FIRST_LOOK = 4  # steps: the first ones pay for much that later ones do not
+_MOST_RUNS = 200  # in one step: more are counted, not kept
 
 
 class Sessions(Probe):
@@ -20,12 +23,26 @@ class Sessions(Probe):
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
         self._graphs: dict[int, _Graph] = {}
+        self._window: Window | None = None
+        self._traced: Any = None  # makes the options and the metadata of a run that times its nodes
+        self.steps.listeners.append(self._look)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {"tensorflow.python.client.session": self._on_session}
 
     def _on_session(self, module: ModuleType) -> None:
         self.replace(module.BaseSession, "run", self._run)
+        messages = module.config_pb2
+        # TensorFlow times the nodes itself then; a run takes about a tenth longer. Never more than a step at a time.
+        self._traced = lambda: (
+            messages.RunOptions(trace_level=messages.RunOptions.SOFTWARE_TRACE),
+            messages.RunMetadata(),
+        )
+
+    def _look(self, lane: Lane, total: int) -> None:
+        """Look at one whole step, at steps that grow further apart."""
+        if self._window is None and total >= _FIRST_LOOK and total & (total - 1) == 0 and self._graphs:
+            self._window = Window(lane.thread)
 
     def _run(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, close = self.recorder.local, self.recorder.close_span
@@ -35,29 +52,48 @@ class Sessions(Probe):
             lane = local.lane
             if lane.tracing or lane.busy:
                 return original(self, fetches, feed_dict, options, run_metadata)
+            window = probe._window
+            if window is not None and window.thread == lane.thread and options is None and run_metadata is None:
+                options, run_metadata = probe._traced()
             entry = [_RUN, clock(), 0]
             lane.stack.append(entry)
             try:
                 result = original(self, fetches, feed_dict, options, run_metadata)
             finally:
                 took = close(lane, entry)
-            probe._ran(lane, self, fetches, feed_dict, took)
+            probe._ran(lane, self, fetches, feed_dict, took, result, run_metadata)
             return result
 
         return run
 
-    def _ran(self, lane: Lane, session: Any, fetches: Any, feed: Any, took: int) -> None:
+    def _ran(self, lane: Lane, session: Any, fetches: Any, feed: Any, took: int, result: Any, metadata: Any) -> None:
         try:
             known = self._graph(session.graph)
             updates = known.updates(fetches)
             if feed:
                 lane.elements = max(lane.elements, _elements(feed))
+            frame = sys._getframe(2)
+            held = next((found for _, found in self.recorder.user.frames(frame, 1)), frame)
+            self.recorder.tally("runs", held, took)
+            window = self._window
+            if window is not None and window.thread == lane.thread and len(window.runs) < _MOST_RUNS:
+                ran = Ran(session, fetches, feed, result, took, updates, self.recorder.stack(held), metadata)
+                if window.add(ran):
+                    self._window = None
+                    self._write(lane, window)
             if updates:
                 if self.recorder.kept_weights is not None:
                     self.recorder.kept_weights[id(session)] = session
-                self.steps.ended(lane, "session", None, "run", sys._getframe(2))
+                self.steps.ended(lane, "session", None, "run", frame)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+
+    def _write(self, lane: Lane, window: Window) -> None:
+        began = clock()
+        window.write(self.recorder, self.steps.total + 1, lambda graph, fetches: self._graph(graph).operations(fetches))
+        spent = clock() - began
+        lane.own += spent
+        self.recorder.looks += spent
 
     def _graph(self, graph: Any) -> _Graph:
         known = self._graphs.get(id(graph))
@@ -83,15 +119,15 @@ class _Graph:
         if known is None:
             if len(self._fetches) > 10_000:
                 self._fetches.clear()
-            known = any(self._leads_to_update(op) for op in self._operations(fetches))
+            known = any(self._leads_to_update(op) for op in self.operations(fetches))
             self._fetches[key] = known
         return known
 
-    def _operations(self, fetches: Any) -> list[Any]:
+    def operations(self, fetches: Any) -> list[Any]:
         if isinstance(fetches, dict):
-            return [op for value in fetches.values() for op in self._operations(value)]
+            return [op for value in fetches.values() for op in self.operations(value)]
         if isinstance(fetches, list | tuple):
-            return [op for value in fetches for op in self._operations(value)]
+            return [op for value in fetches for op in self.operations(value)]
         if isinstance(fetches, str):
             element = self.graph.as_graph_element(fetches)
             return [getattr(element, "op", element)]

@@ -1,0 +1,111 @@
+"""The runs of a session's training step, read back from the steps that were looked at closely."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from unslow.model import Event, Location, Loop, Phase, Run
+
+
+@dataclass(frozen=True)
+class Site:
+    """One line that runs the session in every step, as the looks saw it."""
+
+    location: Location
+    stack: tuple[Location, ...]
+    fetches: tuple[str, ...]
+    updates: bool
+    per_step: float
+    seconds: float  # of one run
+    share: float  # of all the seconds that the step's runs take
+    own: float  # seconds of one run's kernels that the update does not need anyway
+    mergeable: bool  # every look found it fed as the update before or after it
+    before: bool  # fed as the update after it
+    after: bool
+    random: bool
+    draws: bool
+    writes: bool
+    depends: bool
+    reads_own: bool
+
+
+def looks(run: Run, loop: Loop) -> list[list[Event]]:
+    """The runs of each step that was looked at, in order."""
+    found: dict[int, list[Event]] = defaultdict(list)
+    for event in run.of("run"):
+        if loop.holds(event):
+            found[int(event.data["cycle"])].append(event)
+    return [found[cycle] for cycle in sorted(found)]
+
+
+def sites(run: Run, loop: Loop) -> list[Site]:
+    """The lines that run the session in this loop, in the order in which the step goes through them."""
+    steps = looks(run, loop)
+    by_line: dict[tuple[Any, ...], list[Event]] = defaultdict(list)
+    for step in steps:
+        for event in step:
+            by_line[_key(event)].append(event)
+    whole = sum(float(event.data["took"]) for step in steps for event in step) or 1.0
+    return [_site(run, events, len(steps), whole) for events in by_line.values()]
+
+
+def _key(event: Event) -> tuple[Any, ...]:
+    stack = event.data.get("stack") or [["", 0, ""]]
+    return (stack[0][0], stack[0][1], bool(event.data.get("updates")))
+
+
+def _site(run: Run, events: Sequence[Event], steps: int, whole: float) -> Site:
+    stack = tuple(Location(f, int(n), g, run.line(f, int(n))) for f, n, g in events[0].data.get("stack") or ())
+    seconds = median(float(event.data["took"]) for event in events)
+    flags = {
+        name: any(event.data.get(name) for event in events)
+        for name in ("random", "draws", "writes", "depends", "reads_own")
+    }
+    return Site(
+        location=stack[0] if stack else Location("", 0), stack=stack,
+        fetches=tuple(dict.fromkeys(name for event in events for name in event.data.get("fetches") or ())),
+        updates=bool(events[0].data.get("updates")), per_step=len(events) / max(1, steps), seconds=seconds,
+        share=sum(float(event.data["took"]) for event in events) / whole, own=median(_own(event) for event in events),
+        mergeable=all(event.data.get("same_before") or event.data.get("same_after") for event in events),
+        before=all(event.data.get("same_before") for event in events),
+        after=all(event.data.get("same_after") for event in events), **flags,
+    )  # fmt: skip
+
+
+def _own(event: Event) -> float:
+    """Seconds that a run would add to the update's: its own kernels, or a part by the number of its own ops."""
+    data = event.data
+    if data.get("timed"):
+        return min(float(data["took"]), float(data.get("own") or 0.0))
+    return float(data["took"]) * (1 - float(data.get("shared") or 0.0))
+
+
+def run_seconds(loop: Loop) -> float:
+    """What all runs of the loop take, the first step left out: seconds per step in the middle, times the steps."""
+    rows = sorted(float(row[Phase.RUN]) for row in loop.phases[1:])
+    return rows[len(rows) // 2] * loop.steps if rows else 0.0
+
+
+def fetched(sources: Mapping[str, str], where: Location) -> str:
+    """What a line fetches, as the user wrote it; nothing where that cannot be told."""
+    try:
+        tree = ast.parse(sources.get(where.file, ""))
+    except (SyntaxError, ValueError):
+        return ""
+    for node in _calls(tree, where.line):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "run" and node.args:
+            return ast.unparse(node.args[0])
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "eval":
+            return ast.unparse(node.func.value)
+    return ""
+
+
+def _calls(tree: ast.AST, line: int) -> Iterable[ast.Call]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or node.lineno):
+            yield node

@@ -1,0 +1,209 @@
+"""The batch is copied in through feed_dict, and its conversion or copy takes a real part of the step."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from unslow.analyse import say
+from unslow.analyse.runs import looks
+from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.cause import CannotJudge, Cause
+from unslow.model import Evidence, Finding, Fix, Location, Loop, Refusal, Run, Safety
+
+if TYPE_CHECKING:
+    from unslow.fix.script import Script
+
+_LOOKS = 2
+_LEAST = 50e-6  # seconds: a conversion shorter than this is the price of any call
+_WORTH_COPY = 0.1  # of a step: a rewrite with tf.data is not worth less
+
+
+@dataclass(frozen=True)
+class _Feed:
+    """What is fed at one line to one placeholder, in the middle of all looks."""
+
+    location: Location
+    position: int
+    placeholder: str
+    kind: str
+    dtype: str
+    wanted: str
+    bytes: float
+    elements: int
+    contiguous: bool
+    convert: float
+    copy: float
+    per_step: float
+
+    @property
+    def reason(self) -> str:
+        """list, dtype, order or copy: what costs most about it."""
+        if self.convert >= max(_LEAST, 0.2 * self.copy if self.contiguous else self.copy):
+            return "dtype" if self.dtype and self.dtype != self.wanted else "list"
+        return "copy" if self.contiguous else "order"
+
+    @property
+    def seconds(self) -> float:
+        """Per step; a plain copy is made whatever the values were before."""
+        return (self.copy if self.reason in ("copy", "order") else self.convert) * self.per_step
+
+    def says(self) -> str:
+        if self.reason == "list":
+            return f"a Python {self.kind} of {self.elements:,} numbers is turned into an array"
+        if self.reason == "dtype":
+            return f"{say.size(self.bytes)} are converted from {self.dtype} to {self.wanted}"
+        if self.reason == "order":
+            return f"{say.size(self.bytes)} that do not lie in order are put in order"
+        return f"{say.size(self.bytes)} are copied"
+
+
+class FeedDict(Cause):
+    """
+    What happens
+    Every run hands its batch to the session through `feed_dict`. A Python list is turned into an array number by
+    number; an array of another type (float64 for float32) or with another layout is converted; then it is copied.
+
+    Why it is slow
+    All of it happens in Python before the graph starts, and nothing computes meanwhile. A list costs some fifty
+    times as much as an array of the right type.
+
+    The fix
+    Convert the data once, in front of the loop, to arrays of the type that the placeholder has. Where the plain copy is
+    what costs, feed the data through `tf.data`, which prepares the next batch while this one is computed.
+
+    When we are wrong
+    Data that is made anew for every step (a simulation, augmentation) has to be converted each time. Make it in the
+    right type then.
+    """
+
+    title = "feeding the batch costs a real part of the step"
+    needs = ("sessions",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            if loop.style != "session":
+                continue
+            seen = len(looks(run, loop))
+            if loop.steps > 20 and seen < _LOOKS:
+                raise CannotJudge("no step of the session could be looked at closely")
+            if seen < _LOOKS:
+                continue
+            feeds = _feeds(run, loop, seen)
+            dear = [feed for feed in feeds if feed.reason != "copy"]
+            copied = [feed for feed in feeds if feed.reason == "copy"]
+            if dear:
+                yield self._converted(loop, dear)
+            if sum(feed.seconds for feed in copied) > _WORTH_COPY * loop.typical():
+                yield self._copied(loop, copied)
+
+    def _converted(self, loop: Loop, feeds: Sequence[_Feed]) -> Finding:
+        first = max(feeds, key=lambda feed: feed.seconds)
+        each = min(sum(feed.seconds for feed in feeds), loop.typical())
+        ready = "np.ascontiguousarray(…)" if first.reason == "order" else f"np.asarray(…, dtype=np.{first.wanted})"
+        return Finding(
+            cause=self.id,
+            title=f"{first.says()} in every step to be fed: {say.time(each)} of a step of {say.time(loop.typical())}",
+            location=first.location, seconds=each * loop.steps, evidence=_evidence(feeds),
+            advice=f"Convert the data once, in front of the loop: `{ready}`, and feed slices of that.",
+            facts={
+                "feeds": [[f.location.line, f.position, f.wanted, f.reason] for f in feeds
+                          if f.location.file == first.location.file],
+            },
+        )  # fmt: skip
+
+    def _copied(self, loop: Loop, feeds: Sequence[_Feed]) -> Finding:
+        first = max(feeds, key=lambda feed: feed.seconds)
+        each, size = sum(feed.seconds for feed in feeds), sum(feed.bytes * feed.per_step for feed in feeds)
+        return Finding(
+            cause=self.id,
+            title=f"{say.size(size)} are copied in through feed_dict in every step: {say.time(each)} of a step of "
+            f"{say.time(loop.typical())}",
+            location=first.location, seconds=each * loop.steps, evidence=_evidence(feeds),
+            advice="Read the batches from `tf.data.Dataset.from_tensor_slices(…).batch(…).prefetch(1)` through "
+            "`tf.data.make_one_shot_iterator(…).get_next()`: the next batch is copied while this one is computed.",
+        )  # fmt: skip
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        feeds = finding.facts.get("feeds")
+        if not feeds:
+            return None
+        from unslow.fix.feeds import converted_once
+        from unslow.fix.script import CannotEdit
+
+        edited, refusal = script, None
+        for line, position, wanted, reason in feeds:
+            try:
+                edited = converted_once(edited, int(line), int(position), str(wanted), reason == "order")
+            except CannotEdit as problem:
+                refusal = problem
+        if edited is script:
+            return Refusal(str(refusal), finding.location)
+        return Fix(
+            title="Convert the data once, in front of the loop", safety=Safety.EXACT, files={script.path: edited.text}
+        )
+
+
+def _feeds(run: Run, loop: Loop, seen: int) -> list[_Feed]:
+    groups: dict[tuple[str, int, str], list[dict[str, Any]]] = defaultdict(list)
+    for event in run.of("feed"):
+        if loop.holds(event) and event.data.get("stack"):
+            file, line, _ = event.data["stack"][0]
+            groups[str(file), int(line), str(event.data["name"])].append(dict(event.data))
+    found = []
+    for (file, line, name), data in groups.items():
+        last = data[-1]
+        found.append(
+            _Feed(
+                location=Location(file, line, str(last["stack"][0][2]), run.line(file, line)), placeholder=name,
+                position=int(last.get("position") or 0), kind=str(last["type"]), dtype=str(last["dtype"]),
+                wanted=str(last["wanted"]), bytes=median(float(each["bytes"]) for each in data),
+                elements=int(median(each["elements"] for each in data)), contiguous=bool(last["contiguous"]),
+                convert=median(float(each["convert"]) for each in data),
+                copy=median(float(each["copy"]) for each in data), per_step=len(data) / seen,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _evidence(feeds: Sequence[_Feed]) -> tuple[Evidence, ...]:
+    found = []
+    for feed in feeds:
+        what = f"{feed.kind} {feed.dtype}".strip()
+        found += [
+            Evidence(f"fed to {feed.placeholder}", f"{what} → {feed.wanted}"),
+            Evidence("bytes per step", feed.bytes * feed.per_step, "B"),
+            Evidence("seconds of conversion", feed.convert, "s"),
+            Evidence("seconds of copying" if feed.contiguous else "seconds of putting in order", feed.copy, "s"),
+        ]
+    return tuple(found)
+
+
+def _step(cycle: int, **feed: Any) -> list[Fact]:
+    where = {"cycle": cycle, "index": 0, "stack": [["train.py", 12, "<module>"]]}
+    data = {
+        "name": "x:0", "position": 0, "type": "ndarray", "dtype": "float32", "wanted": "float32", "bytes": 1_000_000,
+        "elements": 250_000, "contiguous": True, "convert": 1e-6, "copy": 1e-4,
+    }  # fmt: skip
+    run = fact("run", cycle, updates=True, took=0.009, runs=1, fetches=["train"], **where)
+    return [run, fact("feed", cycle, **{**where, **data, **feed})]
+
+
+def _looks(**feed: Any) -> list[Fact]:
+    return [event for cycle in (4, 8, 16) for event in _step(cycle, **feed)]
+
+
+FeedDict.FIRES = (
+    Sketch("a Python list that takes 5 of 10 ms", style="session", facts=_looks(type="list", dtype="", convert=5e-3)),
+    Sketch("float64 for float32", style="session", facts=_looks(dtype="float64", convert=2e-3)),
+    Sketch("an array that does not lie in order", style="session", facts=_looks(contiguous=False, copy=2e-3)),
+    Sketch("a plain copy that takes a fifth of the step", style="session", facts=_looks(copy=2e-3)),
+)
+FeedDict.QUIET = (
+    Sketch("an array of the right type", style="session", facts=_looks()),
+    Sketch("a list of a few numbers", style="session", facts=_looks(type="list", dtype="", convert=2e-5, bytes=80)),
+    Sketch("a plain copy that takes a twentieth of the step", style="session", facts=_looks(copy=5e-4)),
+)

@@ -1,0 +1,154 @@
+"""Several runs of a session in a step where one run with several fetches would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from unslow.analyse.runs import Site, fetched, looks, run_seconds, sites
+from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.cause import CannotJudge, Cause
+from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
+
+if TYPE_CHECKING:
+    from unslow.fix.script import Script
+
+_LOOKS = 2  # steps that must agree
+_OFTEN = 0.5  # runs per step: what happens more seldom is asked for on purpose
+
+
+class ManySessionRuns(Cause):
+    """
+    What happens
+    A step calls `run` several times with the same feeds: once for the training op, once for the loss, once for the
+    accuracy.
+
+    Why it is slow
+    Every run copies its feeds in, starts the graph, and computes all that its fetches depend on: the forward pass is
+    computed again for each of them. One run with several fetches computes what they share once.
+
+    The fix
+    One call: `_, loss_value, hits = session.run([train, loss, accuracy], feed_dict=batch)`.
+
+    When we are wrong
+    A value that is fetched after the training op in a run of its own belongs to the updated weights. In one run with
+    it, it belongs to the weights before the update. Where that difference is wanted, the second run is needed.
+    """
+
+    title = "several session runs per step that could be one"
+    needs = ("sessions",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            if loop.style != "session":
+                continue
+            if loop.steps > 20 and len(looks(run, loop)) < _LOOKS:
+                raise CannotJudge("no step of the session could be looked at closely")
+            found = sites(run, loop)
+            update = next((site for site in found if site.updates), None)
+            extra = [site for site in found if not site.updates and site.mergeable and site.per_step >= _OFTEN]
+            if update is not None and extra and len(looks(run, loop)) >= _LOOKS:
+                yield self._finding(run, loop, update, extra)
+
+    def _finding(self, run: Run, loop: Loop, update: Site, extra: Sequence[Site]) -> Finding:
+        whole = run_seconds(loop)
+        saved = [whole * site.share * (1 - site.own / site.seconds) for site in extra]
+        names = [fetched(run.sources, site.location) or ", ".join(site.fetches) for site in extra]
+        runs = sum(site.per_step for site in extra) + update.per_step
+        evidence = [Evidence("runs per step", round(runs, 1))]
+        for site, name, seconds in zip(extra, names, saved, strict=True):
+            evidence.append(Evidence(f"seconds of a run of `{name}`", site.seconds, "s"))
+            evidence.append(Evidence("of it, kernels that the training run does not need anyway", site.own, "s"))
+            evidence.append(Evidence("seconds of this training that it takes too much", seconds, "s"))
+        evidence.append(Evidence("seconds of the training run", update.seconds, "s"))
+        reasons = list(dict.fromkeys(_changes(update, site, name) for site, name in zip(extra, names, strict=True)))
+        lines = sorted({(site.location.file, site.location.line) for site in (*extra, update)})
+        return Finding(
+            cause=self.id,
+            title=f"{runs:.0f} runs per step where one would do: {_list(names)} "
+            f"{'is' if len(names) == 1 else 'are'} fetched with the same feeds as the training run",
+            location=extra[0].location, seconds=sum(saved), evidence=tuple(evidence),
+            advice=f"Fetch {_list(names)} together with the training op, in one run.",
+            facts={"lines": lines, "changes": [reason for reason in reasons if reason]},
+        )  # fmt: skip
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.evals import eval_as_run
+        from unslow.fix.merge import merge_calls
+        from unslow.fix.script import CannotEdit
+
+        lines = [int(line) for file, line in finding.facts["lines"] if file == script.path]
+        edited, refusal = script, None
+        for line in lines[1:]:
+            try:
+                ready = eval_as_run(eval_as_run(edited, lines[0]), line)
+                edited = merge_calls(ready, lines[0], line)
+            except CannotEdit as reason:
+                refusal = reason
+        if edited is script:
+            return Refusal(str(refusal or "the runs are in different files"), finding.location)
+        changes = finding.facts["changes"]
+        return Fix(
+            title="One run with several fetches", safety=Safety.REVIEW if changes else Safety.CLOSE,
+            files={script.path: edited.text}, note=" ".join(changes),
+        )  # fmt: skip
+
+
+def _changes(update: Site, site: Site, name: str) -> str:
+    """How a value would change in one run with the update; nothing where it would not."""
+    if site.draws:
+        return f"`{name}` takes a batch of its own from the input now; in one run it takes the training op's."
+    if site.random:
+        return f"`{name}` depends on random ops, which would be drawn once for both."
+    if site.writes:
+        return f"`{name}` changes variables itself; in one run the order is open."
+    if site.depends and (not site.before or (site.after and _follows(update, site))):
+        return f"`{name}` is computed after the update now; in one run it belongs to the weights before it."
+    if site.depends and site.reads_own:
+        return f"`{name}` reads weights by itself; in one run it may see them before or after the update."
+    return ""
+
+
+def _follows(update: Site, site: Site) -> bool:
+    """Where the feeds never change, the order of the lines tells which update a run belongs to."""
+    return site.location.file == update.location.file and site.location.line > update.location.line
+
+
+def _list(names: Sequence[str]) -> str:
+    quoted = [f"`{name}`" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+def _step(cycle: int, *runs: dict[str, Any]) -> list[Fact]:
+    return [
+        fact(
+            "run", cycle, **{"cycle": cycle, "index": index, "runs": len(runs), "timed": True, "updates": False, **data}
+        )
+        for index, data in enumerate(runs)
+    ]
+
+
+def _ran(line: int, name: str, took: float, **more: Any) -> dict[str, Any]:
+    return {"stack": [["train.py", line, "<module>"]], "fetches": [name], "took": took, **more}
+
+
+_TRAIN = _ran(12, "train", 0.006, updates=True)
+_LOSS = _ran(11, "loss", 0.004, same_before=True, same_after=False, shared=1.0, own=0.0, depends=True)
+_OTHER_FEED = _ran(11, "loss", 0.004, same_before=False, same_after=False, shared=1.0, own=0.0)
+_ALONE = _ran(11, "norms", 0.004, same_before=True, same_after=False, shared=0.1, own=0.0039)
+
+ManySessionRuns.FIRES = (
+    Sketch("the loss in a run of its own, with the same feeds", style="session", phases={Phase.RUN: 1.0},
+           facts=[event for cycle in (4, 8, 16) for event in _step(cycle, _LOSS, _TRAIN)]),
+)  # fmt: skip
+ManySessionRuns.QUIET = (
+    Sketch("one run per step", style="session", phases={Phase.RUN: 1.0},
+           facts=[event for cycle in (4, 8, 16) for event in _step(cycle, _TRAIN)]),
+    Sketch("a second run with feeds of its own: other data, another dropout rate", style="session",
+           phases={Phase.RUN: 1.0},
+           facts=[event for cycle in (4, 8, 16) for event in _step(cycle, _OTHER_FEED, _TRAIN)]),
+    Sketch("a loss that is asked for in one step of four", style="session", phases={Phase.RUN: 1.0},
+           facts=[*_step(4, _LOSS, _TRAIN), *(e for cycle in (8, 16, 32) for e in _step(cycle, _TRAIN))]),
+    Sketch("a second run that shares nothing with the first", style="session", phases={Phase.RUN: 1.0},
+           facts=[event for cycle in (4, 8, 16) for event in _step(cycle, _ALONE, _TRAIN)]),
+)  # fmt: skip

@@ -1,0 +1,236 @@
+"""One training step of a session looked at closely: what each of its runs feeds, computes and fetches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from unslow.record.recorder import Recorder, clock
+
+_MOST_OPS = 50_000  # walking back through an op's inputs takes some 2 µs
+_MOST_BYTES = 256 << 20
+_MOST_FETCHES = 40
+_NAMES = 8
+_UPDATES = (
+    "ResourceApply",
+    "ResourceSparseApply",
+    "Apply",
+    "SparseApply",
+    "ResourceKeras",
+    "ResourceScatter",
+    "Scatter",
+)
+_READS = ("ReadVariableOp", "ResourceGather", "VariableV2", "Variable", "VarHandleOp")
+_DRAWS = ("IteratorGetNext", "QueueDequeue", "ReaderRead", "IteratorGetNextSync", "OneShotIterator", "FIFOQueue")
+
+
+@dataclass
+class Ran:
+    """One run of the step: what went in and what came out, kept until the step is over."""
+
+    session: Any
+    fetches: Any
+    feed: Any
+    result: Any
+    took: int
+    updates: bool
+    stack: list[Any]
+    metadata: Any = None
+    ops: dict[str, Any] = field(default_factory=dict)  # by name: all that the fetches depend on
+
+
+class Window:
+    """The runs from one update of the weights to the next, both of them included, in one thread."""
+
+    def __init__(self, thread: int) -> None:
+        self.thread = thread
+        self.runs: list[Ran] = []
+
+    def add(self, ran: Ran) -> bool:
+        """Keep a run; says whether the window is complete with it."""
+        if not self.runs and not ran.updates:
+            return False
+        self.runs.append(ran)
+        return ran.updates and len(self.runs) > 1
+
+    def write(self, recorder: Recorder, cycle: int, operations: Callable[[Any, Any], list[Any]]) -> None:
+        """Write a line per run, per feed and per fetch; `operations` gives the ops behind fetches."""
+        graph = self.runs[-1].session.graph
+        small = graph.version < _MOST_OPS
+        for ran in self.runs:
+            if small and ran.session.graph is graph:
+                ran.ops = _behind(operations(graph, ran.fetches), _fed(ran.feed))
+        first, last = self.runs[0], self.runs[-1]
+        for index, ran in enumerate(self.runs[1:]):
+            where = {"cycle": cycle, "index": index, "stack": ran.stack}
+            recorder.line("run", clock(), **where, **_run(ran, first, last, len(self.runs) - 1))
+            for feed in _feeds(ran):
+                recorder.line("feed", clock(), **where, **feed)
+            if ran.updates and small:
+                for fetch in _fetched(ran, graph, operations):
+                    recorder.line("fetch", clock(), **where, **fetch)
+
+
+def _run(ran: Ran, first: Ran, last: Ran, runs: int) -> dict[str, Any]:
+    """A run by itself, and what it has in common with the updates before and after it."""
+    times = _node_times(ran.metadata)
+    data: dict[str, Any] = {
+        "took_ns": ran.took, "updates": ran.updates, "runs": runs, "fetches": _names(ran.fetches)[:_NAMES],
+        "feeds": len(ran.feed or ()), "ops": len(ran.ops), "kernels_ns": _covered(times.values()), "timed": bool(times),
+    }  # fmt: skip
+    after, before = _same_feeds(ran.feed, first.feed), _same_feeds(ran.feed, last.feed)
+    update = last if before else first
+    if ran is last or not ran.ops or update.session is not ran.session:
+        return data
+    own = {name: op for name, op in ran.ops.items() if name not in update.ops}
+    written = {op.inputs[0].op.name for op in update.ops.values() if _writes(op) and len(op.inputs)}
+    reads = {name for name, op in ran.ops.items() if op.type in ("VarHandleOp", "VariableV2", "Variable")}
+    return data | {
+        "same_before": before,  # as the update that follows it
+        "same_after": after,  # as the update that it follows
+        "shared": 1 - len(own) / len(ran.ops),
+        "own_ns": _covered(span for name, span in times.items() if name in own),
+        "random": any("Random" in op.type or "Multinomial" in op.type for op in ran.ops.values()),
+        "draws": any(op.type.startswith(_DRAWS) for op in ran.ops.values()),
+        "writes": any(_writes(op) for op in ran.ops.values()),
+        "depends": bool(written & reads),  # on what the update changes
+        "reads_own": any(op.type in _READS and op.type != "VarHandleOp" for op in own.values()),
+    }
+
+
+def _writes(op: Any) -> bool:
+    return bool(op.type.startswith((*_UPDATES, "Assign")))
+
+
+def _behind(start: Iterable[Any], fed: set[str]) -> dict[str, Any]:
+    """All ops that some ops depend on, what is fed left out."""
+    pending = list(start)
+    found: dict[str, Any] = {}
+    while pending and len(found) < _MOST_OPS:
+        op = pending.pop()
+        name = op.name
+        if name not in found:
+            found[name] = op
+            pending.extend(tensor.op for tensor in op.inputs if tensor.name not in fed)
+            pending.extend(op.control_inputs)
+    return found
+
+
+def _fed(feed: Any) -> set[str]:
+    return {str(getattr(key, "name", key)) for key in feed or ()}
+
+
+def _names(fetches: Any) -> list[str]:
+    if isinstance(fetches, dict):
+        return [name for value in fetches.values() for name in _names(value)]
+    if isinstance(fetches, list | tuple):
+        return [name for value in fetches for name in _names(value)]
+    return [fetches if isinstance(fetches, str) else str(getattr(fetches, "name", type(fetches).__name__))]
+
+
+def _same_feeds(one: Any, other: Any) -> bool:
+    """Whether all that is fed to one run is fed to the other too, with equal values."""
+    others = {str(getattr(key, "name", key)): value for key, value in (other or {}).items()}
+    for key, value in (one or {}).items():
+        name = str(getattr(key, "name", key))
+        if name not in others or not _equal(value, others[name]):
+            return False
+    return True
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    numpy = sys.modules.get("numpy")
+    if numpy is None or type(one) is not type(other) or getattr(one, "nbytes", 0) > _MOST_BYTES:
+        return False
+    return bool(numpy.array_equal(one, other))
+
+
+def _node_times(metadata: Any) -> dict[str, tuple[int, int]]:
+    """When each node of a traced run was at work: name → (start, end) in nanoseconds."""
+    times: dict[str, tuple[int, int]] = {}
+    for device in metadata.step_stats.dev_stats if metadata is not None else ():
+        for node in device.node_stats:
+            start = node.all_start_nanos or node.all_start_micros * 1000
+            times[node.node_name] = (
+                start + (node.op_start_rel_nanos or node.op_start_rel_micros * 1000),
+                start + (node.op_end_rel_nanos or node.op_end_rel_micros * 1000),
+            )
+    return times
+
+
+def _covered(spans: Iterable[tuple[int, int]]) -> int:
+    """The length of the union of spans."""
+    total = reach = 0
+    for start, end in sorted(spans):
+        if end > reach:
+            total += end - max(start, reach)
+            reach = end
+    return total
+
+
+def _feeds(ran: Ran) -> Iterator[dict[str, Any]]:
+    """What each fed value is, and what its conversion and its copy take when they are done once more, here."""
+    numpy = sys.modules.get("numpy")
+    for position, (key, value) in enumerate(list((ran.feed or {}).items())[:_NAMES]):
+        dtype = getattr(key, "dtype", None)
+        if numpy is None or dtype is None or not hasattr(dtype, "as_numpy_dtype"):
+            continue
+        if getattr(value, "nbytes", 0) > _MOST_BYTES:
+            continue
+        wanted = dtype.as_numpy_dtype
+        array = numpy.asarray(value, dtype=wanted)
+        converted = _least(numpy.asarray, value, wanted)
+        copied = _least(numpy.array, array)
+        yield {
+            "name": str(getattr(key, "name", key)), "type": type(value).__name__, "wanted": dtype.name,
+            "dtype": str(getattr(value, "dtype", "")), "bytes": array.nbytes,
+            "contiguous": bool(array.flags.c_contiguous), "convert_ns": converted, "copy_ns": copied,
+            "elements": int(array.size), "position": position,
+        }  # fmt: skip
+
+
+def _least(action: Callable[..., Any], *args: Any) -> int:
+    """The shortest of three times: the machine only ever adds to it."""
+    times = []
+    for _ in range(3):
+        began = clock()
+        action(*args)
+        times.append(clock() - began)
+    return min(times)
+
+
+def _fetched(ran: Ran, graph: Any, operations: Callable[[Any, Any], list[Any]]) -> Iterator[dict[str, Any]]:
+    """Each fetched value that the update does not need: its size, and the time of the nodes that only it needs."""
+    leaves = list(_leaves(ran.fetches, ran.result))[:_MOST_FETCHES]
+    needed: set[str] = set()
+    for fetch, _ in leaves:
+        behind = _behind(operations(graph, fetch), _fed(ran.feed))
+        if any(_writes(op) for op in behind.values()):
+            needed |= set(behind)
+    times = _node_times(ran.metadata)
+    for position, (fetch, value) in enumerate(leaves):
+        size = getattr(value, "nbytes", None)
+        if size is None:
+            continue
+        own = [name for name in _behind(operations(graph, fetch), _fed(ran.feed)) if name not in needed]
+        yield {
+            "name": _names(fetch)[0], "bytes": int(size), "position": position, "of": len(leaves),
+            "own_ops": len(own), "own_ns": _covered(times[name] for name in own if name in times),
+            "timed": bool(times), "dtype": str(getattr(value, "dtype", "")),
+        }  # fmt: skip
+
+
+def _leaves(fetches: Any, result: Any) -> Iterator[tuple[Any, Any]]:
+    """Fetches beside their values, one by one."""
+    if isinstance(fetches, dict) and isinstance(result, dict):
+        for key in fetches:
+            yield from _leaves(fetches[key], result.get(key))
+    elif isinstance(fetches, list | tuple) and isinstance(result, list | tuple) and len(fetches) == len(result):
+        for fetch, value in zip(fetches, result, strict=True):
+            yield from _leaves(fetch, value)
+    else:
+        yield fetches, result
