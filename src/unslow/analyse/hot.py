@@ -186,3 +186,24 @@ def seconds_around(run: Run, process: int, place: Location) -> float:
         if any(frame.file == place.file and first <= frame.line <= last for frame in sample.stack):
             here += sample.in_steps
     return sum(loop.total for loop in scope.training) * here / total if total else 0.0
+
+
+def grows_with(run: Run, process: int, place: Location) -> tuple[str, int, int] | None:
+    """The container that grew most while a line ran: its name (or none), its items early and late."""
+    series: dict[str, list[tuple[int, int]]] = {}
+    for event in run.of("sizes"):
+        where = event.data["place"]
+        if event.process == process and where[0] == place.file and where[2] in (place.function, "<lambda>"):
+            for name, length in event.data["sizes"]:
+                series.setdefault(str(name), []).append((int(event.data["step"]), int(length)))
+    code = run.line(place.file, place.line)
+    grown = []
+    for name, looks in series.items():
+        first, last = min(looks)[1], max(looks)[1]
+        rising = all(one[1] <= other[1] for one, other in zip(sorted(looks), sorted(looks)[1:], strict=False))
+        if len(looks) >= 3 and last >= 1.5 * first and rising:
+            grown.append((bool(name) and name.rpartition(".")[2] in code, bool(name), last, name, first))
+    if not grown:
+        return None
+    _, _, last, name, first = max(grown)
+    return name, first, last

@@ -10,7 +10,7 @@ import numpy as np
 
 from unslow.analyse import say
 from unslow.analyse.growth import Slope, slope
-from unslow.analyse.hot import Hot, hot_lines
+from unslow.analyse.hot import Hot, grows_with, hot_lines
 from unslow.analyse.scopes import Scope
 from unslow.analyse.sketch import Sketch
 from unslow.cause import CannotJudge, Cause
@@ -108,6 +108,10 @@ class PythonOverhead(Cause):
                 Evidence("per step, second half", hot.late, "s"),
             ]
             evidence.append(Evidence("growth per 1,000 steps", rate.value * 1000, "s"))
+            cause = grows_with(run, scope.training[0].process, place)
+            if cause is not None:
+                name, first, last = cause
+                evidence.append(Evidence("grows with", f"{name or 'a container'}: {first:,} to {last:,} items"))
             forecast = _forecast(scope, rate)
         return Finding(
             cause=self.id, title=title, location=place, seconds=hot.seconds, evidence=tuple(evidence),

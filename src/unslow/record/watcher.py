@@ -32,6 +32,7 @@ class Watcher:
         self.steps = steps
         self.readers: list[Callable[[], dict[str, float]]] = []  # more columns for a tick
         self.looks: list[Callable[[], None]] = []  # called on each tick: probes that must ask now and then
+        self.sights: list[Callable[[FrameType, int, int], None]] = []  # called with a sample: frame, its stack, phase
         self.peeks: list[Callable[[], None]] = []  # called with each sample: probes that sample other threads
         self.main = threading.main_thread().ident or 0
         self.call_cost = 0  # nanoseconds of one wrapped call, measured here
@@ -113,6 +114,8 @@ class Watcher:
         weight, self._due = divmod(self._due, 1.0)
         self.samples += int(weight)
         self._counts[number] = self._counts.get(number, 0) + int(weight)
+        for sight in self.sights:
+            sight(frame, number, phase)
 
     def _key(self, frame: FrameType, phase: int) -> tuple[Any, ...] | None:
         """The library that is running, the phase it counts for, and the user's innermost lines above it."""

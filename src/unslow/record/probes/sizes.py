@@ -1,0 +1,86 @@
+"""Sees how many items the program's containers hold while a line of Python is hot: what the line may grow with."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from types import FrameType, ModuleType
+from typing import Any
+
+from unslow.model import Phase
+from unslow.record.probe import Probe
+from unslow.record.recorder import clock
+
+_WATCHED = (int(Phase.OTHER), int(Phase.HOOKS))
+_CONTAINERS = (list, dict, set, frozenset, tuple, deque)
+_LEAST = 16  # items: smaller containers are not what costs
+_MOST = 16  # containers in a look
+_MOST_NAMES = 400
+_MOST_STACKS = 300
+_FAR = 40  # frames
+
+
+class Sizes(Probe):
+    name = "sizes"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._hits: dict[int, int] = {}  # how often a stack was sampled
+        self.watcher.sights.append(self._sampled)
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {"tensorflow": lambda module: None}
+
+    def _sampled(self, frame: FrameType, stack: int, phase: int) -> None:
+        """On the watcher's thread: look at the 2nd, 4th, 8th … sample of a stack in the user's own Python."""
+        if phase not in _WATCHED or len(self._hits) > _MOST_STACKS or not self.steps.total:
+            return
+        hits = self._hits[stack] = self._hits.get(stack, 0) + 1
+        if hits & (hits - 1) or hits < 2:
+            return
+        began = clock()
+        place: list[Any] | None = None
+        found: dict[str, int] = {}
+        for _, held in self.recorder.user.frames(frame, _FAR):
+            place = place or [held.f_code.co_filename, held.f_lineno or 0, held.f_code.co_name]
+            for name, value in _names(held):
+                self._add(found, name, value)
+        largest = sorted(found.items(), key=lambda item: -item[1])[:_MOST]
+        if place is not None and largest:
+            self.recorder.line(
+                "sizes", began, place=place, step=self.steps.total, sizes=[list(item) for item in largest]
+            )
+
+    def _add(self, found: dict[str, int], name: str, thing: Any) -> None:
+        length = _length(thing)
+        if length >= _LEAST:
+            found[name] = max(found.get(name, 0), length)
+            return
+        module = sys.modules.get(type(thing).__module__)
+        file = getattr(module, "__file__", None)
+        held = getattr(thing, "__dict__", None)
+        if file and type(held) is dict and self.recorder.user.owns_file(file):  # an object of the user's own class
+            for attribute, value in list(held.items())[:_MOST_NAMES]:
+                if _length(value) >= _LEAST:
+                    found[f"{name}.{attribute}"] = _length(value)
+
+
+def _names(frame: FrameType) -> Iterator[tuple[str, Any]]:
+    """What a frame calls by name.
+
+    Before Python 3.13 asking a function for its locals writes them into the dictionary that its own `locals()`
+    gave out, and keeps them alive: only modules are asked there.
+    """
+    if frame.f_code.co_name == "<module>" or sys.version_info >= (3, 13):
+        yield from list(frame.f_locals.items())[:_MOST_NAMES]
+
+
+def _length(thing: Any) -> int:
+    """Items of a container whose length is known without running anybody's code; 0 for all else."""
+    kind = type(thing)
+    if kind in _CONTAINERS:
+        return len(thing)
+    if kind.__name__ == "ndarray" and kind.__module__ == "numpy" and thing.ndim:
+        return int(thing.shape[0])
+    return 0
