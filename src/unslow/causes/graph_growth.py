@@ -81,14 +81,17 @@ class GraphGrowth(Cause):
         grows = law.grows or (law.kind is Kind.COUNTER and law.rate.low > 0)
         forecast = _forecast(loop, law, rate) if grows else None
         title = (
-            f"{growth.per_step:.3g} ops are added to the graph in every step: "
+            f"{_ops(growth.per_step)} added to the graph in every step: "
             f"{growth.first:,} → {growth.last:,} in {loop.steps:,} steps"
         )
         return Finding(
             cause=self.id, title=title, location=where, seconds=seconds, grows=grows, forecast=forecast,
             evidence=tuple(_evidence(loop, growth, law, rate)),
+            advice=f"Make these ops once, in front of the loop at {loop.location}, and only run them inside it. "
+            "graph.finalize() in front of the loop then raises an error at any other line that adds ops.",
             facts={
-                "stacks": [[[p.file, p.line] for p in growth.stacks[line]] for line, _ in growth.lines.most_common()],
+                "stacks": [[_frame(place) for place in growth.stacks[line]] for line in growth.lines],
+                "running": {(place.file, place.function) for site in _sites(growth) for place in site},
                 "note": next((note for kinds, note in _NOTES if any(t.startswith(kinds) for t in growth.types)), ""),
             },
         )  # fmt: skip
@@ -96,13 +99,26 @@ class GraphGrowth(Cause):
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.ops_once import ops_once
 
-        stacks = [[line for file, line in stack if file == script.path] for stack in finding.facts["stacks"]]
-        edited = ops_once(script, [stack for stack in stacks if stack])
+        edited = ops_once(script, finding.facts["stacks"], finding.facts["running"])
         note = str(finding.facts["note"])
         return Fix(
             title="make the ops once, in front of the loop", safety=Safety.REVIEW if note else Safety.EXACT,
             files={script.path: edited.text}, note=note,
         )  # fmt: skip
+
+
+def _ops(number: float) -> str:
+    return "1 op is" if round(number, 2) == 1 else f"{number:.3g} ops are"
+
+
+def _frame(place: Location) -> tuple[str, int, str]:
+    return place.file, place.line, place.function
+
+
+def _sites(growth: _Growth) -> Iterable[Sequence[Location]]:
+    """The user's frames around each run of a session."""
+    for site in growth.looks[-1].data["runs"]:
+        yield [Location(*place) for place in site["stack"]]
 
 
 def _growths(run: Run, loop: Loop) -> Iterable[_Growth]:

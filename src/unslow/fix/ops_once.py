@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from unslow.fix.blocks import above, indent, statement
 from unslow.fix.hoist import dependence, hoist_expression, hoist_statement
@@ -13,19 +13,32 @@ from unslow.fix.script import CannotEdit, Script, header, last_name
 from unslow.fix.statements import replaced
 from unslow.fix.values import kind
 
+_ACTS = frozenset({"run", "eval", "save", "restore", "add_summary", "write", "flush", "close", "load", "append"})
 _RUNS = frozenset({"run", "eval"})
 _ASSIGNS = frozenset({"assign", "assign_add", "assign_sub"})
 _DTYPES = {"float": "float32", "int": "int32"}
 
 
-def ops_once(script: Script, stacks: Sequence[Sequence[int]]) -> Script:
-    """Each stack holds lines of this script on the way to ops that are new in every iteration, innermost first."""
+Frame = tuple[str, int, str]  # file, line, function
+
+
+def ops_once(script: Script, stacks: Sequence[Sequence[Frame]], running: Collection[tuple[str, str]]) -> Script:
+    """Each stack leads to ops that are new in every iteration, innermost frame first.
+
+    `running` names the functions (file and name) inside which sessions were run: a call of one of them does more
+    than make ops, and must stay where it is.
+    """
     lines: list[int] = []
     for stack in stacks:
-        found = next((line for line in stack if _loops(script, line)), None)
-        if found is None:
-            raise CannotEdit("the loop around it is in another file", stack[0] if stack else None)
-        lines += [found] if found not in lines else []
+        depth = next(
+            (at for at, (file, line, _) in enumerate(stack) if file == script.path and _loops(script, line)), None
+        )
+        if depth is None:
+            raise CannotEdit("the loop around it is in another file", stack[0][1] if stack else None)
+        for file, line, function in stack[:depth]:
+            if (file, function) in running:
+                raise CannotEdit(f"`{function}` makes its ops and runs them: it must be given them instead", line)
+        lines += [stack[depth][1]] if stack[depth][1] not in lines else []
     for line in sorted(lines):  # what a later line builds on is then in front of the loop already
         script = _once(script, line)
     return script
@@ -86,15 +99,23 @@ def _name(part: ast.expr) -> str | None:
 
 def _made(script: Script, line: int, node: ast.stmt) -> Script:
     """A statement that only makes ops; where it does more, the calls in it that make them."""
-    try:
-        return hoist_statement(script, line)
-    except CannotEdit as problem:
-        for call in _makers(script, node):
-            try:
-                return hoist_expression(script, line, ast.unparse(call), name=_name(call))
-            except CannotEdit:
-                continue
-        raise problem
+    problem = script.refuse("the statement does more than make ops", node)
+    if isinstance(node, ast.Assign | ast.AnnAssign) and not any(_acts(inner) for inner in header(node)):
+        try:
+            return hoist_statement(script, line)
+        except CannotEdit as reason:
+            problem = reason
+    for call in _makers(script, node):
+        try:
+            return hoist_expression(script, line, ast.unparse(call), name=_name(call))
+        except CannotEdit:
+            continue
+    raise problem
+
+
+def _acts(node: ast.AST) -> bool:
+    """Whether a call does something now, rather than make ops for later."""
+    return isinstance(node, ast.Call) and last_name(node.func) in _ACTS
 
 
 def _makers(script: Script, node: ast.stmt) -> Iterator[ast.Call]:
