@@ -25,6 +25,6 @@ def train(batch):
 
 recent = deque(maxlen=3)
 for step in range(120):
-    loss = train(data[step % 64 * 16 : step % 64 * 16 + 16])
+    loss = train(data[step % 64 * 4 : step % 64 * 4 + 4])
     recent.append([layer.numpy() for layer in layers])  # <-- host-sync
 print("loss", float(loss), "norm", float(np.linalg.norm(recent[-1][0])))
