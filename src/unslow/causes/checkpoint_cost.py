@@ -196,7 +196,7 @@ def _in_loop(script: Script, facts: Any, every: int) -> Script:
         if file != script.path:
             continue
         try:
-            return rarer(script, line, round(every / max(1.0, float(facts["apart"]))))
+            return rarer(script, line, _round(every / max(1, round(facts["apart"]))))
         except CannotEdit as refused:
             if problem is None or "not in a loop" in str(problem):
                 problem = refused

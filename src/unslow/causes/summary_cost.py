@@ -1,0 +1,159 @@
+"""Summaries or log lines are written in every step and take a real share of it."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from unslow.analyse import say
+from unslow.analyse.saves import folders_of
+from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse.tallies import Total, totals
+from unslow.cause import Cause
+from unslow.fix.calls import set_keyword
+from unslow.fix.rarer import rarer
+from unslow.fix.script import Script
+from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
+
+_WORTH = 0.05  # of the training time
+_FEWEST = 10
+_RARE = 0.01  # the share that writing now and then may still take
+_BOARD = "TensorBoard"
+
+
+def _log(at: int, each: float, call: str = "tf.summary", line: int = 13, **data: Any) -> Fact:
+    place = ["train.py", line, "f"]
+    return fact("log", at, count=at, took=at * each, amount=0.0, steps=at, call=call, stack=[place], **data)
+
+
+class SummaryCost(Cause):
+    """
+    What happens
+
+    Scalars, histograms, images or log lines are written in every step, and the writing takes a real part of it.
+
+    Why it is slow
+
+    Each summary is a few ops, a copy to the host, a record and a place in the writer's queue: some 0.1 ms for a
+    number, and far more for histograms and images. Nobody looks at ten thousand points of a curve: TensorBoard
+    itself shows a thousand of them.
+
+    The fix
+
+    Write every N steps: `if step % 100 == 0:`, or `tf.summary.record_if(…)`; `TensorBoard(update_freq=100)` in Keras.
+    Histograms and images belong at the end of an epoch.
+
+    When we are wrong
+
+    What the writing costs is measured where Python does it. Summaries inside a compiled function or a session's
+    graph are computed there, and that part is not in the number.
+    """
+
+    title = "summaries are written in every step"
+    needs = ("files",)
+    deeper_than = ()
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            groups: dict[tuple[str, str], list[Total]] = defaultdict(list)
+            for total in totals(run, loop, "log"):
+                groups[total.location.file, total.location.function].append(total)
+            for found in groups.values():
+                seconds = sum(total.seconds for total in found)
+                writes = sum(total.count for total in found)
+                if seconds >= _WORTH * run.trained and writes >= max(_FEWEST, loop.steps / 10):
+                    yield self._finding(run, loop, found, min(seconds, loop.total), writes)
+
+    def _finding(self, run: Run, loop: Loop, found: list[Total], seconds: float, writes: int) -> Finding:
+        top = found[0]  # the dearest line
+        made = top.data.get("made")
+        board = top.data.get("call") == _BOARD
+        where = say.place(run, made[0]) if board and made else top.location
+        every = _every(seconds, loop)
+        who = _BOARD if board else say.code(where) if top.seconds > 0.6 * seconds else f"writing at {where} and near it"
+        share = seconds / max(run.trained, 1e-9)
+        rate = next((folder.rate for folder in folders_of(run, loop) if folder.kind == "summaries"), 0.0)
+        return Finding(
+            cause=self.id, location=where, seconds=seconds * (1 - 1 / every),
+            title=f"{who} takes {share:.0%} of the training: {writes / loop.steps:.3g} writes a step",
+            evidence=(
+                Evidence("writes", writes), Evidence("one takes", seconds / writes, "s"),
+                Evidence("writing in all", seconds, "s"),
+                *([Evidence("bytes per step", round(rate), "bytes")] if rate else []),
+            ),
+            advice=f"`TensorBoard(update_freq={every})`." if board else f"Write every {every:,} steps.",
+            facts={
+                "every": every, "board": bool(board and made), "loop": loop.location.line,
+                "lines": [total.location.line for total in found],
+            },
+        )  # fmt: skip
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        where, every = finding.location, int(finding.facts["every"])
+        if where is None:
+            return None
+        if finding.facts["board"]:
+            fixed = set_keyword(script, where.line, _BOARD, "update_freq", str(every))
+        else:
+            fixed = rarer(script, _whole(script, where.line, finding.facts["lines"]), every)
+        return Fix(
+            f"write every {every:,} steps", Safety.REVIEW, {where.file: fixed.text},
+            note=f"The curves then have one point for {every:,} steps.",
+        )  # fmt: skip
+
+    FIRES = (
+        Sketch(
+            "histograms after every step",
+            phases={Phase.RUN: 0.6, Phase.LOG: 0.4},
+            facts=[_log(step, 0.004) for step in (1, 25, 50, 75, 100)],
+        ),
+        Sketch(
+            "TensorBoard after every batch",
+            phases={Phase.RUN: 0.8, Phase.LOG: 0.1},
+            facts=[_log(step, 0.001, "TensorBoard", made=[["train.py", 5, "f"]]) for step in (1, 50, 100)],
+            style="keras",
+        ),
+    )
+    QUIET = (
+        Sketch(
+            "a number after every step, at no cost",
+            phases={Phase.RUN: 0.98, Phase.LOG: 0.01},
+            facts=[_log(step, 0.0001) for step in (1, 25, 50, 75, 100)],
+        ),
+        Sketch(
+            "an image after each epoch", [0.01] * 400, {Phase.RUN: 0.95, Phase.LOG: 0.05},
+            [fact("log", 100 * n, count=n, took=0.05 * n, amount=0.0, steps=100 * n, call="tf.summary",
+                  stack=[["train.py", 13, "f"]]) for n in range(1, 5)],
+        ),
+    )  # fmt: skip
+
+
+def _every(seconds: float, loop: Loop) -> int:
+    """After how many steps the writing would cost a hundredth of the time."""
+    rest = max(loop.total - seconds, 1e-6)
+    return int(10 ** math.ceil(math.log10(max(10.0, seconds / (_RARE * rest)))))
+
+
+def _whole(script: Script, line: int, logged: list[int]) -> int:
+    """The line of the largest statement around a write that holds nothing but writes."""
+    node = script.statement_at(line)
+    if node is None:
+        return line
+    lines = {script.now(number) for number in logged}
+    for parent in list(script.ancestors(node)):
+        if not isinstance(parent, ast.For | ast.With | ast.If):
+            break
+        if isinstance(parent, ast.If) and any(isinstance(part, ast.Mod) for part in ast.walk(parent.test)):
+            break  # it is what says how often
+        simple = [part for part in ast.walk(parent) if isinstance(part, ast.stmt) and not _compound(part)]
+        if not all(isinstance(part, ast.Expr) and part.lineno in lines for part in simple):
+            break
+        node = parent
+    return script.recorded(node)
+
+
+def _compound(node: ast.AST) -> bool:
+    return isinstance(node, ast.For | ast.With | ast.If)
