@@ -3,6 +3,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
   const charts = [];
+  let printing = null; /* the theme to go back to */
 
   /* ---- theme ---- */
   const wantsDark = matchMedia("(prefers-color-scheme: dark)");
@@ -77,15 +78,16 @@
       this.plot.addEventListener("keydown", (event) => this.key(event));
       this.rebuild();
       new ResizeObserver(() => {
-        const width = this.plot.clientWidth;
-        if (width && Math.abs(width - this.u.width) > 1) this.u.setSize({ width, height: this.height() });
+        const width = this.width();
+        if (Math.abs(width - this.u.width) > 1) this.u.setSize({ width, height: this.height() });
       }).observe(this.plot);
     }
-    height() { return this.plot.clientWidth < 560 ? 230 : 320; }
+    width() { return printing ? 620 : this.plot.clientWidth || 600; }
+    height() { return this.width() < 560 ? 230 : 320; }
     rebuild() {
       if (this.u) this.u.destroy();
       const { options, columns } = this.make(this.log);
-      options.width = this.plot.clientWidth || 600;
+      options.width = this.width();
       options.height = this.height();
       options.hooks = options.hooks || {};
       options.hooks.setScale = [(u, key) => { if (key === "x") this.zoomed(u); }];
@@ -304,16 +306,8 @@
     charts.push(new Chart(box, maker(all[Number(box.dataset.index)])));
   }
 
-  /* ---- print: light, everything unfolded ---- */
-  let before = null;
-  addEventListener("beforeprint", () => {
-    before = root.dataset.theme;
-    for (const fold of document.querySelectorAll("details:not([open])")) { fold.open = true; fold.dataset.unfolded = "1"; }
-    setTheme("light");
-  });
-  addEventListener("afterprint", () => {
-    for (const fold of document.querySelectorAll("[data-unfolded]")) { fold.open = false; delete fold.dataset.unfolded; }
-    if (before) setTheme(before);
-  });
+  /* ---- print: light, and as wide as a sheet of A4 or letter is inside a card ---- */
+  addEventListener("beforeprint", () => { printing = root.dataset.theme; setTheme("light"); });
+  addEventListener("afterprint", () => { const before = printing; printing = null; setTheme(before || root.dataset.theme); });
   root.dataset.ready = "1";
 })();

@@ -86,10 +86,13 @@ def view_of(diagnosis: Diagnosis, proofs: Mapping[int, Proof] | None = None) -> 
 
 def clean(value: Any) -> Any:
     """The same data as JSON can carry it: no surrogates, no control characters, no NaN, no NumPy scalars."""
+    kind = type(value)
+    if kind is float:  # most of a view are the points of charts, and the checks below are slow
+        return value if math.isfinite(value) else None
+    if kind is int or kind is bool or value is None:
+        return value
     if isinstance(value, str):
         return plain(value)
-    if value is None or isinstance(value, bool):
-        return value
     if isinstance(value, numbers.Integral):
         return int(value)
     if isinstance(value, numbers.Real):

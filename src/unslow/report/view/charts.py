@@ -13,7 +13,7 @@ from unslow.report.view.machine import rss_of
 if TYPE_CHECKING:
     from unslow.model import Floats, Ints
 
-POINTS = 6000  # for all loops together: about 400 kB of page, and a pan stays far below a frame
+POINTS = 4000  # for all loops together: more than a wide screen has columns, and a pan stays within a frame
 LEAST = 400  # points of any one loop: more than a narrow screen has columns
 DRAWN = 8  # loops with a chart of their own, longest first
 LOG = 20.0  # largest over median step time above which a linear axis would hide the body of the steps

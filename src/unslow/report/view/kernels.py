@@ -7,7 +7,8 @@ from typing import Any
 from unslow.analyse.window import Window, windows
 from unslow.model import Loop, Run
 
-SHOWN = 12
+SHOWN = 10
+WORTH = 0.005  # of a step: below it an op is not worth a row, but for the dearest three
 
 
 def kernels_of(run: Run) -> list[dict[str, Any]]:
@@ -39,6 +40,7 @@ def _window(loop: Loop, window: Window) -> dict[str, Any]:
                 "seconds": op.seconds,
                 "share": min(1.0, op.seconds / window.wall),
             }
-            for op in window.ops[:SHOWN]
+            for number, op in enumerate(window.ops[:SHOWN])
+            if number < 3 or op.seconds >= WORTH * window.wall
         ],
     }

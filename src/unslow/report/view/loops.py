@@ -26,7 +26,7 @@ STYLES = {
 
 
 def loop_of(run: Run, loop: Loop) -> dict[str, Any]:
-    total = loop.total
+    total, typical = loop.total, loop.typical()
     first = float(loop.seconds[0]) if len(loop.seconds) else 0.0
     worker = next((each.worker for each in run.processes if each.index == loop.process), "")
     return {
@@ -39,9 +39,9 @@ def loop_of(run: Run, loop: Loop) -> dict[str, Any]:
         "worker": worker,
         "steps": loop.steps,
         "seconds": total,
-        "typical": loop.typical(),
+        "typical": typical,
         "first": first,
-        "first_apart": first > APART * loop.typical(),
+        "first_apart": first > APART * typical,
         "updates_per_step": loop.updates_per_step,
         "phases": {phase.name.lower(): loop.phase(phase) for phase in Phase},
         "bars": phase_bars(loop),
