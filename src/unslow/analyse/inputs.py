@@ -75,9 +75,9 @@ def _wait(loop: Loop, feeding: list[Pipeline]) -> Iterable[Wait]:
     compiled = hidden > visible
     candidates = inside if compiled else [one for one in feeding if one.in_python]
     longest = max(candidates, key=lambda one: _each(one) * one.per_step, default=None)
+    known = calibrated(longest, step) if longest and not longest.opaque else None
     yield Wait(
-        loop=loop, pipeline=longest and calibrated(longest, step), per_step=hidden + visible, step=step,
-        compiled=compiled, steps=steps,
+        loop=loop, pipeline=known, per_step=hidden + visible, step=step, compiled=compiled, steps=steps,
     )  # fmt: skip
 
 

@@ -96,6 +96,11 @@ class Pipeline:
     def in_python(self) -> bool:
         return self.fetches * 2 > self.batches
 
+    @property
+    def opaque(self) -> bool:
+        """Whether it only hands on what a strategy's own iterator makes: its stages are not the program's."""
+        return any("PerDeviceGenerator" in str(stage["kind"]) for stage in self.built)
+
     def has(self, kind: str) -> bool:
         """Whether the program built a stage of this kind."""
         return any(_base(str(stage["kind"])) == kind for stage in self.built)

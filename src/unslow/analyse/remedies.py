@@ -134,7 +134,7 @@ def _python(run: Run, wait: Wait, busy: float, cores: int) -> Iterable[Remedy]:
             "slept": work.slept,
             "python": list(work.place),
         }
-        if stage.kind == "Map" and work.slept > 0.5 * work.took and stage.parallelism < _THREADS:
+        if stage.kind == "Map" and work.slept > work.ran and stage.parallelism < _THREADS:
             freed = _with(wait.pipeline.stages, stage, parallelism=float(_THREADS), asynchronous=True)
             after = step_with(wait, freed, busy, cores)
             yield Remedy("threads", stage, after, facts={**facts, "threads": _THREADS})

@@ -12,7 +12,7 @@ from unslow.analyse.repeated import cache_finding
 from unslow.analyse.sketch import Sketch, fact
 from unslow.analyse.sketch_input import Made, pipeline_facts
 from unslow.cause import Cause
-from unslow.model import Certainty, Evidence, Finding, Fix, Phase, Refusal, Run
+from unslow.model import Certainty, Evidence, Finding, Fix, Location, Phase, Refusal, Run
 
 if TYPE_CHECKING:
     from unslow.fix.script import Script
@@ -74,7 +74,7 @@ class InputBound(Cause):
 
     def _finding(self, run: Run, wait: Wait, remedy: Remedy) -> Finding:
         stage = remedy.stage or (limit(wait) if wait.pipeline else None)
-        place = stage.location if stage and stage.location else wait.loop.location
+        place = stage.location if stage and stage.location else _fetched_at(run, wait)
         place = say.place(run, place)
         waiting = f"each step waits {say.time(wait.per_step)} of its {say.time(wait.step)} for data"
         evidence = [
@@ -156,6 +156,14 @@ class InputBound(Cause):
         return None
 
 
+def _fetched_at(run: Run, wait: Wait) -> Location:
+    """The line that fetches the batches; the loop's own where it was not seen."""
+    fetches = [event for event in run.of("next") if event.process == wait.loop.process and event.data.get("stack")]
+    last = {str(event.data["stack"]): event for event in fetches}
+    dearest = max(last.values(), key=lambda event: float(event.data["took"]), default=None)
+    return say.place(run, dearest.data["stack"][0]) if dearest is not None else wait.loop.location
+
+
 def _why(remedy: Remedy) -> str:
     stage = remedy.stage
     if stage is None:
@@ -192,6 +200,11 @@ def _advice(remedy: Remedy) -> str:
         return "Call `batch` first and let the function handle the whole batch."
     if remedy.kind == "prefetch":
         return "Put `.prefetch(tf.data.AUTOTUNE)` at the end of the pipeline."
+    if remedy.stage is None:
+        return (
+            "Which stage it is cannot be seen here (a distribution strategy, autotuning switched off, or TensorFlow "
+            "before 2.17): record a loop over the plain dataset to see its stages."
+        )
     return (
         "The stage already uses the cores there are: do this work once and store the result (`tf.data.Dataset.save`),"
         " or make it cheaper; more threads would not help."

@@ -133,7 +133,7 @@ class Eager(Probe):
 
         def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
-            if lane.tracing:
+            if lane.tracing or not probe._executing():  # a strategy traces its replicas in threads of their own
                 probe.steps.mark_updating()
                 return original(self, *args, **kwargs)
             if lane.updating or lane.busy:

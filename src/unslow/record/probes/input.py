@@ -40,28 +40,38 @@ class Input(Probe):
         self.replace(module.DistributedIteratorBase, "get_next", self._next)
 
     def _next(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, close, tally = self.recorder.local, self.recorder.close_span, self.recorder.tally
+        local, close, tally, count = self.recorder.local, self.recorder.close_span, self.recorder.tally, _count
 
         def fetch(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
-            if lane.tracing or lane.busy or (lane.stack and lane.stack[-1][0] == _INPUT):
+            if lane.tracing or lane.busy:
                 return original(self, *args, **kwargs)
+            if lane.stack and lane.stack[-1][0] == _INPUT:  # a distributed or NumPy iterator fetches from this one
+                began = clock()
+                try:
+                    return original(self, *args, **kwargs)
+                finally:
+                    count(self, clock() - began)
             entry = [_INPUT, clock(), 0]
             lane.stack.append(entry)
             try:
                 result = original(self, *args, **kwargs)
             finally:
                 took = close(lane, entry)
-                counts = getattr(self, "_iterator", self).__dict__.get(FETCHED)  # NumPy's iterator holds the real one
-                if counts is not None:
-                    counts[0] += 1
-                    counts[1] += took
+                count(self, took)
             if lane.within != _EVAL:
                 lane.elements = _elements(result)
                 tally("next", sys._getframe(1), took, lane.elements)
             return result
 
         return fetch
+
+
+def _count(iterator: Any, took: int) -> None:
+    counts = iterator.__dict__.get(FETCHED)
+    if counts is not None:
+        counts[0] += 1
+        counts[1] += took
 
 
 def _elements(batch: Any) -> float:

@@ -16,7 +16,7 @@ from unslow.record.signatures import code_place
 _MOST_FUNCTIONS = 500
 _MOST_LINES = 2000
 _SHORT = 2_000_000  # nanoseconds: the watcher gets Python's lock between such calls, never inside of them
-_QUEUE_EVERY = 64  # calls between two looks at how long a thread stood in line for a processor
+_QUEUE_EVERY = 8  # calls between two looks at how long a thread stood in line for a processor: some 15 µs each
 
 
 class _Function:
