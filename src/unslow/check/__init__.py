@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tokenize
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -14,13 +14,14 @@ from pathlib import Path
 from unslow.cause import Cause, Spot
 from unslow.model import Unjudged
 from unslow.source import Source
+from unslow.source.neighbours import parsed
 
 # A file that names none of these can hold no TensorFlow, not even under another name.
 _MENTIONS = re.compile(r"tensorflow|keras|\btf\b", re.IGNORECASE)
 _SKIPPED = frozenset(("site-packages", "node_modules", "__pycache__", "venv", "env"))
 # Starting a second process costs about half a second: worth it above this much source.
 _WORTH_SHARING = 3_000_000
-_CHUNK = 8
+_FEWEST = 8  # files for a process of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +47,36 @@ def check_paths(paths: Iterable[str | Path], causes: Sequence[Cause], exclude: S
     files = list(dict.fromkeys(_files(paths, exclude)))
     spotters = [cause for cause in causes if type(cause).spot is not Cause.spot]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    workers = min(cores, len(files) // _CHUNK)
+    workers = min(cores, len(files) // _FEWEST)
     if workers < 2 or sum(_size(file) for file in files) < _WORTH_SHARING:
         return [check_file(file, spotters) for file in files]
     # Not forked: a process that has imported NumPy holds threads, and forking those may hang.
+    # Neighbours go together, for they import each other; four shares per process even out large files.
+    share = max(_FEWEST, len(files) // (4 * workers))
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        return list(pool.map(check_file, files, [spotters] * len(files), chunksize=_CHUNK))
+        return list(pool.map(check_file, files, [spotters] * len(files), chunksize=share))
 
 
 def check_file(file: Path, causes: Sequence[Cause]) -> Report:
-    name = str(file)
     try:
-        text = _read(file)
+        text, changed = _read(file), file.stat().st_mtime_ns
     except FileNotFoundError:
-        return Report(name, problem="there is no such file")
+        return Report(str(file), problem="there is no such file")
     except (OSError, ValueError, SyntaxError) as problem:
-        return Report(name, problem=f"cannot be read: {problem}")
-    return check_text(name, text, causes) if _MENTIONS.search(text) else Report(name)
+        return Report(str(file), problem=f"cannot be read: {problem}")
+    if not _MENTIONS.search(text):
+        return Report(str(file))
+    return _checked(str(file), lambda: parsed(Source, file, text, changed), causes)
 
 
 def check_text(name: str, text: str, causes: Sequence[Cause]) -> Report:
     """Look for causes in a text, as if it were the file of that name."""
+    return _checked(name, lambda: Source(name, text), causes)
+
+
+def _checked(name: str, parse: Callable[[], Source], causes: Sequence[Cause]) -> Report:
     try:
-        source = Source(name, text)
+        source = parse()
     except SyntaxError as problem:
         return Report(name, problem=f"is not Python 3: {problem.msg} (line {problem.lineno})")
     except (ValueError, RecursionError, MemoryError) as problem:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 _LARGEST = 1_000_000  # bytes; nobody writes a longer module by hand
+_MOST_KEPT = 2_000_000  # characters in all, which parsed take some 200 MB
+_kept: dict[str, tuple[int, int, object]] = {}  # path → when it changed, its size, and what was made of it
 _FOREIGN = frozenset(("tensorflow", "keras", "tf_keras", "numpy", *sys.stdlib_module_names))
 
 
@@ -50,17 +52,29 @@ def _file(folder: Path, names: list[str]) -> Path | None:
 
 
 def opened(kind: type[Kind], path: Path) -> Kind | None:
-    """A parsed file of the user's, or None where it cannot be read; some are kept: many may import one."""
+    """A parsed file of the user's, or None where it cannot be read."""
     try:
         stat = path.stat()
         if stat.st_size > _LARGEST:
             return None
-        found = _opened(kind, str(path), stat.st_mtime_ns)
+        held = _held(kind, path, stat.st_mtime_ns)
+        return held or parsed(kind, path, path.read_text(encoding="utf-8-sig"), stat.st_mtime_ns)
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return None
-    return found if isinstance(found, kind) else None
 
 
-@lru_cache(maxsize=64)
-def _opened(kind: type[Parsed], path: str, changed: int) -> Parsed:
-    return kind(path, Path(path).read_text(encoding="utf-8-sig"))
+def parsed(kind: type[Kind], path: Path, text: str, changed: int) -> Kind:
+    """Parse a file and keep it a while: those that lie together import each other, and many import one."""
+    found = _held(kind, path, changed) or kind(str(path), text)
+    _kept[str(path)] = (changed, len(text), found)
+    while sum(size for _, size, _ in _kept.values()) > _MOST_KEPT:
+        del _kept[next(iter(_kept))]  # the one that was asked for longest ago
+    return found
+
+
+def _held(kind: type[Kind], path: Path, changed: int) -> Kind | None:
+    held = _kept.pop(str(path), None)
+    if held is None or held[0] != changed or not isinstance(held[2], kind):
+        return None
+    _kept[str(path)] = held
+    return held[2]
