@@ -11,6 +11,7 @@ from unslow.analyse import say
 from unslow.analyse.sketch import Fact, Sketch, fact
 from unslow.analyse.window import Window, repeated, windows
 from unslow.cause import CannotJudge, Cause
+from unslow.fix.narrow import narrow
 from unslow.fix.script import Script
 from unslow.fix.statements import replaced
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
@@ -101,8 +102,13 @@ class WideDtypes(Cause):
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where = finding.location
-        if where is None or finding.facts["by"] != "set_floatx":
+        if where is None:
             return None
+        if finding.facts["by"] != "set_floatx":
+            return Fix(
+                "make NumPy's arrays float32 where they begin", Safety.REVIEW, {where.file: narrow(script).text},
+                note="Numbers then keep 7 digits instead of 16.",
+            )  # fmt: skip
         found = script.call_at(where.line, "set_floatx")
         if found is None or len(found.args) != 1 or not isinstance(found.args[0], ast.Constant):
             return Refusal("the precision is not written out on this line", where)

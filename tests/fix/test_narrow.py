@@ -1,0 +1,53 @@
+"""Arrays of NumPy become float32 where a script makes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from unslow.fix.narrow import narrow
+from unslow.fix.script import CannotEdit, Script
+
+HEAD = "import numpy as np\nrng = np.random.default_rng(0)\n"
+
+
+def narrowed(line: str) -> str:
+    return narrow(Script("train.py", f"{HEAD}{line}\n")).text.removeprefix(HEAD).rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = rng.normal(size=(3, 4))", 'x = rng.normal(size=(3, 4)).astype("float32")'),
+        ("x = np.random.rand(3, 4) * 2", 'x = np.random.rand(3, 4).astype("float32") * 2'),
+        ("w = tf.Variable(np.zeros((3, 4)))", 'w = tf.Variable(np.zeros((3, 4)).astype("float32"))'),
+        (
+            "x, y = rng.normal(0, 1, (3, 4)), np.ones(3)",
+            'x, y = rng.normal(0, 1, (3, 4)).astype("float32"), np.ones(3).astype("float32")',
+        ),
+    ],
+)
+def test_an_array_is_cast_where_it_is_made(before: str, after: str) -> None:
+    assert narrowed(before) == after
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = rng.normal()",
+        "x = np.random.rand()",
+        'x = rng.normal(size=3).astype("float16")',
+        "x = (rng.normal(size=3) > 0)",
+        "x = np.zeros(3, dtype=np.int64)",
+        "x = other.normal(size=3)",
+        "x = rng.integers(0, 3, size=4)",
+    ],
+)
+def test_numbers_casts_and_other_kinds_are_left_alone(line: str) -> None:
+    with pytest.raises(CannotEdit):
+        narrowed(line)
+
+
+def test_a_generator_kept_in_an_object_is_known() -> None:
+    text = "import numpy as np\nclass A:\n    def __init__(self):\n        self.rng = np.random.default_rng()\n"
+    fixed = narrow(Script("train.py", text + "    def draw(self):\n        return self.rng.uniform(size=3)\n"))
+    assert 'self.rng.uniform(size=3).astype("float32")' in fixed.text
