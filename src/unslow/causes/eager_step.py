@@ -41,6 +41,7 @@ class EagerStep(Cause):
 
     title = "the training step runs op by op"
     needs = ("eager",)
+    deeper_than = ("tiny-batches", "compute-bound", "host-sync")
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:

@@ -39,6 +39,7 @@ class FunctionInLoop(Cause):
 
     title = "a new tf.function is made in every iteration"
     needs = ("functions",)
+    deeper_than = ("retracing", "tiny-batches")
 
     def detect(self, run: Run) -> Iterable[Finding]:
         groups: dict[tuple[Location, Location | None, str], list[Trace]] = defaultdict(list)

@@ -67,6 +67,7 @@ class GraphGrowth(Cause):
 
     title = "the graph grows in the training loop"
     needs = ("graphs",)
+    deeper_than = ("tiny-batches", "many-session-runs", "feed-dict")
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:

@@ -54,7 +54,7 @@ class PredictInLoop(Cause):
 
     title = "predict is called on a few rows in the loop"
     needs = ("keras",)
-    deeper_than = ("iterator-rebuilt",)
+    deeper_than = ("iterator-rebuilt", "evaluation-in-step", "tiny-batches")
 
     def detect(self, run: Run) -> Iterable[Finding]:
         groups: dict[str, list[Event]] = defaultdict(list)

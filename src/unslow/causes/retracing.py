@@ -69,6 +69,7 @@ class Retracing(Cause):
 
     title = "a function is traced again and again"
     needs = ("functions",)
+    deeper_than = ("tiny-batches", "kernels-rebuilt")
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for found in blamed(run, traces(run)):

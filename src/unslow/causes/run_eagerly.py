@@ -41,7 +41,7 @@ class RunEagerly(Cause):
 
     title = "a debugging flag makes everything run op by op"
     needs = ("eager", "flags")
-    deeper_than = ("eager-step",)
+    deeper_than = ("eager-step", "tiny-batches")
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
