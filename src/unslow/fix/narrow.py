@@ -28,9 +28,8 @@ def narrow(script: Script) -> Script:
     found = [node for node in ast.walk(script.tree) if isinstance(node, ast.Call) and _makes_wide(script, node)]
     if not found:
         raise script.refuse("no array on this file's lines is made as float64: it comes from elsewhere")
-    return script.edit(
-        [Splice(end, end, '.astype("float32")') for end in sorted(script.span(node)[1] for node in found)]
-    )
+    outer = [node for node in found if not any(parent in found for parent in script.ancestors(node))]
+    return script.edit([replaced(script, node, f'{script.source(node)}.astype("float32")') for node in outer])
 
 
 def _makes_wide(script: Script, node: ast.Call) -> bool:
