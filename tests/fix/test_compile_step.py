@@ -215,6 +215,17 @@ def test_an_update_in_a_function_of_its_own_is_compiled_with_its_tape() -> None:
     assert "@tf.function\ndef step(x, y):" in _compiled(text)
 
 
+def test_a_tape_and_an_update_in_two_methods_are_compiled_where_both_are_called() -> None:
+    text = HEAD + (
+        "class T:\n    def slopes(self, x, y):\n        with tf.GradientTape() as tape:\n            loss = f(model(x), y)\n"
+        "        return loss, tape.gradient(loss, model.trainable_variables)\n\n"
+        "    def update(self, grads):\n        opt.apply_gradients(zip(grads, model.trainable_variables))\n\n"
+        "    def step(self, x, y):\n        loss, grads = self.slopes(x, y)\n        self.update(grads)\n"
+        "        return loss\n\n    def train(self):\n        for x, y in data: self.step(x, y)\n"
+    )
+    assert _compiled(text) == text.replace("    def step(", "    @tf.function\n    def step(")
+
+
 def test_minimize_is_compiled_too() -> None:
     text = HEAD + "w = tf.Variable(1.0)\nwhile going():\n    opt.minimize(lambda: (w - 3.0) ** 2, [w])\n    log(w)\n"
     assert "@tf.function\ndef train_step():\n    opt.minimize(" in _compiled(text, "opt.minimize")

@@ -176,6 +176,26 @@ def several() -> Diagnosis:
     return _diagnosis(run, slow, other, honest)
 
 
+def hoarding() -> Diagnosis:
+    """Memory that a list of the user's holds; it costs no second yet."""
+    looks = [
+        fact("containers", at, step=at, found=[{
+            "file": "train.py", "function": "<module>", "path": "history", "length": at, "kind": "list",
+            "bytes": at * 2e6, "element": "float32 tensor[512, 1024]", "bounded": False,
+        }])
+        for at in (16, 22, 30, 60, 120, 240, 400)
+    ]  # fmt: skip
+    rss = list(np.linspace(6e8, 1.4e9, 80))
+    ticks = {"rss": rss, "heap_used": [value * 0.8 for value in rss]}
+    sketch = Sketch("hoards", _wobble(400, 0.01), {Phase.RUN: 0.9}, source=SOURCE, facts=looks, ticks=ticks)
+    finding = Finding(
+        "hoarded-tensors", "`history` keeps 2.00 MB of every step: 800 MB after 400 steps", Location("train.py", 13), 0.0,
+        (Evidence("each is", "float32 tensor[512, 1024]"),), grows=True,
+        forecast=Forecast(4000, bytes=8e9, text="the memory is full 7,300 steps later"),
+    )  # fmt: skip
+    return _diagnosis(_run(sketch, STEADY), finding)
+
+
 def slower() -> Diagnosis:
     """Steps that drift without a cause, and a third of the time that nothing explains."""
     seconds = [0.02 + 0.00005 * number for number in range(800)]
@@ -242,6 +262,7 @@ GALLERY: dict[str, Callable[[], Diagnosis]] = {
     "retracing": retracing,
     "growth": growth,
     "several": several,
+    "hoarding": hoarding,
     "slower": slower,
     "no_steps": no_steps,
     "killed": killed,

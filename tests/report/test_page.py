@@ -222,6 +222,10 @@ def hostile() -> Diagnosis:
         ),
         *(fact("graph", at, graph=evil, nodes=at) for at in (1, 2)),
         fact(evil, 3, **{"key": evil}),
+        *(
+            fact("containers", at, found=[{"file": evil, "function": evil, "path": evil, "bytes": 2e6 * at, "element": evil}])
+            for at in (1, 2)
+        ),
     ]  # fmt: skip
     sample = Sample((where,), evil, 0, True, 50, 50, 100)
     run = Sketch(evil, (0.01,) * 50, facts=facts, samples=(sample,), ticks={"rss": [1e8] * 20}, style=evil).run()

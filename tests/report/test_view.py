@@ -212,3 +212,20 @@ def test_a_window_that_cannot_be_read_makes_no_table() -> None:
 
 def test_facts_of_a_pipeline_that_cannot_be_read_make_no_picture() -> None:
     assert of_run(Sketch("damaged", facts=[fact("pipeline", 1, dataset="?")]).run())["pipelines"] == []
+
+
+def test_memory_is_drawn_by_who_holds_it() -> None:
+    chart = view_of(GALLERY["hoarding"]())["charts"]["memory"][0]
+    assert [(each["path"], each["bytes"][-1], each["elements"]) for each in chart["holders"]] == [("history", 8e8, 400)]
+    assert chart["heap"][0] == pytest.approx(4.8e8)
+
+
+def test_a_cost_in_memory_alone_is_told_by_where_it_leads() -> None:
+    text = view_of(GALLERY["hoarding"]())["verdict"]["text"]
+    assert text.endswith("800 MB after 400 steps — the memory is full 7,300 steps later, at train.py:13.")
+
+
+def test_looks_at_containers_that_cannot_be_read_are_left_out() -> None:
+    facts = [fact("containers", at, found=found) for at, found in ((1, 7), (2, [{}]), (3, [3]), (4, [{"bytes": "x"}]))]
+    run = Sketch("damaged", facts=facts, ticks={"rss": [1e8, 1e8]}).run()
+    assert of_run(run)["charts"]["memory"][0]["holders"] == []  # type: ignore[index]

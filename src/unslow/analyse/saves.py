@@ -85,7 +85,7 @@ def _folder(events: list[Event]) -> Folder:
     first, middle, last = (events[at].data for at in (0, len(events) // 2, -1))
     whole, late = _rate(first, last), _rate(middle, last)
     return Folder(
-        path=str(last["folder"]), kind=str(last["kind"]), bytes=float(last["bytes"]), files=int(last["files"]),
+        path=str(last["folder"]), kind=str(last["holds"]), bytes=float(last["bytes"]), files=int(last["files"]),
         rate=whole if whole > 0 and late >= 0.5 * whole else 0.0, new_files=int(last["files"]) - int(first["files"]),
         free=float(last["free"]), gained=float(last["bytes"]) - float(first["bytes"]),
     )  # fmt: skip

@@ -105,7 +105,7 @@ def _fit_to_compile(script: Script, function: Function) -> None:
     owner = script.parents[function]
     bases = [script.resolve(base) or "" for base in owner.bases] if isinstance(owner, ast.ClassDef) else []
     keras = function.name == "train_step" and any("keras" in base for base in bases)
-    if keras and not call_sites(script, function.name):
+    if keras and not call_sites(script, function):
         raise script.refuse("Keras compiles `train_step` itself unless it is told to run eagerly", function)
 
 

@@ -83,23 +83,25 @@ def _declares(function: Function, node: ast.Assign) -> bool:
 
 def called_in_loop(script: Script, function: Function) -> bool:
     """Whether the script calls a function from inside a loop, or from one that it calls so."""
-    todo, seen = [function.name], set[str]()
+    todo, seen = [function], set[ast.AST]()
     while todo:
-        name = todo.pop()
-        if name in seen:
+        callee = todo.pop()
+        if callee in seen:
             continue
-        seen.add(name)
-        for call in call_sites(script, name):
+        seen.add(callee)
+        for call in call_sites(script, callee):
             if script.loops_around(call):
                 return True
             caller = script.function_of(call)
             if caller is not None:
-                todo.append(caller.name)
+                todo.append(caller)
     return False
 
 
-def call_sites(script: Script, name: str) -> list[ast.Call]:
-    return [node for node in script.calls if last_name(node.func) == name]
+def call_sites(script: Script, function: Function) -> list[ast.Call]:
+    """The script's own calls of a function: on an object if it is a method, else by its plain name."""
+    wanted = ast.Attribute if isinstance(script.parents[function], ast.ClassDef) else ast.Name
+    return [call for call in script.calls if isinstance(call.func, wanted) and last_name(call.func) == function.name]
 
 
 def _filled(script: Script, name: str, inside: set[ast.AST]) -> bool:

@@ -30,7 +30,7 @@ def given(script: Script, function: Function) -> Iterator[tuple[str, ast.expr, a
     names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
     if isinstance(script.parents[function], ast.ClassDef):
         names = names[1:]
-    for site in call_sites(script, function.name):
+    for site in call_sites(script, function):
         pairs = [*zip(names, site.args, strict=False), *((k.arg, k.value) for k in site.keywords if k.arg)]
         yield from ((name, value, site) for name, value in pairs)
 

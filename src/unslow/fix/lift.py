@@ -119,9 +119,8 @@ def lifted(
     body = reindented(script, part.statements, margin + step)
     if outputs:
         body += f"{margin}{step}return {', '.join(outputs)}{newline}"
-    gap = newline if margin else newline * 2
-    place = above(script, before)
-    text = f"{'' if _blank_above(script, place) else gap}{newline.join(head)}{newline}{body}{gap}"
+    place, wanted = above(script, before), 1 if margin else 2
+    text = f"{_blank_lines(script, place, wanted)}{newline.join(head)}{newline}{body}{newline * wanted}"
     call = f"{name}({', '.join((given or {}).get(item, item) for item in inputs)})"
     call = f"{method_of}.{call}" if method_of else call
     row = f"{', '.join(outputs)} = {call}" if outputs else call
@@ -131,11 +130,15 @@ def lifted(
     return [Splice(place, place, text), Splice(start, end, row)]
 
 
-def _blank_above(script: Script, position: int) -> bool:
-    """Whether a place follows a blank line, the start of the file or the line that opens its block."""
-    line = script.lines.at(position)
-    content = script.lines.content(line - 1).strip() if line > 1 else ""
-    return not content or content.endswith(":")
+def _blank_lines(script: Script, position: int, wanted: int) -> str:
+    """The blank lines that a definition still needs above it; none at the start of a file or of a block."""
+    line = script.lines.at(position) - 1
+    present = 0
+    while line > 0 and not script.lines.content(line).strip():
+        line, present = line - 1, present + 1
+    if line == 0 or (present == 0 and script.lines.content(line).strip().endswith(":")):
+        return ""
+    return script.lines.newline * max(0, wanted - present)
 
 
 def in_order(statements: Sequence[ast.stmt], names: Iterable[str]) -> list[str]:

@@ -24,25 +24,25 @@ class Step:
     loop: Loop | None
 
 
-def makes_tape(node: ast.AST) -> bool:
-    return any(isinstance(inner, ast.Call) and last_name(inner.func) == "GradientTape" for inner in ast.walk(node))
+def _calls(script: Script, node: ast.AST, names: frozenset[str]) -> bool:
+    """Whether code calls one of these, itself or through functions of the script's."""
+    todo: list[ast.AST] = [node]
+    seen: set[str | None] = set()
+    while todo:
+        called = {last_name(inner.func) for inner in ast.walk(todo.pop()) if isinstance(inner, ast.Call)}
+        if called & names:
+            return True
+        todo += (function for function in script.functions if function.name in called - seen)
+        seen |= called
+    return False
+
+
+def _tapes(script: Script, node: ast.AST) -> bool:
+    return _calls(script, node, frozenset({"GradientTape"}))
 
 
 def _minimizes(node: ast.AST) -> bool:
     return any(isinstance(inner, ast.Call) and last_name(inner.func) == "minimize" for inner in ast.walk(node))
-
-
-def updates(script: Script, node: ast.AST) -> bool:
-    """Whether a statement updates weights, itself or through a function of the script's."""
-    called = {last_name(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call)}
-    if called & _UPDATES:
-        return True
-    functions = [inner for inner in script.functions if inner.name in called]
-    return any(
-        isinstance(inner, ast.Call) and last_name(inner.func) in _UPDATES
-        for function in functions
-        for inner in ast.walk(function)
-    )
 
 
 def find_step(script: Script, update_line: int, loop_line: int | None) -> Step:
@@ -54,10 +54,10 @@ def find_step(script: Script, update_line: int, loop_line: int | None) -> Step:
         around = script.loops_around(update)
         loop = next((item for item in around if wanted is None or item.lineno == wanted), None)
         scope: ast.AST = loop or function or script.tree
-        if makes_tape(scope) or _minimizes(update) or function is None:
+        if _tapes(script, scope) or _minimizes(update) or function is None:
             return Step(update, function, loop)
-        callers = [call for call in call_sites(script, function.name) if script.function_of(call) is not function]
-        tapes = [call for call in callers if makes_tape(script.function_of(call) or script.tree)]
+        callers = [call for call in call_sites(script, function) if script.function_of(call) is not function]
+        tapes = [call for call in callers if _tapes(script, script.function_of(call) or script.tree)]
         if not tapes:
             return Step(update, function, loop)
         update = script.statement_of(tapes[0])
@@ -70,11 +70,11 @@ def spans(script: Script, step: Step) -> Iterator[Sequence[ast.stmt]]:
     node = step.update
     while True:
         block, index = script.block(node)
-        tapes = [place for place, item in enumerate(block[: index + 1]) if makes_tape(item)]
+        tapes = [place for place, item in enumerate(block[: index + 1]) if _tapes(script, item)]
         if _minimizes(node) and not tapes:
             tapes = [index]
         if tapes:
-            last = max(place for place, item in enumerate(block) if place == index or updates(script, item))
+            last = max(place for place, item in enumerate(block) if place == index or _calls(script, item, _UPDATES))
             yield block[tapes[0] : last + 1]
             if (tapes[0], last) != (tapes[-1], index):
                 yield block[tapes[-1] : index + 1]

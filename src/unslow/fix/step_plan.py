@@ -77,7 +77,7 @@ def planned(script: Script, run: Sequence[ast.stmt], step: Step) -> Plan:
 
 def training_loops(script: Script, run: Sequence[ast.stmt], function: Function | None) -> list[Loop]:
     """The loops around a step, in its own function and where the script calls that."""
-    sites = call_sites(script, function.name) if function is not None else []
+    sites = call_sites(script, function) if function is not None else []
     return [loop for node in (run[0], *sites) for loop in script.loops_around(node)]
 
 
@@ -93,7 +93,7 @@ def _loop_to_leave(script: Script, run: Sequence[ast.stmt], step: Step) -> Loop 
     made_here = uses(run).writes
     imported = _imported_in(function, run) if function is not None else set()
     if function is not None and not imported and not _made_in(script, function, called - made_here):
-        repeated = len(call_sites(script, function.name)) > 1 or called_in_loop(script, function)
+        repeated = len(call_sites(script, function)) > 1 or called_in_loop(script, function)
         if repeated or isinstance(script.parents[function], ast.ClassDef):
             return None
     chosen: Loop | None = None

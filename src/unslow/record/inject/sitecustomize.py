@@ -1,10 +1,12 @@
 """The way in: found first on PYTHONPATH, starts the recording, then makes room for the user's own sitecustomize."""
 
+from __future__ import annotations
+
 import os
 import sys
 
 
-def _enter():
+def _enter() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
     folder = os.environ.get("UNSLOW_RUN")
@@ -18,7 +20,7 @@ def _enter():
             _tell(folder, problem)
 
 
-def _load(package):
+def _load(package: str) -> None:
     """Make `unslow` importable from its own folder alone: nothing else of its environment comes along."""
     import importlib.util
 
@@ -27,12 +29,14 @@ def _load(package):
     spec = importlib.util.spec_from_file_location(
         "unslow", os.path.join(package, "__init__.py"), submodule_search_locations=[package]
     )
+    if spec is None or spec.loader is None:
+        raise ImportError(f"there is no unslow in {package}")
     module = importlib.util.module_from_spec(spec)
     sys.modules["unslow"] = module
     spec.loader.exec_module(module)
 
 
-def _tell(folder, problem):
+def _tell(folder: str, problem: BaseException) -> None:
     try:
         with open(os.path.join(folder, f"failed-{os.getpid()}.txt"), "w", encoding="utf-8") as file:
             file.write(f"{type(problem).__name__}: {problem}\n")
@@ -40,7 +44,7 @@ def _tell(folder, problem):
         pass
 
 
-def _chain():
+def _chain() -> None:
     """Run the sitecustomize that would have been found without us."""
     import importlib.machinery
 

@@ -255,7 +255,7 @@ class Files(Probe):
             if files and whole:
                 disk = os.statvfs(path)
                 self.recorder.fact(
-                    "folder", path, folder=path, kind=kind, bytes=size, files=files, step=self.steps.total,
+                    "folder", path, folder=path, holds=kind, bytes=size, files=files, step=self.steps.total,
                     free=disk.f_bavail * disk.f_frsize,
                 )  # fmt: skip
 

@@ -225,6 +225,7 @@
     return make;
   };
 
+  const palette = ["trace", "input", "build", "eval", "sync", "save", "log", "hooks"];
   const overTime = (make) => {
     make.span = (min, max) => `${seconds(min)} to ${seconds(max)}`;
     return make;
@@ -233,11 +234,20 @@
   const memoryChart = (chart) => {
     const full = [chart.x[0], chart.x[chart.x.length - 1]];
     const make = () => {
-      const columns = [chart.x, chart.rss];
-      const series = [
-        { label: "after", value: (u, value) => seconds(value) },
-        { label: "resident memory", stroke: colour("run"), fill: colour("run") + "33", width: 2, points: { show: false }, value: (u, value) => bytes(value) },
-      ];
+      const line = (label, name, fill) => ({
+        label, stroke: colour(name), fill: fill ? colour(name) + "33" : undefined, width: 2, spanGaps: true,
+        points: { show: false }, value: (u, value) => bytes(value),
+      });
+      const tables = [[chart.x, chart.rss]];
+      const series = [{ label: "after", value: (u, value) => seconds(value) }, line("resident memory", "run", true)];
+      if (chart.heap.length) {
+        tables[0].push(chart.heap);
+        series.push(line("handed out by malloc", "other", false));
+      }
+      chart.holders.forEach((holder, index) => {
+        tables.push([holder.x, holder.bytes]);
+        series.push(line(holder.path, palette[index], true));
+      });
       const options = {
         full, series, cursor: cursor(),
         scales: { x: { time: false }, y: { range: (u, min, max) => [0, max * 1.08 || 1] } },
@@ -246,12 +256,11 @@
           axis({ values: (u, values) => values.map(bytes), size: 64 }),
         ],
       };
-      return { options, columns };
+      return { options, columns: uPlot.join(tables) };
     };
     return overTime(make);
   };
 
-  const palette = ["trace", "run", "input", "build", "eval", "sync", "save", "log"];
   const graphChart = (graphs) => {
     const full = [graphs[0].x[0], Math.max(...graphs.map((graph) => graph.x[graph.x.length - 1]))];
     return overTime(() => ({

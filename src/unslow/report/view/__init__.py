@@ -12,12 +12,13 @@ from typing import Any
 
 from unslow import cause
 from unslow.model import Diagnosis, Proof, Run
-from unslow.report.view.charts import memory_charts, step_charts
+from unslow.report.view.charts import step_charts
 from unslow.report.view.events import graphs_of, traces_of, workers_of
 from unslow.report.view.findings import finding_of
 from unslow.report.view.kernels import kernels_of
 from unslow.report.view.loops import loop_of
 from unslow.report.view.machine import ended_of, hot_lines, lost_probes, memory_of, processes_of, seen_instead
+from unslow.report.view.memory import memory_charts
 from unslow.report.view.pipelines import pipelines_of
 from unslow.report.view.start import start_of
 from unslow.report.view.verdict import verdict_of

@@ -8,7 +8,6 @@ import numpy as np
 
 from unslow.model import Loop, Phase, Run, Shape
 from unslow.report import words
-from unslow.report.view.machine import rss_of
 
 if TYPE_CHECKING:
     from unslow.model import Floats, Ints
@@ -113,23 +112,3 @@ def _forecasts(run: Run, findings: list[dict[str, Any]]) -> dict[int, dict[str, 
     there = loop.trend.after + part * (told[0]["step_seconds"] - loop.trend.after)
     label = f"→ {words.seconds(told[0]['step_seconds'])} at step {told[0]['step']:,}"
     return {number: {"points": [[loop.steps, loop.trend.after], [upto, there]], "label": label}}
-
-
-def memory_charts(run: Run) -> list[dict[str, Any]]:
-    """Resident memory of each process against the seconds since the run began."""
-    charts = []
-    for process in run.processes:
-        time, rss = rss_of(process)
-        if len(rss) < 2:
-            continue
-        starts = bucket_starts(len(rss), 1500)
-        charts.append(
-            {
-                "process": process.index,
-                "worker": process.worker,
-                "x": short(time[starts]),
-                "rss": short(np.maximum.reduceat(rss, starts)),
-                "limit": process.machine.get("memory_bytes"),
-            }
-        )
-    return charts

@@ -50,9 +50,10 @@ def _cost(run: Run, finding: dict[str, Any]) -> str:
     whole, what = (run.trained, "training") if run.trained > 0 else (run.seconds, "the run")
     share = words.share(finding["share"])
     cost = f"{words.seconds(finding['seconds'])} of {words.seconds(whole)} of {what} ({share})"
-    if finding["grows"]:
-        return f"{cost}, and growing" if finding["seconds"] > 0 else "little yet, but growing"
-    return cost
+    if finding["grows"] and finding["seconds"] <= 0:
+        forecast = finding["forecast"]
+        return forecast["text"].rstrip(".") if forecast and forecast["text"] else "it costs little yet, but grows"
+    return f"{cost}, and growing" if finding["grows"] else cost
 
 
 def _where(finding: dict[str, Any]) -> str:
