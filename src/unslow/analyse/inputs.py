@@ -25,6 +25,7 @@ class Wait:
     pipeline: Pipeline | None  # the one that is waited for longest; None where only Python's fetches were seen
     per_step: float
     step: float  # mean seconds of a step, the first one left out
+    starts: float  # of the wait: for the first batches of iterators
     compiled: bool  # the wait is inside of compiled steps, told by the iterator's own model
     steps: int
 
@@ -68,7 +69,8 @@ def _wait(loop: Loop, feeding: list[Pipeline]) -> Iterable[Wait]:
     inside = [one for one in feeding if not one.in_python and one.over >= _ENOUGH and math.isfinite(_each(one))]
     inside = inside or [one for one in feeding if not one.in_python and math.isfinite(one.wait)]
     hidden = sum(_each(one) * one.per_step for one in inside)
-    hidden += sum(_starts(loop, one, first) for one in feeding if not one.in_python) / steps
+    starts = {one.in_python: _starts(loop, one, first) / steps for one in feeding}
+    hidden += starts.get(False, 0.0)
     hidden = min(hidden, running)
     overhead = [_overhead(one) * one.per_step for one in feeding if one.in_python] or [_FETCH]
     visible = max(0.0, fetching - sum(overhead))
@@ -77,16 +79,17 @@ def _wait(loop: Loop, feeding: list[Pipeline]) -> Iterable[Wait]:
     longest = max(candidates, key=lambda one: _each(one) * one.per_step, default=None)
     known = calibrated(longest, step) if longest and not longest.opaque else None
     yield Wait(
-        loop=loop, pipeline=known, per_step=hidden + visible, step=step, compiled=compiled, steps=steps,
+        loop=loop, pipeline=known, per_step=hidden + visible, step=step, starts=starts.get(not compiled, 0.0),
+        compiled=compiled, steps=steps,
     )  # fmt: skip
 
 
 def _starts(loop: Loop, pipeline: Pipeline, first: int) -> float:
-    """Seconds in compiled steps that came right after a new iterator, above what such steps usually take.
+    """Seconds in steps that came right after a new iterator, above what such steps usually take.
 
     The first batch of an iterator waits for buffers to fill, which its model's gaps do not show.
     """
-    running = loop.phases[:, Phase.RUN]
+    running = loop.phases[:, Phase.INPUT if pipeline.in_python else Phase.RUN]
     rows = {int(np.searchsorted(loop.end, time)) for time in pipeline.made}
     usual = float(np.median(running[first:]))
     return sum(max(0.0, float(running[row]) - usual) for row in rows if first <= row < len(running))

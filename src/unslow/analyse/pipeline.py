@@ -388,6 +388,7 @@ def slowest(stages: Sequence[Stage]) -> tuple[float, tuple[Stage, ...]]:
     """Seconds per batch of the slowest run of stages that share a thread, and those stages, the dearest first.
 
     A stage with threads of its own works beside the stages above it; those between two such stages add up.
+    A prefetch only hands on: what it counts as its own is waiting.
     """
     best: tuple[float, tuple[Stage, ...]] = (0.0, ())
     run: list[Stage] = []
@@ -397,7 +398,7 @@ def slowest(stages: Sequence[Stage]) -> tuple[float, tuple[Stage, ...]]:
             if seconds > best[0]:
                 best = (seconds, tuple(sorted(run, key=lambda one: -one.seconds)))
             run = []
-        if stage is not None and stage.asynchronous and stage.seconds > best[0]:
+        if stage is not None and stage.asynchronous and stage.seconds > best[0] and stage.kind != "Prefetch":
             best = (stage.seconds, (stage,))
         elif stage is not None and not stage.asynchronous:
             run.append(stage)

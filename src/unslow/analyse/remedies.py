@@ -12,7 +12,8 @@ from unslow.analyse.pipeline import READERS, Pipeline, Stage, slowest, without
 from unslow.model import Run
 
 _THREADS = 16  # for a stage that sleeps: more than there are cores, few enough for any disk or server
-_ACCOUNTED = 0.5  # of a wait: so much of it must be the work of a stage
+_AS_LONG = 0.7  # of a step: a stage that takes less would keep up with it
+_UNSEEN = 0.25  # of a step: a wait for a pipeline that cannot be looked into must be large to be told from noise
 _TINY = 400e-6  # seconds per element below which the dispatch of a function is a real part of it
 # Stages that give the same elements in every pass if their functions do.
 _STEADY = frozenset(
@@ -47,8 +48,10 @@ class PythonWork:
 
 
 def remedies(run: Run, wait: Wait) -> list[Remedy]:
-    """All that applies, the best first; `none` where a stage is too slow and nothing can be done about it."""
+    """All that applies, the best first, `none` last; nothing where the wait is not the pipeline's."""
     pipeline = wait.pipeline
+    if not accounted(wait):
+        return []
     if pipeline is None or not pipeline.stages:
         return [Remedy("none", None, wait.rest)]
     busy = processor(run, wait.loop)
@@ -58,9 +61,19 @@ def remedies(run: Run, wait: Wait) -> list[Remedy]:
         *_prefetch(wait, busy, cores),
     ]  # fmt: skip
     found.sort(key=lambda remedy: -remedy.saved(wait))
-    # A wait that no stage accounts for is the machine's: threads that were ready did not get a processor.
-    enough = slowest(pipeline.stages)[0] * pipeline.per_step >= _ACCOUNTED * wait.per_step
-    return [*found, *([Remedy("none", limit(wait), wait.rest)] if enough else [])]
+    return [*found, Remedy("none", limit(wait), wait.rest)]
+
+
+def accounted(wait: Wait) -> bool:
+    """Whether the pipeline itself is to blame: a stage takes as long as the step, or iterators start slowly.
+
+    On a busy machine threads that were ready do not get a processor, and a step then waits for a pipeline that would
+    keep up with it: that is nobody's stage. Half of the step and more is not lost in this way.
+    """
+    if wait.pipeline is None or not wait.pipeline.stages:
+        return wait.share >= _UNSEEN
+    seconds = slowest(wait.pipeline.stages)[0] * wait.pipeline.per_step
+    return wait.share >= 0.5 or seconds >= _AS_LONG * wait.step or wait.starts >= 0.5 * wait.per_step
 
 
 def limit(wait: Wait) -> Stage | None:
