@@ -17,7 +17,7 @@ _SAVE, _LOG = int(Phase.SAVE), int(Phase.LOG)
 _MOST_FOLDERS = 20
 _MOST_MAKERS = 1000
 _FIRST_LOOK = 500_000_000  # nanoseconds until the folders are looked at
-_FURTHER = 1.25  # each look comes after so many times the time of the last: 60 looks in a week
+_FURTHER = 1.2  # each look comes after so many times the time of the last: 80 looks in a week
 _LONGEST = 20_000_000  # nanoseconds that the looks of one tick may take, on the watcher's thread
 _SHARDS = (".index", ".data-00000-of-00001", ".meta", "")
 
@@ -238,6 +238,8 @@ class Files(Probe):
             return str(path)
         path = os.path.abspath(path)
         if path not in self._folders and len(self._folders) < _MOST_FOLDERS:
+            if not self._folders:
+                self._began = clock()
             self._folders[path] = kind
         return path
 

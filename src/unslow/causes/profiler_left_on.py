@@ -1,0 +1,166 @@
+"""A profiler or tracer records the whole training."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from unslow.analyse import say
+from unslow.analyse.machine import during, process_of
+from unslow.analyse.robust import spread
+from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.cause import Cause
+from unslow.fix.script import Script
+from unslow.fix.statements import delete
+from unslow.model import Certainty, Evidence, Finding, Fix, Forecast, Location, Loop, Phase, Refusal, Run, Safety
+
+_MANY = 100  # a profile of fewer steps is a look, not a habit
+_MOST_OF = 0.5  # unless it holds most of a short training
+_FEWEST = 40
+_COMPARED = 10  # steps without the profiler that its cost can be told from
+_GROWN = 32 << 20
+_TF = "tf.profiler"
+_CALLS = ("tensorflow.profiler.experimental.start", "tensorflow.profiler.experimental.stop")
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    what: str
+    on: int  # steps with it
+    off: int
+    each: float | None  # seconds that it adds to a step; None where no steps are without it
+    writing: float  # seconds that its results took to be written, within the loop
+    place: Location | None
+
+
+def _switch(at: int, on: bool, took: float = 0.0, what: str = _TF) -> Fact:
+    return fact("profiler", at, what=what, on=on, step=at, took=took, stack=[["train.py", 8, "f"]], key=what, n=1)
+
+
+class ProfilerLeftOn(Cause):
+    """
+    What happens
+
+    TensorFlow's profiler, a session's full trace, or a profiler or tracer of Python is on for hundreds of steps.
+
+    Why it is slow
+
+    Each op, or each Python call, is noted down. TensorFlow keeps what it noted in memory until the profiler is
+    stopped, and then writes it all at once. A step takes longer, the memory climbs, and the end takes minutes.
+
+    The fix
+
+    Profile ten steps in the middle of the training: `tf.profiler.experimental.start` and, ten steps later, `stop`;
+    `profile_batch=(10, 20)` in Keras's TensorBoard. Then take it out.
+
+    When we are wrong
+
+    What it costs is told from the steps without it. Where there are none, only the memory that it fills and the
+    time of the writing are measured.
+    """
+
+    title = "a profiler is left on"
+    needs = ("profilers",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            for what in dict.fromkeys(str(event.data["what"]) for event in run.of("profiler") if event.data["on"]):
+                found = _recorded(run, loop, what)
+                if found.on >= _MANY or (found.on >= _FEWEST and found.on >= _MOST_OF * loop.steps):
+                    yield self._finding(run, loop, found)
+
+    def _finding(self, run: Run, loop: Loop, found: _Recorded) -> Finding:
+        seconds = min((found.each or 0.0) * found.on + found.writing, loop.total)
+        rate = _growth(run, loop) if found.what == _TF else 0.0
+        known = found.each is not None or found.writing > 0 or rate > 0
+        cost = f", {say.time(found.each)} more in each" if found.each else ""
+        return Finding(
+            cause=self.id, location=found.place, seconds=seconds, grows=rate > 0, fault=known,
+            title=f"{found.what} recorded {found.on:,} of {loop.steps:,} steps{cost}",
+            certainty=Certainty.MEASURED if found.each else Certainty.LIKELY,
+            evidence=(
+                Evidence("steps with it", found.on), Evidence("steps without it", found.off),
+                *([Evidence("it adds to a step", found.each, "s")] if found.each else []),
+                *([Evidence("writing its results", found.writing, "s")] if found.writing else []),
+                *([Evidence("memory grows per step", rate, "bytes")] if rate else []),
+            ),
+            forecast=Forecast(step=10 * loop.steps, bytes=9 * rate * loop.steps, text="") if rate > 0 else None,
+            advice="Profile ten steps in the middle of the training (in Keras `profile_batch=(10, 20)`), then take it "
+            "out." if found.place else "Run without it to see what it costs.",
+            facts={"what": found.what},
+        )  # fmt: skip
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        where = finding.location
+        if where is None or finding.facts["what"] != _TF:
+            return None
+        calls = [node for node in script.calls if script.resolve(node.func) in _CALLS]
+        lines = [script.recorded(node) for node in calls]
+        if where.line not in lines or len(lines) < len(calls):
+            return Refusal("the calls that start and stop the profiler were not found", where)
+        fixed = script
+        for node, line in zip(calls, lines, strict=True):
+            if not isinstance(script.parents[node], ast.Expr):
+                return Refusal("what the call gives back is used", Location(where.file, line))
+            fixed = delete(fixed, line)
+        return Fix(
+            "take the profiler out", Safety.REVIEW, {where.file: fixed.text},
+            note="No profile is written any more; `unslow run` shows the ops of a few steps.",
+        )  # fmt: skip
+
+    FIRES = (
+        Sketch(
+            "started after a warm-up and never stopped", [0.01] * 50 + [0.014] * 250, facts=[_switch(51, True)],
+        ),
+        Sketch(
+            "on all the time, and its results take long to write", [0.01] * 300, {Phase.LOG: [0.0] * 299 + [1.0]},
+            [_switch(0, True), _switch(300, False, 2.0)],
+        ),
+    )  # fmt: skip
+    QUIET = (
+        Sketch("a look at ten steps", [0.01] * 300, facts=[_switch(100, True), _switch(110, False, 0.01)]),
+        Sketch("a profiler that costs nothing", [0.01] * 300, facts=[_switch(51, True)]),
+    )
+
+
+def _recorded(run: Run, loop: Loop, what: str) -> _Recorded:
+    events = [event for event in run.of("profiler") if event.process == loop.process and event.data["what"] == what]
+    on = np.zeros(len(loop.end), dtype=bool)
+    writing, place = 0.0, None
+    for event in events:
+        # A step counts by when its update came: after the switch.
+        on[loop.end > event.time] = bool(event.data["on"])
+        if event.data["on"] and event.data["stack"] and place is None:
+            place = say.place(run, event.data["stack"][0])
+        if not event.data["on"] and loop.holds(event):
+            writing += float(event.data["took"])
+    counts = int(loop.count[on].sum()), int(loop.count[~on].sum())
+    return _Recorded(what, *counts, _added(loop.seconds[1:], on[1:]), writing, place)
+
+
+def _added(seconds: np.ndarray, on: np.ndarray) -> float | None:
+    """What a step takes more with it; 0 where that is within the noise."""
+    with_it, without = seconds[on], seconds[~on]
+    if min(len(with_it), len(without)) < _COMPARED:
+        return None
+    more = float(np.median(with_it) - np.median(without))
+    error = math.hypot(spread(with_it) / math.sqrt(len(with_it)), spread(without) / math.sqrt(len(without)))
+    return more if more > 4 * error and more > 0.03 * float(np.median(without)) else 0.0
+
+
+def _growth(run: Run, loop: Loop) -> float:
+    """Bytes that the process gains per step, where it clearly does so to the end."""
+    since = next(event.time for event in run.of("profiler") if event.data["on"] and event.data["what"] == _TF)
+    times, rss = during(process_of(run, loop), loop, "rss")
+    rss = rss[times >= since]
+    if len(rss) < 8:
+        return 0.0
+    third = len(rss) // 3
+    late = float(np.median(rss[-third:]) - np.median(rss[third:-third]))
+    gained = float(rss[-1] - rss[third])
+    steps = loop.steps + 1 - loop.step_at(max(since, loop.start))
+    return gained / (steps * 2 / 3) if gained > _GROWN and late > gained / 4 else 0.0

@@ -1,0 +1,106 @@
+"""Sees profilers and tracers that record the training: TensorFlow's own, a session's full trace, and Python's."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType, ModuleType
+from typing import Any
+
+from unslow.model import Phase
+from unslow.record.probe import Probe
+from unslow.record.recorder import Lane, clock
+
+_LOG = int(Phase.LOG)
+_FAR = 64  # steps between looks at Python's own hooks, once the first few were looked at
+
+
+class Profilers(Probe):
+    name = "profilers"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._on: dict[str, bool] = {}
+        self.steps.listeners.append(self._stepped)
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {
+            "tensorflow.python.profiler.profiler_v2": self._on_profiler,
+            "tensorflow.python.ops.summary_ops_v2": self._on_trace,
+            "tensorflow.python.client.session": self._on_session,
+        }
+
+    def _on_profiler(self, module: ModuleType) -> None:
+        self.replace(module, "start", self._switch("tf.profiler", True))
+        self.replace(module, "stop", self._switch("tf.profiler", False))
+
+    def _on_trace(self, module: ModuleType) -> None:
+        self.replace(module, "trace_on", self._switch("tf.summary.trace_on", True))
+        self.replace(module, "trace_off", self._switch("tf.summary.trace_on", False))
+
+    def _on_session(self, module: ModuleType) -> None:
+        self.replace(module.BaseSession, "run", self._run)
+
+    def _switch(self, what: str, on: bool) -> Callable[[Any], Any]:
+        local, close = self.recorder.local, self.recorder.close_span
+        probe = self
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def switch(*args: Any, **kwargs: Any) -> Any:
+                lane = local.lane
+                if lane.busy:  # a window of ours
+                    return original(*args, **kwargs)
+                entry = [_LOG, clock(), 0]
+                lane.stack.append(entry)
+                try:
+                    result = original(*args, **kwargs)
+                finally:
+                    took = close(lane, entry)
+                probe._switched(what, on, sys._getframe(1), took)
+                return result
+
+            return switch
+
+        return make
+
+    def _switched(self, what: str, on: bool, frame: FrameType | None, took: int) -> None:
+        try:
+            if self._on.get(what, False) == on:
+                return
+            self._on[what] = on
+            self.recorder.fact(
+                "profiler", what, took, what=what, on=on, step=self.steps.total, stack=self.recorder.stack(frame),
+            )  # fmt: skip
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+
+    def _run(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """A run that is asked for a full trace of itself, by its options."""
+        switched = self._switched
+
+        def run(self: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+            traced = options is not None and getattr(options, "trace_level", 0) > 0
+            switched("FULL_TRACE", traced, sys._getframe(1), 0)
+            return original(self, fetches, feed_dict, options, run_metadata)
+
+        return run
+
+    def _stepped(self, lane: Lane, total: int) -> None:
+        """Python's profilers and tracers leave no call to see: they are asked for now and then."""
+        if total > _FAR and total % _FAR:
+            return
+        self._switched("a Python profiler", sys.getprofile() is not None or _monitored(), None, 0)
+        self._switched("a Python tracer", sys.gettrace() is not None, None, 0)
+        tracer = sys.modules.get("tracemalloc")
+        self._switched("tracemalloc", tracer is not None and tracer.is_tracing(), None, 0)
+
+    def disarm(self) -> None:
+        super().disarm()
+        if self._stepped in self.steps.listeners:
+            self.steps.listeners.remove(self._stepped)
+
+
+def _monitored() -> bool:
+    """From Python 3.12 on cProfile uses `sys.monitoring`."""
+    monitoring = getattr(sys, "monitoring", None)
+    return monitoring is not None and monitoring.get_tool(monitoring.PROFILER_ID) is not None
