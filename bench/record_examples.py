@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,8 +18,6 @@ from tests.examples import RECORDED, Example, all_examples  # noqa: E402
 
 def record(example: Example) -> str:
     """Run it in an empty directory, so that no path of this machine gets into the recording's file names."""
-    import shutil
-
     with tempfile.TemporaryDirectory() as place:
         script = Path(place) / example.path.name
         shutil.copy(example.path, script)
@@ -37,15 +36,41 @@ def record(example: Example) -> str:
     return f"{example.recording.stat().st_size / 1024:.0f} KB"
 
 
+def judged(example: Example) -> str:
+    """What is wrong with a recording: a busy machine can hide a cause, and such a recording is of no use."""
+    from unslow.analyse.assemble import load
+    from unslow.diagnose import diagnose
+
+    with tempfile.TemporaryDirectory() as place:
+        with zipfile.ZipFile(example.recording) as packed:
+            packed.extractall(place)
+        findings = diagnose(load(place), with_fixes=False).findings
+    faults = [finding for finding in findings if finding.fault]
+    strangers = [finding.cause for finding in faults if finding.cause not in example.allowed]
+    if strangers:
+        return f"{', '.join(strangers)} found too"
+    if example.expected and (not findings or findings[0].cause != example.expected):
+        return f"{example.expected} is not found first"
+    where = findings[0].location if findings else None
+    lines = example.lines(str(example.expected))
+    if lines and (where is None or where.line not in lines):
+        return f"found at {where}, not at line {lines}"
+    return ""
+
+
 def main() -> None:
     chosen = set(sys.argv[1:])
     for example in all_examples():
         if not chosen or example.path.stem in chosen:
             print(f"{example.name}: ", end="", flush=True)
             try:
-                print(record(example))
+                size = record(example)
+                wrong = judged(example)
             except subprocess.CalledProcessError as problem:
-                print(f"failed with {problem.returncode}")
+                size, wrong = "", f"it ended with {problem.returncode}"
+            if wrong:
+                example.recording.unlink(missing_ok=True)
+            print(wrong or size, flush=True)
 
 
 main()
