@@ -73,7 +73,8 @@ def accounted(wait: Wait) -> bool:
     if wait.pipeline is None or not wait.pipeline.stages:
         return wait.share >= _UNSEEN
     seconds = slowest(wait.pipeline.stages)[0] * wait.pipeline.per_step
-    return wait.share >= 0.5 or seconds >= _AS_LONG * wait.step or wait.starts >= 0.5 * wait.per_step
+    filling = wait.starts >= 0.5 * wait.per_step and seconds >= _AS_LONG * wait.starts
+    return wait.share >= 0.5 or seconds >= _AS_LONG * wait.step or filling
 
 
 def limit(wait: Wait) -> Stage | None:

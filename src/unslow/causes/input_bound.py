@@ -17,7 +17,7 @@ from unslow.model import Certainty, Evidence, Finding, Fix, Location, Phase, Ref
 if TYPE_CHECKING:
     from unslow.fix.script import Script
 
-_WORTH = 0.08  # of a step: a pipeline that keeps up still waits a little now and then
+_WORTH = 0.10  # of a step: a pipeline that keeps up still waits a little now and then
 _OURS = ("threads", "parallel", "vectorise", "prefetch", "none")
 
 

@@ -16,7 +16,7 @@ from unslow.analyse.sketch_input import Made, pipeline_facts
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Location, Phase, Run, Sample
 
-_WORTH = 0.08  # of a step
+_WORTH = 0.10  # of a step
 _FEWEST = 8  # samples: fewer may be chance
 _CHEAP = 500e-6  # seconds a call below which handing an element over costs as much as making it
 

@@ -16,7 +16,7 @@ from unslow.model import Finding, Fix, Phase, Refusal, Run
 if TYPE_CHECKING:
     from unslow.fix.script import Script
 
-_WORTH = 0.08  # of a step
+_WORTH = 0.10  # of a step
 _FILES = Made("TensorSlice", 1e-5, line=4, elements=8, settings=(("length", 200),))
 
 
