@@ -217,7 +217,8 @@ def test_an_update_in_a_function_of_its_own_is_compiled_with_its_tape() -> None:
 
 def test_a_tape_and_an_update_in_two_methods_are_compiled_where_both_are_called() -> None:
     text = HEAD + (
-        "class T:\n    def slopes(self, x, y):\n        with tf.GradientTape() as tape:\n            loss = f(model(x), y)\n"
+        "class T:\n    def slopes(self, x, y):\n        with tf.GradientTape() as tape:\n"
+        "            loss = loss_fn(model(x), y)\n"
         "        return loss, tape.gradient(loss, model.trainable_variables)\n\n"
         "    def update(self, grads):\n        opt.apply_gradients(zip(grads, model.trainable_variables))\n\n"
         "    def step(self, x, y):\n        loss, grads = self.slopes(x, y)\n        self.update(grads)\n"

@@ -220,17 +220,16 @@ class _Judge:
 
     def _call(self, node: ast.AST) -> Iterator[Offence]:
         assert isinstance(node, ast.Call)
-        reason = self._named_reason(node) or self._method_reason(node)
+        function = own_function(self.script, node)
+        reason = self._named_reason(node)
+        if reason is None and function is None:
+            reason = self._method_reason(node)
         if reason is not None:
             yield Offence(reason, node)
-            return
-        function = own_function(self.script, node)
-        if function is not None:
-            if function in self.calling:
-                yield Offence(f"`{last_name(node.func)}` calls itself", node)
-            else:
-                inner = _Judge(self.script, function.body, handed_to(function), (*self.calling, function))
-                yield from inner.offences()
+        elif function is not None and function in self.calling:
+            yield Offence(f"`{last_name(node.func)}` calls itself", node)
+        elif function is not None:
+            yield from _Judge(self.script, function.body, handed_to(function), (*self.calling, function)).offences()
 
     def _named_reason(self, node: ast.Call) -> str | None:
         name = _unversioned(self.script.resolve(node.func) or "")
@@ -275,7 +274,7 @@ class _Judge:
         name = self.script.resolve(node.func) or ""
         if last_name(node.func) in _EFFECTS_ALLOWED | MUTATORS or name.startswith(("tensorflow.", "keras.")):
             return None
-        if own_function(self.script, node) is not None or is_metric(self.script, node.func):
+        if is_metric(self.script, node.func):
             return None
         return f"it calls `{self.script.source(node.func)}` for its effect, which may be Python's"
 
