@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -9,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 from unslow.analyse.blame import Blamed, blamed
 from unslow.analyse.sketch import Sketch, fact
 from unslow.analyse.traces import cost, traces, usual_call
-from unslow.cause import Cause
+from unslow.cause import Cause, Spot
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
+from unslow.source import Kind, argument
 
 if TYPE_CHECKING:
     from unslow.fix.script import Script
+    from unslow.source import Source
+
+_FEW = 8  # that many traces are no harm
 
 _SAYS = {
     "number": "a Python number that changes",
@@ -102,6 +107,21 @@ class Retracing(Cause):
             return _relaxed(script, place, facts)
         return None
 
+    def spot(self, source: Source) -> Iterable[Spot]:
+        for call in source.every(ast.Call):
+            loop = source.innermost(call)
+            if loop is None or source.trace_of(call) is not None or not _is_compiled(source, call):
+                continue
+            for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+                if source.kind(value) is Kind.NUMBER and source.varies(value, loop) and not _few_turns(source, loop):
+                    yield source.spot(
+                        value,
+                        f"`{ast.unparse(value)}` is a Python number that changes in the loop at line {loop.lineno}: the"
+                        " tf.function is traced again for every value it has not seen",
+                        f"tf.constant({ast.unparse(value)}): one trace serves every tensor of a shape and dtype",
+                    )
+                    break
+
 
 def _as_tensor(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
     """The number that changes is handed in as a tensor."""
@@ -183,6 +203,24 @@ def _value(text: str) -> str:
     if kind == "float":
         return f"{float(value):.4g}"
     return value if kind in ("int", "str", "bool") else text or "nothing"
+
+
+def _is_compiled(source: Source, call: ast.Call) -> bool:
+    """Whether a call runs a tf.function that does not turn its arguments into tensors by a signature."""
+    found = source.callee(call)
+    decorator = found.source.compiler(found.node) if found else None
+    if decorator is None:
+        made = source.maker(call.func) if source.kind(call.func) is Kind.FUNCTION else None
+        return made is not None and argument(made, "input_signature", 1) is None
+    return not isinstance(decorator, ast.Call) or argument(decorator, "input_signature", 1) is None
+
+
+def _few_turns(source: Source, loop: ast.AST) -> bool:
+    turns = loop.iter if isinstance(loop, ast.For) else None
+    if not isinstance(turns, ast.Call) or source.name(turns.func) != "range" or len(turns.args) != 1:
+        return False
+    count = source.number_of(turns.args[0])
+    return count is not None and count <= _FEW
 
 
 def _trace(at: int, function: int = 1, took: float = 0.03, **arguments: str) -> Any:
