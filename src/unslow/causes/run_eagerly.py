@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from unslow.analyse.eager import EagerCost, eager_cost
 from unslow.analyse.sketch import Sketch, fact
-from unslow.cause import Cause
+from unslow.cause import Cause, Spot
 from unslow.causes.eager_step import FEWEST_OPS, evidence
 from unslow.model import Event, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
+from unslow.source import Kind, argument
 
 if TYPE_CHECKING:
     from unslow.fix.script import Script
+    from unslow.source import Source
+
+_COMPILED = (Kind.MODEL, Kind.UNKNOWN)
+_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
 
 _SAYS = {
     "run_functions_eagerly": "tf.config.run_functions_eagerly(True)",
@@ -71,6 +77,27 @@ class RunEagerly(Cause):
             note=f"{inside} runs in every step; compiled, its Python runs only while traced." if inside else "",
         )  # fmt: skip
 
+    def spot(self, source: Source) -> Iterable[Spot]:
+        if any(_is(argument(call, "run_eagerly", 0), False) for call in source.calls(*_SWITCHES)):
+            return  # the file turns it off again
+        for call in source.every(ast.Call):
+            function = call.func
+            value: ast.expr | None = None
+            if source.name(function) in _SWITCHES:
+                value = argument(call, "run_eagerly", 0)
+            elif (
+                isinstance(function, ast.Attribute)
+                and function.attr == "compile"
+                and source.kind(function.value) in _COMPILED
+            ):
+                value = argument(call, "run_eagerly")
+            if value is not None and _is(value, True) and not any(source.conditions(call)):
+                yield source.spot(
+                    call if source.name(function) in _SWITCHES else value,
+                    "this makes every step run op by op, in every run of the script",
+                    "leave it away, or set it only while debugging",
+                )
+
 
 def _user_code(cost: EagerCost, flag: Sequence[Location]) -> str:
     """The user's own function inside a step of fit(), if there is one: with the flag off, it is compiled too."""
@@ -90,6 +117,10 @@ def _flag(run: Run, loop: Loop) -> Event | None:
         return None
     models = [event for event in before if event.data["way"] != "run_functions_eagerly"]
     return models[-1] if models and models[-1].data["value"] else None
+
+
+def _is(value: ast.expr | None, wanted: bool) -> bool:
+    return isinstance(value, ast.Constant) and value.value is wanted
 
 
 def _window(at: int) -> Any:
