@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import ast
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from unslow.analyse import say
 from unslow.analyse.pipeline import Pipeline, pipelines
 from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.cause import Cause
+from unslow.cause import Cause, Spot
 from unslow.model import Event, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run
+from unslow.source import Kind
 
 if TYPE_CHECKING:
     from unslow.fix.script import Script
+    from unslow.source import Source
+
+_MAKERS = ("tf.data.make_one_shot_iterator", "tf.data.make_initializable_iterator")
 
 _PER_STEP = 0.5  # iterators per step: one per epoch is how it should be
 _FEWEST = 10  # iterators: fewer may be epochs of a few steps
@@ -123,6 +128,23 @@ class IteratorRebuilt(Cause):
         ),
     )
 
+    def spot(self, source: Source) -> Iterable[Spot]:
+        yield from _one_by_one(source)
+        for call in source.calls("iter", *_MAKERS):
+            dataset = call.args[0] if call.args else None
+            loop = source.innermost(call)
+            if dataset is None or loop is None or source.kind(dataset) is not Kind.DATASET:
+                continue
+            if source.varies(dataset, loop) or any(source.conditions(call, loop)):
+                continue
+            if _taken_at_once(source, call, loop):
+                yield source.spot(
+                    call,
+                    f"the loop at line {loop.lineno} makes an iterator in every turn and takes one element of it: the"
+                    " pipeline starts again each time, its shuffle buffer too",
+                    "iterator = iter(dataset) before the loop, next(iterator) in it; or loop over the dataset itself",
+                )
+
 
 def _elements(pipeline: Pipeline | None) -> tuple[float, float]:
     """Elements that a batch needs and those that the source gave for it; zeros where it was not seen."""
@@ -147,3 +169,41 @@ def _letting_go(run: Run, loop: Loop, place: Location) -> float:
     line = (place.file, place.line)
     here = sum(one.in_steps for one in other if one.stack and (one.stack[0].file, one.stack[0].line) == line)
     return loop.phase(Phase.OTHER) * here / total if total else 0.0
+
+
+def _one_by_one(source: Source) -> Iterator[Spot]:
+    """`for batch in dataset.take(1)` around a training step, in a loop of its own."""
+    for loop in source.every(ast.For):
+        take = loop.iter if isinstance(loop.iter, ast.Call) else None
+        method = take.func if take is not None else None
+        if take is None or not isinstance(method, ast.Attribute) or method.attr != "take" or not take.args:
+            continue
+        outer = source.repeated_by(loop)
+        if source.number_of(take.args[0]) != 1 or loop not in source.step_loops or not outer:
+            continue
+        if source.kind(method.value) is Kind.DATASET and not source.varies(method.value, outer[0]):
+            yield source.spot(
+                take,
+                f"the loop at line {outer[0].lineno} makes an iterator in every turn and takes one element of it: the"
+                " pipeline starts again each time, its shuffle buffer too",
+                "iterator = iter(dataset) before the loop, next(iterator) in it; or loop over the dataset itself",
+            )
+
+
+def _taken_at_once(source: Source, call: ast.Call, loop: ast.AST) -> bool:
+    """Whether an iterator gives its element in the turn that makes it: `next(iter(d))`, or by its name."""
+    parent = source.parents.get(call)
+    if isinstance(parent, ast.Call) and source.name(parent.func) == "next":
+        return True
+    if isinstance(parent, ast.Attribute) and parent.attr == "get_next":
+        return True
+    if not isinstance(parent, ast.Assign):
+        return False
+    for taking in source.every(ast.Call):
+        held = taking.args[0] if source.name(taking.func) == "next" and taking.args else None
+        if isinstance(taking.func, ast.Attribute) and taking.func.attr == "get_next":
+            held = taking.func.value
+        made = [binding.node for binding in source.reaching(held)] if isinstance(held, ast.Name) else []
+        if made == [parent] and source.innermost(taking) is loop:
+            return True
+    return False
