@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from unslow.analyse.runs import Site, fetched, looks, run_seconds, sites
 from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.cause import CannotJudge, Cause
+from unslow.cause import CannotJudge, Cause, Spot
 from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
+from unslow.source import argument
 
 if TYPE_CHECKING:
     from unslow.fix.script import Script
+    from unslow.source import Source
 
 _LOOKS = 2  # steps that must agree
 _OFTEN = 0.5  # runs per step: what happens more seldom is asked for on purpose
@@ -93,6 +96,27 @@ class ManySessionRuns(Cause):
             files={script.path: edited.text}, note=" ".join(changes),
         )  # fmt: skip
 
+    def spot(self, source: Source) -> Iterable[Spot]:
+        groups: dict[tuple[ast.AST, str], list[ast.Call]] = {}
+        for call in source.session_runs():
+            loop = source.innermost(call)
+            feed = argument(call, "feed_dict", 1)  # without feeds, each run may take the next batch of an iterator
+            if loop is None or feed is None or any(source.conditions(call, loop)):
+                continue
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "run":
+                groups.setdefault((loop, f"{ast.unparse(call.func.value)} {ast.unparse(feed)}"), []).append(call)
+        for (turn, _), calls in groups.items():
+            first, *later = sorted(calls, key=lambda call: call.lineno)
+            together = [str(call.lineno) for call in later if _could_join(source, first, call)]
+            if together:
+                others = "line " + together[0] if len(together) == 1 else "lines " + ", ".join(together)
+                yield source.spot(
+                    first,
+                    f"this run and that at {others} take the same feeds in the same turn of the loop at line"
+                    f" {getattr(turn, 'lineno', 0)}: what they share is computed again",
+                    "one session.run([a, b], feed_dict=...), if all may see the same weights",
+                )
+
 
 def _changes(update: Site, site: Site, name: str) -> str:
     """How a value would change in one run with the update; nothing where it would not."""
@@ -117,6 +141,23 @@ def _follows(update: Site, site: Site) -> bool:
 def _list(names: Sequence[str]) -> str:
     quoted = [f"`{name}`" for name in names]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+def _could_join(source: Source, first: ast.Call, later: ast.Call) -> bool:
+    """Whether a later run asks for other things, and depends on nothing that happens between the two."""
+    if not first.args or not later.args or _asked(first) & _asked(later):
+        return False  # the same again: before and after
+    start, end = first.lineno, later.lineno
+    for name in (node for node in ast.walk(later) if isinstance(node, ast.Name)):
+        for binding in source.reaching(name):
+            if start <= getattr(binding.node, "lineno", 0) <= end and source.statement(later) is not binding.node:
+                return False
+    return True
+
+
+def _asked(call: ast.Call) -> set[str]:
+    parts = [node for node in ast.walk(call.args[0]) if isinstance(node, (ast.Name, ast.Attribute))]
+    return {ast.unparse(node) for node in parts} - {"self"}
 
 
 def _step(cycle: int, *runs: dict[str, Any]) -> list[Fact]:
