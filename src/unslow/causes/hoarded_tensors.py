@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from unslow.analyse.growers import grower
 from unslow.analyse.sketch import Sketch, fact
-from unslow.cause import Cause
+from unslow.cause import Cause, Spot
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Run
+from unslow.source import Kind, Source, own_nodes
 
 _LEAST_BYTES = 16 << 20  # a history of a few MB is nobody's problem
 _LEAST_LOOKS = 3
@@ -83,6 +85,25 @@ class HoardedTensors(Cause):
             facts={"path": path, "bytes_per_step": rate},
         )
 
+    def spot(self, source: Source) -> Iterable[Spot]:
+        if any(source.session_runs()):
+            return  # tensors of a graph hold no values
+        for call in source.every(ast.Call):
+            if not isinstance(call.func, ast.Attribute) or call.func.attr != "append" or len(call.args) != 1:
+                continue
+            loop = source.innermost(call)
+            if loop is None or loop not in source.step_loops or source.kind(call.args[0]) is not Kind.TENSOR:
+                continue
+            outermost = source.loops(call)[-1]
+            if source.bound_outside(call.func.value, outermost) and not _is_emptied(source, call.func.value, outermost):
+                kept = ast.unparse(call.args[0])
+                yield source.spot(
+                    call,
+                    f"`{ast.unparse(call.func.value)}` keeps the tensor `{kept}` of every step of the loop at line"
+                    f" {loop.lineno}, and with it its memory, for as long as the loop runs",
+                    f"append float({kept}), or keep a keras.metrics.Mean()",
+                )
+
 
 def _looks(run: Run, loop: Loop) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
     """What was seen of each container during a loop, in order."""
@@ -119,6 +140,17 @@ def _left(machine: Any, columns: Any) -> float:
 
 def _mb(size: float) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.3g} MB" if size >= 1e5 else f"{size / 1e3:.3g} KB"
+
+
+def _is_emptied(source: Source, held: ast.expr, loop: ast.AST) -> bool:
+    name = ast.unparse(held)
+    methods = {f"{name}.{method}" for method in ("clear", "pop", "popleft")}
+    for node in own_nodes(loop):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in methods:
+            return True
+        if isinstance(node, ast.Delete) and any(ast.unparse(target).startswith(name) for target in node.targets):
+            return True
+    return False
 
 
 def _filled(steps: Iterable[int], each: float, element: str, most: int = 10**9, **more: Any) -> Iterator[Any]:
