@@ -30,6 +30,7 @@ class Settings(Probe):
         super().__init__(*parts)
         self._session: Any = None  # the last session's own configuration
         self._start = _affinity()
+        self._looked = False
         self.steps.listeners.append(self._stepped)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
@@ -79,9 +80,9 @@ class Settings(Probe):
         return __init__
 
     def _stepped(self, lane: Lane, total: int) -> None:
-        if total < _LOOK:
+        if total < _LOOK or self._looked:
             return
-        self.steps.listeners.remove(self._stepped)
+        self._looked = True
         began = clock()
         try:
             self._look()

@@ -35,6 +35,7 @@ class Window(Probe):
         self._number = 0
         self._began = 0
         self._due = 0
+        self._look_at = 1
         self._waited = [0, 0]
         self._thread = 0
         self.steps.listeners.append(self._stepped)
@@ -62,7 +63,8 @@ class Window(Probe):
         if self._session is not None:
             if lane.thread == self._thread and self.steps.led - self._opened[0] >= self._steps_wanted():
                 self._close(lane)
-        elif self._number < _WINDOWS:
+        elif total >= self._look_at and self._number < _WINDOWS and self.recorder.kept_weights is None:
+            self._look_at = total + (total >> 6)  # a trial is timed, and so is not looked at
             self._perhaps_open(lane)
 
     def _perhaps_open(self, lane: Lane) -> None:
