@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,16 @@ import numpy as np
 
 from unslow.analyse.growth import Kind, Law, fit_law
 from unslow.analyse.sketch import Sketch, fact
-from unslow.cause import Cause
+from unslow.cause import Cause, Spot
 from unslow.model import Event, Evidence, Finding, Fix, Forecast, Location, Loop, Phase, Refusal, Run, Safety
+from unslow.source import FUNCTIONS, STATEMENT_LOOPS, own_nodes
 
 if TYPE_CHECKING:
     from unslow.fix.script import Script
+    from unslow.source import Loop as LoopNode
+    from unslow.source import Source
+
+_NEW_GRAPH = ("tf.Graph", "tf.reset_default_graph")
 
 _FEWEST = 4  # growths at one line below which it may be a graph that is built in stages, or a rare evaluation
 _DISPATCH = 2e-4  # seconds that a run of a session takes in Python whatever it computes
@@ -106,6 +112,22 @@ class GraphGrowth(Cause):
             title="make the ops once, in front of the loop", safety=Safety.REVIEW if note else Safety.EXACT,
             files={script.path: edited.text}, note=note,
         )  # fmt: skip
+
+    def spot(self, source: Source) -> Iterable[Spot]:
+        seen: set[ast.AST | None] = set()
+        for loop in _session_loops(source):
+            if _starts_graph(source, loop):
+                continue
+            for node in _ops_built(source, loop, set()):
+                statement = source.statement(node)
+                if statement not in seen:
+                    seen.add(statement)
+                    yield source.spot(
+                        node,
+                        f"the loop at line {loop.lineno} runs a session and comes by here: this adds ops to its graph"
+                        " in every turn, if the loop runs more than once",
+                        "build the ops once, before the loop; feed what changes; call graph.finalize() to be sure",
+                    )
 
 
 def _ops(number: float) -> str:
@@ -243,6 +265,39 @@ def _evidence(loop: Loop, growth: _Growth, law: Law, rate: float) -> Iterable[Ev
     yield Evidence("step time at last", loop.trend.after, "s")
     if rate:
         yield Evidence("memory per 1,000 steps", rate * 1000, "bytes")
+
+
+def _session_loops(source: Source) -> list[ast.For | ast.AsyncFor | ast.While]:
+    """The loops that come by a run of a session, themselves or through the user's functions."""
+    found: list[LoopNode] = []
+    seen: set[ast.AST] = set()
+    waiting = list(source.session_runs())
+    while waiting:
+        call = waiting.pop(0)
+        found += source.loops(call)
+        function = source.function(call)
+        if function is not None and function not in seen:
+            seen.add(function)
+            waiting += source.callers(function)
+    return [loop for loop in dict.fromkeys(found) if isinstance(loop, STATEMENT_LOOPS)]
+
+
+def _ops_built(source: Source, body: ast.AST, seen: set[ast.AST]) -> Iterator[ast.AST]:
+    """The ops that a loop or function adds to the graph whenever it runs, also through functions of the file."""
+    for node in own_nodes(body):
+        if isinstance(body, STATEMENT_LOOPS) and body not in source.loops(node):
+            continue  # what is looped over, and the `else`
+        if source.adds_ops(node) and source.trace_of(node) is None:
+            yield node
+        found = source.callee(node) if isinstance(node, ast.Call) else None
+        if found and found.source is source and isinstance(found.node, FUNCTIONS) and found.node not in seen:
+            seen.add(found.node)
+            if source.compiler(found.node) is None and not _starts_graph(source, found.node):
+                yield from _ops_built(source, found.node, seen)
+
+
+def _starts_graph(source: Source, body: ast.AST) -> bool:
+    return any(source.name(node.func) in _NEW_GRAPH for node in own_nodes(body) if isinstance(node, ast.Call))
 
 
 def _look(at: int, new: int, nodes: int) -> Any:
