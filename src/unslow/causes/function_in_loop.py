@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from unslow.analyse.sketch import Sketch, fact
 from unslow.analyse.traces import Trace, cost, in_training, traces, usual_call
-from unslow.cause import Cause
+from unslow.cause import Cause, Spot
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 
 if TYPE_CHECKING:
     from unslow.fix.script import Script
+    from unslow.source import Source
 
 _FEWEST = 4  # functions of one code and one set of weights; fewer may be stages of a training
 
@@ -82,9 +84,68 @@ class FunctionInLoop(Cause):
         edited = function_once(script, finding.location.line)
         return Fix("make the compiled function once", Safety.EXACT, {script.path: edited.text})
 
+    def spot(self, source: Source) -> Iterable[Spot]:
+        for node, calls in _functions_made(source):
+            loop = source.innermost(node)
+            if source.trace_of(node) is not None:
+                continue
+            if loop is not None and not any(source.conditions(node, loop)):
+                if any(source.innermost(call) is loop for call in calls):
+                    yield source.spot(
+                        source.compiler(node) or node,
+                        f"the loop at line {loop.lineno} makes this tf.function anew in every turn, and a new one is"
+                        " traced again, if the loop runs more than once",
+                        "make the tf.function once, before the loop, and call it in the loop",
+                    )
+            elif loop is None:
+                yield from _made_per_call(source, node, calls)
+
 
 def _called(name: str) -> str:
     return "a lambda" if name == "lambda" else f"{name}()"
+
+
+def _functions_made(source: Source) -> Iterator[tuple[ast.AST, list[ast.Call]]]:
+    """Where tf.functions are made: decorated definitions and wrapping calls, with the calls of what was made."""
+    for function in source.every(ast.FunctionDef):
+        if source.compiler(function) is not None:
+            yield function, source.callers(function)
+    for call in source.calls("tf.function"):
+        parent = source.parents.get(call)
+        if isinstance(parent, ast.Call) and parent.func is call and source.parents.get(parent) is not None:
+            yield call, [parent]
+        elif isinstance(parent, ast.Assign):
+            names = [target.id for target in parent.targets if isinstance(target, ast.Name)]
+            yield (
+                call,
+                [
+                    other
+                    for other in source.every(ast.Call)
+                    if isinstance(other.func, ast.Name)
+                    and other.func.id in names
+                    and any(binding.node is parent for binding in source.reaching(other.func))
+                ],
+            )
+
+
+def _made_per_call(source: Source, node: ast.AST, calls: list[ast.Call]) -> Iterator[Spot]:
+    """A tf.function that an inner function makes and uses at once, where a loop calls that inner function."""
+    around = source.function(node)
+    if around is None or any(source.conditions(node)) or source.traces.get(around) is not None:
+        return
+    if not any(source.function(call) is around and source.innermost(call) is None for call in calls):
+        return
+    for caller in source.callers(around):
+        loop = source.innermost(caller)
+        # A loop inside a function that is not seen to train may itself be run only while something is traced.
+        if loop is not None and (loop in source.step_loops or source.function(loop) is None):
+            yield source.spot(
+                source.compiler(node) or node,
+                f"the loop at line {loop.lineno} comes by here and makes a new tf.function in every turn, which is"
+                " traced again, if the loop runs more than once",
+                "make the tf.function once, outside the function that is called in the loop",
+            )
+            return
 
 
 def _trace(at: int, function: int, weights: str = "2 from #1") -> Any:
