@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterable
@@ -10,10 +11,15 @@ from typing import Any
 
 from unslow.analyse import say
 from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.cause import Cause
+from unslow.cause import Cause, Spot
 from unslow.fix.calls import argument, call, remove_keyword, rename_call
 from unslow.fix.script import Script
 from unslow.model import Event, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
+from unslow.source import How, Kind, Source, own_nodes
+from unslow.source import Loop as LoopNode
+from unslow.source import argument as argument_of
+
+_EACH_BATCH = ("on_train_batch_begin", "on_train_batch_end", "on_batch_begin", "on_batch_end")
 
 _FEWEST = 4  # calls: the first one traces the model, and two more could be chance
 _FIXED = 0.5  # of a call: where the model itself takes more, the input is not small
@@ -141,6 +147,32 @@ class PredictInLoop(Cause):
         ),
     )
 
+    def spot(self, source: Source) -> Iterable[Spot]:
+        for predict in source.methods(Kind.MODEL, "predict"):
+            hook = source.function(predict)
+            owner = source.enclosing_class(predict)
+            if getattr(hook, "name", "") in _EACH_BATCH and owner and source.class_kind(owner) is Kind.CALLBACK:
+                if not any(source.conditions(predict)):
+                    yield source.spot(
+                        predict,
+                        "predict starts a tf.data pipeline after every batch, which outweighs the model when the input"
+                        " is a few rows",
+                        "self.model.predict_on_batch(x), or predict in on_epoch_end",
+                    )
+                continue
+            loop = next(iter(source.loops(predict)), None) or next(iter(source.repeated_by(predict)), None)
+            rows = argument_of(predict, "x", 0)
+            if loop is None or rows is None or not isinstance(predict.func, ast.Attribute) or _fits_in(source, loop):
+                continue
+            if source.varies(predict.func.value, loop) or not _changes(source, rows, loop):
+                continue  # one model after another, or the same rows after each epoch
+            yield source.spot(
+                predict,
+                f"predict starts a tf.data pipeline in every turn of the loop at line {loop.lineno}, which outweighs"
+                " the model when the input is a few rows",
+                "model.predict_on_batch(x) in the loop, or one model.predict(all_rows) before it",
+            )
+
 
 _ADVICE: dict[str, Any] = {
     "predict": "Call model.predict_on_batch(x): the same array, without a pipeline made for every call.",
@@ -159,3 +191,16 @@ def _often(calls: int, steps: int) -> str:
     if per_step >= 0.95:
         return "once a step" if per_step < 1.5 else f"{per_step:.1f} times a step"
     return f"every {1 / per_step:.0f} steps" if per_step < 0.67 else f"in {per_step:.0%} of the steps"
+
+
+def _changes(source: Source, rows: ast.expr, loop: LoopNode) -> bool:
+    """Whether the input is another one in each turn: bound in the loop, or given to the function that it calls."""
+    if source.within(rows, loop):
+        return source.varies(rows, loop)
+    names = [node for node in ast.walk(rows) if isinstance(node, ast.Name)]
+    return any(binding.how is How.PARAMETER for name in names for binding in source.reaching(name) if name.id != "self")
+
+
+def _fits_in(source: Source, loop: ast.AST) -> bool:
+    calls = [node.func for node in own_nodes(loop) if isinstance(node, ast.Call)]
+    return any(isinstance(function, ast.Attribute) and function.attr == "fit" for function in calls)
