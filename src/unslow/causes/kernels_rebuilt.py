@@ -11,11 +11,14 @@ from unslow.analyse import say
 from unslow.analyse.calls import Call, in_training, special_calls
 from unslow.analyse.shapes import Churn, churn_of
 from unslow.analyse.sketch import Sketch, fact
-from unslow.cause import Cause
+from unslow.cause import Cause, Spot
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Loop, Refusal, Run, Safety
 
 if TYPE_CHECKING:
     from unslow.fix.script import Script
+    from unslow.source import Source
+
+_RESETS = ("tf.random.set_seed", "tf.set_random_seed", "tf.random.set_random_seed", "keras.utils.set_random_seed")
 
 _FEW = 3  # resets in the training below which one may have been meant
 _MUCH = 0.2  # of a step: what new shapes cost below this is not a slow step but shape-churn
@@ -123,6 +126,17 @@ class KernelsRebuilt(Cause):
             note="Random ops go on drawing from one sequence instead of starting it again in every iteration."
             if way == "set_seed" else "What clear_session() forgets in every iteration is forgotten once.",
         )  # fmt: skip
+
+    def spot(self, source: Source) -> Iterable[Spot]:
+        for call in source.calls(*_RESETS):
+            loops = [loop for loop in source.repeated_by(call) if loop in source.step_loops]
+            if loops and not any(source.conditions(call, loops[0])):
+                yield source.spot(
+                    call,
+                    f"the loop at line {loops[0].lineno} sets the seed in every step, and each time every compiled"
+                    " function is prepared again",
+                    "set the seed once, before the loop; for one step, tf.random.stateless_uniform(seed=(a, step))",
+                )
 
 
 def _stack(run: Run, where: Location) -> Sequence[Any]:
