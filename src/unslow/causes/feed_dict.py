@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 from unslow.analyse import say
 from unslow.analyse.runs import looks
 from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.cause import CannotJudge, Cause
+from unslow.cause import CannotJudge, Cause, Spot
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Refusal, Run, Safety
+from unslow.source import How, argument
 
 if TYPE_CHECKING:
     from unslow.fix.script import Script
+    from unslow.source import Source
 
 _LOOKS = 2
 _LEAST = 50e-6  # seconds: a conversion shorter than this is the price of any call
@@ -146,6 +149,21 @@ class FeedDict(Cause):
             title="Convert the data once, in front of the loop", safety=Safety.EXACT, files={script.path: edited.text}
         )
 
+    def spot(self, source: Source) -> Iterable[Spot]:
+        for call in source.session_runs():
+            loop = source.innermost(call)
+            feed = argument(call, "feed_dict", 1)
+            if loop is None or not isinstance(feed, ast.Dict):
+                continue
+            lists = [value for value in feed.values if _is_list(source, value)]
+            if lists:
+                yield source.spot(
+                    lists[0],
+                    f"`{ast.unparse(lists[0])}` is a Python list, which is turned into an array number by number in"
+                    f" every turn of the loop at line {loop.lineno}",
+                    "feed a NumPy array of the placeholder's dtype: make it once, and slice it in the loop",
+                )
+
 
 def _feeds(run: Run, loop: Loop, seen: int) -> list[_Feed]:
     groups: dict[tuple[str, int, str], list[dict[str, Any]]] = defaultdict(list)
@@ -180,6 +198,17 @@ def _evidence(feeds: Sequence[_Feed]) -> tuple[Evidence, ...]:
             Evidence("seconds of copying" if feed.contiguous else "seconds of putting in order", feed.copy, "s"),
         ]
     return tuple(found)
+
+
+def _is_list(source: Source, value: ast.expr) -> bool:
+    if isinstance(value, ast.Name):
+        made = [binding.value for binding in source.reaching(value) if binding.how is How.ASSIGN and not binding.path]
+        held = made[0] if len(made) == 1 else None
+        return held is not None and not isinstance(held, ast.Name) and _is_list(source, held)
+    if isinstance(value, ast.Call):
+        method = value.func.attr if isinstance(value.func, ast.Attribute) else ""
+        return method == "tolist" or (source.name(value.func) == "list" and bool(value.args))
+    return isinstance(value, ast.ListComp)
 
 
 def _step(cycle: int, **feed: Any) -> list[Fact]:
