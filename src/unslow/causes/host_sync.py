@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 from unslow.analyse import say
 from unslow.analyse.sketch import Sketch, fact
 from unslow.analyse.tallies import Total, totals
-from unslow.cause import Cause
+from unslow.cause import Cause, Spot
 from unslow.fix.guard import guard
 from unslow.fix.script import Script
 from unslow.model import Certainty, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
+from unslow.source import How, Kind, Source
 
 _WORTH = 0.03  # of the training time
 _FEWEST = 10
@@ -129,6 +131,20 @@ class HostSync(Cause):
         ),
     )
 
+    def spot(self, source: Source) -> Iterable[Spot]:
+        """Only whole weights: a loss that is read in every step costs nothing where it was computed on the CPU."""
+        for call in source.every(ast.Call):
+            loop = source.innermost(call)
+            if loop is None or loop not in source.step_loops or not _reads_weights(source, call):
+                continue
+            if not any(source.conditions(call, loop)):
+                yield source.spot(
+                    call,
+                    f"this copies weights to the host in every step of the loop at line {loop.lineno}, and Python waits"
+                    " for them; it matters when they are large",
+                    "read them every hundred steps: if step % 100 == 0: ...",
+                )
+
 
 def _accelerated(run: Run, loop: Loop) -> bool:
     return any(event.process == loop.process and event.data.get("devices") for event in run.of("settings"))
@@ -149,3 +165,18 @@ def _every(total: Total, loop: Loop) -> int:
     """After how many steps a fetch would cost a hundredth of the time."""
     rest = max(loop.total - total.seconds, 1e-6)
     return int(10 ** math.ceil(math.log10(max(10.0, total.seconds / (_RARE * rest)))))
+
+
+def _reads_weights(source: Source, call: ast.Call) -> bool:
+    """`get_weights()`, or `.numpy()` of variables one after another or of one that is no single number."""
+    if not isinstance(call.func, ast.Attribute) or call.args:
+        return False
+    value, kind = call.func.value, source.kind(call.func.value)
+    if (kind, call.func.attr) == (Kind.MODEL, "get_weights"):
+        return True
+    if (kind, call.func.attr) != (Kind.VARIABLE, "numpy"):
+        return False
+    if isinstance(value, ast.Name) and any(binding.how is How.LOOP for binding in source.reaching(value)):
+        return True
+    made = source.maker(value)
+    return made is not None and bool(made.args) and isinstance(made.args[0], ast.Call)
