@@ -189,7 +189,8 @@ def hoarding() -> Diagnosis:
     ticks = {"rss": rss, "heap_used": [value * 0.8 for value in rss]}
     sketch = Sketch("hoards", _wobble(400, 0.01), {Phase.RUN: 0.9}, source=SOURCE, facts=looks, ticks=ticks)
     finding = Finding(
-        "hoarded-tensors", "`history` keeps 2.00 MB of every step: 800 MB after 400 steps", Location("train.py", 13), 0.0,
+        "hoarded-tensors", "`history` keeps 2.00 MB of every step: 800 MB after 400 steps",
+        Location("train.py", 13), 0.0,
         (Evidence("each is", "float32 tensor[512, 1024]"),), grows=True,
         forecast=Forecast(4000, bytes=8e9, text="the memory is full 7,300 steps later"),
     )  # fmt: skip

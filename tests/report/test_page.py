@@ -223,7 +223,7 @@ def hostile() -> Diagnosis:
         *(fact("graph", at, graph=evil, nodes=at) for at in (1, 2)),
         fact(evil, 3, **{"key": evil}),
         *(
-            fact("containers", at, found=[{"file": evil, "function": evil, "path": evil, "bytes": 2e6 * at, "element": evil}])
+            fact("containers", at, found=[{"file": evil, "path": evil, "bytes": 2e6, "element": evil, "function": evil}])
             for at in (1, 2)
         ),
     ]  # fmt: skip

@@ -179,6 +179,7 @@ def test_a_pipeline_is_drawn_from_its_source_to_the_step_with_the_slowest_stage_
         location=Location("train.py", 9), stages=stages, batches=200, wait=float("nan"), evaluates=False
     )
     monkeypatch.setattr("unslow.report.view.pipelines.pipelines", lambda run: [pipeline])
+    monkeypatch.setattr("unslow.report.view.pipelines.slowest", lambda stages: (0.04, (stages[1],)))
     drawn = of_run(Sketch("fed").run())["pipelines"][0]  # type: ignore[index]
     names = [(stage["name"], stage["slowest"]) for stage in drawn["stages"]]
     assert names == [("TensorSlice", False), ("ParallelMap", True), ("Prefetch", False)]

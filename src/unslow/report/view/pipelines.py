@@ -42,7 +42,7 @@ def _stage(stage: Stage, longest: float, slow: bool) -> dict[str, Any]:
         "code": stage.location.code if stage.location else "",
         "injected": stage.injected,
         "seconds": stage.seconds,
-        "share": stage.seconds / longest if longest > 0 else 0.0,
+        "share": min(1.0, stage.seconds / longest) if longest > 0 else 0.0,
         "parallelism": stage.parallelism,
         "tuned": stage.tuned,
         "elements": stage.elements,
