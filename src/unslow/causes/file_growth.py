@@ -24,10 +24,10 @@ def _folder(at: int, size: float, files: int, free: float = 1e11, kind: str = "c
     return fact("folder", at, folder="out", holds=kind, bytes=size, files=files, step=at, free=free, key="out", n=at)
 
 
-def _save(at: int) -> Fact:
+def _save(at: int, keep: int = 0) -> Fact:
     return fact(
         "save", at, n=at // 10, sum=0.001 * at, took=0.01, key="a", call="CheckpointManager", name="c", folder="out",
-        bytes=1e6, step=at, stack=[["train.py", 13, "f"]], made=[["train.py", 5, "f"]], keep=0, in_fit=False,
+        bytes=1e6, step=at, stack=[["train.py", 13, "f"]], made=[["train.py", 5, "f"]], keep=keep, in_fit=False,
         options={},
     )  # fmt: skip
 
@@ -66,10 +66,11 @@ class FileGrowth(Cause):
                     continue
                 if folder.kind == "checkpoints" and folder.new_files < _LEAST_FILES:
                     continue  # the same few files, written again and again
-                yield self._finding(run, loop, folder, folder.free / per_second)
+                saves = next((found for found in saves_of(run, loop) if found.folder == folder.path), None)
+                if saves is None or int(saves.data.get("keep", -1)) <= 0:  # else it stops at what the saver keeps
+                    yield self._finding(run, loop, folder, saves, folder.free / per_second)
 
-    def _finding(self, run: Run, loop: Loop, folder: Folder, full: float) -> Finding:
-        saves = next((found for found in saves_of(run, loop) if found.folder == folder.path), None)
+    def _finding(self, run: Run, loop: Loop, folder: Folder, saves: Saves | None, full: float) -> Finding:
         ahead = int(folder.free / folder.rate)
         return Finding(
             cause=self.id, location=_where(run, loop, folder, saves), seconds=0.0, grows=True,
@@ -112,6 +113,10 @@ class FileGrowth(Cause):
         Sketch(
             "a folder that has as many checkpoints as it keeps", [0.01] * 100,
             facts=[_folder(at, min(at, 40) * 1e6, min(at, 40)) for at in (10, 25, 50, 60, 75, 100)],
+        ),
+        Sketch(
+            "a manager that has not yet as many checkpoints as it keeps", [0.01] * 100,
+            facts=[*[_folder(at, at * 1e6, at) for at in (10, 25, 50, 75, 100)], _save(10, 200), _save(50, 200)],
         ),
         Sketch(
             "all epochs of a long training are kept, and the disk takes them for years", [100.0] * 100,

@@ -1,0 +1,25 @@
+# expect: optimizer-state
+# also: compute-bound
+# steps: 25
+"""A wide layer trained with Adam: two more numbers for each weight."""
+
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(1)
+x = tf.random.normal([16, 6000])
+y = tf.random.normal([16, 6000])
+model = tf.keras.Sequential([tf.keras.Input((6000,)), tf.keras.layers.Dense(6000)])
+optimizer = tf.keras.optimizers.Adam(1e-4)  # <-- optimizer-state
+
+
+@tf.function
+def train():
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((model(x) - y) ** 2)
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+    return loss
+
+
+for _ in range(25):
+    loss = train()
+print("loss", round(float(loss), 3))

@@ -1,0 +1,132 @@
+"""The process grows, and nothing that Python knows of does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from unslow.analyse import say
+from unslow.analyse.machine import process_of
+from unslow.analyse.memory import Rise, held, limit, rise, used
+from unslow.analyse.sketch import Sketch, fact
+from unslow.cause import CannotJudge, Cause
+from unslow.model import Certainty, Evidence, Finding, Forecast, Loop, Run
+
+_LEAST = 48 << 20  # bytes gained after the warm-up
+_BLOCKS = 0.5  # Python objects more per step: then something in Python holds on
+_FRAGMENTED = 0.5  # of the growth, in memory that the allocator keeps and nobody uses
+_TRACES = 3
+
+
+class NativeGrowth(Cause):
+    """
+    What happens
+
+    The memory of the process climbs with the steps, but the number of Python objects, the user's containers and the
+    graphs stay as they are: something below Python keeps what it gets.
+
+    Why it is slow
+
+    Nothing is slow until the memory is full; then the machine swaps or the process is killed.
+
+    The fix
+
+    Look for what lives in TensorFlow's runtime and is filled in every step: queues, hash tables, staging areas,
+    caches, summary writers that are never flushed. Where the growth is slack of the allocator, the report says
+    so: then compare a run with `MALLOC_ARENA_MAX=2` in its environment with one without.
+
+    When we are wrong
+
+    The others are excluded first, and the report says which. A cache of tf.data that is still being filled looks
+    the same, so nothing is said where the program has one.
+    """
+
+    title = "memory grows below Python"
+    needs = ("memory",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            growth = rise(run, loop, "rss")
+            if growth is not None and growth.lasting and growth.gained >= _LEAST:
+                yield from self._judge(run, loop, growth)
+
+    def _judge(self, run: Run, loop: Loop, growth: Rise) -> Iterable[Finding]:
+        blocks = rise(run, loop, "blocks")
+        if blocks is None:
+            raise CannotJudge("the number of Python objects was not read")
+        if blocks.lasting and blocks.per_step >= _BLOCKS:
+            return  # Python objects pile up: another cause says which
+        if _known(run, loop):
+            return
+        slack, in_use = rise(run, loop, "heap_slack"), rise(run, loop, "heap_used")
+        loose = slack.gained / growth.gained if slack is not None else 0.0
+        process = process_of(run, loop)
+        left = limit(process) * (1 - used(process, loop))
+        ahead = int(left / growth.per_step)
+        how = "the allocator keeps most of it unused" if loose >= _FRAGMENTED else "no Python object does"
+        yield Finding(
+            cause=self.id, location=None, seconds=0.0, grows=True, certainty=Certainty.LIKELY,
+            title=f"the process grows by {say.size(1000 * growth.per_step)} per 1,000 steps, and {how}",
+            evidence=(
+                Evidence("gained after the warm-up", growth.gained, "bytes"),
+                Evidence("Python objects more per step", round(blocks.per_step, 3)),
+                *([Evidence("allocated", in_use.gained, "bytes")] if in_use else []),
+                *([Evidence("slack of the allocator", slack.gained, "bytes")] if slack else []),
+                Evidence("excluded", "Python objects, containers, graphs and traces, profilers, caches of tf.data"),
+            ),
+            forecast=Forecast(
+                step=10 * loop.steps, bytes=growth.gained + 9 * growth.per_step * loop.steps,
+                text=f"the memory is full after {ahead:,} more steps" if left else "",
+            ),
+            advice=_advice(loose),
+        )  # fmt: skip
+
+
+def _known(run: Run, loop: Loop) -> bool:
+    """Whether something that has a cause of its own grew in the loop."""
+    inside = [event for event in run.events if loop.holds(event)]
+    late = [event for event in inside if event.time > loop.start + (loop.stop - loop.start) / 3]
+    traces = sum(event.kind == "trace" for event in late)
+    graphs = sum(event.kind == "graph" and bool(event.data.get("new")) for event in late)
+    profiled = any(event.kind == "profiler" and event.data.get("on") for event in run.events)
+    cached = any("Cache" in str(event.data) for event in run.of("pipeline", "dataset", "stages"))
+    hoards = any(size > _LEAST / 2 for _, size in held(run, loop))
+    return traces >= _TRACES or graphs >= _TRACES or profiled or cached or hoards
+
+
+def _advice(loose: float) -> str:
+    if loose >= _FRAGMENTED:
+        return (
+            "Most of the growth is memory that the allocator keeps and nobody uses. Compare a run with "
+            "`MALLOC_ARENA_MAX=2` in its environment: if its memory stays flat, that is the remedy."
+        )
+    return (
+        "Look for what is filled in every step inside TensorFlow: a queue, a hash table, a staging area, a writer "
+        "that is never flushed."
+    )
+
+
+def _ticks(rss: float, blocks: float = 0.0, slack: float = 0.0, curve: float = 1.0) -> dict[str, list[float]]:
+    """Columns that gain so much over the run; a curve of less than 1 levels off."""
+    way = np.linspace(0, 1, 48) ** curve
+    return {
+        "rss": list(6e8 + rss * way), "blocks": list(5e5 + blocks * way), "heap_slack": list(1e7 + slack * way),
+        "heap_used": list(3e8 + (rss - slack) * way),
+    }  # fmt: skip
+
+
+_LONG = [0.01] * 1200
+NativeGrowth.FIRES = (
+    Sketch("a queue inside TensorFlow that is never emptied", _LONG, ticks=_ticks(4e8)),
+    Sketch("an allocator that gives nothing back", _LONG, ticks=_ticks(4e8, slack=3.5e8)),
+)
+NativeGrowth.QUIET = (
+    Sketch("an allocator that warms up and levels off", _LONG, ticks=_ticks(4e8, curve=0.08)),
+    Sketch("Python objects that pile up", _LONG, ticks=_ticks(4e8, blocks=6000)),
+    Sketch("a few megabytes", _LONG, ticks=_ticks(2e7)),
+    Sketch(
+        "graphs that are traced again and again", _LONG, ticks=_ticks(4e8),
+        facts=[fact("trace", at, name="f", function=1, nodes=10, step=at) for at in range(100, 1200, 100)],
+    ),
+)  # fmt: skip

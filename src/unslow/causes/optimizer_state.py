@@ -1,0 +1,107 @@
+"""The optimizer's own state is a large part of the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from unslow.analyse import say
+from unslow.analyse.machine import during, process_of
+from unslow.analyse.memory import limit
+from unslow.analyse.sketch import Sketch, fact
+from unslow.cause import Cause
+from unslow.model import Evidence, Finding, Loop, Run
+
+_SHARE = 0.2  # of the process
+_LEAST = 128 << 20
+# Numbers that an optimizer keeps for each weight; those with a momentum that may be off are looked at below.
+_SLOTS = {
+    "Adam": 2, "AdamW": 2, "Nadam": 2, "Adamax": 2, "Lamb": 2, "Adadelta": 2, "Ftrl": 2, "Lion": 1, "Adagrad": 1,
+    "RMSprop": 1, "SGD": 0, "Adafactor": 0, "Momentum": 1, "MomentumOptimizer": 1, "AdamOptimizer": 2,
+    "AdagradOptimizer": 1, "RMSPropOptimizer": 2, "AdadeltaOptimizer": 2, "FtrlOptimizer": 2,
+}  # fmt: skip
+_MORE_WITH_MOMENTUM = ("SGD", "RMSprop")
+_OTHERS = (("SGD", 0.0), ("SGD with momentum", 1.0), ("Lion", 1.0), ("Adafactor", 0.0), ("Adam with 16-bit slots", 1.0))
+
+
+class OptimizerState(Cause):
+    """
+    What happens
+
+    The optimizer keeps numbers of its own for each weight: Adam two, a momentum one. With large models they are a
+    large part of what the process holds.
+
+    Why it is slow
+
+    They are read and written in every step, and they take memory that a larger batch could use. Where the memory is
+    short they are what pushes it over the edge.
+
+    The fix
+
+    SGD keeps nothing, SGD with momentum and Lion one number for each weight, Adafactor a row and a column for each
+    matrix. Which of them trains as well is a matter of trying: they need other learning rates.
+
+    When we are wrong
+
+    Where there is memory to spare, it is no trouble at all: this is a fact about the run, and no fault.
+    """
+
+    title = "the optimizer's state is large"
+    needs = ("weights", "machine")
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            seen = [event.data for event in run.of("weights") if event.process == loop.process]
+            chosen = [data for data in seen if slots_of(data) and float(data["bytes"]) > 0]
+            if chosen:
+                finding = self._judge(run, loop, max(chosen, key=lambda data: slots_of(data) * float(data["bytes"])))
+                if finding is not None:
+                    yield finding
+                    return
+
+    def _judge(self, run: Run, loop: Loop, data: Mapping[str, Any]) -> Finding | None:
+        process = process_of(run, loop)
+        _, rss = during(process, loop, "rss")
+        if not len(rss):
+            return None
+        weights, whole = float(data["bytes"]), float(rss.max())
+        state = weights * slots_of(data)
+        if state < _LEAST or state < _SHARE * whole:
+            return None
+        rest = max(0.0, whole - 2 * weights - state)
+        others = [(name, weights * slots) for name, slots in _OTHERS if weights * slots < state]
+        return Finding(
+            cause=self.id, location=say.place(run, data["made"][0]) if data.get("made") else None, seconds=0.0,
+            fault=False,
+            title=f"{data['optimizer']} keeps {say.size(state)} for {say.size(weights)} of weights: "
+            f"{state / whole:.0%} of the process",
+            evidence=(
+                Evidence("weights", weights, "bytes"), Evidence("gradients", weights, "bytes"),
+                Evidence("state of the optimizer", state, "bytes"),
+                Evidence("activations and all else, about", rest, "bytes"),
+                Evidence("limit", limit(process), "bytes"),
+                *(Evidence(f"{name} would keep", size, "bytes") for name, size in others),
+            ),
+            advice="If the memory is needed: " + ", ".join(f"{name} {say.size(size)}" for name, size in others) + ".",
+        )  # fmt: skip
+
+
+def slots_of(data: Mapping[str, Any]) -> int:
+    """Numbers that the optimizer of a `weights` fact keeps for each weight; 0 where it is not known."""
+    name = str(data.get("optimizer", ""))
+    return _SLOTS.get(name, 0) + (1 if name in _MORE_WITH_MOMENTUM and data.get("momentum") else 0)
+
+
+def _weights(optimizer: str, size: float, momentum: bool = False) -> Any:
+    return fact("weights", 1, optimizer=optimizer, bytes=size, momentum=momentum, made=[["train.py", 5, "f"]], n=1)
+
+
+_TICKS = {"rss": [1.2e9] * 10}
+OptimizerState.FIRES = (
+    Sketch("Adam on a large model", facts=[_weights("Adam", 1.5e8)], ticks=_TICKS),
+    Sketch("a momentum on a larger one", facts=[_weights("SGD", 3e8, True)], ticks=_TICKS),
+)
+OptimizerState.QUIET = (
+    Sketch("Adam on a small model", facts=[_weights("Adam", 1e7)], ticks=_TICKS),
+    Sketch("plain SGD on a large one", facts=[_weights("SGD", 3e8)], ticks=_TICKS),
+)
