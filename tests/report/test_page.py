@@ -215,6 +215,7 @@ def hostile() -> Diagnosis:
     """A run in which every string that a user's program can choose attacks the page."""
     evil = "".join(HOSTILE)
     where = Location(f"{evil}.py", 2, evil, evil)
+    holder = {"file": evil, "function": evil, "path": evil, "element": evil, "bytes": 2e6}
     facts = [
         *(
             fact("trace", at, name=evil, place=[evil, 3, evil], took=0.1, n=at, args={evil: f"{evil}{at}"})
@@ -222,10 +223,7 @@ def hostile() -> Diagnosis:
         ),
         *(fact("graph", at, graph=evil, nodes=at) for at in (1, 2)),
         fact(evil, 3, **{"key": evil}),
-        *(
-            fact("containers", at, found=[{"file": evil, "path": evil, "bytes": 2e6, "element": evil, "function": evil}])
-            for at in (1, 2)
-        ),
+        *(fact("containers", at, found=[holder]) for at in (1, 2)),
     ]  # fmt: skip
     sample = Sample((where,), evil, 0, True, 50, 50, 100)
     run = Sketch(evil, (0.01,) * 50, facts=facts, samples=(sample,), ticks={"rss": [1e8] * 20}, style=evil).run()
