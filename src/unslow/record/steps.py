@@ -26,6 +26,7 @@ _SLOW_WRITES = 3
 
 _OTHER = int(Phase.OTHER)
 _OWNERS_PER_PLACE = 32
+_ASKED_EACH_TIME = 256
 _LEADER_GONE = 64  # so many updates elsewhere in a row, and the next loop has begun
 
 
@@ -39,6 +40,7 @@ class Steps:
         self.recorder = recorder
         self.total = 0
         self.listeners: list[Any] = []  # called as listener(lane, total) after a row, for dear looks
+        self.counted: Any = None  # called as counted(lane) after every row, in a trial
         self._sites: dict[tuple[Any, ...], int] = {}
         self._places: dict[tuple[Any, ...], set[int]] = {}
         self._kept: list[Any] = []  # code objects of sites: an id must not be used again
@@ -153,8 +155,13 @@ class Steps:
         lane.value = float("nan")
         if now - self._written > _WRITE_EVERY and not self._deferred:
             self._write(now)
-        for listener in self.listeners:
-            listener(lane, self.total)
+        # Dear looks wait for powers of two or for time: past the first steps they need not be asked each time,
+        # but always twice in a row, because a window of one step is closed at the next.
+        if self.total < _ASKED_EACH_TIME or self.total & 7 <= 1:
+            for listener in self.listeners:
+                listener(lane, self.total)
+        if self.counted is not None:
+            self.counted(lane)
 
     def _lead(self, site: int) -> None:
         """Count steps as they come: of several updates in an iteration the first one seen leads."""

@@ -26,7 +26,7 @@ class Trial:
         self._steps = steps
         self._done = False
         recorder.kept_weights = {}
-        steps.listeners.append(self._count)
+        steps.counted = self._count
 
     def seed(self) -> None:
         """Before the script's own code runs; a script that sets its own seeds wins."""
@@ -37,8 +37,8 @@ class Trial:
             sys.modules["numpy"].random.seed(self._seed)
         sys.modules["tensorflow"].random.set_seed(self._seed)
 
-    def _count(self, lane: Lane, total: int) -> None:
-        if self._nudge and total == 1:
+    def _count(self, lane: Lane) -> None:
+        if self._nudge and self._steps.total == 1:
             self._nudge_weights(lane)
         if self._steps.led >= self._limit and not self._done:
             self.finish()
