@@ -1,0 +1,176 @@
+"""A Python loop inside a compiled function became thousands of graph nodes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from unslow.analyse import say
+from unslow.analyse.calls import Call, special_calls
+from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.cause import Cause
+from unslow.model import Certainty, Event, Evidence, Finding, Fix, Location, Loop, Refusal, Run, Safety
+
+if TYPE_CHECKING:
+    from unslow.fix.script import Script
+
+_REPEATS = 16  # iterations below which unrolling is no burden
+_SHARE = 0.5  # of the graph that the loop must make up
+_OWN = 0.5  # variables per read from which on the "loop" is a stack of layers, each with weights of its own
+_WORTH = 0.5  # seconds that the loop must have cost at the first call
+# Measured on TensorFlow 2.21: a loop of the graph takes a microsecond longer per op of its body than the unrolled
+# ops do, and never more than as much again.
+_ROLLED = 1e-6
+
+
+class UnrolledLoop(Cause):
+    """
+    What happens
+    A Python loop (`for t in range(100)`) runs while a `tf.function` is traced, not while it trains. Each iteration
+    adds its ops to the graph, so the graph holds the body a hundred times, and its gradients too.
+
+    Why it is slow
+    Tracing, optimising and loading a graph takes time for every node: seconds to minutes before the first step, and
+    again after each new trace. The steps themselves are not slower: an unrolled loop is even faster per step.
+
+    The fix
+    `for t in tf.range(100)` makes one loop of the graph (with a `tf.TensorArray` where results are collected), and so
+    do `tf.scan`, `tf.while_loop` and `keras.layers.RNN`. Or unroll only a part: ten iterations in a loop of ten.
+
+    When we are wrong
+    In a long run the faster steps of the unrolled loop may pay for the slow start. The numbers say from how many steps
+    on; below that, roll it up.
+    """
+
+    title = "a Python loop became thousands of graph nodes"
+    needs = ("traced", "calls")
+    deeper_than = ("slow-first-step",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        calls = special_calls(run)
+        by_place: dict[tuple[str, int], list[tuple[Event, Call]]] = defaultdict(list)
+        for event in run.of("unrolled"):
+            if "nodes" not in event.data or not _is_loop(event):
+                continue
+            around = _call_around(event, calls)
+            if around is not None:
+                where = event.data["place"]
+                by_place[str(where[0]), int(where[1])].append((event, around))
+        for found in by_place.values():
+            finding = self._finding(run, found)
+            if finding is not None:
+                yield finding
+
+    def _finding(self, run: Run, found: Sequence[tuple[Event, Call]]) -> Finding | None:
+        event = found[-1][0]
+        loop = _trained_by(run, found[0][1])
+        if loop is None:
+            return None
+        data = event.data
+        nodes, repeats, repeated = int(data["nodes"]), int(data["repeats"]), int(data["repeated"])
+        each = {call.time: call for _, call in found}.values()
+        usual = min((call.usual for call in each if call.usual > 0), default=loop.typical())
+        extra = sum(max(0.0, call.seconds - usual) * call.weight for call in each)
+        # Rolled up, the body is there once, and once more for its gradients.
+        once = extra * (repeated - 2 * repeated / repeats) / nodes
+        if once < _WORTH:
+            return None
+        slower = min(_ROLLED * repeated, loop.typical())
+        saved = once - slower * loop.steps
+        enough = round(once / slower)
+        where, unrolls_itself = _place(run, event)
+        many = f"{repeats} times: {nodes:,} nodes, {say.time(extra)} before the first step"
+        title = (
+            f"the layer called here unrolls its loop {many}"
+            if unrolls_itself
+            else f"this Python loop is unrolled {many}"
+        )
+        if saved <= 0:
+            title += f"; that pays from {enough:,} steps on, and this run has {loop.steps:,}"
+        return Finding(
+            cause=self.id, title=title, location=where, seconds=max(0.0, saved), fault=saved > 0,
+            certainty=Certainty.LIKELY,
+            evidence=(
+                Evidence("nodes in the graph", nodes),
+                Evidence("of them in the repeated body", repeated),
+                Evidence("iterations", repeats),
+                Evidence("variables that the iterations read", int(data.get("variables") or 0)),
+                Evidence("seconds of the calls that traced it, beyond a usual one", extra, "s"),
+                Evidence("seconds that a step would take longer with a loop of the graph, about", slower, "s"),
+                Evidence("steps from which on unrolling pays", enough),
+                Evidence("steps of this run", loop.steps),
+            ),
+            advice=_advice(enough, unrolls_itself), facts={} if unrolls_itself else {"loop": where.line},
+        )  # fmt: skip
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        line = finding.facts.get("loop")
+        if line is None:
+            return None
+        from unslow.fix.tf_range import range_to_graph
+
+        return Fix(
+            title="Make it a loop of the graph: tf.range for range", safety=Safety.CLOSE,
+            files={script.path: range_to_graph(script, int(line)).text},
+        )  # fmt: skip
+
+
+def _advice(enough: int, unrolls_itself: bool) -> str:
+    how = "Give the layer `unroll=False`" if unrolls_itself else "Loop over `tf.range(…)` instead of `range(…)`"
+    return f"{how} for runs of fewer than some {enough:,} steps; in longer ones the unrolled loop is faster."
+
+
+def _is_loop(event: Event) -> bool:
+    data = event.data
+    reads, variables = int(data.get("reads") or 0), int(data.get("variables") or 0)
+    layers = reads > 0 and variables >= _OWN * reads
+    enough = int(data["repeats"]) >= _REPEATS and int(data["repeated"]) >= _SHARE * int(data["nodes"])
+    return enough and not layers and bool(data.get("stack"))
+
+
+def _call_around(event: Event, calls: Sequence[Call]) -> Call | None:
+    """The call of a compiled function that a trace was part of: the next one to end that traced."""
+    after = (call for call in calls if call.process == event.process and call.time >= event.time)
+    return next((call for call in after if "traced" in call.why), None)
+
+
+def _trained_by(run: Run, call: Call) -> Loop | None:
+    """The loop that a call belongs to: the one under way, or the next to begin."""
+    loops = [loop for loop in run.loops if loop.process == call.process and loop.stop >= call.time]
+    return min(loops, key=lambda loop: loop.start, default=None)
+
+
+def _place(run: Run, event: Event) -> tuple[Location, bool]:
+    """The loop's own line; where a library loops, the user's line that calls it."""
+    stack, loop = event.data["stack"], event.data.get("loop")
+    if not loop:
+        return say.place(run, stack[0]), True
+    file, _, function = stack[int(loop[0])]
+    return say.place(run, [file, int(loop[1]), function]), False
+
+
+def _facts(first: float, repeats: int = 100, nodes: int = 9000, variables: int = 3, reads: int = 300) -> list[Fact]:
+    place = ["train.py", 3, "step"]
+    return [
+        fact("unrolled", 1, name="step", place=place, took=0.6 * first, nodes=nodes, repeats=repeats,
+             repeated=int(nodes * 0.9), each=40, reads=reads, variables=variables, loop=[0, 6, 8],
+             stack=[["train.py", 7, "step"]]),
+        fact("call", 1, key="step:first", n=1, name="step", function=1, why=["first", "traced"], took=first,
+             traced=0.6 * first, usual=0.0, number=1, shapes=[[8, 100]], distinct=1, stack=[["train.py", 12, "f"]]),
+    ]  # fmt: skip
+
+
+def _run(first: float, steps: int, step: float = 0.01) -> list[float]:
+    return [first, *([step] * steps)]
+
+
+UnrolledLoop.FIRES = (
+    Sketch("100 iterations, 10 s before the first of 200 steps", seconds=_run(10.0, 200), facts=_facts(10.0)),
+)
+UnrolledLoop.QUIET = (
+    Sketch("the same in a run of 5 000 steps: it pays", seconds=_run(10.0, 5000), facts=_facts(10.0)),
+    Sketch("24 layers, each with weights of its own", seconds=_run(10.0, 200),
+           facts=_facts(10.0, repeats=24, variables=288, reads=288)),
+    Sketch("a loop that costs next to nothing", seconds=_run(0.4, 200), facts=_facts(0.4)),
+)  # fmt: skip
