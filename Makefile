@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit live live-all lint format bench recorded docs claims clean
+.PHONY: help demo test browser unit live live-all lint format bench recorded docs clean
 
 help: ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,7 +26,13 @@ $(READY): pyproject.toml
 demo: $(READY) ## Record a slow training, say why it is slow, fix it and prove the fix
 	@$(BIN)/python bench/demo.py
 
-test: $(READY) lint unit live ## Run all checks and tests
+test: $(READY) browser lint unit live ## Run all checks and tests
+
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
+		echo "==> a browser for the tests of the HTML report (Debian's Chromium)"; \
+		{ test "$$(id -u)" = 0 && apt-get -qq update && apt-get -qq install -y chromium >/dev/null; } 2>/dev/null || \
+		echo "    it could not be installed: the tests of the HTML page will be skipped"; }
 
 lint: $(READY) ## Check style and types
 	@echo "==> style and types"

@@ -53,6 +53,11 @@ ERRORS: dict[str, tuple[str, str]] = {
         "Some exports use packages that unslow does not install by itself, because they are large or because they "
         "would change packages of a training environment. The message names the one to install.",
     ),
+    "cannot-write": (
+        "a file could not be written",
+        "The message names the path and the reason: no such folder, no permission, or a full disk. Name another place "
+        "with -o.",
+    ),
     "cannot-prove": (
         "the two scripts could not be compared",
         "Both must train at least a few steps under the same command. The message names the one that did not, and why.",

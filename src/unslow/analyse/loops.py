@@ -158,7 +158,7 @@ def _loop(process: int, log: ProcessLog, group: list[int], sites: dict[int, _Sit
         location=_location(site, names), update=Location(names(site.line[0]), site.line[1], _function(site)),
         style="keras" if site.fit else {"optimizer": "eager", "assign": "eager"}.get(site.kind, site.kind),
         process=process, thread=site.thread, end=(lead["end"] - start) / 1e9, count=count, seconds=seconds,
-        low=lead["low"] / 1e9 if single else seconds, high=lead["high"] / 1e9 if single else seconds,
+        low=_ends(lead["low"], seconds, single), high=_ends(lead["high"], seconds, single),
         phases=phases / count[:, None] / 1e9, trend=trend_of(seconds, count),
         updates_per_step=float(inside["count"].sum() / max(1, count.sum())),
         elements=lead["elements"] / count, values=lead["value"].copy(),
@@ -195,6 +195,15 @@ def _trim_first(total: Any, phases: Any, longest: float) -> None:
     phases[0][Phase.OTHER] = 0.0
     phases[0][Phase.OTHER] = max(0.0, wanted - float(phases[0].sum()))
     total[0] = wanted
+
+
+def _ends(column: Any, seconds: Any, single: bool) -> Any:
+    """Shortest or longest step of each row; the first row's is its trimmed step."""
+    if not single:
+        return seconds
+    found = column / 1e9
+    found[0] = seconds[0]
+    return found
 
 
 def _function(site: _Site) -> str:
