@@ -146,6 +146,20 @@ with tf.Session() as s:
 """,
     ),
     (
+        "graph-growth",
+        GRAPH,
+        """\
+def evaluate(s):
+    return s.run(tf.argmax(y), {x: 1})
+with tf.Session() as s:
+    for i in range(1000):
+        s.run(y, {x: 1})
+        if i % 500 == 0:
+            s.run(tf.reduce_mean(y), {x: 1})
+            evaluate(s)
+""",
+    ),
+    (
         "function-in-loop",
         TF2,
         """\

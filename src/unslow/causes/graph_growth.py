@@ -287,6 +287,8 @@ def _ops_built(source: Source, body: ast.AST, seen: set[ast.AST]) -> Iterator[as
     for node in own_nodes(body):
         if isinstance(body, STATEMENT_LOOPS) and body not in source.loops(node):
             continue  # what is looped over, and the `else`
+        if any(source.conditions(node, body)):
+            continue  # an evaluation now and then may add its ops a few times in all
         if source.adds_ops(node) and source.trace_of(node) is None:
             yield node
         found = source.callee(node) if isinstance(node, ast.Call) else None
