@@ -586,6 +586,35 @@ for x in ds:
 """,
     ),
     (
+        "unrolled-loop",
+        TF2,
+        """\
+N = 500
+@tf.function
+def f(x):
+    for i in range(N):  #!
+        x = tf.add(x, 1.0)
+    return x
+""",
+    ),
+    (
+        "unrolled-loop",
+        TF2,
+        """\
+@tf.function
+def f(x):
+    for i in range(3):
+        x = tf.add(x, 1.0)
+    for i in tf.range(500):
+        x = tf.add(x, 1.0)
+    for i in range(500):
+        pass
+    return x
+for i in range(500):
+    tf.add(1, 2)
+""",
+    ),
+    (
         "kernels-rebuilt",
         TRAINING,
         """\

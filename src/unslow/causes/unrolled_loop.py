@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -9,11 +10,15 @@ from typing import TYPE_CHECKING
 from unslow.analyse import say
 from unslow.analyse.calls import Call, special_calls
 from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.cause import Cause
+from unslow.cause import Cause, Spot
 from unslow.model import Certainty, Event, Evidence, Finding, Fix, Location, Loop, Refusal, Run, Safety
+from unslow.source import own_nodes
 
 if TYPE_CHECKING:
     from unslow.fix.script import Script
+    from unslow.source import Source
+
+_MANY = 32  # turns; fewer make a graph that nobody notices
 
 _REPEATS = 16  # iterations below which unrolling is no burden
 _SHARE = 0.5  # of the graph that the loop must make up
@@ -114,6 +119,21 @@ class UnrolledLoop(Cause):
             title="Make it a loop of the graph: tf.range for range", safety=Safety.CLOSE,
             files={script.path: range_to_graph(script, int(line)).text},
         )  # fmt: skip
+
+    def spot(self, source: Source) -> Iterable[Spot]:
+        for loop in source.every(ast.For):
+            trace = source.trace_of(loop)
+            turns = loop.iter
+            if trace is None or not isinstance(turns, ast.Call) or source.name(turns.func) != "range" or not turns.args:
+                continue
+            count = source.number_of(turns.args[0 if len(turns.args) == 1 else 1])
+            if count is None or count < _MANY or not any(source.adds_ops(node) for node in own_nodes(loop)):
+                continue
+            yield source.spot(
+                loop,
+                f"this loop is unrolled when {trace.name} is traced: its ops are put into the graph {count:g} times",
+                f"for i in tf.range({count:g}): one loop in the graph, if its tensors keep their shapes",
+            )
 
 
 def _advice(enough: int, unrolls_itself: bool) -> str:
