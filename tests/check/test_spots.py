@@ -609,6 +609,8 @@ def f(x):
         x = tf.add(x, 1.0)
     for i in range(500):
         pass
+    for i in range(490, 500):
+        x = tf.add(x, 1.0)
     return x
 for i in range(500):
     tf.add(1, 2)

@@ -126,13 +126,14 @@ class UnrolledLoop(Cause):
             turns = loop.iter
             if trace is None or not isinstance(turns, ast.Call) or source.name(turns.func) != "range" or not turns.args:
                 continue
-            count = source.number_of(turns.args[0 if len(turns.args) == 1 else 1])
-            if count is None or count < _MANY or not any(source.adds_ops(node) for node in own_nodes(loop)):
+            bounds = [source.number_of(bound) for bound in turns.args]
+            count = len(range(*(int(bound) for bound in bounds if bound is not None))) if None not in bounds else 0
+            if count < _MANY or not any(source.adds_ops(node) for node in own_nodes(loop)):
                 continue
             yield source.spot(
                 loop,
-                f"this loop is unrolled when {trace.name} is traced: its ops are put into the graph {count:g} times",
-                f"for i in tf.range({count:g}): one loop in the graph, if its tensors keep their shapes",
+                f"this loop is unrolled when {trace.name} is traced: its ops are put into the graph {count} times",
+                f"for {ast.unparse(loop.target)} in tf.{ast.unparse(turns)}: one loop in the graph, if its tensors keep their shapes",
             )
 
 
