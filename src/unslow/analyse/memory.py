@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unslow.analyse.machine import during, process_of
+from unslow.analyse.robust import running_median
 from unslow.model import Loop, Process, Run
 
 if TYPE_CHECKING:
@@ -27,22 +28,24 @@ class Rise:
 
 def rise(run: Run, loop: Loop, name: str) -> Rise | None:
     """None with too few readings."""
-    _, values = during(process_of(run, loop), loop, name)
+    process = process_of(run, loop)
+    place, values = during(process, loop, name)
+    _, steps = during(process, loop, "steps")
     if len(values) < _FEWEST:
         return None
-    cuts = [float(np.median(part)) for part in np.array_split(_smooth(values), 12)]
+    if len(steps) == len(values) and steps[-1] > steps[0]:
+        place = steps  # by steps, not by time: where they get slower, what each of them adds is still the same
+    twelfths = place[0] + (place[-1] - place[0]) * (np.arange(12) + 0.5) / 12
+    cuts = np.interp(twelfths, place, _smooth(values)).tolist()
     middle, late = cuts[7] - cuts[4], cuts[11] - cuts[7]
     gained = cuts[11] - cuts[4]
-    steps = loop.steps * (7 / 12)
     # From the middle of the fifth twelfth to the middle of the last: three twelfths, then four.
-    return Rise(gained, gained / max(1.0, steps), gained > 0 and late / 4 > 0.5 * middle / 3 > 0)
+    return Rise(gained, gained / max(1.0, loop.steps * 7 / 12), gained > 0 and late / 4 > 0.5 * middle / 3 > 0)
 
 
 def _smooth(values: Floats) -> Floats:
     """Without the spikes of single readings."""
-    padded = np.pad(values, 1, mode="edge")
-    middles: Floats = np.median(np.stack([padded[:-2], padded[1:-1], padded[2:]]), axis=0)
-    return middles
+    return running_median(values, 1)
 
 
 def limit(process: Process) -> float:

@@ -9,12 +9,13 @@ import numpy as np
 from unslow.analyse import say
 from unslow.analyse.machine import process_of
 from unslow.analyse.memory import Rise, held, limit, rise, used
-from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse.sketch import Fact, Sketch, fact
 from unslow.cause import CannotJudge, Cause
 from unslow.model import Certainty, Evidence, Finding, Forecast, Loop, Run
 
 _LEAST = 48 << 20  # bytes gained after the warm-up
-_BLOCKS = 0.5  # Python objects more per step: then something in Python holds on
+_SMALL = 512.0  # bytes: what Python's own allocator gives at most, and so what one of its blocks may hold
+_HELD = 0.3  # of the growth, in Python's blocks or in tensors that Python holds: then it is not below Python
 _FRAGMENTED = 0.5  # of the growth, in memory that the allocator keeps and nobody uses
 _TRACES = 3
 
@@ -43,7 +44,7 @@ class NativeGrowth(Cause):
     """
 
     title = "memory grows below Python"
-    needs = ("memory",)
+    needs = ("memory", "live")
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
@@ -52,14 +53,12 @@ class NativeGrowth(Cause):
                 yield from self._judge(run, loop, growth)
 
     def _judge(self, run: Run, loop: Loop, growth: Rise) -> Iterable[Finding]:
-        blocks = rise(run, loop, "blocks")
-        if blocks is None:
-            raise CannotJudge("the number of Python objects was not read")
-        if blocks.lasting and blocks.per_step >= _BLOCKS:
-            return  # Python objects pile up: another cause says which
-        if _known(run, loop):
-            return
-        slack, in_use = rise(run, loop, "heap_slack"), rise(run, loop, "heap_used")
+        blocks, tensors = rise(run, loop, "blocks"), _tensors(run, loop)
+        if blocks is None or tensors is None:
+            raise CannotJudge("the process grew, but what Python holds was not counted")
+        if max(blocks.per_step * _SMALL, tensors) > _HELD * growth.per_step or _known(run, loop):
+            return  # another cause says what it is
+        slack = rise(run, loop, "heap_slack")
         loose = slack.gained / growth.gained if slack is not None else 0.0
         process = process_of(run, loop)
         left = limit(process) * (1 - used(process, loop))
@@ -70,10 +69,10 @@ class NativeGrowth(Cause):
             title=f"the process grows by {say.size(1000 * growth.per_step)} per 1,000 steps, and {how}",
             evidence=(
                 Evidence("gained after the warm-up", growth.gained, "bytes"),
-                Evidence("Python objects more per step", round(blocks.per_step, 3)),
-                *([Evidence("allocated", in_use.gained, "bytes")] if in_use else []),
+                Evidence("Python's blocks more per step", round(blocks.per_step, 2)),
+                Evidence("in tensors that Python holds, per step", round(max(0.0, tensors)), "bytes"),
                 *([Evidence("slack of the allocator", slack.gained, "bytes")] if slack else []),
-                Evidence("excluded", "Python objects, containers, graphs and traces, profilers, caches of tf.data"),
+                Evidence("excluded", "Python objects, tensors, containers, graphs, traces, profilers, tf.data caches"),
             ),
             forecast=Forecast(
                 step=10 * loop.steps, bytes=growth.gained + 9 * growth.per_step * loop.steps,
@@ -81,6 +80,15 @@ class NativeGrowth(Cause):
             ),
             advice=_advice(loose),
         )  # fmt: skip
+
+
+def _tensors(run: Run, loop: Loop) -> float | None:
+    """Bytes per step that tensors held by Python gained; None where they were not counted twice."""
+    looks = [event.data for event in run.of("live") if loop.holds(event)]
+    if len(looks) < 2 or looks[-1]["step"] <= looks[0]["step"]:
+        return None
+    gained = float(looks[-1]["bytes"]) - float(looks[0]["bytes"])
+    return gained / (float(looks[-1]["step"]) - float(looks[0]["step"]))
 
 
 def _known(run: Run, loop: Loop) -> bool:
@@ -107,26 +115,31 @@ def _advice(loose: float) -> str:
     )
 
 
-def _ticks(rss: float, blocks: float = 0.0, slack: float = 0.0, curve: float = 1.0) -> dict[str, list[float]]:
+def _ticks(rss: float, slack: float = 0.0, curve: float = 1.0) -> dict[str, list[float]]:
     """Columns that gain so much over the run; a curve of less than 1 levels off."""
     way = np.linspace(0, 1, 48) ** curve
     return {
-        "rss": list(6e8 + rss * way), "blocks": list(5e5 + blocks * way), "heap_slack": list(1e7 + slack * way),
+        "rss": list(6e8 + rss * way), "blocks": list(5e5 + 2400 * way), "heap_slack": list(1e7 + slack * way),
         "heap_used": list(3e8 + (rss - slack) * way),
     }  # fmt: skip
 
 
+def _live(each: float) -> list[Fact]:
+    """Counts of the tensors that Python holds, `each` bytes more for every step."""
+    return [fact("live", at, step=at, tensors=at, bytes=each * at, rss=6e8) for at in (300, 600, 1100)]
+
+
 _LONG = [0.01] * 1200
 NativeGrowth.FIRES = (
-    Sketch("a queue inside TensorFlow that is never emptied", _LONG, ticks=_ticks(4e8)),
-    Sketch("an allocator that gives nothing back", _LONG, ticks=_ticks(4e8, slack=3.5e8)),
+    Sketch("a queue inside TensorFlow that is never emptied", _LONG, ticks=_ticks(4e8), facts=_live(0.0)),
+    Sketch("an allocator that gives nothing back", _LONG, ticks=_ticks(4e8, slack=3.5e8), facts=_live(0.0)),
 )
 NativeGrowth.QUIET = (
-    Sketch("an allocator that warms up and levels off", _LONG, ticks=_ticks(4e8, curve=0.08)),
-    Sketch("Python objects that pile up", _LONG, ticks=_ticks(4e8, blocks=6000)),
-    Sketch("a few megabytes", _LONG, ticks=_ticks(2e7)),
+    Sketch("an allocator that warms up and levels off", _LONG, ticks=_ticks(4e8, curve=0.08), facts=_live(0.0)),
+    Sketch("tensors that Python keeps", _LONG, ticks=_ticks(4e8), facts=_live(3e5)),
+    Sketch("a few megabytes", _LONG, ticks=_ticks(2e7), facts=_live(0.0)),
     Sketch(
         "graphs that are traced again and again", _LONG, ticks=_ticks(4e8),
-        facts=[fact("trace", at, name="f", function=1, nodes=10, step=at) for at in range(100, 1200, 100)],
+        facts=[*_live(0.0), *(fact("trace", at, name="f", step=at) for at in range(100, 1200, 100))],
     ),
 )  # fmt: skip

@@ -12,7 +12,7 @@ from unslow.analyse.sketch import Sketch, fact
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Loop, Run
 
-_SHARE = 0.2  # of the process
+_SHARE = 0.15  # of the process
 _LEAST = 128 << 20
 # Numbers that an optimizer keeps for each weight; those with a momentum that may be off are looked at below.
 _SLOTS = {
