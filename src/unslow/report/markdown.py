@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections import defaultdict
 from typing import Any
 
@@ -56,7 +55,7 @@ def _cell(text: str) -> str:
 
 
 def _run(view: dict[str, Any]) -> list[str]:
-    command = _code(shlex.join(view["command"]))
+    command = _code(view["command_line"])
     steps = words.count(view["steps"], "step")
     lines = [f"{command}: {steps}, {words.seconds(view['seconds'])}, {_text(view['ended'])}."]
     if view["how"]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections import defaultdict
 from typing import Any
 
@@ -68,7 +67,7 @@ def _head(view: dict[str, Any]) -> RenderableType:
     ended = "" if view["how"] else f", {view['ended']}"
     counts = f"{words.seconds(view['seconds'])}, {words.count(view['steps'], 'step')}{ended}"
     return Group(
-        _line(("unslow  ", "bold"), (shlex.join(view["command"]), "dim")),
+        _line(("unslow  ", "bold"), (view["command_line"], "dim")),
         Text(f"        {counts}", "dim"),
     )
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import numbers
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import PurePath
 from typing import Any
 
 from unslow import cause
@@ -68,7 +69,7 @@ def view_of(diagnosis: Diagnosis, proofs: Mapping[int, Proof] | None = None) -> 
         "notes": list(run.notes),
         "rules": _rules(),
         "cwd": run.cwd,
-        "command_line": shlex.join(run.command),
+        "command_line": command_line(run.command),
         "workers": workers_of(run),
         "start": start_of(run),
         "pipelines": pipelines_of(run),
@@ -83,6 +84,11 @@ def view_of(diagnosis: Diagnosis, proofs: Mapping[int, Proof] | None = None) -> 
     }
     cleaned: View = clean(view)
     return cleaned
+
+
+def command_line(command: Sequence[str]) -> str:
+    """The command as one would type it: of the program only its name, since its folder is this machine's."""
+    return shlex.join([PurePath(command[0]).name, *command[1:]]) if command else ""
 
 
 def clean(value: Any) -> Any:
