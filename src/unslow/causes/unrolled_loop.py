@@ -133,7 +133,8 @@ class UnrolledLoop(Cause):
             yield source.spot(
                 loop,
                 f"this loop is unrolled when {trace.name} is traced: its ops are put into the graph {count} times",
-                f"for {ast.unparse(loop.target)} in tf.{ast.unparse(turns)}: one loop in the graph, if its tensors keep their shapes",
+                f"for {ast.unparse(loop.target)} in tf.{ast.unparse(turns)}: one loop in the graph,"
+                " if its tensors keep their shapes",
             )
 
 
