@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from unslow.analyse.overlay import NOT_RUN, aligned, base
 from unslow.model import Event, Location, Run
-
-_SKIPPED = frozenset(("Options", "Variant", "Restructured", "Model", "DebugOptions", "Root"))
-_SAME = {"FromTensor": "Tensor", "TFRecord": "TFRecord", "Sparse": "TensorSlice"}
-_FUSED = {
-    "MapAndBatch": ("Batch", "Map"), "ShuffleAndRepeat": ("Repeat", "Shuffle"), "MapAndFilter": ("Filter", "Map"),
-}  # fmt: skip
-READERS = frozenset(("TFRecord", "TextLine", "FixedLengthRecord"))
-_FURTHEST = 6  # stages that a rewrite may have dropped in a row
 
 
 @dataclass(frozen=True)
@@ -49,7 +41,7 @@ class Stage:
     @property
     def kind(self) -> str:
         """The transformation that the program asked for: "Map" for one that runs as "MapAndBatch"."""
-        return _base(str(self.settings.get("kind") or self.name))
+        return base(str(self.settings.get("kind") or self.name))
 
     @property
     def items(self) -> float:
@@ -103,7 +95,7 @@ class Pipeline:
 
     def has(self, kind: str) -> bool:
         """Whether the program built a stage of this kind."""
-        return any(_base(str(stage["kind"])) == kind for stage in self.built)
+        return any(base(str(stage["kind"])) == kind for stage in self.built)
 
 
 def pipelines(run: Run) -> list[Pipeline]:
@@ -190,11 +182,11 @@ def _stages(run: Run, built: Sequence[Mapping[str, Any]], readings: Sequence[lis
     latest = _latest(readings)
     shape = {number: {**shape[number], **latest[path]} for path, number in _paths(fullest).items()}
     lowest = -1
-    for node, positions, inner in _aligned(shape, int(root["inputs"][0]), built, 0 if built else None):
+    for node, positions, inner in aligned(shape, int(root["inputs"][0]), built, 0 if built else None):
         lowest = max([lowest, *positions])
         yield _stage(run, node, [built[position] for position in positions], inner, paths)
     for stage in built[lowest + 1 :]:  # used up before anybody looked
-        if stage["kind"] not in _SKIPPED:
+        if stage["kind"] not in NOT_RUN:
             yield _unseen(run, stage)
 
 
@@ -287,96 +279,6 @@ def _unseen(run: Run, made: Mapping[str, Any]) -> Stage:
         tuned=False, asynchronous=False, buffered=0.0, buffered_bytes=0.0, bytes=float(made.get("bytes", 0)),
         settings=settings, stack=stack,
     )  # fmt: skip
-
-
-# Laying the model over the program: TensorFlow drops, fuses and adds stages
-
-
-def _base(name: str) -> str:
-    name = re.sub(r"V\d+$", "", name)
-    name = re.sub(r"^(Parallel|Finite|Forever|Memory|File|Legacy|Empty)", "", name)
-    return _SAME.get(name, name)
-
-
-def _matches(node: Mapping[str, Any], stage: Mapping[str, Any]) -> bool:
-    name, kind = _base(str(node["name"])), _base(str(stage["kind"]))
-    if kind in READERS and name in ("FlatMap", "Interleave"):  # a reader of several files is a loop over them
-        return True
-    return name == kind or (name in _FUSED and _FUSED[name][0] == kind)
-
-
-_Match = tuple[Mapping[str, Any], list[int], list[int]]  # node, positions in the program's list, nodes inside it
-
-
-def _aligned(
-    nodes: Mapping[int, Any], number: int, built: Sequence[Mapping[str, Any]], at: int | None
-) -> Iterable[_Match]:
-    """Each node with the stages it came from, walking down from the output."""
-    node = nodes.get(number)
-    if node is None:
-        return
-    inputs = [int(one) for one in node["inputs"]]
-    found = _found(nodes, node, built, at)
-    if found is None:
-        yield node, [], _below(nodes, inputs[1:])
-        if inputs:
-            yield from _aligned(nodes, inputs[0], built, at)
-        return
-    positions = _fused(node, built, found)
-    real = [int(one) for one in built[positions[-1]]["inputs"]]
-    if inputs and _base(str(node["name"])) == "Cache" and str(nodes[inputs[0]]["name"]).endswith("CacheImpl"):
-        inputs = [int(one) for one in nodes[inputs[0]]["inputs"]]  # one cache, two nodes
-    yield node, positions, _below(nodes, inputs[len(real) :])
-    for child, position in zip(inputs, real, strict=False):
-        yield from _aligned(nodes, child, built, position)
-
-
-def _found(
-    nodes: Mapping[int, Any], node: Mapping[str, Any], built: Sequence[Mapping[str, Any]], at: int | None
-) -> int | None:
-    """The stage that a node came from: the next one down that is of its kind, unless TensorFlow added the node."""
-    if at is None:
-        return None
-    child = nodes.get(int(node["inputs"][0])) if node["inputs"] else None
-    position: int | None = at
-    for _ in range(_FURTHEST):
-        if position is None:
-            return None
-        stage = built[position]
-        if _matches(node, stage):
-            return position
-        added = node["name"] == "Prefetch" and child is not None and _matches(child, stage)
-        if added or len(stage["inputs"]) != 1:
-            return None
-        position = int(stage["inputs"][0])
-    return None
-
-
-def _fused(node: Mapping[str, Any], built: Sequence[Mapping[str, Any]], position: int) -> list[int]:
-    """One node for two stages: both of them."""
-    fused = _FUSED.get(_base(str(node["name"])))
-    if fused is None or _base(str(built[position]["kind"])) != fused[0]:
-        return [position]
-    below: int | None = position
-    for _ in range(_FURTHEST):
-        inputs = built[below]["inputs"] if below is not None else []
-        below = int(inputs[0]) if inputs else None
-        if below is None:
-            return [position]
-        if _base(str(built[below]["kind"])) == fused[1]:
-            return [position, below]
-        if str(built[below]["kind"]) not in _SKIPPED:
-            return [position]
-    return [position]
-
-
-def _below(nodes: Mapping[int, Any], numbers: Iterable[int]) -> list[int]:
-    """Nodes and all that stand below them: pipelines that a stage makes per element."""
-    found: list[int] = []
-    for number in numbers:
-        if number in nodes:
-            found += [number, *_below(nodes, (int(one) for one in nodes[number]["inputs"]))]
-    return found
 
 
 def without(stages: Sequence[Stage], *gone: Stage) -> tuple[Stage, ...]:

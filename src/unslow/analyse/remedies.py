@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from unslow.analyse.inputs import Wait, buffered_ahead, processor, step_with
-from unslow.analyse.pipeline import READERS, Pipeline, Stage, slowest, without
+from unslow.analyse.overlay import READERS
+from unslow.analyse.pipeline import Pipeline, Stage, slowest, without
 from unslow.model import Run
 
 _THREADS = 16  # for a stage that sleeps: more than there are cores, few enough for any disk or server

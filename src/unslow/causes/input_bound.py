@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from unslow.analyse import say
 from unslow.analyse.inputs import Wait, limits_next, waits
+from unslow.analyse.overlay import READERS
 from unslow.analyse.remedies import Remedy, limit, remedies
 from unslow.analyse.repeated import cache_finding
 from unslow.analyse.sketch import Sketch, fact
@@ -204,6 +205,11 @@ def _advice(remedy: Remedy) -> str:
         return (
             "Which stage it is cannot be seen here (a distribution strategy, autotuning switched off, or TensorFlow "
             "before 2.17): record a loop over the plain dataset to see its stages."
+        )
+    if remedy.stage.kind in READERS or remedy.stage.kind in ("FlatMap", "Interleave"):
+        return (
+            "Read several files at once: `Dataset.from_tensor_slices(files).interleave(…, "
+            "num_parallel_calls=tf.data.AUTOTUNE)`; many small files are better joined into a few large ones."
         )
     return (
         "The stage already uses the cores there are: do this work once and store the result (`tf.data.Dataset.save`),"
