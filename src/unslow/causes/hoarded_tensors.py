@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -10,11 +11,14 @@ from typing import Any
 from unslow.analyse.growers import grower
 from unslow.analyse.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
-from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Run
+from unslow.fix.hoards import keep_latest, keep_numbers
+from unslow.fix.script import Script
+from unslow.model import Certainty, Evidence, Finding, Fix, Forecast, Location, Loop, Refusal, Run, Safety
 from unslow.source import Kind, Source, own_nodes
 
 _LEAST_BYTES = 16 << 20  # a history of a few MB is nobody's problem
 _LEAST_LOOKS = 3
+_SCALAR = re.compile(r"tensor \w*\[\]")
 _HEAVY = ("tensor", "array", "Tensor", "Variable", "Tape", "IndexedSlices")
 
 
@@ -82,7 +86,25 @@ class HoardedTensors(Cause):
                 f"Keep numbers instead of tensors in `{path}` (`float(loss)`), a running metric, or only the latest "
                 f"few: `collections.deque(maxlen=100)`."
             ),
-            facts={"path": path, "bytes_per_step": rate},
+            facts={"path": path, "bytes_per_step": rate, "element": last["element"], "seen": bool(line)},
+        )
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        where, path = finding.location, str(finding.facts["path"])
+        if where is None or not finding.facts["seen"]:
+            return None
+        if _SCALAR.fullmatch(str(finding.facts["element"])):
+            return Fix(
+                title=f"keep numbers in `{path}`",
+                safety=Safety.REVIEW,
+                files={where.file: keep_numbers(script, where.line, path).text},
+                note=f"`{path}` then holds Python numbers instead of tensors.",
+            )
+        return Fix(
+            title=f"keep the latest 100 in `{path}`",
+            safety=Safety.REVIEW,
+            files={where.file: keep_latest(script, where.line, path).text},
+            note=f"`{path}` then forgets what is older than its latest 100 elements.",
         )
 
     def spot(self, source: Source) -> Iterable[Spot]:
