@@ -1,4 +1,4 @@
-"""What recording costs: the same loop bare and recorded, in fresh processes, in turn; ratio of medians with its interval.
+"""What recording costs: the same loop bare and recorded, in fresh processes, in turn; a ratio with its interval.
 
 python bench/overhead.py [pairs] [style …]
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from unslow.cause import Cause
-from unslow.model import Finding, Fix, Refusal, Run
+from unslow.model import Finding, Fix, Location, Refusal, Run
 
 
 def fixes_for(findings: Sequence[Finding], run: Run, causes: Sequence[Cause]) -> Mapping[int, Fix | Refusal]:
@@ -33,5 +33,5 @@ def _plan(cause: Cause, finding: Finding, run: Run) -> Fix | Refusal | None:
         return Refusal(f"{where.file} belongs to an installed library, which is never edited", where)
     try:
         return cause.fix(finding, Script(where.file, text))
-    except CannotEdit as reason:
-        return Refusal(str(reason), where)
+    except CannotEdit as problem:
+        return Refusal(problem.reason, Location(where.file, problem.line) if problem.line else where)
