@@ -17,10 +17,10 @@ $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 		{ echo "unslow needs Python 3.10 or later; name one with: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --editable . --group dev
+	@$(BIN)/python -m pip install -qq --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install -qq --editable . --group dev
 	@# tf-keras asks for the distribution `tensorflow`, which would be a second copy of tensorflow-cpu.
-	@$(BIN)/python -m pip install --quiet --no-deps "tf-keras==2.21.*"
+	@$(BIN)/python -m pip install -qq --no-deps "tf-keras==2.21.*"
 	@touch $@
 
 demo: $(READY) ## Record a slow training, say why it is slow, fix it and prove the fix
