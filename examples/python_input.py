@@ -1,4 +1,5 @@
 # expect: python-input
+# steps: 80
 """A generator prepares each example with plain Python while the model waits for it."""
 
 import numpy as np
