@@ -37,6 +37,11 @@ class EagerCost:
     random: str  # an op among them that draws random numbers, if there is one
 
     @property
+    def gain(self) -> float:
+        """How many times as fast a step would be."""
+        return self.step / max(self.step - self.eager + self.compiled, 1e-9)
+
+    @property
     def saved(self) -> float:
         """Seconds that compiling would give back in this run."""
         return max(0.0, self.eager - self.compiled) * self.steps

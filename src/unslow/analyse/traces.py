@@ -100,13 +100,22 @@ def in_training(run: Run, trace: Trace) -> bool:
     return any(loop.start <= trace.time <= loop.stop for loop in run.loops)
 
 
+def quiet_calls(run: Run, function: int) -> tuple[int, float]:
+    """Calls of a function that traced nothing, and their seconds, as far as they were written."""
+    return max(
+        (
+            (int(event.data.get("calls") or 0), float(event.data.get("calls_took") or 0.0))
+            for event in run.of("first_run", "function")
+            if event.data.get("function") == function
+        ),
+        default=(0, 0.0),
+    )
+
+
 def usual_call(run: Run, function: int) -> float | None:
     """Mean seconds of a function's calls that traced nothing; None where there were too few."""
-    best: tuple[int, float] = (0, 0.0)
-    for event in run.of("first_run"):
-        if event.data.get("function") == function:
-            best = max(best, (int(event.data.get("calls") or 0), float(event.data.get("calls_took") or 0.0)))
-    return best[1] / best[0] if best[0] >= _FEW_CALLS else None
+    calls, seconds = quiet_calls(run, function)
+    return seconds / calls if calls >= _FEW_CALLS else None
 
 
 def cost(trace: Trace, usual: float | None) -> float:

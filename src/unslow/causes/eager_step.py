@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from unslow.fix.script import Script
 
 FEWEST_OPS = 10  # fewer ops in a step are not worth a function
+WORTH = 1.25  # times as fast when compiled: less is within what a loaded machine does to the estimate
 _SIZES = 3
 _STYLES = ("eager",)
 
@@ -46,7 +47,7 @@ class EagerStep(Cause):
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
             cost = eager_cost(run, loop) if loop.style in _STYLES else None
-            if cost is not None and cost.ops >= FEWEST_OPS:
+            if cost is not None and cost.ops >= FEWEST_OPS and cost.gain >= WORTH:
                 yield self._finding(run, loop, cost)
 
     def _finding(self, run: Run, loop: Loop, cost: EagerCost) -> Finding:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from unslow.analyse.blame import Blamed, blamed
 from unslow.analyse.sketch import Sketch, fact
-from unslow.analyse.traces import cost, traces, usual_call
+from unslow.analyse.traces import cost, quiet_calls, traces, usual_call
 from unslow.cause import Cause, Spot
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 from unslow.source import Kind, argument
@@ -172,7 +172,7 @@ def _title(run: Run, found: Blamed) -> str:
     name = "Keras's step" if first.way == "keras" else f"{first.name}()"
     if change.argument == "self":
         return f"{name} is traced for each of {found.count + 1} objects: they are made anew"
-    calls = round(sum(trace.weight for trace in found.found)) + _calls(run, first.function)
+    calls = round(sum(trace.weight for trace in found.found)) + quiet_calls(run, first.function)[0]
     return (
         f"{name} is traced again in {found.count} of {calls} calls: "
         f"`{change.leaf}` is {_SAYS[found.reason]}, {_value(change.old)} → {_value(change.new)}"
@@ -189,12 +189,6 @@ def _evidence(found: Blamed, usual: float | None) -> Iterable[Evidence]:
     yield Evidence("nodes in the graph", max(trace.nodes for trace in found.found))
     if usual:
         yield Evidence("seconds per call that does not", usual, "s")
-
-
-def _calls(run: Run, function: int) -> int:
-    """Calls of a function that traced nothing, as far as they were written."""
-    counts = (int(e.data.get("calls") or 0) for e in run.of("first_run") if e.data.get("function") == function)
-    return max(counts, default=0)
 
 
 def _value(text: str) -> str:

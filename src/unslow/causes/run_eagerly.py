@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from unslow.analyse.eager import EagerCost, eager_cost
 from unslow.analyse.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
-from unslow.causes.eager_step import FEWEST_OPS, evidence
+from unslow.causes.eager_step import FEWEST_OPS, WORTH, evidence
 from unslow.model import Event, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
 from unslow.source import Kind, argument
 
@@ -53,7 +53,7 @@ class RunEagerly(Cause):
         for loop in run.loops:
             flag = _flag(run, loop)
             cost = eager_cost(run, loop) if flag is not None else None
-            if flag is None or cost is None or cost.ops < FEWEST_OPS:
+            if flag is None or cost is None or cost.ops < FEWEST_OPS or cost.gain < WORTH:
                 continue
             way = str(flag.data["way"])
             stack = [Location(*place) for place in flag.data["stack"]]

@@ -17,15 +17,17 @@ _OTHERS = ("TFE_Py_Execute", "TFE_Py_ExecuteCancelable")
 _FRAMES = 6
 _LINES = 30
 _MOST_OPS = 20_000
+_WINDOWS = 9
+_LARGE = 10  # times the cost of asking: an op that really computes
 _RANDOM = ("Random", "TruncatedNormal", "Multinomial", "ParameterizedTruncatedNormal")  # ops with a state of their own
 
 
 class OpWindow:
     """Open from one row to the next: the recorder's own work inside it is taken out of the step."""
 
-    def __init__(self, recorder: Recorder, module: ModuleType, least: dict[tuple[str, int], int]) -> None:
+    def __init__(self, recorder: Recorder, module: ModuleType, past: dict[tuple[str, int], list[int]]) -> None:
         self._recorder = recorder
-        self._least = least  # of the n-th op of a type in a step: its quickest in all windows so far
+        self._past = past  # of the n-th op of a type in a step: what it took in the last windows
         self._module = module
         self._thread = recorder.local.lane.thread
         self._began = clock()
@@ -112,15 +114,21 @@ class OpWindow:
     def _kernels(self) -> tuple[int, int]:
         """What asking for an op costs at least, and what the ops of this step compute beyond being asked for.
 
-        A loaded machine makes any op long now and then, so each counts with its quickest run in all windows. The
-        quickest tenth shows what asking costs; some types cost up to three times that, and what is above computes.
+        A loaded machine makes any op long now and then. A small op therefore counts with its quickest run in the
+        last windows, a large one with its median: it would be slowed as much in a graph. The quickest tenth shows
+        what asking costs; some types cost up to three times that, and what is above computes.
         """
-        quickest: dict[str, list[int]] = {}
+        quickest: dict[str, list[tuple[int, int]]] = {}
         for name, ops in self._ops.items():
             for index, took in enumerate(ops):
-                if len(self._least) < _MOST_OPS or (name, index) in self._least:
-                    took = self._least[name, index] = min(took, self._least.get((name, index), took))
-                quickest.setdefault(name, []).append(took)
-        every = sorted(took for ops in quickest.values() for took in ops)
+                past = self._past.setdefault((name, index), []) if len(self._past) < _MOST_OPS else []
+                past.append(took)
+                del past[:-_WINDOWS]
+                quickest.setdefault(name, []).append((min(past), sorted(past)[len(past) // 2]))
+        every = sorted(least for ops in quickest.values() for least, _ in ops)
         floor = every[len(every) // 10] if every else 0
-        return floor, sum(took - min(min(ops), 3 * floor) for ops in quickest.values() for took in ops)
+        kernels = 0
+        for each in quickest.values():
+            asking = min(min(least for least, _ in each), 3 * floor)
+            kernels += sum((middle if least > _LARGE * floor else least) - asking for least, middle in each)
+        return floor, kernels

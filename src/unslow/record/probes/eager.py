@@ -24,7 +24,7 @@ class Eager(Probe):
         self._executing: Callable[[], bool] = lambda: False
         self._ops: ModuleType | None = None
         self._window: OpWindow | None = None
-        self._least: dict[tuple[str, int], int] = {}
+        self._past: dict[tuple[str, int], list[int]] = {}
         self.steps.listeners.append(self._look)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
@@ -165,7 +165,7 @@ class Eager(Probe):
             self._window = None
             window.close(lane, self.steps.total)
         elif total & (total - 1) == 0 and total >= 4 and self._ops is not None:
-            self._window = OpWindow(self.recorder, self._ops, self._least)
+            self._window = OpWindow(self.recorder, self._ops, self._past)
 
     def disarm(self) -> None:
         if self._window is not None:

@@ -20,6 +20,9 @@ from unslow.record.steps import UPDATES
 _RUN, _TRACE = int(Phase.RUN), int(Phase.TRACE)
 # Attributes of ours on a tf.function: its number, calls that traced nothing [count, nanoseconds], where it was made.
 _NUMBER, _CALLS, _MADE = "_unslow_number", "_unslow_calls", "_unslow_made"
+_TRACED = "_unslow_traced"
+_LAST_WORDS = 500
+_RAN = "_unslow_ran"  # its call that is under way runs a graph which writes weights
 
 
 class Functions(Probe):
@@ -30,6 +33,7 @@ class Functions(Probe):
         self._count = 0
         self._context: Any = None
         self._traces = [0, 0]  # traces so far, and their nanoseconds: outermost ones only
+        self._exact = [False]  # whether it is known which graph a call runs
         self._owners: dict[int, weakref.ref[Any]] = {}  # by the id of a function's cache of traces
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
@@ -38,6 +42,7 @@ class Functions(Probe):
             # Seen on 2.15 to 2.21. Without it retraces go unseen, and the probe is reported as lost.
             f"{place}.tracing_compilation": self._on_tracing,
             f"{place}.polymorphic_function": self._on_function,
+            f"{place}.concrete_function": self._on_concrete,
             "tensorflow.python.eager.context": self._on_context,
         }
 
@@ -47,6 +52,12 @@ class Functions(Probe):
     def _on_function(self, module: ModuleType) -> None:
         self.replace(module.Function, "__call__", self._call)
         self.replace(module.Function, "__init__", self._init)
+
+    def _on_concrete(self, module: ModuleType) -> None:
+        # Seen on 2.15 to 2.21. Without it a function that trains in one mode counts as training in every mode.
+        if hasattr(module.ConcreteFunction, "_call_flat"):
+            self.replace(module.ConcreteFunction, "_call_flat", self._call_graph)
+            self._exact[0] = True
 
     def _on_tracing(self, module: ModuleType) -> None:
         self.replace(module, "_create_concrete_function", self._create)
@@ -81,13 +92,13 @@ class Functions(Probe):
         local = self.recorder.local
         close = self.recorder.close_span
         updated, mark_updating = self._updated, self.steps.mark_updating
-        traces, first_run = self._traces, self._first_run
+        traces, first_run, exact = self._traces, self._first_run, self._exact
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
             if lane.tracing or lane.busy:
                 result = original(self, *args, **kwargs)
-                if UPDATES in self.__dict__:
+                if UPDATES in self.__dict__ and not exact[0]:
                     mark_updating()
                 return result
             functions = lane.functions
@@ -111,10 +122,41 @@ class Functions(Probe):
                     calls = known[_CALLS]
                     calls[0] += 1
                     calls[1] += took
-                if UPDATES in known and not failed and not functions and not lane.updating:
-                    updated(lane, self, args)
+                if UPDATES in known and not functions:
+                    wrote = known.pop(_RAN, False) or not exact[0]
+                    if wrote and not failed and not lane.updating:
+                        updated(lane, self, args, sys._getframe(1))
 
         return __call__
+
+    def _call_graph(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """One graph is run: within a call of its function, inside another graph, or by itself."""
+        local, close = self.recorder.local, self.recorder.close_span
+        updated, mark_updating, user = self._updated, self.steps.mark_updating, self.recorder.user
+
+        def _call_flat(self: Any, *args: Any, **kwargs: Any) -> Any:
+            lane = local.lane
+            if not getattr(self.graph, UPDATES, False) or lane.busy:
+                return original(self, *args, **kwargs)
+            if lane.tracing:
+                mark_updating()
+            elif lane.functions:
+                lane.functions[0].__dict__[_RAN] = True
+            if lane.tracing or lane.functions or lane.updating:
+                return original(self, *args, **kwargs)
+            entry = [_RUN, clock(), 0]
+            lane.stack.append(entry)
+            try:
+                result = original(self, *args, **kwargs)
+            finally:
+                close(lane, entry)
+            frame: FrameType | None = sys._getframe(1)
+            while frame is not None and not user.owns(frame.f_code):
+                frame = frame.f_back
+            updated(lane, self, (), frame)
+            return result
+
+        return _call_flat
 
     def _first_run(self, lane: Lane, function: Any, took: int, traced: int, frame: FrameType | None) -> None:
         """A call that traced: the rest of its time beyond a usual call is the graph being prepared."""
@@ -137,14 +179,14 @@ class Functions(Probe):
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _updated(self, lane: Lane, function: Any, args: tuple[Any, ...]) -> None:
+    def _updated(self, lane: Lane, function: Any, args: tuple[Any, ...], frame: FrameType | None) -> None:
         if self._context is None or not self._context.executing_eagerly():
             return
         try:
             self._measure(lane, function, args)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-        self.steps.ended(lane, "function", function, str(getattr(function, "_name", "")), sys._getframe(2))
+        self.steps.ended(lane, "function", function, str(getattr(function, "_name", "")), frame)
 
     def _measure(self, lane: Lane, function: Any, args: tuple[Any, ...]) -> None:
         """The size of the batch, and whether these shapes are new to the function."""
@@ -210,6 +252,8 @@ class Functions(Probe):
         owner = self._owner(lane, place, options)
         if owner is not None and graph is not None and getattr(graph, UPDATES, False):
             owner.__dict__[UPDATES] = True
+        if owner is not None:
+            owner.__dict__[_TRACED] = True
         name = str(options.name)
         key = f"{name}@{place}"
         began = clock()
@@ -230,6 +274,15 @@ class Functions(Probe):
         spent = clock() - began
         lane.own += spent
         self.recorder.looks += spent
+
+    def disarm(self) -> None:
+        """The last word on every function that was traced, so that its calls are counted to the end."""
+        for held in list(self._owners.values())[:_LAST_WORDS]:
+            known = vars(held() or object)
+            if _TRACED in known:
+                calls, took = known[_CALLS]
+                self.recorder.line("function", clock(), function=known[_NUMBER], calls=calls, calls_took_ns=took)
+        super().disarm()
 
     def _owner(self, lane: Lane, place: list[Any], options: Any) -> Any:
         """The tf.function that is being traced: the one that holds this cache of traces."""
