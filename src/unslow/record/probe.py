@@ -98,17 +98,23 @@ def disguise(wrapper: Any, original: Any) -> None:
 
 
 def clean(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback without the frames of our wrappers."""
-    while trace is not None and _is_ours(trace.tb_frame.f_code):
+    """A traceback without the frames of our wrappers, and without the import machinery right above our loader.
+
+    Python hides that machinery by itself, but only where nobody stands in between.
+    """
+    entries: list[TracebackType] = []
+    while trace is not None:
+        if _is_ours(trace.tb_frame.f_code):
+            while entries and entries[-1].tb_frame.f_code.co_filename.startswith("<frozen importlib"):
+                entries.pop()
+        else:
+            entries.append(trace)
         trace = trace.tb_next
-    entry = trace
-    while entry is not None:
-        following = entry.tb_next
-        while following is not None and _is_ours(following.tb_frame.f_code):
-            following = following.tb_next
+    following: TracebackType | None = None
+    for entry in reversed(entries):
         entry.tb_next = following
-        entry = following
-    return trace
+        following = entry
+    return following
 
 
 def _is_ours(code: CodeType) -> bool:
