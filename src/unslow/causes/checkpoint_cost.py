@@ -73,13 +73,14 @@ class CheckpointCost(Cause):
     def _judge(self, run: Run, loop: Loop, saves: Saves) -> Iterable[Finding]:
         step = max((loop.total - saves.seconds) / max(1, loop.steps), 1e-6)
         wanted = math.sqrt(2 * saves.each * _BETWEEN_FAILURES)
-        every = _round(wanted / step)
+        apart = loop.steps / saves.count
+        times = _round(wanted / step / max(1, round(apart)))  # so much more rarely than it does
+        every = times * max(1, round(apart))
         left = max(1.0, loop.steps / every)
         seconds = min(saves.seconds, loop.total) * max(0.0, 1 - left / saves.count)
         share = saves.seconds / max(run.trained, 1e-9)
         if share < _WORTH or seconds < _WORTH * run.trained:
             return
-        apart = loop.steps / saves.count
         how = f"saves {_often(apart)} and takes {share:.0%} of the training"
         yield Finding(
             cause=self.id, location=saves.where, seconds=seconds,
@@ -92,7 +93,7 @@ class CheckpointCost(Cause):
             ),
             advice=_advice(saves, every, wanted),
             facts={
-                "every": every, "apart": apart, "call": saves.call, "options": dict(saves.data.get("options") or {}),
+                "every": every, "times": times, "call": saves.call, "options": dict(saves.data.get("options") or {}),
                 "lines": [(place.file, place.line) for place in saves.stack],
             },
         )  # fmt: skip
@@ -105,7 +106,7 @@ class CheckpointCost(Cause):
         if facts["call"] in _CALLBACKS:
             fixed = _save_freq(script, where.line, facts, every)
         else:
-            fixed = _in_loop(script, facts, every)
+            fixed = _in_loop(script, facts)
         return Fix(
             title=f"save every {every:,} steps", safety=Safety.REVIEW, files={where.file: fixed.text},
             note=f"A failure then loses up to {every:,} steps, and the end of the training is saved only if the script "
@@ -189,14 +190,14 @@ def _save_freq(script: Script, line: int, facts: Any, every: int) -> Script:
     return keyword_set(script, node, "save_freq", str(every), _POSITION[facts["call"]])
 
 
-def _in_loop(script: Script, facts: Any, every: int) -> Script:
+def _in_loop(script: Script, facts: Any) -> Script:
     """Guards the line that saves; where it stands in a function, the line of the loop that leads there."""
     problem: CannotEdit | None = None
     for file, line in facts["lines"]:
         if file != script.path:
             continue
         try:
-            return rarer(script, line, _round(every / max(1, round(facts["apart"]))))
+            return rarer(script, line, int(facts["times"]))
         except CannotEdit as refused:
             if problem is None or "not in a loop" in str(problem):
                 problem = refused
