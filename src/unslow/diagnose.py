@@ -61,7 +61,7 @@ def _worth(finding: Finding, run: Run) -> bool:
 def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]:
     """Where one cause is another's symptom, the deeper one leads and names the other.
 
-    An honest answer ("the machine was busy") takes in only what it can explain: no more seconds than its own.
+    An honest answer ("the machine was busy") takes in only what it can well explain: half of its own seconds.
     """
     deeper = {cause.id: cause.deeper_than for cause in causes}
     kept = list(findings)
@@ -71,7 +71,7 @@ def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]
             for other in kept
             if other.cause in deeper.get(leader.cause, ())
             and leader in kept
-            and (leader.fault or (other.seconds <= leader.seconds and not other.grows))
+            and (leader.fault or (other.seconds <= leader.seconds / 2 and not other.grows))
         ]
         if absorbed:
             names = tuple(name for other in absorbed for name in (other.cause, *other.merged))

@@ -1,0 +1,89 @@
+"""The fences, the merging and the ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from unslow.analyse.sketch import Sketch
+from unslow.cause import CannotJudge, Cause
+from unslow.diagnose import diagnose, merge, rank
+from unslow.model import Evidence, Finding, Run
+
+RUN = Sketch("a run of a second", [0.01] * 100, before=0.0).run()
+ONE = Finding("one", "one", None, 0.5, (Evidence("a", 1),))
+
+
+class Deep(Cause):
+    title = "deep"
+    deeper_than = ("two",)
+
+    @property
+    def id(self) -> str:
+        return "one"
+
+
+class Raises(Cause):
+    def detect(self, run: Run) -> Iterable[Finding]:
+        raise ZeroDivisionError("oops")
+
+
+class Declines(Cause):
+    def detect(self, run: Run) -> Iterable[Finding]:
+        raise CannotJudge("no samples were taken")
+
+
+class Finds(Cause):
+    def __init__(self, *findings: Finding) -> None:
+        self.findings = findings
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        return self.findings
+
+
+class Needs(Cause):
+    needs = ("memory",)
+
+
+def test_a_cause_that_fails_is_named_and_the_others_speak() -> None:
+    found = diagnose(RUN, [Raises(), Finds(ONE)], with_fixes=False)
+    assert [one.cause for one in found.findings] == ["one"]
+    assert any("ZeroDivisionError: oops" in one.reason for one in found.not_judged)
+
+
+def test_a_cause_that_cannot_judge_says_why() -> None:
+    found = diagnose(RUN, [Declines()], with_fixes=False)
+    assert [one.reason for one in found.not_judged] == ["no samples were taken"]
+
+
+def test_a_cause_whose_probe_was_lost_is_not_judged() -> None:
+    run = Sketch("lost", lost={"memory": "no such door"}).run()
+    (unjudged,) = diagnose(run, [Needs()], with_fixes=False).not_judged
+    assert "no such door" in unjudged.reason
+
+
+def test_a_run_without_any_process_is_not_called_healthy() -> None:
+    found = diagnose(replace(RUN, processes=(), loops=()), [Finds()], with_fixes=False)
+    assert not found.healthy and found.not_judged
+
+
+def test_a_cost_below_two_per_cent_is_no_finding_unless_it_grows() -> None:
+    small = replace(ONE, seconds=0.01)
+    assert not diagnose(RUN, [Finds(small)], with_fixes=False).findings
+    assert diagnose(RUN, [Finds(replace(small, grows=True))], with_fixes=False).findings
+
+
+def test_a_symptom_is_merged_into_its_cause() -> None:
+    (left,) = merge([ONE, replace(ONE, cause="two")], [Deep()])
+    assert left.cause == "one" and left.merged == ("two",)
+
+
+def test_an_honest_answer_takes_in_only_what_it_can_well_explain() -> None:
+    honest = replace(ONE, fault=False, seconds=0.5)
+    small, large = replace(ONE, cause="two", seconds=0.2), replace(ONE, cause="two", seconds=0.4)
+    assert [one.seconds for one in merge([honest, small, large], [Deep()])] == [0.5, 0.4]
+
+
+def test_faults_come_before_honest_answers_and_the_dearest_first() -> None:
+    honest, cheap = replace(ONE, fault=False, seconds=9.0), replace(ONE, seconds=0.1)
+    assert rank([honest, cheap, ONE]) == [ONE, cheap, honest]
