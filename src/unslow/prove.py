@@ -21,6 +21,7 @@ _START = 5.0  # importing TensorFlow and building a model, roughly
 _ROUNDING = 1e-7  # a change of the weights by less than a float32 can hold
 _ALWAYS_SAME = 1e-5  # differences below this are rounding in any training
 _LEAST_STEPS = 5
+_ADAPTED = 3  # times that the number of steps is changed so that both sides can end there
 
 Progress = Callable[[str], None]
 
@@ -45,17 +46,20 @@ def steps_for(run: Run, seconds: float = _SECONDS) -> int:
 def prove(before: Side, after: Side, question: Question, progress: Progress = lambda text: None) -> Proof:
     """Run A B B A … until the answer is clear, or enough has been tried."""
     sides: tuple[list[Trial], list[Trial]] = ([], [])
-    pair = 0
+    pair = adapted = 0
     while pair < PAIRS:
         for which in (0, 1) if pair % 2 == 0 else (1, 0):
             trial = run_trial((before, after)[which], question.steps)
             _must_have_trained(trial, ("before", "after")[which], question)
             sides[which].append(trial)
             progress(f"trial {len(sides[0]) + len(sides[1])} ({('before', 'after')[which]}): {_said(trial, question)}")
-        fewest = min(trial.steps for side in sides for trial in side)
-        if pair == 0 and fewest < max(sides[0][0].steps, sides[1][0].steps):
-            progress(f"one side ends after {fewest} steps: both are compared there")
-            question = replace(question, steps=fewest)
+        ends = sorted((sides[0][0].steps, sides[1][0].steps))
+        if pair == 0 and ends[0] < ends[1] and adapted < _ADAPTED:
+            adapted += 1
+            # A side that takes several steps in one go may end a few later: the other can go as far.
+            common = ends[0] if ends[0] < question.steps else ends[1]
+            progress(f"one side ends after {common} steps: both are compared there")
+            question = replace(question, steps=common)
             sides = ([], [])
             continue
         pair += 1

@@ -32,7 +32,7 @@ class Lane:
     """
 
     __slots__ = (
-        "busy", "calls", "elements", "fit", "functions", "last", "own", "phases", "ran", "stack", "steps",
+        "busy", "calls", "elements", "fit", "functions", "group", "last", "own", "phases", "ran", "stack", "steps",
         "thread", "tracing", "updating", "value", "within",
     )  # fmt: skip
 
@@ -48,6 +48,7 @@ class Lane:
         self.fit: Any = None  # the library's own training loop that is under way, if any
         self.functions: list[Any] = []  # tf.functions being called, outermost first
         self.steps = 0
+        self.group = 1  # updates in one call: Keras's steps_per_execution
         self.elements = 0.0
         self.value = float("nan")
         self.ran = 0  # nanoseconds that TensorFlow ran inside `within`

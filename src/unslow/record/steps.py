@@ -143,11 +143,13 @@ class Steps:
         phases[_OTHER] += wall - known
         lane.last = now
         lane.own = 0
-        self.total += 1
-        lane.steps += 1
-        self._lead(site)
+        group = lane.group
+        self.total += group
+        lane.steps += group
+        self._lead(site, group)
         if self.total <= FULL:
-            self._buffer.append(ROW.pack(now, wall, wall, wall, 1, site, 0, lane.elements, lane.value, *phases))
+            each = wall // group
+            self._buffer.append(ROW.pack(now, wall, each, each, group, site, 0, lane.elements, lane.value, *phases))
         else:
             self._merge(site, now, wall, lane)
         lane.phases = [0] * PHASES
@@ -163,12 +165,12 @@ class Steps:
         if self.counted is not None:
             self.counted(lane)
 
-    def _lead(self, site: int) -> None:
+    def _lead(self, site: int, group: int = 1) -> None:
         """Count steps as they come: of several updates in an iteration the first one seen leads."""
         place = self._place_of.get(site, -1)
         fresh = place == self._leader[1] and site not in self._seen
         if site == self._leader[0] or fresh or self._leader[0] < 0 or self._missed >= _LEADER_GONE:
-            self.led += 1
+            self.led += group
             self._missed = 0
             if site != self._leader[0]:
                 self._leader = [site, place]
@@ -178,14 +180,14 @@ class Steps:
 
     def _merge(self, site: int, now: int, wall: int, lane: Lane) -> None:
         width = 1 << (((self.total - FULL) // HALF + 2).bit_length() - 1)
-        row = self._rows.get(site)
+        row, each = self._rows.get(site), wall // lane.group
         if row is None:
-            row = self._rows[site] = [now, 0, wall, wall, 0, site, 0, 0.0, lane.value, *([0] * PHASES)]
+            row = self._rows[site] = [now, 0, each, each, 0, site, 0, 0.0, lane.value, *([0] * PHASES)]
         row[0] = now
         row[1] += wall
-        row[2] = min(row[2], wall)
-        row[3] = max(row[3], wall)
-        row[4] += 1
+        row[2] = min(row[2], each)
+        row[3] = max(row[3], each)
+        row[4] += lane.group
         row[7] += lane.elements
         row[8] = lane.value
         for index, value in enumerate(lane.phases):

@@ -73,11 +73,12 @@ class Keras(Probe):
 
         def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
-            outer, lane.fit = lane.fit, probe._begin(self, args, kwargs)
+            outer, group = lane.fit, lane.group
+            lane.fit, lane.group = probe._begin(self, args, kwargs), _group(self)
             try:
                 return original(self, *args, **kwargs)
             finally:
-                lane.fit = outer
+                lane.fit, lane.group = outer, group
 
         return fit
 
@@ -242,6 +243,13 @@ class Keras(Probe):
             return spanned(self, batch, logs)
 
         return on_train_batch_end
+
+
+def _group(model: Any) -> int:
+    """How many updates one call of the train function makes."""
+    together = _plain(getattr(model, "steps_per_execution", 1))
+    eager = bool(getattr(model, "run_eagerly", False))  # then each update is seen by itself
+    return int(together) if isinstance(together, int | float) and together >= 1 and not eager else 1
 
 
 def _shown_as_ours(wrapper: Any) -> None:
