@@ -196,6 +196,7 @@ class Objects(Probe):
                 self.recorder.fact(
                     "compile", str(made.stack[:1]), took, model=self._numbers.get(id(model), 0), stack=made.stack,
                     optimizer=type(getattr(model, "optimizer", None)).__name__, step=self.steps.total,
+                    weights=len(model.weights),
                 )  # fmt: skip
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")

@@ -1,0 +1,223 @@
+"""The same model, or its training function, is made again and again."""
+
+from __future__ import annotations
+
+import bisect
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unslow.analyse import say
+from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.cause import Cause
+from unslow.model import Event, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
+
+if TYPE_CHECKING:
+    from unslow.fix.script import Script
+
+_FEW = 3  # times made again: up to here it may be a search over a few models
+_MUCH_MEMORY = 200e6
+
+
+@dataclass(frozen=True)
+class _Rebuilt:
+    """One line that makes a model or compiles it, again and again during training."""
+
+    what: str  # model or compile
+    stack: Sequence[Any]
+    events: Sequence[Event]
+    rows: Sequence[int]  # of the loop: the steps that had to start anew
+
+
+class ModelRebuilt(Cause):
+    """
+    What happens
+    A loop (over folds, seeds, learning rates, epochs) makes the same model again, or compiles it again, in every turn.
+
+    Why it is slow
+    Each new model and each `compile()` has a training function of its own, which is traced, optimised and loaded before
+    the first step. And a model that has trained is not freed on TensorFlow 2.21, neither by `del` nor by
+    `clear_session()`: memory grows with every turn.
+
+    The fix
+    Make and compile the model once. Start each turn from its first weights (`model.set_weights(first)`) and the
+    optimizer's first state. Or run each turn in a process of its own, which frees everything.
+
+    When we are wrong
+    Models of different sizes cannot be reused: they are not reported. A search over a few models is not either.
+    """
+
+    title = "the same model is made again and again"
+    needs = ("objects",)
+    deeper_than = ("function-in-loop", "retracing", "variables-in-loop")
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            found = [_models(run, loop), _compiles(run, loop)]
+            best = max((each for each in found if each is not None), key=lambda each: len(each.rows), default=None)
+            if best is not None:
+                yield self._finding(run, loop, best)
+
+    def _finding(self, run: Run, loop: Loop, found: _Rebuilt) -> Finding:
+        costs = [_cost(loop, row) for row in found.rows]
+        seconds = sum(costs)
+        where = say.place(run, found.stack[0])
+        times = len(found.events)
+        data = found.events[-1].data
+        memory = _memory(run, loop, found)
+        what = f"the same {data.get('name') or 'model'} is made" if found.what == "model" else "the model is compiled"
+        evidence = [
+            Evidence("times made" if found.what == "model" else "compile() calls", times),
+            Evidence("seconds of tracing, building and preparing each time", seconds / max(1, len(costs)), "s"),
+            Evidence("steps between", loop.steps // max(1, times)),
+        ]
+        if memory is not None:
+            evidence.append(Evidence("memory kept each time", memory, "B"))
+        grows = memory is not None and memory * times > _MUCH_MEMORY
+        return Finding(
+            cause=self.id,
+            title=f"{what} {times} times in the loop: {say.time(seconds / max(1, len(costs)))} each before its first "
+            "step" + (f", and {say.size(memory)} of memory that stays" if grows and memory is not None else ""),
+            location=where, seconds=seconds, evidence=tuple(evidence), grows=grows,
+            advice=_ADVICE[found.what],
+            facts={"stack": found.stack, "what": found.what, "weights": _weights(run, found)},
+        )  # fmt: skip
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.rebuilt import model_once
+
+        if finding.facts["what"] == "model" and not finding.facts["weights"]:
+            return Refusal(
+                "the model has no weights yet when it is compiled, so there is nothing to start again from: "
+                "give it an Input",
+                finding.location,
+            )
+        lines = [int(line) for file, line, _ in finding.facts["stack"] if file == script.path]
+        return Fix(
+            title="Make the model once, and start each turn from its first weights"
+            if finding.facts["what"] == "model" else "Compile the model once", safety=Safety.REVIEW,
+            files={script.path: model_once(script, lines).text},
+            note="Every turn starts from the same first weights instead of new random ones."
+            if finding.facts["what"] == "model" else "The optimizer keeps its state over the turns.",
+        )  # fmt: skip
+
+
+_ADVICE = {
+    "model": "Make and compile it once, in front of the loop, and start each turn from its first weights "
+    "(`model.set_weights(first)`) and its optimizer's first state; or run each turn in a process of its own.",
+    "compile": "Call compile() once, in front of the loop; what changes from turn to turn can be set on what is there: "
+    "`model.optimizer.learning_rate = rate`.",
+}
+
+
+def _models(run: Run, loop: Loop) -> _Rebuilt | None:
+    """Models of equal weights that one line makes during a loop."""
+    by_line: dict[tuple[Any, ...], list[Event]] = defaultdict(list)
+    for event in run.of("model"):
+        if event.process == loop.process and event.data.get("stack"):
+            by_line[tuple(event.data["stack"][0][:2])].append(event)
+    best: _Rebuilt | None = None
+    for events in by_line.values():
+        outer = _outermost(events)
+        alike = Counter(str(event.data.get("weights")) for event in outer if event.data.get("weights"))
+        signature, count = alike.most_common(1)[0] if alike else ("", 0)
+        same = [event for event in outer if str(event.data.get("weights")) == signature]
+        rows = _rows(loop, [event.time - float(event.data.get("ago") or 0.0) for event in same[1:]])
+        if count > _FEW and len(rows) >= _FEW and (best is None or len(rows) > len(best.rows)):
+            best = _Rebuilt("model", same[0].data["stack"], same, rows)
+    return best
+
+
+def _outermost(events: Sequence[Event]) -> list[Event]:
+    """One per step: a Sequential makes a functional model inside of itself, at the same line."""
+    kept: dict[int, Event] = {}
+    for event in events:
+        kept.setdefault(int(event.data.get("step") or 0), event)
+    return list(kept.values())
+
+
+def _compiles(run: Run, loop: Loop) -> _Rebuilt | None:
+    """compile() calls for one and the same model during a loop."""
+    by_line: dict[tuple[Any, ...], list[Event]] = defaultdict(list)
+    for event in run.of("compile"):
+        if event.process == loop.process and event.data.get("stack") and event.data.get("model"):
+            file, line, _ = event.data["stack"][0]
+            by_line[file, line, event.data["model"]].append(event)
+    for events in by_line.values():
+        rows = _rows(loop, [event.time for event in events[1:]])
+        if len(rows) >= _FEW:
+            return _Rebuilt("compile", events[0].data["stack"], events, rows)
+    return None
+
+
+def _rows(loop: Loop, times: Iterable[float]) -> list[int]:
+    """The steps that ended next after some moments, and traced: those that had to start anew."""
+    found = []
+    for time in times:
+        row = bisect.bisect_left(loop.end, time)
+        if 0 < row < len(loop.end) and float(loop.phases[row, Phase.TRACE]) > 0:
+            found.append(row)
+    return sorted(set(found))
+
+
+def _cost(loop: Loop, row: int) -> float:
+    """What a step that starts anew takes beyond others: the trace, things made, and the graph's preparation."""
+    usual = float(np.median(loop.phases[:, Phase.RUN]))
+    phases = loop.phases[row]
+    return float(phases[Phase.TRACE] + phases[Phase.BUILD]) + max(0.0, float(phases[Phase.RUN]) - usual)
+
+
+def _memory(run: Run, loop: Loop, found: _Rebuilt) -> float | None:
+    """Memory per turn: its rise from the second turn to the last."""
+    process = next((each for each in run.processes if each.index == loop.process), None)
+    if process is None or "rss" not in process.ticks.columns or len(found.rows) < _FEW:
+        return None
+    first, last = float(loop.end[found.rows[0]]), float(loop.end[found.rows[-1]])
+    ticks, rss = process.ticks.time, process.ticks.columns["rss"]
+    begin, end = np.searchsorted(ticks, first), np.searchsorted(ticks, last)
+    if end <= begin or end >= len(rss):
+        return None
+    each = float(rss[end] - rss[begin]) / (len(found.rows) - 1)
+    return each if each > 0 else None
+
+
+def _weights(run: Run, found: _Rebuilt) -> int:
+    """Weights that the model had when it was compiled; 0 where it is built at its first batch."""
+    numbers = {event.data.get("model") for event in found.events}
+    counts = [int(e.data.get("weights") or 0) for e in run.of("compile") if e.data.get("model") in numbers]
+    return min(counts, default=0)
+
+
+def _made(at: int, number: int, weights: str = "4:ab") -> Fact:
+    return fact("model", at, model=number, name="Sequential", step=at, weights=weights, ago=0.0, n=number,
+                stack=[["train.py", 11, "<module>"]])  # fmt: skip
+
+
+def _turns(steps: int, turns: int) -> tuple[list[float], dict[Phase, Any]]:
+    seconds = ([1.0] + [0.01] * (steps - 1)) * turns
+    return seconds, {
+        Phase.TRACE: ([0.7] + [0.0] * (steps - 1)) * turns,
+        Phase.RUN: ([0.2] + [0.9] * (steps - 1)) * turns,
+    }
+
+
+_TEN, _PHASES = _turns(20, 10)
+_THREE, _PHASES_3 = _turns(200, 3)
+
+ModelRebuilt.FIRES = (
+    Sketch("ten folds, a new model for each", seconds=_TEN, phases=_PHASES, style="keras",
+           facts=[_made(1 + 20 * turn, turn + 1) for turn in range(10)]),
+    Sketch("compile() in every epoch", seconds=_TEN, phases=_PHASES, style="keras",
+           facts=[fact("compile", 1 + 20 * turn, model=1, stack=[["train.py", 11, "<module>"]], took=0.01, weights=4)
+                  for turn in range(10)]),
+)  # fmt: skip
+ModelRebuilt.QUIET = (
+    Sketch("a search over three models", seconds=_THREE, phases=_PHASES_3, style="keras",
+           facts=[_made(1 + 200 * turn, turn + 1) for turn in range(3)]),
+    Sketch("a search over ten models of different sizes", seconds=_TEN, phases=_PHASES, style="keras",
+           facts=[_made(1 + 20 * turn, turn + 1, f"4:{turn}") for turn in range(10)]),
+    Sketch("one model", seconds=_TEN, style="keras", facts=[_made(1, 1)]),
+)  # fmt: skip

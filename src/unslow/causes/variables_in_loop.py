@@ -1,0 +1,154 @@
+"""Variables, metrics or optimizers are made in every step."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from unslow.analyse import say
+from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.cause import Cause
+from unslow.model import Event, Evidence, Finding, Forecast, Location, Loop, Run
+
+_OFTEN = 0.2  # made per step: what is made once per epoch is made on purpose
+_FEW = 10
+_PILE = 0.8  # of those made that are still there, from which on they pile up
+_PILE_BYTES = 1e6  # a pile that holds less is no growth worth a word
+
+
+@dataclass(frozen=True)
+class _Line:
+    """What one line makes during a loop."""
+
+    location: Location
+    kinds: tuple[str, ...]  # variable, metric, optimizer
+    count: int  # things of the outermost kind
+    variables: int
+    per_step: float
+    seconds: float
+    bytes: float
+    alive: int
+
+
+class VariablesInLoop(Cause):
+    """
+    What happens
+    A line in the training loop makes a `tf.Variable`, a metric or an optimizer in every step.
+
+    Why it is slow
+    Making a variable takes as long as many ops: memory is allocated, a handle is registered, the initial value is
+    computed and copied. An optimizer loses its state with it, and a `tf.function` that is given a new variable is
+    traced again. Where something keeps them (a list, a checkpoint, a graph), memory grows with the steps.
+
+    The fix
+    Make it once, in front of the loop. A metric has `reset_state()`, a variable has `assign()`.
+
+    When we are wrong
+    Loops that build something new in each turn on purpose, such as a model per fold, are another matter.
+    """
+
+    title = "variables, metrics or optimizers are made in every step"
+    needs = ("objects",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for loop in run.loops:
+            lines = _lines(run, loop)
+            lines = [
+                line for line in lines if line.per_step >= _OFTEN and line.count >= _FEW and "model" not in line.kinds
+            ]
+            if lines:
+                yield self._finding(loop, sorted(lines, key=lambda line: -line.seconds))
+
+    def _finding(self, loop: Loop, lines: Sequence[_Line]) -> Finding:
+        first = lines[0]
+        seconds = min(sum(line.seconds for line in lines), loop.total)
+        piling = [line for line in lines if line.alive >= _PILE * line.count and line.bytes >= _PILE_BYTES]
+        what = next(kind for kind in ("optimizer", "metric", "variable") if kind in first.kinds)
+        evidence = []
+        for line in lines:
+            evidence += [
+                Evidence(f"made at {line.location}", line.count),
+                Evidence("variables among them", line.variables),
+                Evidence("seconds of making one", line.seconds / max(1, line.count), "s"),
+                Evidence("still there at the end", line.alive),
+            ]
+        held = sum(line.bytes for line in piling)
+        title = (
+            f"{say.code(first.location)} makes {_a(what)} in {'every' if first.per_step >= 0.9 else 'many a'} step: "
+            f"{first.count} in {loop.steps} steps, {say.time(first.seconds / max(1, first.count))} each"
+        )
+        return Finding(
+            cause=self.id, title=title + (f"; all {first.alive} of them are kept" if piling else ""),
+            location=first.location, seconds=seconds, evidence=tuple(evidence), grows=bool(piling),
+            forecast=Forecast(loop.steps * 10, bytes=held * 10, text="held by what was made in the loop")
+            if piling else None,
+            advice=_ADVICE[what],
+        )  # fmt: skip
+
+
+_ADVICE = {
+    "variable": "Make the variable once, in front of the loop, and give it its value with `assign(…)`.",
+    "metric": "Make the metric once, in front of the loop, and call its `reset_state()` where it should start anew.",
+    "optimizer": "Make the optimizer once, in front of the loop: made anew, it forgets its momentum in every step.",
+}
+
+
+def _a(what: str) -> str:
+    return f"an {what}" if what[0] in "aeiou" else f"a {what}"
+
+
+def _lines(run: Run, loop: Loop) -> list[_Line]:
+    """What each line made during a loop: the difference of its running totals."""
+    groups: dict[tuple[str, int], dict[str, list[Event]]] = defaultdict(lambda: defaultdict(list))
+    for event in run.of("made"):
+        if event.process == loop.process and event.data.get("stack"):
+            file, line, _ = event.data["stack"][0]
+            groups[str(file), int(line)][str(event.data["what"])].append(event)
+    found = []
+    for (file, line), kinds in groups.items():
+        outer = next((kind for kind in ("model", "optimizer", "metric", "variable") if kind in kinds), None)
+        if outer is None:
+            continue
+        count = _during(kinds[outer], loop, "count")
+        variables = _during(kinds["variable"], loop, "count") if "variable" in kinds else 0.0
+        # A metric's own seconds hold those of its variables.
+        seconds = max(_during(events, loop, "took") for kind, events in kinds.items() if kind != "compile")
+        found.append(
+            _Line(
+                location=Location(file, line, str(kinds[outer][-1].data["stack"][0][2]), run.line(file, line)),
+                kinds=tuple(kinds), count=round(count), variables=round(variables), seconds=seconds,
+                per_step=count / max(1, loop.steps),
+                bytes=_during(kinds["variable"], loop, "amount") if "variable" in kinds else 0.0,
+                alive=int(kinds[outer][-1].data.get("alive") or 0),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _during(events: Sequence[Event], loop: Loop, key: str) -> float:
+    """How much a running total rose while a loop was under way."""
+    before = [float(e.data.get(key) or 0.0) for e in events if e.time < loop.start or not e.data.get("steps")]
+    after = [float(e.data.get(key) or 0.0) for e in events if e.time <= loop.stop + 1.0]
+    return max(after, default=0.0) - max(before, default=0.0)
+
+
+def _total(at: int, count: int, what: str = "variable", alive: int = 0, **more: Any) -> Fact:
+    data = {
+        "what": what, "count": count, "took": 0.002 * count, "amount": 4.0 * count, "alive": alive, "first": 1,
+        "steps": at, "stack": [["train.py", 11, "<module>"]],
+    }  # fmt: skip
+    return fact("made", at, **{**data, **more})
+
+
+VariablesInLoop.FIRES = (
+    Sketch("a variable in every step, a fifth of its time", facts=[_total(10, 10), _total(100, 100)]),
+    Sketch("variables of 100 kB that are all kept", seconds=[0.1] * 100,
+           facts=[_total(10, 10, alive=10, amount=1e6), _total(100, 100, alive=100, amount=1e7, took=0.01)]),
+)  # fmt: skip
+VariablesInLoop.QUIET = (
+    Sketch("a metric per epoch of 20 steps", facts=[_total(100, 5, "metric")]),
+    Sketch("a model's variables, before the first step", facts=[_total(0, 200)]),
+    Sketch("one that costs next to nothing", seconds=[1.0] * 100, facts=[_total(100, 100)]),
+)
