@@ -66,15 +66,15 @@ class RunEagerly(Cause):
             )  # fmt: skip
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix.flags import flag_off
+        from unslow.fix.flags import flag_off, needs_python
 
         assert finding.location is not None
         edited = flag_off(script, finding.location.line, str(finding.facts["way"]))
-        inside = str(finding.facts["inside"])
+        inside = needs_python(script, finding.facts["inside"])
         return Fix(
             title="take the debugging flag out", safety=Safety.REVIEW if inside else Safety.CLOSE,
             files={script.path: edited.text},
-            note=f"{inside} runs in every step; compiled, its Python runs only while traced." if inside else "",
+            note=f"{inside}; compiled, that runs only while the step is traced." if inside else "",
         )  # fmt: skip
 
     def spot(self, source: Source) -> Iterable[Spot]:
@@ -99,12 +99,11 @@ class RunEagerly(Cause):
                 )
 
 
-def _user_code(cost: EagerCost, flag: Sequence[Location]) -> str:
-    """The user's own function inside a step of fit(), if there is one: with the flag off, it is compiled too."""
-    for stack, _ in cost.lines:
-        if len(stack) > 1 and stack[0].function not in ("<module>", *(place.function for place in flag)):
-            return f"{stack[0].function}() at {stack[0]}"
-    return ""
+def _user_code(cost: EagerCost, flag: Sequence[Location]) -> list[tuple[str, int, str]]:
+    """The user's own functions inside a step: with the flag off, they are compiled too."""
+    outside = {"<module>", *(place.function for place in flag)}
+    places = [stack[0] for stack, _ in cost.lines if len(stack) > 1 and stack[0].function not in outside]
+    return list({(place.file, place.function): (place.file, place.line, place.function) for place in places}.values())
 
 
 def _flag(run: Run, loop: Loop) -> Event | None:

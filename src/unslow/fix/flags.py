@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from unslow.fix.blocks import statement
+from unslow.fix.callees import handed_to
 from unslow.fix.calls import argument, call, remove_keyword
+from unslow.fix.graphable import offence
 from unslow.fix.script import Script
 from unslow.fix.statements import delete
-
-_NAMES = {"run_functions_eagerly": ("run_functions_eagerly", "experimental_run_functions_eagerly")}
 
 
 def flag_off(script: Script, line: int, way: str) -> Script:
@@ -39,3 +40,15 @@ def flag_off(script: Script, line: int, way: str) -> Script:
 def _is_true(script: Script, value: ast.expr) -> None:
     if not (isinstance(value, ast.Constant) and value.value is True):
         raise script.refuse(f"the flag is set from `{script.source(value)}`: set it off there", value)
+
+
+def needs_python(script: Script, places: Iterable[tuple[str, int, str]]) -> str:
+    """What the user's functions in a step do that only Python can; nothing if all of them can be compiled."""
+    for file, line, name in places:
+        if file != script.path:
+            return f"{name}() of {file} was not looked into"
+        function = script.function_at(line)
+        found = offence(script, function.body, handed_to(function), function) if function is not None else None
+        if found is not None:
+            return f"{name}() {found.reason}"
+    return ""

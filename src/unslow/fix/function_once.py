@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 
 from unslow.fix.blocks import above, extent, indent, reindented, removal, statement
-from unslow.fix.hoist import hoist_expression, hoist_statement
+from unslow.fix.frozen import frozen
+from unslow.fix.handed import bound_in
+from unslow.fix.hoist import hoist_statement
 from unslow.fix.lines import Splice
-from unslow.fix.scope import FUNCTIONS, Function, parameters, uses
+from unslow.fix.scope import FUNCTIONS, Function, Loop, parameters, uses
 from unslow.fix.script import CannotEdit, Script, header
 from unslow.fix.statements import replaced
 
@@ -17,6 +19,7 @@ _FUNCTION = "tensorflow.function"
 def function_once(script: Script, line: int) -> Script:
     """The tf.function that is made at a line is made in front of its loops, or of the function around it."""
     node = statement(script, line)
+    _keeps_nothing(script, node)
     if script.loops_around(node):
         return _before_loop(script, line, node)
     around = script.function_of(node)
@@ -25,17 +28,43 @@ def function_once(script: Script, line: int) -> Script:
     return _before_function(script, node, around)
 
 
+def _keeps_nothing(script: Script, node: ast.stmt) -> None:
+    """Raises where the code reads what changes between its calls: made once, it would keep the first value."""
+    made = _made(script, node)
+    inner = made.args[0] if made is not None and made.args else None
+    code: Function | ast.Lambda | None = node if isinstance(node, FUNCTIONS) else None
+    if isinstance(inner, ast.Lambda):
+        code = inner
+    elif isinstance(inner, ast.Name):
+        found = [binding.node for binding in script.names.bindings(inner.id, inner)]
+        code = next((each for each in found if isinstance(each, FUNCTIONS)), None)
+    if code is None:
+        return
+    body = [ast.Expr(code.body)] if isinstance(code, ast.Lambda) else code.body
+    changing = frozen(script, body, parameters(code), None if isinstance(code, ast.Lambda) else code, None)
+    if changing is not None:
+        raise script.refuse(f"{changing.reason}: hand that in as an argument first", changing.node)
+
+
 def _before_loop(script: Script, line: int, node: ast.stmt) -> Script:
+    made = _made(script, node)
     try:
         return hoist_statement(script, line)
-    except CannotEdit as problem:
-        made = _made(script, node)
+    except CannotEdit:
         if made is None or isinstance(node, FUNCTIONS):
             raise
-        try:
-            return hoist_expression(script, line, ast.unparse(made), name=_name(made))
-        except CannotEdit:
-            raise problem from None
+    target: Loop | None = None
+    for loop in script.loops_around(node):
+        if uses([made]).reads & bound_in(loop):
+            break
+        target = loop
+    if target is None:
+        raise script.refuse(
+            f"it depends on `{min(uses([made]).reads & bound_in(loop))}`, which changes in the loop", made
+        )
+    name, place = script.fresh(_name(made)), above(script, target)
+    row = f"{indent(script, target)}{name} = {script.source(made)}{script.lines.newline}"
+    return script.edit([Splice(place, place, row), replaced(script, made, name)])
 
 
 def _made(script: Script, node: ast.stmt) -> ast.Call | None:
