@@ -202,6 +202,13 @@ class Recorder:
             stack[-1][2] += took
         return took
 
+    def keep_out(self, lane: Lane, spent: int) -> None:
+        """Take a look of ours out of the step that is under way, and out of the spans that are open around it."""
+        for entry in lane.stack:
+            entry[1] += spent
+        lane.own += spent
+        self.looks += spent
+
     def after_fork(self) -> None:
         """In a forked child: nothing of the parent's is written again."""
         self.pid = os.getpid()

@@ -88,9 +88,7 @@ class Settings(Probe):
             self._look()
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-        spent = clock() - began
-        lane.own += spent
-        self.recorder.looks += spent
+        self.recorder.keep_out(lane, clock() - began)
 
     def _look(self) -> None:
         config: Any = sys.modules.get(_CONFIG)

@@ -113,9 +113,7 @@ class Weights(Probe):
             self._note(optimizer, pairs())
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-        spent = clock() - began
-        lane.own += spent
-        self.recorder.looks += spent
+        self.recorder.keep_out(lane, clock() - began)
 
     def _note(self, optimizer: Any, pairs: Iterable[Any]) -> None:
         total = wide = count = 0.0

@@ -85,7 +85,7 @@ class Window(Probe):
         finally:
             lane.busy = False
         self._opened = (steps, clock())
-        self._took_out(lane, self._opened[1] - now)
+        self.recorder.keep_out(lane, self._opened[1] - now)
 
     def _folder(self) -> str:
         return os.path.join(self.recorder.folder, f"window-{os.getpid()}-{self._number}")
@@ -119,7 +119,7 @@ class Window(Probe):
             wall_ns=began - self._opened[1], spent_ns=spent, whole=lane is not None,
         )  # fmt: skip
         if lane is not None:
-            self._took_out(lane, spent)
+            self.recorder.keep_out(lane, spent)
 
     def _exported(self) -> str:
         """The profile's path below the run folder; nothing where there is none or it is very large."""
@@ -130,12 +130,6 @@ class Window(Probe):
                     return os.path.relpath(path, self.recorder.folder)
         shutil.rmtree(self._folder(), ignore_errors=True)
         return ""
-
-    def _took_out(self, lane: Lane, spent: int) -> None:
-        for entry in lane.stack:
-            entry[1] += spent
-        lane.own += spent
-        self.recorder.looks += spent
 
     def disarm(self) -> None:
         if self._session is not None:
