@@ -221,7 +221,7 @@ class Calls(Probe):
         self.recorder.fact(
             "call", name, took, name=str(function._name), function=number, why=why, traced_ns=traced,
             usual_ns=pace.usual, number=pace.calls + 1, jit=bool(getattr(function, "_jit_compile", False)),
-            shapes=[list(shape) for shape in key], distinct=len(pace.shapes), step=self.steps.total,
+            shapes=[list(shape or ()) for shape in key[:_LEAVES]], distinct=len(pace.shapes), step=self.steps.total,
             stack=self.recorder.stack(sys._getframe(3)), **parts,
         )  # fmt: skip
 
@@ -229,10 +229,12 @@ class Calls(Probe):
 def _shapes(args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[Any, ...]:
     """The shapes of the first few tensors and arrays in the arguments."""
     found: list[Any] = []
-    for value in args:
-        _gather(value, found, 0)
-    for value in kwds.values():
-        _gather(value, found, 0)
+    for value in (*args, *kwds.values()) if kwds else args:
+        shape_of = getattr(value, "_shape_tuple", None)
+        if shape_of is not None:
+            found.append(shape_of())
+        elif isinstance(value, tuple | list | dict):
+            _gather(value, found, 0)
     return tuple(found)
 
 
@@ -241,9 +243,7 @@ def _gather(value: Any, found: list[Any], depth: int) -> None:
         return
     shape_of = getattr(value, "_shape_tuple", None)
     if shape_of is not None:
-        shape = shape_of()
-        if shape is not None:
-            found.append(shape)
+        found.append(shape_of())
     elif isinstance(value, tuple | list):
         for inner in value:
             _gather(inner, found, depth + 1)

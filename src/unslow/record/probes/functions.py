@@ -183,33 +183,21 @@ class Functions(Probe):
         if self._context is None or not self._context.executing_eagerly():
             return
         try:
-            self._measure(lane, function, args)
+            self._measure(lane, args)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         self.steps.ended(lane, "function", function, str(getattr(function, "_name", "")), frame)
 
-    def _measure(self, lane: Lane, function: Any, args: tuple[Any, ...]) -> None:
-        """The size of the batch, and whether these shapes are new to the function."""
-        shapes = []
+    def _measure(self, lane: Lane, args: tuple[Any, ...]) -> None:
+        """The size of the batch: numbers in the first tensor that the step is given."""
         for value in args:
             shape_of = getattr(value, "_shape_tuple", None)
             if shape_of is not None:
-                shapes.append(shape_of())
-        if not shapes:
-            return
-        size = 1.0
-        for dimension in shapes[0] or ():
-            size *= dimension or 1
-        lane.elements = size
-        seen = function.__dict__.setdefault("_unslow_shapes", set())
-        key = tuple(shapes)
-        if key not in seen and len(seen) < 10_000:
-            seen.add(key)
-            self.recorder.fact(
-                "shapes", str(function.__dict__.get(_NUMBER, 0)), name=str(function._name),
-                shapes=[list(shape or ()) for shape in shapes[:8]], distinct=len(seen),
-                jit=bool(getattr(function, "_jit_compile", False)),
-            )  # fmt: skip
+                size = 1.0
+                for dimension in shape_of() or ():
+                    size *= dimension or 1
+                lane.elements = size
+                return
 
     def _create(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local = self.recorder.local
