@@ -27,7 +27,7 @@ def dependence(script: Script, loop: Loop, nodes: Sequence[ast.AST]) -> str | No
     inside = [node for node in (*loop.body, *_target(loop)) if node not in nodes]
     rest = [part for node in inside for part in _without(node, nodes)]
     used = uses(rest)
-    changes = changed(rest) | _changed_by_calls(script, rest)
+    changes = {path for path in changed(rest) | _changed_by_calls(script, rest) if not _is_module(script, loop, path)}
     read = uses(nodes).reads
     for name in sorted(read & (used.writes | used.remote)):
         return name
@@ -35,6 +35,12 @@ def dependence(script: Script, loop: Loop, nodes: Sequence[ast.AST]) -> str | No
         if any(overlap(path, other) for other in changes):
             return path
     return None
+
+
+def _is_module(script: Script, loop: Loop, path: str) -> bool:
+    """Whether a path is an import: `tf.add(…)` changes no `tf`, as `names.add(…)` does `names`."""
+    found = script.names.bindings(path, loop)
+    return bool(found) and all(binding.imported is not None for binding in found)
 
 
 def _target(loop: Loop) -> list[ast.AST]:

@@ -92,9 +92,11 @@ def _fetches(call: ast.Call) -> Iterator[ast.expr]:
 
 
 def _name(part: ast.expr) -> str | None:
-    """`mean_op` for what `tf.reduce_mean(…)` makes."""
+    """`mean_op` for what `tf.reduce_mean(…)` makes, `saver` for `tf.train.Saver()`."""
     made_by = last_name(part.func) if isinstance(part, ast.Call) else None
-    return f"{made_by.removeprefix('reduce_')}_op" if made_by else None
+    if made_by is None:
+        return None
+    return made_by.lower() if made_by[0].isupper() else f"{made_by.removeprefix('reduce_')}_op"
 
 
 def _made(script: Script, line: int, node: ast.stmt) -> Script:
