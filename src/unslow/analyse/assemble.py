@@ -106,8 +106,8 @@ def _process(index: int, log: ProcessLog, start: int) -> Process:
     if log.rows:
         last = max(last, int(np.frombuffer(log.rows[-runfile.ROW.size :], dtype="<i8", count=1)[0]))
     return Process(
-        index=index, pid=int(head.get("pid", 0)), host=str(head.get("host", "")), worker=_worker(head.get("cluster", "")),
-        argv=tuple(map(str, head.get("argv", ()))),
+        index=index, pid=int(head.get("pid", 0)), host=str(head.get("host", "")),
+        worker=_worker(head.get("cluster", "")), argv=tuple(map(str, head.get("argv", ()))),
         versions={
             "python": str(head.get("python", "")), "tensorflow": str(imported.get("tensorflow", "")),
             "keras": str(tail.get("keras") or imported.get("keras", "")),

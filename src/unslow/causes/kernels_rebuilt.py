@@ -161,15 +161,18 @@ def _after(at: int, n: int, took: float = 0.1, usual: float = 0.002, **more: Any
     )  # fmt: skip
 
 
+_SEEN = {"call": 0.1, "prepare": 0.09}  # what a window saw of a call
+
 KernelsRebuilt.FIRES = (
     Sketch("a seed set in every tenth step", seconds=([0.002] * 9 + [0.1]) * 10,
            facts=[_after(step, step // 10) for step in range(10, 101, 10)], style="function"),
     Sketch("a seed set in every step: no usual call, but windows that saw the preparing", seconds=[0.1] * 40,
-           facts=[_after(step, step - 1, usual=0.0, **({"call": 0.1, "prepare": 0.09} if step & (step - 1) == 0 else {}))
+           facts=[_after(step, step - 1, usual=0.0, **(_SEEN if step & (step - 1) == 0 else {}))
                   for step in range(2, 41)], style="function"),
 )  # fmt: skip
 KernelsRebuilt.QUIET = (
-    Sketch("a seed set twice in a long run", seconds=[0.002] * 300, facts=[_after(100, 1), _after(200, 2)], style="function"),
+    Sketch("a seed set twice in a long run", seconds=[0.002] * 300, facts=[_after(100, 1), _after(200, 2)],
+           style="function"),
     Sketch("a seed set in every tenth step that costs next to nothing", seconds=[0.02] * 100,
            facts=[_after(step, step // 10, took=0.0203, usual=0.02) for step in range(10, 101, 10)], style="function"),
 )  # fmt: skip

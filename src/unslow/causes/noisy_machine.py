@@ -32,7 +32,9 @@ class NoisyMachine(Cause):
 
     title = "the machine was busy with something else"
     needs = ("machine",)
-    deeper_than = ("input-bound", "python-overhead", "tiny-batches", "host-sync", "gc-pauses", "slow-callbacks")
+    deeper_than = (
+        "input-bound", "python-overhead", "tiny-batches", "host-sync", "gc-pauses", "slow-callbacks", "slow-first-step",
+    )  # fmt: skip
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:

@@ -105,6 +105,8 @@ def _lines(run: Run, loop: Loop) -> list[_Line]:
     for event in run.of("made"):
         if event.process == loop.process and event.data.get("stack"):
             file, line, _ = event.data["stack"][0]
+            if loop.style == "keras" and (file, line) == (loop.location.file, loop.location.line):
+                continue  # made by Keras inside fit, for a checkpoint: none of the user's lines made it
             groups[str(file), int(line)][str(event.data["what"])].append(event)
     found = []
     for (file, line), kinds in groups.items():
