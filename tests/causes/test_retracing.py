@@ -1,0 +1,97 @@
+"""What changed between two traces, and when that is a fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse.traces import changes
+from unslow.causes.retracing import Retracing
+from unslow.model import Finding
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("float 0.1", "float 0.2", "number"),
+        ("int 1", "float 0.5", "number"),
+        ("str 'a'", "str 'b'", "string"),
+        ("bool True", "bool False", "flag"),
+        ("NoneType None", "float32[8]", "none"),
+        ("float32[8]", "float64[8]", "dtype"),
+        ("float32[8]", "float32[8,2]", "rank"),
+        ("float32[]", "float32[2]", "rank"),
+        ("float32[8,2]", "float32[9,2]", "shape"),
+        ("object Settings #1", "object Settings #2", "object"),
+        ("variable float32[2] #0", "variable float32[3] #0", "variable"),
+        ("list of 2", "list of 3", "length"),
+        ("float 0.5", "float32[]", "type"),
+        ("Ragged Ragged(TensorShape([2, None]))", "Ragged Ragged(TensorShape([3, None]))", "shape"),
+    ],
+)  # fmt: skip
+def test_the_reason_of_a_trace_is_told(old: str, new: str, reason: str) -> None:
+    assert [change.reason for change in changes({"x": old}, {"x": new})] == [reason]
+
+
+def test_a_change_inside_a_container_is_told_by_its_leaf_and_its_argument() -> None:
+    old = {"mixture": "list of 2", "mixture[0]": "float 0.1", "mixture[1]": "float 0.9"}
+    (change,) = changes(old, {**old, "mixture[1]": "float 0.8"})
+    assert (change.argument, change.leaf) == ("mixture", "mixture[1]")
+
+
+def trace(at: int, function: int = 1, **more: Any) -> Any:
+    data = {
+        "name": "step", "place": ["train.py", 4, "step"], "function": function, "depth": 0, "took": 0.05, "n": at,
+        "args": {}, "nodes": 40, "way": "direct", "made": [["train.py", 4, "<module>"]], "key": "step", "weights": "",
+        "stack": [["train.py", 12, "<module>"]],
+    }  # fmt: skip
+    return fact("trace", at, **{**data, **more})
+
+
+def found(*facts: Any) -> list[Finding]:
+    return list(Retracing().detect(Sketch("", facts=facts, style="function").run()))
+
+
+def test_three_learning_rates_are_a_fault_and_three_depths_are_not() -> None:
+    rates = [trace(at, args={"rate": f"float {0.1 / at}"}, n=at) for at in (1, 2, 3)]
+    depths = [trace(at, args={"depth": f"int {at}"}, n=at) for at in (1, 2, 3)]
+    assert found(*rates) and not found(*depths)
+
+
+def test_a_trace_is_blamed_on_what_differs_from_the_nearest_one_before() -> None:
+    facts = [trace(1, args={"x": "float32[8]", "training": "bool True"})]
+    facts += [trace(2, args={"x": "float32[8]", "training": "bool False"}, n=2)]
+    facts += [trace(at, args={"x": f"float32[{at}]", "training": "bool True"}, n=at) for at in range(3, 9)]
+    (finding,) = found(*facts)
+    assert finding.facts["argument"] == "x" and finding.facts["reason"] == "shape"
+
+
+def test_methods_of_new_objects_on_the_same_weights_are_a_fault() -> None:
+    (finding,) = found(*(trace(at, at, way="method", weights="1 from #1", n=at) for at in range(1, 9)))
+    assert finding.facts["argument"] == "self"
+
+
+def test_a_method_per_model_is_none() -> None:
+    assert not found(*(trace(at, at, way="method", weights=f"1 from #{at}", n=at) for at in range(1, 9)))
+
+
+def test_a_pipeline_that_is_made_anew_is_told_at_the_line_that_maps() -> None:
+    facts = [trace(at, at, way="data", name="Dataset_map_f", stack=[["train.py", 7, "f"]], n=at) for at in range(1, 9)]
+    (finding,) = found(*facts)
+    assert finding.location is not None and finding.location.line == 7
+
+
+def test_traces_before_the_training_are_nobodys_fault() -> None:
+    assert not found(*(trace(0, args={"rate": f"float {at}"}, n=at) for at in range(1, 9)))
+
+
+def test_a_usual_call_is_taken_off_what_a_trace_costs() -> None:
+    facts = [trace(at, args={"rate": f"float {at}"}, n=at) for at in range(1, 11)]
+    calls = [
+        fact("first_run", at, function=1, took=0.08, traced=0.05, calls=at * 9, calls_took=at * 9 * 0.01)
+        for at in range(1, 11)
+    ]
+    (finding,) = found(*(each for pair in zip(facts, calls, strict=True) for each in pair))
+    assert finding.seconds == pytest.approx(9 * 0.07)
