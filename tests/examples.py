@@ -41,8 +41,12 @@ class Example:
 
     def lines(self, mark: str) -> list[int]:
         """The lines that end in `# <-- mark`."""
-        rows = self.path.read_text().splitlines()
-        return [number for number, row in enumerate(rows, 1) if row.rstrip().endswith(f"# <-- {mark}")]
+        return marked(self.path.read_text(), mark)
+
+
+def marked(text: str, mark: str) -> list[int]:
+    """The lines of a text that end in `# <-- mark`."""
+    return [number for number, row in enumerate(text.splitlines(), 1) if row.rstrip().endswith(f"# <-- {mark}")]
 
 
 def all_examples() -> list[Example]:

@@ -11,6 +11,7 @@ from unslow.model import Diagnosis, Finding, Phase, Run, Unjudged
 
 # Below this share of the time a cost is not worth a reader's attention, unless it grows.
 _WORTH = 0.02
+_EXPLAINED = 0.7  # of an honest answer's seconds: costs up to this are put down to it
 
 
 def diagnose(run: Run, causes: Sequence[Cause] | None = None, with_fixes: bool = True) -> Diagnosis:
@@ -61,7 +62,7 @@ def _worth(finding: Finding, run: Run) -> bool:
 def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]:
     """Where one cause is another's symptom, the deeper one leads and names the other.
 
-    An honest answer ("the machine was busy") takes in only what it can well explain: half of its own seconds.
+    An honest answer ("the machine was busy") takes in only what it can well explain: clearly less than its own.
     """
     deeper = {cause.id: cause.deeper_than for cause in causes}
     kept = list(findings)
@@ -71,7 +72,7 @@ def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]
             for other in kept
             if other.cause in deeper.get(leader.cause, ())
             and leader in kept
-            and (leader.fault or (other.seconds <= leader.seconds / 2 and not other.grows))
+            and (leader.fault or (other.seconds <= _EXPLAINED * leader.seconds and not other.grows))
         ]
         if absorbed:
             names = tuple(name for other in absorbed for name in (other.cause, *other.merged))
