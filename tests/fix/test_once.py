@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 
+from unslow.fix.fit_batches import fit_as_batch
 from unslow.fix.flags import flag_off, needs_python
 from unslow.fix.function_once import function_once
 from unslow.fix.ops_once import ops_once
@@ -247,3 +248,20 @@ def test_python_inside_the_step_is_named() -> None:
     text = script(FLAGS)
     assert "train_step() " in needs_python(text, [("train.py", line_of(text, "print"), "train_step")])
     assert not needs_python(text, [("train.py", line_of(text, "data * 2"), "other")])
+
+
+@pytest.mark.parametrize(
+    ("call", "made"),
+    [
+        ("model.fit(x, y, epochs=1, verbose=0)", "model.train_on_batch(x, y)"),
+        ("self.model.fit(x=x, y=y, batch_size=32)", "self.model.train_on_batch(x=x, y=y)"),
+    ],
+)
+def test_a_fit_of_one_batch_becomes_train_on_batch(call: str, made: str) -> None:
+    assert fit_as_batch(script(f"import tensorflow as tf\n{call}\n"), 2).text.splitlines()[1] == made
+
+
+@pytest.mark.parametrize("call", ["h = model.fit(x, y)", "model.fit(x, y, epochs=n)", "model.fit(x, y, callbacks=c)"])
+def test_a_fit_that_does_more_stays(call: str) -> None:
+    with pytest.raises(CannotEdit):
+        fit_as_batch(script(f"import tensorflow as tf\n{call}\n"), 2)

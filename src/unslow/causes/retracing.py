@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from unslow.analyse.blame import Blamed, blamed
+from unslow.analyse.rebuilt import rebuilding
+from unslow.analyse.refits import Refit, refits
 from unslow.analyse.sketch import Sketch, fact
 from unslow.analyse.traces import cost, quiet_calls, traces, usual_call
 from unslow.cause import Cause, Spot
@@ -79,6 +81,25 @@ class Retracing(Cause):
     def detect(self, run: Run) -> Iterable[Finding]:
         for found in blamed(run, traces(run)):
             yield self._finding(run, found)
+        for refit in refits(run):
+            yield self._refit(refit)
+
+    def _refit(self, found: Refit) -> Finding:
+        each = found.seconds / (found.calls - 1)
+        few = found.steps <= 2 * found.calls
+        return Finding(
+            cause=self.id, location=found.location, seconds=found.seconds,
+            title=f"fit() is called {found.calls} times on one model, each time {each * 1e3:.3g} ms around its steps",
+            evidence=(
+                Evidence("calls of fit()", found.calls), Evidence("steps", found.steps),
+                Evidence("seconds per call around its steps", each, "s"),
+                Evidence("functions of its input traced again", found.traces),
+                Evidence("seconds in these traces", found.trace_seconds, "s"),
+            ),
+            advice="Use train_on_batch() for single batches: it keeps its graph and needs no input pipeline." if few
+            else "Call fit() once with epochs=…, and do what the loop does between the calls in a callback.",
+            facts={"reason": "fit", "single": found.steps == found.calls and found.arrays},
+        )  # fmt: skip
 
     def _finding(self, run: Run, found: Blamed) -> Finding:
         first, bad, change = found.found[0], found.traces, found.change
@@ -86,7 +107,7 @@ class Retracing(Cause):
         callers = Counter(trace.caller for trace in bad if trace.caller is not None)
         return Finding(
             cause=self.id, title=_title(run, found), location=callers.most_common(1)[0][0] if callers else None,
-            seconds=sum(cost(trace, usual) * trace.weight for trace in bad),
+            seconds=sum(cost(trace, usual) * trace.weight for trace in bad) + rebuilding(run, found),
             evidence=tuple(_evidence(found, usual)),
             certainty=Certainty.MEASURED if usual is not None else Certainty.LIKELY,
             advice=_ADVICE[found.reason].format(argument=found.argument, name=first.name),
@@ -99,12 +120,14 @@ class Retracing(Cause):
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         facts, where = finding.facts, finding.location
-        reason, place = facts["reason"], facts["place"]
+        reason = facts["reason"]
         assert where is not None
+        if reason == "fit":
+            return _single(script, where.line) if facts["single"] else None
         if reason == "number" and facts["leaf"] == facts["argument"]:
             return _as_tensor(script, where.line, facts)
         if reason == "shape" and not facts["relaxed"] and facts["source"] is not None:
-            return _relaxed(script, place, facts)
+            return _relaxed(script, facts["place"], facts)
         return None
 
     def spot(self, source: Source) -> Iterable[Spot]:
@@ -121,6 +144,14 @@ class Retracing(Cause):
                         f"tf.constant({ast.unparse(value)}): one trace serves every tensor of a shape and dtype",
                     )
                     break
+
+
+def _single(script: Script, line: int) -> Fix:
+    """A fit() that runs one step each time."""
+    from unslow.fix.fit_batches import fit_as_batch
+
+    edited = fit_as_batch(script, line)
+    return Fix("train on each batch without a call of fit()", Safety.CLOSE, {script.path: edited.text})
 
 
 def _as_tensor(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:

@@ -1,0 +1,52 @@
+"""What it costs to put a pipeline together again, beyond the traces of its functions."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from unslow.analyse.blame import Blamed
+from unslow.model import Phase, Run
+
+# The functions of a new pipeline are prepared when its iterator is made: at least this share of their traces.
+_PREPARING = 0.5
+
+
+def rebuilding(run: Run, found: Blamed) -> float:
+    """Seconds in which the lines of a pipeline make its other stages, and its functions are prepared to run."""
+    where = found.traces[0].caller
+    if found.reason != "pipeline" or where is None:
+        return 0.0
+    stages = (stage for event in run.of("dataset") for stage in event.data.get("stages", ()))
+    places = [stage["stack"][0] for stage in stages if stage.get("stack")]
+    lines = {
+        (_shown(run, file), line)
+        for file, line, name in places
+        if (_shown(run, file), name) == (where.file, where.function)
+    }
+    inside = [sample for sample in run.samples if sample.training and sample.stack and sample.in_steps]
+    whole = sum(sample.in_steps for sample in inside)
+    making = sum(
+        sample.in_steps
+        for sample in inside
+        if sample.phase is Phase.OTHER and (sample.stack[0].file, sample.stack[0].line) in lines
+    )
+    again = 1 - 1 / max(2, found.count + 1)
+    return _prepared(run, found) + (run.trained * making / whole * again if whole else 0.0)
+
+
+def _prepared(run: Run, found: Blamed) -> float:
+    """The wait for the first batch of each new pipeline, as far as its traces account for it."""
+    seconds = 0.0
+    for trace in found.traces:
+        for loop in run.loops:
+            row = int(np.searchsorted(loop.end, trace.time))
+            if loop.start <= trace.time and row < len(loop.end):
+                wait = float(loop.phases[row, Phase.INPUT] * loop.count[row])
+                seconds += min(wait, _PREPARING * trace.seconds) * trace.weight
+    return seconds
+
+
+def _shown(run: Run, file: str) -> str:
+    return os.path.relpath(file, run.cwd) if file.startswith(run.cwd.rstrip("/") + "/") else file

@@ -1,0 +1,75 @@
+"""What it costs to call fit() again and again on one model: each call prepares its input and its loop anew."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from unslow.model import Event, Location, Loop, Phase, Run
+
+_FEWEST = 4
+
+
+@dataclass(frozen=True)
+class Refit:
+    """Calls of fit() at one line, on one model."""
+
+    location: Location
+    calls: int
+    steps: int
+    traces: int
+    trace_seconds: float
+    arrays: bool  # the data were arrays or tensors, not a pipeline or a generator
+    seconds: float  # what the calls after the first took before and around their steps
+
+
+def refits(run: Run) -> Iterable[Refit]:
+    """Lines that call fit() many times on the same model."""
+    begins: dict[tuple[int, Location, int], list[Event]] = defaultdict(list)
+    for event in run.of("fit"):
+        if event.data.get("stack"):
+            place = Location(*event.data["stack"][0])
+            begins[event.process, place, int(event.data.get("model") or 0)].append(event)
+    for (process, place, _), calls in begins.items():
+        loop = next((loop for loop in run.loops if _same(loop, process, place)), None)
+        if loop is not None and len(calls) >= _FEWEST:
+            yield _refit(run, loop, place, calls)
+
+
+def _same(loop: Loop, process: int, place: Location) -> bool:
+    where = loop.location
+    return loop.process == process and loop.style == "keras" and (where.file, where.line) == (place.file, place.line)
+
+
+def _refit(run: Run, loop: Loop, place: Location, calls: list[Event]) -> Refit:
+    times = [event.time for event in calls]
+    rows = np.searchsorted(loop.end, times[1:])
+    first = np.unique(rows[rows < len(loop.end)])
+    rest = np.setdiff1d(np.arange(len(loop.end)), [0, *first])
+    around = loop.seconds - loop.phases[:, Phase.RUN]
+    others = loop.phases[:, Phase.OTHER] * _outside(run, loop, place)
+    usual = float(np.median((around - others)[rest])) if len(rest) else 0.0
+    extra = np.maximum(0.0, (around - others)[first] - usual)
+    traces = [
+        e for e in run.of("trace") if e.process == loop.process and e.data.get("way") == "keras" and e.time > times[1]
+    ]
+    return Refit(
+        location=place, calls=len(times), steps=loop.steps, traces=len(traces),
+        arrays=all(event.data.get("data") in ("ndarray", "EagerTensor") for event in calls),
+        trace_seconds=sum(float(event.data["took"]) for event in traces if event.data.get("depth") == 0),
+        seconds=float(extra.sum()) * (len(times) - 1) / max(1, len(first)),
+    )  # fmt: skip
+
+
+def _outside(run: Run, loop: Loop, place: Location) -> float:
+    """The share of the user's own Python in what is not TensorFlow's: that which is not below the call of fit()."""
+    inside = outside = 0
+    for sample in run.samples:
+        if sample.process == loop.process and sample.training and sample.phase is Phase.OTHER:
+            below = any((frame.file, frame.line) == (place.file, place.line) for frame in sample.stack)
+            inside += sample.in_steps * below
+            outside += sample.in_steps * (not below)
+    return outside / (inside + outside) if inside + outside else 0.0
