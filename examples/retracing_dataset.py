@@ -12,7 +12,7 @@ weights = tf.Variable(tf.zeros([16, 1]))
 
 
 def prepare(x, y):
-    x = tf.where(tf.random.uniform(tf.shape(x)) < 0.05, tf.zeros_like(x), x)
+    x = tf.where(tf.abs(x) > 3.0, tf.zeros_like(x), x)
     for shift in (1, -1, 2, -2):
         x = 0.9 * x + 0.025 * tf.roll(x, shift, axis=-1)
     return x, y

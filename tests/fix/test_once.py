@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 
+from unslow.fix.block_once import block_once
 from unslow.fix.fit_batches import fit_as_batch
 from unslow.fix.flags import flag_off, needs_python
 from unslow.fix.function_once import function_once
@@ -265,3 +266,26 @@ def test_a_fit_of_one_batch_becomes_train_on_batch(call: str, made: str) -> None
 def test_a_fit_that_does_more_stays(call: str) -> None:
     with pytest.raises(CannotEdit):
         fit_as_batch(script(f"import tensorflow as tf\n{call}\n"), 2)
+
+
+PIPELINE = """
+import tensorflow as tf
+
+for epoch in range(9):
+    dataset = tf.data.Dataset.from_tensor_slices(data)
+    dataset = dataset.map(prepare)
+    for batch in dataset:
+        step(batch)
+    other = make(epoch)
+    other = other.map(prepare)
+"""
+
+
+def test_a_pipeline_leaves_its_loop_as_a_whole() -> None:
+    text = block_once(script(PIPELINE), [4, 5]).text
+    assert "\ndataset = dataset.map(prepare)\nfor epoch in range(9):\n    for batch" in text
+
+
+def test_a_pipeline_that_depends_on_the_iteration_stays() -> None:
+    with pytest.raises(CannotEdit, match="`epoch`"):
+        block_once(script(PIPELINE), [8, 9])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -13,18 +15,29 @@ from unslow.model import Phase, Run
 _PREPARING = 0.5
 
 
+def stages_of(run: Run, found: Blamed) -> list[Mapping[str, Any]]:
+    """The stages of the pipelines that are put together in the function where the traces were asked for."""
+    where = found.traces[0].caller
+    stages = (stage for event in run.of("dataset") for stage in event.data.get("stages", ()) if stage.get("stack"))
+    return (
+        [] if where is None else [stage for stage in stages if _place(run, stage)[::2] == (where.file, where.function)]
+    )
+
+
+def lines_of(run: Run, found: Blamed) -> set[tuple[str, int]]:
+    return {_place(run, stage)[:2] for stage in stages_of(run, found)}
+
+
+def _place(run: Run, stage: Mapping[str, Any]) -> tuple[str, int, str]:
+    file, line, function = stage["stack"][0]
+    return _shown(run, file), int(line), str(function)
+
+
 def rebuilding(run: Run, found: Blamed) -> float:
     """Seconds in which the lines of a pipeline make its other stages, and its functions are prepared to run."""
-    where = found.traces[0].caller
-    if found.reason != "pipeline" or where is None:
+    if found.reason != "pipeline":
         return 0.0
-    stages = (stage for event in run.of("dataset") for stage in event.data.get("stages", ()))
-    places = [stage["stack"][0] for stage in stages if stage.get("stack")]
-    lines = {
-        (_shown(run, file), line)
-        for file, line, name in places
-        if (_shown(run, file), name) == (where.file, where.function)
-    }
+    lines = lines_of(run, found)
     inside = [sample for sample in run.samples if sample.training and sample.stack and sample.in_steps]
     whole = sum(sample.in_steps for sample in inside)
     making = sum(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from unslow.analyse.blame import Blamed, blamed
-from unslow.analyse.rebuilt import rebuilding
+from unslow.analyse.rebuilt import lines_of, rebuilding, stages_of
 from unslow.analyse.refits import Refit, refits
 from unslow.analyse.sketch import Sketch, fact
 from unslow.analyse.traces import cost, quiet_calls, traces, usual_call
@@ -115,6 +115,8 @@ class Retracing(Cause):
                 "function": first.name, "place": first.place, "argument": found.argument, "leaf": change.leaf,
                 "reason": found.reason, "old": change.old, "new": change.new, "made": first.made,
                 "source": run.sources.get(first.place.file), "relaxed": first.relaxed,
+                "lines": sorted(lines_of(run, found)) if found.reason == "pipeline" else [],
+                "random": any(stage.get("random") or stage.get("kind") == "Shuffle" for stage in stages_of(run, found)),
             },
         )  # fmt: skip
 
@@ -124,6 +126,8 @@ class Retracing(Cause):
         assert where is not None
         if reason == "fit":
             return _single(script, where.line) if facts["single"] else None
+        if reason == "pipeline":
+            return _pipeline_once(script, where.line, facts)
         if reason == "number" and facts["leaf"] == facts["argument"]:
             return _as_tensor(script, where.line, facts)
         if reason == "shape" and not facts["relaxed"] and facts["source"] is not None:
@@ -144,6 +148,19 @@ class Retracing(Cause):
                         f"tf.constant({ast.unparse(value)}): one trace serves every tensor of a shape and dtype",
                     )
                     break
+
+
+def _pipeline_once(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
+    """The pipeline is put together in front of the loop."""
+    from unslow.fix.block_once import block_once
+
+    edited = block_once(script, [line, *(at for file, at in facts["lines"] if file == script.path)])
+    return Fix(
+        title="put the pipeline together once", safety=Safety.REVIEW if facts["random"] else Safety.EXACT,
+        files={script.path: edited.text},
+        note="A pipeline that stays draws other random numbers in its later passes than a new one with the same seed."
+        if facts["random"] else "",
+    )  # fmt: skip
 
 
 def _single(script: Script, line: int) -> Fix:
