@@ -77,6 +77,8 @@ def churn_of(run: Run, loop: Loop) -> Churn | None:
     sizes = loop.elements if loop.elements is not None and loop.elements.any() else np.zeros(len(work))
     known = ~fresh
     known[0] = False
+    if fresh.any():  # steps after the last new shape may differ for any other reason: the machine, the end of a warm-up
+        known[int(np.flatnonzero(fresh)[-1]) + _NEAR :] = False
     if fresh.sum() < _FEWEST or known.sum() < _FEWEST:
         return None
     over = _against(work[fresh], sizes[fresh], work[known], sizes[known])

@@ -17,6 +17,7 @@ from unslow.cause import CannotJudge, Cause
 from unslow.model import Evidence, Finding, Location, Loop, Run
 
 _LOOKS = 2
+_SOME = 0.05  # of the dearest one: what costs less is not worth naming beside it
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,10 @@ class OverFetching(Cause):
             if loop.steps > 20 and seen < _LOOKS:
                 raise CannotJudge("no step of the session could be looked at closely")
             if seen >= _LOOKS:
-                found = [fetch for fetch in _fetches(run, loop) if fetch.use != "always"]
-                if found and sum(fetch.seconds for fetch in found) > 0:
+                spare = [fetch for fetch in _fetches(run, loop) if fetch.use != "always" and fetch.seconds > 0]
+                most = max((fetch.seconds for fetch in spare), default=0.0)
+                found = [fetch for fetch in spare if fetch.seconds > _SOME * most]
+                if found:
                     yield self._finding(run, loop, found)
 
     def _finding(self, run: Run, loop: Loop, found: Sequence[_Fetch]) -> Finding:

@@ -41,6 +41,7 @@ class ShapeChurn(Cause):
 
     title = "tensor shapes change all the time"
     needs = ("calls", "batches")
+    deeper_than = ("native-growth",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:

@@ -22,7 +22,7 @@ _MANY = 32  # turns; fewer make a graph that nobody notices
 
 _REPEATS = 16  # iterations below which unrolling is no burden
 _SHARE = 0.5  # of the graph that the loop must make up
-_OWN = 0.5  # variables per read from which on the "loop" is a stack of layers, each with weights of its own
+_OWN = 0.3  # of the uses of variables that have one of their own: then the "loop" is a stack of layers, or an optimizer
 _WORTH = 0.5  # seconds that the loop must have cost at the first call
 # Measured on TensorFlow 2.21: a loop of the graph takes a microsecond longer per op of its body than the unrolled
 # ops do, and never more than as much again.
@@ -100,7 +100,6 @@ class UnrolledLoop(Cause):
                 Evidence("nodes in the graph", nodes),
                 Evidence("of them in the repeated body", repeated),
                 Evidence("iterations", repeats),
-                Evidence("variables that the iterations read", int(data.get("variables") or 0)),
                 Evidence("seconds of the calls that traced it, beyond a usual one", extra, "s"),
                 Evidence("seconds that a step would take longer with a loop of the graph, about", slower, "s"),
                 Evidence("steps from which on unrolling pays", enough),
@@ -145,8 +144,7 @@ def _advice(enough: int, unrolls_itself: bool) -> str:
 
 def _is_loop(event: Event) -> bool:
     data = event.data
-    reads, variables = int(data.get("reads") or 0), int(data.get("variables") or 0)
-    layers = reads > 0 and variables >= _OWN * reads
+    layers = int(data.get("own") or 0) > _OWN * int(data.get("touches") or 0)
     enough = int(data["repeats"]) >= _REPEATS and int(data["repeated"]) >= _SHARE * int(data["nodes"])
     return enough and not layers and bool(data.get("stack"))
 
@@ -172,11 +170,11 @@ def _place(run: Run, event: Event) -> tuple[Location, bool]:
     return say.place(run, [file, int(loop[1]), function]), False
 
 
-def _facts(first: float, repeats: int = 100, nodes: int = 9000, variables: int = 3, reads: int = 300) -> list[Fact]:
+def _facts(first: float, repeats: int = 100, nodes: int = 9000, own: int = 0) -> list[Fact]:
     place = ["train.py", 3, "step"]
     return [
         fact("unrolled", 1, name="step", place=place, took=0.6 * first, nodes=nodes, repeats=repeats,
-             repeated=int(nodes * 0.9), each=40, reads=reads, variables=variables, loop=[0, 6, 8],
+             repeated=int(nodes * 0.9), each=40, touches=300, own=own, loop=[0, 6, 8],
              stack=[["train.py", 7, "step"]]),
         fact("call", 1, key="step:first", n=1, name="step", function=1, why=["first", "traced"], took=first,
              traced=0.6 * first, usual=0.0, number=1, shapes=[[8, 100]], distinct=1, stack=[["train.py", 12, "f"]]),
@@ -193,6 +191,6 @@ UnrolledLoop.FIRES = (
 UnrolledLoop.QUIET = (
     Sketch("the same in a run of 5 000 steps: it pays", seconds=_run(10.0, 5000), facts=_facts(10.0)),
     Sketch("24 layers, each with weights of its own", seconds=_run(10.0, 200),
-           facts=_facts(10.0, repeats=24, variables=288, reads=288)),
+           facts=_facts(10.0, repeats=24, own=280)),
     Sketch("a loop that costs next to nothing", seconds=_run(0.4, 200), facts=_facts(0.4)),
 )  # fmt: skip

@@ -50,6 +50,7 @@ class Objects(Probe):
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         doors: dict[str, Callable[[ModuleType], None]] = {
             "tensorflow.python.ops.resource_variable_ops": self._on_variables,
+            "tensorflow.python.eager.polymorphic_function.polymorphic_function": self._on_functions,
             "tensorflow.python.eager.context": self._on_context,
             "keras.src.trainers.trainer": lambda module: self._on_trainer(module.Trainer),
             "keras.src.optimizers.base_optimizer": lambda module: self._on_optimizer(module.BaseOptimizer),
@@ -63,6 +64,11 @@ class Objects(Probe):
 
     def _on_variables(self, module: ModuleType) -> None:
         self.replace(module.ResourceVariable, "__init__", self._variable)
+
+    def _on_functions(self, module: ModuleType) -> None:
+        """Variables that are made while a function is traced have a class of their own; seen on 2.15 to 2.21."""
+        if hasattr(module, "UnliftedInitializerVariable"):
+            self.replace(module.UnliftedInitializerVariable, "__init__", self._variable)
 
     def _on_context(self, module: ModuleType) -> None:
         self.replace(module.Context, "ensure_initialized", self._device)

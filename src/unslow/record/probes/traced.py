@@ -17,6 +17,7 @@ _LARGE = 500  # nodes below which a graph is traced in no time, whatever it is m
 _REPEATS = 8  # iterations that a loop must have had to be told from a few alike layers
 _CONSTANT = 1 << 20  # bytes of one constant below which it is no burden
 _SAMPLED = 24  # repeated ops whose way to the user's lines is asked for: 40 µs each
+_TOUCHES = ("ReadVariableOp", "Assign", "ResourceApply", "ResourceGather")  # ops that are given a variable
 _NUMBER = re.compile(r"_\d+(?=/|$)")
 _TRACER = "func_graph_from_py_func"  # what is outside of it called the function, and is no part of it
 
@@ -74,14 +75,15 @@ class Traced(Probe):
         if repeats < _REPEATS:
             return
         alike = [group for group in groups.values() if _repeats(len(group), repeats)]
-        reads = [op.inputs[0].name for group in alike for op in group if op.type == "ReadVariableOp"]
+        touched = [[op.inputs[0].name for op in group] for group in alike if group[0].type.startswith(_TOUCHES)]
         forward = [group for group in alike if "gradient" not in group[0].name]
         stack = self._common(forward or alike)
         loop = self._loop(stack)
         self.recorder.fact(
             "unrolled", f"{name}@{place}", took, name=name, place=place, nodes=len(operations), repeats=repeats,
-            repeated=sum(map(len, alike)), each=sum(map(len, forward)) // repeats, stack=stack, reads=len(reads),
-            variables=len(set(reads)), loop=loop, step=self.steps.total,
+            repeated=sum(map(len, alike)), each=sum(map(len, forward)) // repeats, stack=stack,
+            touches=sum(map(len, touched)), own=sum(len(names) for names in touched if _own(names)),
+            loop=loop, step=self.steps.total,
         )  # fmt: skip
 
     def _common(self, groups: Sequence[Sequence[Any]]) -> list[Place]:
@@ -132,6 +134,11 @@ class Traced(Probe):
             bytes=sum(size for size, _ in large), largest=largest[0], shape=list(largest[1].outputs[0].shape),
             step=self.steps.total,
         )  # fmt: skip
+
+
+def _own(names: Sequence[str]) -> bool:
+    """Whether alike ops use variables of their own, as layers and optimizers do, and not the same ones again."""
+    return 2 * len(set(names)) > len(names)
 
 
 def _period(counts: Sequence[int], nodes: int) -> int:
