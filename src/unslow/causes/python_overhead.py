@@ -11,12 +11,14 @@ import numpy as np
 from unslow.analyse import say
 from unslow.analyse.growth import Slope, slope
 from unslow.analyse.hot import Hot, grows_with, hot_lines
+from unslow.analyse.robust import block_middles
 from unslow.analyse.scopes import Scope
 from unslow.analyse.sketch import Sketch
 from unslow.cause import CannotJudge, Cause
 from unslow.model import Evidence, Finding, Forecast, Location, Phase, Run, Sample
 
 _WORTH = 0.10  # of the training time: less is the price of any loop written in Python
+_BLOCKS = 16  # parts of a run that are compared with each other
 _FEWEST = 8  # samples: fewer may be chance
 
 if TYPE_CHECKING:
@@ -171,9 +173,17 @@ def _rate(scope: Scope) -> Slope | None:
     own, runs = loop.phases[1:, Phase.OTHER], loop.phases[1:, Phase.RUN]
     rate = slope(number, own)
     middle = len(own) // 2
-    if rate.low <= 0 or _ratio(own, middle) < 1.2 * max(1.0, _ratio(runs, middle)):
+    if rate.value <= 0 or _ratio(own, middle) < 1.2 * max(1.0, _ratio(runs, middle)):
         return None
-    return rate
+    return rate if rate.low > 0 or _rises(own) else None
+
+
+def _rises(values: Floats) -> bool:
+    """Whether nearly every part of a run is dearer than those before it (Kendall's test): spikes cannot hide that."""
+    blocks = block_middles(values, _BLOCKS)
+    size = len(blocks)
+    pairs = np.sign(blocks[None, :] - blocks[:, None])[np.triu_indices(size, 1)]
+    return size >= 8 and float(pairs.sum()) > 4 * float(np.sqrt(size * (size - 1) * (2 * size + 5) / 18))
 
 
 def _ratio(values: Floats, middle: int) -> float:
