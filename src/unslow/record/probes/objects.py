@@ -79,7 +79,9 @@ class Objects(Probe):
 
     def _on_optimizer(self, optimizer: Any) -> None:
         self.replace(optimizer, "__init__", lambda original: self._init(original, "optimizer"))
-        self.replace(optimizer, "build", self._slot)
+        for name in ("build", "add_variable", "add_variable_from_reference", "add_optimizer_variables"):
+            if hasattr(optimizer, name):  # an optimizer's own build() makes its slots through these; Keras 2 has fewer
+                self.replace(optimizer, name, self._slot)
 
     def _on_keras_2_optimizer(self, module: ModuleType) -> None:
         if hasattr(module, "_BaseOptimizer"):  # Keras 3 has a module of this name too, without it
@@ -210,14 +212,14 @@ class Objects(Probe):
     def _slot(self, original: Callable[..., Any]) -> Callable[..., Any]:
         probe = self
 
-        def build(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def make(self: Any, *args: Any, **kwargs: Any) -> Any:
             probe._slots += 1
             try:
                 return original(self, *args, **kwargs)
             finally:
                 probe._slots -= 1
 
-        return build
+        return make
 
     def _part(self, what: str, took: int, size: float) -> None:
         """Add up what is made in one go, for the table of the first step."""
