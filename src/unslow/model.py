@@ -102,6 +102,7 @@ class Loop:
     phases: Floats  # rows x len(Phase): mean seconds per step
     trend: Trend
     updates_per_step: float = 1.0
+    group: int = 1  # updates that Keras makes in one call: a group of steps_per_execution is one step
     stack: tuple[Location, ...] = ()  # user frames at the update, innermost first
     elements: Floats | None = None  # numbers in the batch's first tensor, where they were seen
     values: Floats | None = None  # the last scalar fetched in the step, mostly the loss; NaN where none was

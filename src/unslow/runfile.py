@@ -23,7 +23,7 @@ VERSION = 1
 HEADER = "run.json"
 SOURCES = "sources"
 
-# end, total, low, high (ns); steps in the row, site, flags; elements in the batch, last scalar seen
+# end, total, low, high (ns); steps in the row, site, updates in one step; elements in the batch, last scalar seen
 # on the host (mostly the loss); then nanoseconds per phase.
 _FIELDS = f"<qqqqIHHdd{len(Phase)}q"
 ROW = struct.Struct(_FIELDS)

@@ -83,8 +83,9 @@ def run_trial(side: Side, steps: int, seed: int = 0, nudge: float = 0.0, timeout
 
 def _trial(ended: str, run: Run, out: Path, errors: str) -> Trial:
     loops = sorted(run.loops, key=lambda loop: loop.start)
-    seconds = np.concatenate([np.repeat(loop.seconds, loop.count) for loop in loops]) if loops else np.zeros(0)
-    ends = np.concatenate([np.repeat(loop.end, loop.count) for loop in loops]) if loops else np.zeros(0)
+    # Updates, not groups of them, are compared: one side may make several in a call, and the other one.
+    seconds = _joined([np.repeat(loop.seconds / loop.group, loop.count * loop.group) for loop in loops])
+    ends = _joined([np.repeat(loop.end, loop.count * loop.group) for loop in loops])
     rss, steps = _memory(run, loops)
     return Trial(
         ended=ended, steps=len(seconds), seconds=seconds, ends=ends, rss=rss, rss_steps=steps,
@@ -92,6 +93,10 @@ def _trial(ended: str, run: Run, out: Path, errors: str) -> Trial:
         peak=max((process.own.get("peak_rss_bytes", 0.0) for process in run.processes), default=0.0)
         or float(rss.max() if len(rss) else 0.0),
     )  # fmt: skip
+
+
+def _joined(parts: list[Floats]) -> Floats:
+    return np.concatenate(parts) if parts else np.zeros(0)
 
 
 def _memory(run: Run, loops: Sequence[Loop]) -> tuple[Floats, Floats]:

@@ -16,7 +16,7 @@ from unslow.runfile import FIRST_PHASE, ProcessLog
 _ROW = np.dtype(
     [
         ("end", "<i8"), ("total", "<i8"), ("low", "<i8"), ("high", "<i8"), ("count", "<u4"), ("site", "<u2"),
-        ("flags", "<u2"), ("elements", "<f8"), ("value", "<f8"), ("phases", "<i8", (len(Phase),)),
+        ("group", "<u2"), ("elements", "<f8"), ("value", "<f8"), ("phases", "<i8", (len(Phase),)),
     ]
 )  # fmt: skip
 assert len(_ROW.names or ()) == FIRST_PHASE + 1
@@ -160,7 +160,7 @@ def _loop(process: int, log: ProcessLog, group: list[int], sites: dict[int, _Sit
         process=process, thread=site.thread, end=(lead["end"] - start) / 1e9, count=count, seconds=seconds,
         low=_ends(lead["low"], seconds, single), high=_ends(lead["high"], seconds, single),
         phases=phases / count[:, None] / 1e9, trend=trend_of(seconds, count),
-        updates_per_step=float(inside["count"].sum() / max(1, count.sum())),
+        updates_per_step=float(inside["count"].sum() / max(1, count.sum())), group=max(1, int(lead["group"].max())),
         elements=lead["elements"] / count, values=lead["value"].copy(),
         stack=tuple(Location(names(file), line, function) for file, line, function in site.stack),
     )  # fmt: skip

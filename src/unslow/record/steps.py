@@ -143,13 +143,12 @@ class Steps:
         phases[_OTHER] += wall - known
         lane.last = now
         lane.own = 0
-        group = lane.group
-        self.total += group
-        lane.steps += group
-        self._lead(site, group)
+        self.total += 1
+        lane.steps += 1
+        self._lead(site, lane.group)
         if self.total <= FULL:
-            each = wall // group
-            self._buffer.append(ROW.pack(now, wall, each, each, group, site, 0, lane.elements, lane.value, *phases))
+            row = ROW.pack(now, wall, wall, wall, 1, site, lane.group, lane.elements, lane.value, *phases)
+            self._buffer.append(row)
         else:
             self._merge(site, now, wall, lane)
         lane.phases = [0] * PHASES
@@ -180,14 +179,14 @@ class Steps:
 
     def _merge(self, site: int, now: int, wall: int, lane: Lane) -> None:
         width = 1 << (((self.total - FULL) // HALF + 2).bit_length() - 1)
-        row, each = self._rows.get(site), wall // lane.group
+        row = self._rows.get(site)
         if row is None:
-            row = self._rows[site] = [now, 0, each, each, 0, site, 0, 0.0, lane.value, *([0] * PHASES)]
+            row = self._rows[site] = [now, 0, wall, wall, 0, site, lane.group, 0.0, lane.value, *([0] * PHASES)]
         row[0] = now
         row[1] += wall
-        row[2] = min(row[2], each)
-        row[3] = max(row[3], each)
-        row[4] += lane.group
+        row[2] = min(row[2], wall)
+        row[3] = max(row[3], wall)
+        row[4] += 1
         row[7] += lane.elements
         row[8] = lane.value
         for index, value in enumerate(lane.phases):
