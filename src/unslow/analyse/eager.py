@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,10 @@ class EagerCost:
     lines: tuple[tuple[tuple[Location, ...], int], ...]  # stacks and ops per step, most first
     top: tuple[tuple[str, int], ...]
     random: str  # an op among them that draws random numbers, if there is one
+
+    def within(self, share: float) -> EagerCost:
+        """The same where only a share of the ops can be compiled."""
+        return replace(self, eager=self.eager * share, kernels=self.kernels * share, compiled=self.compiled * share)
 
     @property
     def gain(self) -> float:

@@ -47,11 +47,14 @@ class EagerStep(Cause):
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
             cost = eager_cost(run, loop) if loop.style in _STYLES else None
-            if cost is not None and cost.ops >= FEWEST_OPS and cost.gain >= WORTH:
-                yield self._finding(run, loop, cost)
+            if cost is None or cost.ops < FEWEST_OPS:
+                continue
+            where, function = _where(run, loop, cost)
+            inside = cost.within(_share(loop, cost, where, function))
+            if inside.gain >= WORTH:
+                yield self._finding(loop, inside, where, function)
 
-    def _finding(self, run: Run, loop: Loop, cost: EagerCost) -> Finding:
-        where, function = _where(run, loop, cost)
+    def _finding(self, loop: Loop, cost: EagerCost, where: Location, function: str) -> Finding:
         what = f"{function}()" if function else "the body of the loop"
         title = (
             f"{what} runs op by op: {cost.ops} ops in a step of {_ms(cost.step)}, of which {_ms(cost.kernels)} compute"
@@ -111,6 +114,27 @@ def _where(run: Run, loop: Loop, cost: EagerCost) -> tuple[Location, str]:
         return loop.update, ""
     begun = next((frame for frame in tape if _holds_loop(frame, loop)), tape[0])
     return begun, ""
+
+
+def _share(loop: Loop, cost: EagerCost, where: Location, function: str) -> float:
+    """The share of the ops that the step itself asks for, rather than what else is in the loop."""
+    total = sum(count for _, count in cost.lines)
+    if function:
+        inside = [count for stack, count in cost.lines if any(_is_in(frame, where, function) for frame in stack)]
+    else:
+        lines = range(
+            where.line, max(frame.line for frame in (*loop.stack, loop.update) if _holds_loop(frame, loop)) + 1
+        )
+        inside = [
+            count
+            for stack, count in cost.lines
+            if any(_holds_loop(frame, loop) and frame.line in lines for frame in stack)
+        ]
+    return sum(inside) / total if total and inside else 1.0
+
+
+def _is_in(frame: Location, where: Location, function: str) -> bool:
+    return (frame.file, frame.function) == (where.file, function)
 
 
 def _holds_loop(frame: Location, loop: Loop) -> bool:

@@ -138,7 +138,7 @@ class Steps:
         phases = lane.phases
         if lane.stack:
             _settle(lane, now)
-        wall = now - lane.last - lane.own
+        wall = max(0, now - lane.last - lane.own)
         known = sum(phases)
         phases[_OTHER] += wall - known
         lane.last = now

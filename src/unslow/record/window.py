@@ -51,6 +51,15 @@ def close_window(session: Any) -> Inside | None:
     return read(data) if len(data) <= _MOST_BYTES else None
 
 
+def stop_window(session: Any) -> None:
+    """Stop the profiler and let go of what it saw."""
+    try:
+        with _muted():
+            session.stop()
+    except Exception:  # noqa: BLE001 - the fence of a probe: it was stopped by someone else
+        return
+
+
 def export_window(session: Any) -> None:
     """Stop the profiler and let it write what it saw, unread, below the folder that was named at its start."""
     with _muted():

@@ -10,7 +10,7 @@ from typing import Any
 from unslow.model import Phase
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
-from unslow.record.window import Inside, close_window, open_window
+from unslow.record.window import Inside, close_window, open_window, stop_window
 
 _TRACE = int(Phase.TRACE)
 _PACE = "_unslow_pace"
@@ -19,6 +19,7 @@ _LEAVES = 12
 _MOST_SHAPES = 10_000
 _LONG = 3  # times the usual call, and a little more so that a hiccup of the machine is not one
 _MORE = 2_000_000
+_TOO_LONG = 20_000_000_000  # nanoseconds that a window may be open
 _EARLY = 8  # calls that are written whatever they took: what is usual is not known yet
 
 
@@ -51,7 +52,9 @@ class Calls(Probe):
         self._resets = 0
         self._reset: Any = None  # the user's frames at the last reset, and its way
         self._depth: dict[int, int] = {}  # traces that are open, by thread
-        self._first: dict[int, Any] = {}  # the window of a first call, by thread; None while none is open
+        self._first: set[int] = set()  # threads in a first call, whose window opens when the trace is done
+        self._windows: dict[int, tuple[Any, int]] = {}  # open windows by thread, and since when
+        self.watcher.looks.append(self._overdue)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         place = "tensorflow.python.eager.polymorphic_function"
@@ -109,23 +112,26 @@ class Calls(Probe):
                 return original(*args, **kwargs)
             finally:
                 probe._depth[thread] -= 1
-                if thread in probe._first and not probe._depth[thread] and probe._first[thread] is None:
-                    probe._first[thread] = probe._opened(local.lane)
+                if thread in probe._first and not probe._depth[thread]:
+                    probe._open(local.lane)
 
         return _create_concrete_function
 
-    def _opened(self, lane: Lane) -> Any:
+    def _open(self, lane: Lane) -> None:
+        """Open a window on the rest of a call; never in a trial, which is timed as it is."""
+        if lane.thread in self._windows or self.recorder.kept_weights is not None:
+            return
         began = clock()
         window = open_window()
-        self._took_out(lane, clock() - began)
-        return window
+        if window is not None:
+            self._windows[lane.thread] = (window, clock())
+        self.recorder.keep_out(lane, clock() - began)
 
-    def _took_out(self, lane: Lane, spent: int) -> None:
-        """Keep a look of ours out of the step, and out of the spans that are open around it."""
-        for entry in lane.stack:
-            entry[1] += spent
-        lane.own += spent
-        self.recorder.looks += spent
+    def _overdue(self) -> None:
+        """On the watcher's thread: a call that holds a whole training must not fill the profiler's memory."""
+        for thread, (window, since) in list(self._windows.items()):
+            if clock() - since > _TOO_LONG and self._windows.pop(thread, None) is not None:
+                stop_window(window)
 
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local = self.recorder.local
@@ -142,17 +148,18 @@ class Calls(Probe):
             traced, phases, own = lane.phases[_TRACE], lane.phases, lane.own
             fresh = key not in pace.shapes
             reset = pace.resets != probe._resets
-            window = probe._prepare(lane, self, pace, fresh, reset) if fresh or reset or not pace.calls else None
+            if fresh or reset or not pace.calls:
+                probe._prepare(lane, self, pace, reset)
             began = clock() - lane.own + own
             try:
                 result = original(self, *args, **kwds)
             except BaseException:  # the end of the data, an error: no call like the others
-                probe._given_up(lane, window)
+                probe._given_up(lane)
                 raise
             took = clock() - began - (lane.own - own)
             traced = lane.phases[_TRACE] - traced if lane.phases is phases else 0
             if fresh or reset or traced or took > _LONG * pace.usual + _MORE or pace.calls < _EARLY:
-                probe._special(lane, self, pace, took, traced, key, fresh, reset, window)
+                probe._special(lane, self, pace, took, traced, key, fresh, reset)
             else:
                 pace.follow(took)
             pace.calls += 1
@@ -160,30 +167,30 @@ class Calls(Probe):
 
         return _call
 
-    def _prepare(self, lane: Lane, function: Any, pace: _Pace, fresh: bool, reset: bool) -> Any:
+    def _prepare(self, lane: Lane, function: Any, pace: _Pace, reset: bool) -> None:
         """Open a window where it will tell something: after resets and for new shapes under XLA, ever more seldom."""
         if not pace.calls:
-            self._first[lane.thread] = None  # to be opened when the trace is done
-            return None
-        if not reset and not getattr(function, "_jit_compile", False):
-            return None
-        pace.looks += 1
-        return self._opened(lane) if pace.looks & (pace.looks - 1) == 0 else None
+            self._first.add(lane.thread)
+        elif reset or getattr(function, "_jit_compile", False):
+            pace.looks += 1
+            if pace.looks & (pace.looks - 1) == 0:
+                self._open(lane)
 
-    def _given_up(self, lane: Lane, window: Any) -> None:
-        for opened in (window, self._first.pop(lane.thread, None)):
-            if opened is not None:
-                close_window(opened)
+    def _given_up(self, lane: Lane) -> None:
+        self._first.discard(lane.thread)
+        window = self._windows.pop(lane.thread, None)
+        if window is not None:
+            stop_window(window[0])
 
     def _special(self, lane: Lane, function: Any, pace: _Pace, took: int, traced: int, key: Any, fresh: bool,
-                 reset: bool, window: Any) -> None:  # fmt: skip
+                 reset: bool) -> None:  # fmt: skip
         """Write down a call that was not like the others, with what a window saw of it."""
         began = clock()
         try:
             first = not pace.calls
-            if first:
-                window = self._first.pop(lane.thread, None)
-            inside = close_window(window) if window is not None else None
+            self._first.discard(lane.thread)
+            window = self._windows.pop(lane.thread, None)
+            inside = close_window(window[0]) if window is not None else None
             why = [
                 word
                 for word, holds in (
@@ -202,7 +209,14 @@ class Calls(Probe):
             self._write(lane, function, pace, took, traced, key, why, inside)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-        self._took_out(lane, clock() - began)
+        self.recorder.keep_out(lane, clock() - began)
+
+    def disarm(self) -> None:
+        for thread in list(self._windows):
+            window = self._windows.pop(thread, None)
+            if window is not None:
+                stop_window(window[0])
+        super().disarm()
 
     def _write(self, lane: Lane, function: Any, pace: _Pace, took: int, traced: int, key: Any, why: list[str],
                inside: Inside | None) -> None:  # fmt: skip

@@ -37,6 +37,8 @@ class Graphs(Probe):
     def _on_session(self, module: ModuleType) -> None:
         self.replace(module.BaseSession, "_extend_graph", self._extend)
         self.replace(module.BaseSession, "_do_run", self._run)
+        if hasattr(module.BaseSession, "_Callable"):
+            self.replace(module.BaseSession._Callable, "__call__", self._call)
 
     def _extend(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """The session takes over what was added to its graph since its last run."""
@@ -72,6 +74,25 @@ class Graphs(Probe):
                 probe._ran(lane, graph, fresh, took, cpu() - worked if fresh else 0, graph.extended - extended)
 
         return _do_run
+
+    def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """A callable of a session: its first call prepares it, as the first run of a fetch does."""
+        local = self.recorder.local
+        probe = self
+
+        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+            lane = local.lane
+            if lane.busy:
+                return original(self, *args, **kwargs)
+            graph = probe._graph(self._session._graph)
+            fresh = graph.begin((self,), ())
+            began, worked = clock(), cpu() if fresh else 0
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                probe._ran(lane, graph, fresh, clock() - began, cpu() - worked if fresh else 0, 0)
+
+        return __call__
 
     def _ran(self, lane: Lane, graph: _Graph, fresh: bool, took: int, worked: int, extended: int) -> None:
         try:

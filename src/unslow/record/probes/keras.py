@@ -13,7 +13,7 @@ from unslow.record.recorder import Lane, clock
 
 _EVAL, _HOOKS, _BUILD = int(Phase.EVAL), int(Phase.HOOKS), int(Phase.BUILD)
 # What a callback spends on these is a matter of its own, and so is not the callback's.
-_NOT_THE_HOOKS = (_EVAL, int(Phase.SAVE), int(Phase.LOG), int(Phase.SYNC))
+_NOT_THE_HOOKS = (int(Phase.SAVE), int(Phase.LOG), int(Phase.SYNC))
 _HOOK_NAMES = (
     "on_train_batch_begin", "on_train_batch_end", "on_epoch_begin", "on_epoch_end", "on_test_batch_begin",
     "on_test_batch_end", "on_test_begin", "on_test_end", "on_train_begin", "on_train_end",
@@ -32,6 +32,7 @@ class Keras(Probe):
         self._lists: set[type] = set()  # the class is seen through two modules in Keras 3
         self._instances: list[Any] = []
         self._owned: dict[str, int] = {}
+        self._evaluated: dict[int, int] = {}  # nanoseconds in evaluate and predict, by thread
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         doors: dict[str, Callable[[ModuleType], None]] = {
@@ -119,6 +120,7 @@ class Keras(Probe):
             finally:
                 took = close(lane, entry)
                 lane.within = outer
+                probe._evaluated[lane.thread] = probe._evaluated.get(lane.thread, 0) + took
                 data = args[0] if args else kwargs.get("x")
                 frame = sys._getframe(1)
                 tally("evaluate", frame, took, _length(data), call=name, in_fit=lane.fit is not None)
@@ -195,6 +197,7 @@ class Keras(Probe):
             return original(*args, **kwargs)
         phases = lane.phases
         apart = sum(phases[phase] for phase in _NOT_THE_HOOKS)
+        evaluated = self._evaluated.get(lane.thread, 0)
         entry = [_HOOKS, clock(), 0]
         lane.stack.append(entry)
         try:
@@ -203,6 +206,7 @@ class Keras(Probe):
             took = self.recorder.close_span(lane, entry)
             if lane.phases is phases:
                 apart = sum(phases[phase] for phase in _NOT_THE_HOOKS) - apart
+            apart += self._evaluated.get(lane.thread, 0) - evaluated
             self._hooked_once(lane, kind, name, original, took, max(0, took - apart))
 
     def _hooked_once(self, lane: Lane, kind: type, name: str, original: Any, took: int, own: int) -> None:

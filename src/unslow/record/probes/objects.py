@@ -261,9 +261,7 @@ class Objects(Probe):
             lane.busy = False
             data["ago_ns"] = clock() - data["ago_ns"]
             self.recorder.fact("model", str(data["stack"][:1]), step=total, **data)
-        spent = clock() - began
-        lane.own += spent
-        self.recorder.looks += spent
+        self.recorder.keep_out(lane, clock() - began)
 
     def _write(self) -> None:
         """Running totals of each line, where they have changed by a tenth."""

@@ -32,6 +32,11 @@ class Sessions(Probe):
 
     def _on_session(self, module: ModuleType) -> None:
         self.replace(module.BaseSession, "run", self._run)
+        # Seen on 2.15 to 2.21: what `make_callable` and Keras 2 without eager execution run. Where it is missing,
+        # their steps are not seen.
+        if hasattr(module.BaseSession, "_Callable"):
+            self.replace(module.BaseSession._Callable, "__init__", self._make_callable)
+            self.replace(module.BaseSession._Callable, "__call__", self._call_callable)
         messages = module.config_pb2
         # TensorFlow times the nodes itself then; a run takes about a tenth longer. Never more than a step at a time.
         self._traced = lambda: (
@@ -41,7 +46,9 @@ class Sessions(Probe):
 
     def _look(self, lane: Lane, total: int) -> None:
         """Look at one whole step, at steps that grow further apart."""
-        if self._window is None and total >= _FIRST_LOOK and total & (total - 1) == 0 and self._graphs:
+        if total < _FIRST_LOOK or total & (total - 1) or self._window is not None or not self._graphs:
+            return
+        if self.recorder.kept_weights is None:  # a trial is timed as it is
             self._window = Window(lane.thread)
 
     def _run(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,6 +72,33 @@ class Sessions(Probe):
             return result
 
         return run
+
+    @staticmethod
+    def _make_callable(original: Callable[..., Any]) -> Callable[..., Any]:
+        def __init__(self: Any, session: Any, callable_options: Any) -> None:
+            original(self, session, callable_options)
+            self._unslow_fetches = (*callable_options.fetch, *callable_options.target)
+
+        return __init__
+
+    def _call_callable(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local, close = self.recorder.local, self.recorder.close_span
+        probe = self
+
+        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+            lane = local.lane
+            if lane.tracing or lane.busy or not hasattr(self, "_unslow_fetches"):
+                return original(self, *args, **kwargs)
+            entry = [_RUN, clock(), 0]
+            lane.stack.append(entry)
+            try:
+                result = original(self, *args, **kwargs)
+            finally:
+                took = close(lane, entry)
+            probe._ran(lane, self._session, self._unslow_fetches, None, took, result, None)
+            return result
+
+        return __call__
 
     def _ran(self, lane: Lane, session: Any, fetches: Any, feed: Any, took: int, result: Any, metadata: Any) -> None:
         try:

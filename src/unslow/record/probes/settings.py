@@ -101,7 +101,8 @@ class Settings(Probe):
                     threads[name] = number
                     self._note(name, number, stack)
         context: Any = sys.modules.get("tensorflow.python.eager.context")
-        devices = [d.name for d in (context.context()._logical_devices or ()) if d.device_type != "CPU"]
+        logical = getattr(context.context(), "_logical_devices", None) or ()  # not there before the first eager op
+        devices = [device.name for device in logical if device.device_type != "CPU"]
         self.recorder.line(
             "settings", clock(), **threads, affinity=_affinity(), affinity_at_start=self._start,
             environment={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}, devices=devices,

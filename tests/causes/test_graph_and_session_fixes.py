@@ -1,0 +1,162 @@
+"""The edits for resets, unrolled loops, models made again, session runs and feeds, and where they are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from unslow.fix.evals import eval_as_run
+from unslow.fix.feeds import converted_once
+from unslow.fix.rebuilt import model_once
+from unslow.fix.resets import once_before_loop
+from unslow.fix.script import CannotEdit, Script
+from unslow.fix.tf_range import range_to_graph
+
+
+def script(text: str) -> Script:
+    return Script("train.py", text)
+
+
+# Resets
+
+
+def test_a_seed_that_never_changes_goes_in_front_of_the_loop() -> None:
+    edited = once_before_loop(script("for i in x:\n    tf.random.set_seed(1)\n    step(i)\n"), [2])
+    assert edited.text == "tf.random.set_seed(1)\nfor i in x:\n    step(i)\n"
+
+
+def test_a_seed_that_follows_the_loop_starts_at_zero_in_front_of_it() -> None:
+    edited = once_before_loop(script("for i in x:\n    tf.random.set_seed(i)\n    step(i)\n"), [2])
+    assert edited.text == "tf.random.set_seed(0)\nfor i in x:\n    step(i)\n"
+
+
+def test_a_seed_under_a_condition_goes_with_its_condition_where_one_was_set_before() -> None:
+    text = "tf.random.set_seed(7)\nfor i in x:\n    if i % 9 == 0:\n        tf.random.set_seed(i)\n    step(i)\n"
+    assert once_before_loop(script(text), [4]).text == "tf.random.set_seed(7)\nfor i in x:\n    step(i)\n"
+
+
+def test_the_call_of_a_helper_that_resets_is_what_leaves_the_loop() -> None:
+    text = "def fixed():\n    tf.random.set_seed(1)\n\n\nfor i in x:\n    fixed()\n    step(i)\n"
+    edited = once_before_loop(script(text), [2, 6])
+    assert edited.text.endswith("fixed()\nfor i in x:\n    step(i)\n")
+
+
+def test_a_reset_whose_loop_is_elsewhere_is_left_alone() -> None:
+    with pytest.raises(CannotEdit, match="another file"):
+        once_before_loop(script("def fixed():\n    tf.random.set_seed(1)\n"), [2])
+
+
+# Unrolled loops
+
+_HEAD = "import tensorflow as tf\n\n\n@tf.function\ndef step(x, state):\n"
+
+
+def test_a_counting_loop_becomes_a_loop_of_the_graph() -> None:
+    text = _HEAD + "    for t in range(9):\n        state = cell(x[:, t], state)\n    return state\n"
+    assert "for t in tf.range(9):" in range_to_graph(script(text), 6).text
+
+
+def test_an_edited_loop_is_left_as_it_is() -> None:
+    text = _HEAD + "    for t in tf.range(9):\n        state = cell(x[:, t], state)\n    return state\n"
+    assert range_to_graph(script(text), 6).text == text
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("        state = cell(x[t], state)\n", "Python number"),
+        ("        rows.append(x[:, t])\n", "TensorArray"),
+        ("        if t:\n            state = cell(x[:, t], state)\n", "more than assignments"),
+        ("        state = cell(x[:, t], state)\n        fresh = total + state\n        total = fresh\n", "no value"),
+        ("        self.state = cell(x[:, t], state)\n", "in place"),
+    ],
+)
+def test_a_loop_that_needs_python_is_refused(body: str, reason: str) -> None:
+    with pytest.raises(CannotEdit, match=reason):
+        range_to_graph(script(f"{_HEAD}    for t in range(9):\n{body}    return state\n"), 6)
+
+
+def test_a_loop_outside_of_a_compiled_function_is_refused() -> None:
+    with pytest.raises(CannotEdit, match=r"not itself a tf\.function"):
+        range_to_graph(
+            script("def call(x, s):\n    for t in range(9):\n        s = cell(x[:, t], s)\n    return s\n"), 2
+        )
+
+
+# Models made again
+
+
+def test_a_model_is_made_once_and_each_turn_starts_from_its_first_weights() -> None:
+    text = "for fold in folds:\n    model = build()\n    model.compile('adam')\n    model.fit(fold)\n"
+    assert model_once(script(text), [2]).text == (
+        "model = build()\n"
+        "model.compile('adam')\n"
+        "model.optimizer.build(model.trainable_variables)\n"
+        "first_weights = model.get_weights()\n"
+        "first_state = [variable.numpy() for variable in model.optimizer.variables]\n"
+        "for fold in folds:\n"
+        "    model.set_weights(first_weights)\n"
+        "    for variable, value in zip(model.optimizer.variables, first_state):\n"
+        "        variable.assign(value)\n"
+        "    model.fit(fold)\n"
+    )
+
+
+def test_a_model_that_depends_on_the_turn_is_refused() -> None:
+    with pytest.raises(CannotEdit, match="depends on `width`"):
+        model_once(script("for width in widths:\n    model = build(width)\n    model.fit(x)\n"), [2])
+
+
+def test_a_compile_that_never_changes_leaves_the_loop() -> None:
+    edited = model_once(script("for epoch in range(9):\n    model.compile('adam')\n    model.fit(x)\n"), [2])
+    assert edited.text == "model.compile('adam')\nfor epoch in range(9):\n    model.fit(x)\n"
+
+
+# Sessions
+
+
+def test_an_eval_is_spelled_as_a_run() -> None:
+    edited = eval_as_run(script("value = loss.eval(feed_dict=feed, session=s)\n"), 1)
+    assert edited.text == "value = s.run(loss, feed_dict=feed)\n"
+
+
+def test_an_eval_in_the_default_session_is_refused() -> None:
+    with pytest.raises(CannotEdit, match="not named"):
+        eval_as_run(script("value = loss.eval({x: 1})\n"), 1)
+
+
+def test_a_fed_slice_is_taken_from_an_array_that_is_converted_once() -> None:
+    text = "import numpy as np\nfor i in r:\n    s.run(train, {x: rows[i : i + 9], y: labels[i]})\n"
+    assert converted_once(script(text), 3, 0, "float32", False).text == (
+        "import numpy as np\n"
+        "rows_float32 = np.asarray(rows, dtype=np.float32)\n"
+        "for i in r:\n"
+        "    s.run(train, {x: rows_float32[i : i + 9], y: labels[i]})\n"
+    )
+
+
+def test_a_feed_under_a_name_is_followed_to_where_it_is_made() -> None:
+    body = "    batch = rows[i]\n    feed = {x: batch}\n    s.run(train, feed_dict=feed)\n"
+    text = "import numpy as np\nfor i in r:\n" + body
+    edited = converted_once(script(text), 5, 0, "float32", False).text
+    assert "rows_float32 = np.asarray(rows, dtype=np.float32)\nfor i in r:\n    batch = rows_float32[i]\n" in edited
+
+
+def test_data_that_does_not_lie_in_order_is_put_in_order_once() -> None:
+    edited = converted_once(
+        script("import numpy as np\nfor i in r:\n    s.run(t, {x: rows[i]})\n"), 3, 0, "float32", True
+    )
+    assert "rows_ordered = np.ascontiguousarray(rows)\n" in edited.text
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("for i in r:\n    s.run(t, {x: make(i)})\n", 2, "computed in every step"),
+        ("for i in r:\n    rows = load(i)\n    s.run(t, {x: rows[i]})\n", 3, "changes in the loop"),
+        ("for i in r:\n    s.run(t, feed(i))\n", 2, "written out"),
+        ("for i in r:\n    b = rows[i]\n    log(b)\n    s.run(t, {x: b})\n", 4, "more than feeding"),
+    ],
+)
+def test_a_feed_that_is_new_in_every_step_is_refused(text: str, line: int, reason: str) -> None:
+    with pytest.raises(CannotEdit, match=reason):
+        converted_once(script(text), line, 0, "float32", False)
