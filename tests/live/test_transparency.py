@@ -146,7 +146,7 @@ def test_another_environments_sitecustomize_is_chained(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_interrupted_ends_like_python_and_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(STEPS + "print('go', flush=True)\ntrain(10**9)\n")
+    (tmp_path / "train.py").write_text(STEPS + "train(50)\nprint('go', flush=True)\ntrain(10**9)\n")
     child = subprocess.Popen(
         [sys.executable, "-m", "unslow", "run", "train.py"], cwd=tmp_path, env=environment(), text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
