@@ -13,7 +13,7 @@ from tests.examples import Example, all_examples
 from tests.live.conftest import Recorded, unslow
 
 # Recorded afresh in every test run; the others are covered by their recordings and by `make live-all`.
-KEY = {"graph_growth", "retracing", "eager_step", "input_bound", "python_overhead"}
+KEY = {"graph_growth", "retracing", "eager_step", "input_bound"}
 SICK = [e for e in all_examples() if e.expected]
 HEALTHY = [e for e in all_examples() if e.expected is None]
 
