@@ -9,6 +9,7 @@ import click
 
 from unslow import launch
 from unslow.cli.show import FORMATS, emit, report_on
+from unslow.live.beside import Beside, Manner, Place, manner
 
 
 @click.command(
@@ -26,9 +27,13 @@ from unslow.cli.show import FORMATS, emit, report_on
 @click.option("--html", "html_path", metavar="PATH", help="Also write the report as a web page.")
 @click.option("--check", is_flag=True, help="Exit with 1 when findings remain.")
 @click.option("-q", "--quiet", is_flag=True, help="Record only; print no report.")
+@click.option(
+    "--live/--no-live", "live", default=None,
+    help="Show how it goes in the last rows of the terminal (default: a line now and then, and only on a terminal).",
+)  # fmt: skip
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(module: bool, python: str | None, out: str | None, json_path: str | None, html_path: str | None,
-        check: bool, quiet: bool, command: tuple[str, ...]) -> None:  # fmt: skip
+        check: bool, quiet: bool, live: bool | None, command: tuple[str, ...]) -> None:  # fmt: skip
     """Run COMMAND as it is, record it, and say why it is slow.
 
     \b
@@ -38,7 +43,10 @@ def run(module: bool, python: str | None, out: str | None, json_path: str | None
     """
     words = launch.command_for(command, python, module)
     folder = _folder(out, command[0])
-    ended = launch.record(words, folder)
+    with _view(folder, False if quiet and live is None else live) as shown:
+        ended = launch.record(words, folder)
+    if shown.problem:
+        click.echo(f"unslow: the live view failed, the recording did not: {shown.problem}", err=True)
     healthy = True
     if not quiet:
         diagnosis, view = report_on(folder)
@@ -51,6 +59,14 @@ def run(module: bool, python: str | None, out: str | None, json_path: str | None
     if check and not healthy and not ended.signal and ended.code == 0:
         sys.exit(1)
     launch.die_as(ended)
+
+
+def _view(folder: str, wanted: bool | None) -> Beside:
+    place = Place()
+    how = manner(wanted, place.shared, place.said, place.apart, place.terminal)
+    if wanted and how is Manner.NONE:
+        click.echo(f"unslow: no terminal to draw on; watch it from one: unslow live {folder}", err=True)
+    return Beside(folder, how, place.fd)
 
 
 def _folder(out: str | None, name: str) -> str:

@@ -1,0 +1,73 @@
+"""`unslow live`: watch a run from another terminal, or from another machine through a shared folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unslow.cli.show import chosen_run
+
+if TYPE_CHECKING:
+    from unslow.live.watch import Watch
+
+_ALL = 1000  # rows of what stays behind: nothing is left out
+_WIDTH = 100  # columns where there is no terminal
+
+
+@click.command(short_help="Watch a run while it runs.")
+@click.argument("run", required=False)
+def live(run: str | None) -> None:
+    """Watch RUN while it runs: a run folder, part of its name, or the newest one.
+
+    Only its files are read, so it may run on another machine. Ctrl-C ends the view, never the training. Where the
+    output is no terminal, the state at this moment is printed once.
+    """
+    from unslow.live.watch import Watch
+
+    watch = Watch(chosen_run(run))
+    view = watch.look()
+    terminal = sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+    if terminal and not watch.over:
+        view = _until_it_ends(watch, view)
+    _leave(view, terminal)
+
+
+def _until_it_ends(watch: Watch, view: dict[str, Any]) -> dict[str, Any]:
+    """Draw until the command has ended or Ctrl-C was typed; gives the last view."""
+    from unslow.live.beside import give_way
+    from unslow.live.screen import Whole
+    from unslow.report.live import frame, painted
+
+    screen = Whole(sys.stdout.fileno())
+    give_way()
+    try:
+        while not watch.over:
+            before = time.thread_time()
+            columns, rows = screen.room
+            view = watch.look()
+            screen.draw(painted(frame(view, columns, rows), columns))
+            if not watch.over:
+                time.sleep(watch.rest(before))
+    except KeyboardInterrupt:
+        pass
+    finally:
+        screen.close()
+    return view
+
+
+def _leave(view: dict[str, Any], terminal: bool) -> None:
+    """What stays on the terminal, and what to type next."""
+    from unslow.live.screen import size_of
+    from unslow.report.live import frame, painted
+
+    columns = size_of(sys.stdout.fileno())[0] if terminal else _WIDTH
+    lines = frame(view, columns, _ALL)
+    for line in painted(lines, columns) if terminal else [each.plain.rstrip() for each in lines]:
+        click.echo(line)
+    over = view["status"]["kind"] == "ended"
+    again = "the whole report: unslow why" if over else "it runs on; watch it again: unslow live"
+    click.echo(f"{again} {os.path.relpath(view['folder'])}")

@@ -1,0 +1,164 @@
+"""Follows a run folder as it grows: each look reads only what was added, and keeps a bounded part of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from unslow import runfile
+from unslow.live.rows import Rows
+
+# Lines worth decoding: who it is, where its loops stand, how far it is, what it uses, how it ended.
+_KEPT = ("process", "imported", "machine", "site", "stack", "fit", "epoch", "probe", "end")
+_TICK = b'{"k": "tick"'
+_STARTS = tuple(f'{{"k": "{kind}"'.encode() for kind in (*_KEPT, "tick"))
+
+_MOST_LINES = 2000  # per process: places and epochs of a run without end
+_MOST_READ = 32 << 20  # bytes taken from one file at a look; a run that was joined late is caught up in several
+
+
+@dataclass
+class Growing:
+    """A file that another process appends to, perhaps on another machine."""
+
+    path: Path
+    taken: int = 0
+    rest: bytes = b""
+
+    def more(self) -> bytes:
+        """What was added since the last look. It is opened anew: only so does a network folder tell its new size."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.taken)
+                data = file.read(_MOST_READ)
+        except OSError:  # a network folder that is away for a moment
+            return b""
+        self.taken += len(data)
+        data = self.rest + data
+        self.rest = b""
+        return data
+
+
+@dataclass
+class Followed:
+    """One process: its rows, the few lines that matter, and its readings of memory."""
+
+    name: str
+    steps_file: Growing
+    events_file: Growing
+    rows: Rows = field(default_factory=Rows)
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    last: int = 0  # the latest moment written, by its own clock
+    rss: float = 0.0
+    peak: float = 0.0
+    ticked: tuple[int, int] = (0, 0)  # the last two readings
+
+    def first(self, kind: str) -> dict[str, Any]:
+        return next((line for line in self.lines if line["k"] == kind), {})
+
+    @property
+    def began(self) -> int:
+        """When the process started, by its own clock."""
+        return int(self.first("imported").get("since") or self.first("process").get("t") or 0)
+
+    @property
+    def seconds(self) -> float:
+        return max(0, self.last - self.began) / 1e9 if self.began else 0.0
+
+    @property
+    def how(self) -> str:
+        """How it ended: "exit" or the exception; nothing while it runs."""
+        return str(self.first("end").get("how", ""))
+
+    @property
+    def distance(self) -> float:
+        """Seconds between its readings: they come further apart in long runs."""
+        return (self.ticked[1] - self.ticked[0]) / 1e9 if self.ticked[0] else 0.0
+
+    def look(self) -> bool:
+        """Take what was added; says whether there was anything."""
+        rows, lines = self.steps_file.more(), self.events_file.more()
+        whole = len(rows) // runfile.ROW.size * runfile.ROW.size
+        self.steps_file.rest = rows[whole:]
+        if whole:
+            self.rows.add(rows[:whole])
+            self.last = max(self.last, self.rows.last_end)
+        complete, newline, self.events_file.rest = lines.rpartition(b"\n")
+        for raw in complete.split(b"\n") if newline else ():
+            if raw.startswith(_STARTS):
+                self._take(raw)
+        return bool(whole or newline)
+
+    def _take(self, raw: bytes) -> None:
+        try:
+            line = json.loads(raw)
+            moment = int(line["t"])
+        except (ValueError, KeyError, TypeError):  # a damaged line is one fact less
+            return
+        self.last = max(self.last, moment)
+        if raw.startswith(_TICK):
+            self.rss = float(line.get("rss") or self.rss)
+            self.peak = max(self.peak, self.rss)
+            self.ticked = (self.ticked[1], moment)
+        elif len(self.lines) < _MOST_LINES or line["k"] in ("end", "site"):
+            self.lines.append(line)
+        elif line["k"] == "epoch":  # the last ones say how far it is
+            self.lines.remove(next(each for each in self.lines if each["k"] in ("epoch", "stack")))
+            self.lines.append(line)
+
+
+class Follower:
+    """A run folder that may still be written. Every look is cheap, however long the run is."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = Path(folder)
+        self.header: dict[str, Any] = {}
+        self.processes: dict[str, Followed] = {}
+
+    @property
+    def started(self) -> bool:
+        return bool(self.header)
+
+    @property
+    def ended(self) -> str:
+        """How the command ended, as its launcher wrote it; nothing before."""
+        return str(self.header.get("ended") or "")
+
+    def look(self) -> bool:
+        """Read what is new; says whether there was any. An unreadable folder raises `runfile.Unreadable`."""
+        if not self.header and self._empty():
+            return False
+        before = self.header
+        try:
+            self.header = runfile.read_header(str(self.folder))
+            entries = sorted(self.folder.iterdir())
+        except (runfile.Unreadable, OSError):
+            if before:  # it was readable before: a network folder that is away for a moment
+                return False
+            raise
+        news = self.header != before
+        for entry in entries:
+            if entry.suffix in (".steps", ".events") and entry.stem not in self.processes:
+                steps, events = entry.with_name(f"{entry.stem}.steps"), entry.with_name(f"{entry.stem}.events")
+                self.processes[entry.stem] = Followed(entry.stem, Growing(steps), Growing(events))
+        for process in self.processes.values():
+            news = process.look() or news
+        return news
+
+    def _empty(self) -> bool:
+        """A folder that `unslow run` has just made: the run begins in a moment."""
+        try:
+            return all(entry.name.startswith(f".{runfile.HEADER}") for entry in self.folder.iterdir())
+        except OSError as problem:
+            raise runfile.Unreadable(problem.strerror or str(problem)) from None
+
+    @property
+    def trained(self) -> list[Followed]:
+        """Processes with steps, in the order of their names."""
+        return [process for process in self.processes.values() if len(process.rows)]
+
+    @property
+    def bytes_taken(self) -> int:
+        return sum(each.events_file.taken + each.steps_file.taken for each in self.processes.values())

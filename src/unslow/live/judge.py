@@ -1,0 +1,69 @@
+"""Diagnoses a run now and then while it runs; a finding is certain once two diagnoses in a row have made it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from unslow.model import Finding
+
+FIRST = 4.0  # seconds of watching before the first diagnosis
+FURTHER = 1.6  # each further one waits so many times longer than the last
+SHARE = 0.005  # of one core, at most, over any stretch of time
+MOST = 64 << 20  # bytes of a folder above which a diagnosis would take too much memory beside a training
+
+Key = tuple[str, str]
+
+
+@dataclass
+class Judge:
+    """Says when a diagnosis is due, and which findings have been made twice."""
+
+    wait: float = FIRST
+    due: float = FIRST
+    certain: list[dict[str, Any]] = field(default_factory=list)
+    growth: dict[str, float] = field(default_factory=dict)  # bytes per 1 000 steps, by the process's log
+    judged: int = 0
+    closed: bool = False  # the run has ended, and this was its last diagnosis
+    _before: frozenset[Key] = frozenset()
+
+    def is_due(self, watched: float, size: int) -> bool:
+        return watched >= self.due and size <= MOST
+
+    def took(self, watched: float, cost: float) -> None:
+        """A diagnosis has just been made: the next one comes later, and the later the more it cost."""
+        self.wait = max(self.wait * FURTHER, cost / SHARE)
+        self.due = watched + self.wait
+
+    def compare(self, found: Sequence[tuple[Finding, dict[str, Any]]], last: bool = False) -> None:
+        """Keep what was found this time and the time before; at the end of a run once is enough."""
+        keys = frozenset(key_of(finding) for finding, _ in found)
+        self.certain = [plain for finding, plain in found if last or key_of(finding) in self._before]
+        self._before = keys
+        self.closed = last
+        self.judged += 1
+
+
+def key_of(finding: Finding) -> Key:
+    """The same cause at the same line is the same finding, whatever its numbers are."""
+    return finding.cause, str(finding.location or "")
+
+
+def judge(judge: Judge, folder: str, last: bool = False) -> None:
+    """One diagnosis of what is in the folder now."""
+    from unslow.analyse.assemble import load
+    from unslow.diagnose import diagnose
+    from unslow.report.view import clean
+    from unslow.report.view.findings import finding_of
+    from unslow.report.view.machine import memory_of
+
+    run = load(folder)
+    findings = diagnose(run, with_fixes=False).findings
+    judge.compare([(each, clean(finding_of(run, each, None, None))) for each in findings], last)
+    names = {process.index: f"{process.host}-{process.pid}" for process in run.processes}
+    judge.growth = {
+        names[row["process"]]: float(row["growth_per_1000_steps"])
+        for row in memory_of(run)
+        if row["growth_per_1000_steps"]
+    }

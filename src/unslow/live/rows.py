@@ -1,0 +1,84 @@
+"""The steps of one process in bounded memory: old rows are merged in pairs, the first and the latest stay single."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from unslow import runfile
+from unslow.model import Phase
+
+MOST = 4096  # rows kept: some 6 ms to find loops and trends in
+LATEST = 512  # rows at the end that are never merged: they say what is so now
+
+# The fields of `runfile.ROW`, as NumPy reads them.
+_FIELDS = np.dtype(
+    [
+        ("end", "<i8"), ("total", "<i8"), ("low", "<i8"), ("high", "<i8"), ("count", "<u4"), ("site", "<u2"),
+        ("group", "<u2"), ("elements", "<f8"), ("value", "<f8"), ("phases", "<i8", (len(Phase),)),
+    ]
+)  # fmt: skip
+assert _FIELDS.itemsize == runfile.ROW.size
+
+_AT_ONCE = 16 * MOST  # rows taken in one go, so that joining a long run needs little memory
+
+
+class Rows:
+    """What `runfile.read` would give of a `.steps` file, but never more than a few thousand rows."""
+
+    def __init__(self) -> None:
+        self._rows: Any = np.empty(0, dtype=_FIELDS)
+        self.steps_seen = 0  # updates in all rows so far
+
+    def add(self, data: bytes) -> None:
+        """Take whole rows as they were written."""
+        fresh = np.frombuffer(data, dtype=_FIELDS)
+        self.steps_seen += int(fresh["count"].sum())
+        for begin in range(0, len(fresh), _AT_ONCE):
+            self._rows = np.concatenate((self._rows, fresh[begin : begin + _AT_ONCE]))
+            while len(self._rows) > MOST:
+                folded = _folded(self._rows)
+                if len(folded) == len(self._rows):
+                    break
+                self._rows = folded
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def last_end(self) -> int:
+        """When the last row ended, by the clock of its process; 0 without rows."""
+        return int(self._rows["end"].max()) if len(self._rows) else 0
+
+    def packed(self) -> bytes:
+        """The rows in the format of the run folder."""
+        data: bytes = self._rows.tobytes()
+        return data
+
+
+def _folded(rows: Any) -> Any:
+    """Each two neighbours of one site as one row; the first of every site pays for tracing and stays alone."""
+    first = np.zeros(len(rows), dtype=bool)
+    first[np.unique(rows["site"], return_index=True)[1]] = True
+    old = ~first
+    old[-LATEST:] = False
+    pairs = _pairs(rows[old])
+    kept = np.concatenate((pairs, rows[~old]))
+    return kept[np.argsort(kept["end"], kind="stable")]
+
+
+def _pairs(rows: Any) -> Any:
+    rows = rows[np.argsort(rows["site"], kind="stable")]
+    if not len(rows):
+        return rows
+    begins = np.flatnonzero(np.diff(rows["site"].astype(int), prepend=-1))
+    within = np.arange(len(rows)) - np.repeat(begins, np.diff(np.append(begins, len(rows))))
+    starts = np.flatnonzero(within % 2 == 0)
+    last = np.append(starts[1:], len(rows)) - 1
+    merged = rows[last].copy()
+    for name in ("total", "count", "elements", "phases"):
+        merged[name] = np.add.reduceat(rows[name], starts, axis=0)
+    merged["low"] = np.minimum.reduceat(rows["low"], starts)
+    merged["high"] = np.maximum.reduceat(rows["high"], starts)
+    return merged

@@ -1,0 +1,133 @@
+"""Where a live view is drawn: the last rows of a terminal that others write to, or a whole one of its own.
+
+A drawing is one single write, so that it never comes between the bytes of the training's own output.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+LEFT = 4  # rows that a panel leaves to the program at least
+_SAVE, _BACK = "\x1b7", "\x1b8"  # the cursor, with its colours
+_ALL_ROWS = "\x1b[r"
+_ERASE_BELOW = "\x1b[J"
+
+
+def size_of(fd: int) -> tuple[int, int]:
+    """Columns and rows; asked for each drawing, so that a resized terminal needs no signal."""
+    try:
+        size = os.get_terminal_size(fd)
+    except OSError:
+        return 80, 24
+    return size.columns or 80, size.lines or 24
+
+
+def is_ours(fd: int) -> bool:
+    """Whether we are in the terminal's foreground: what runs behind a shell must not draw over it."""
+    try:
+        return os.tcgetpgrp(fd) == os.getpgrp()
+    except OSError:  # not our controlling terminal: nobody else's shell is there either
+        return os.isatty(fd)
+
+
+class Panel:
+    """The last rows of a terminal. The rows above scroll by themselves, and the cursor stays there.
+
+    The scrolling region is set to the rows above; everything the program prints, with its carriage returns and
+    colours, goes there as ever.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._placed = (0, 0, 0)  # columns, rows, and rows of the panel
+
+    @property
+    def room(self) -> tuple[int, int]:
+        columns, rows = size_of(self._fd)
+        return columns, max(0, rows - LEFT)
+
+    def draw(self, lines: Sequence[str]) -> None:
+        if not is_ours(self._fd):
+            return
+        columns, rows = size_of(self._fd)
+        lines = lines[: max(0, rows - LEFT)]
+        if not lines:
+            return
+        text = ""
+        height = max(len(lines), self._placed[2]) if self._placed[:2] == (columns, rows) else len(lines)
+        if self._placed != (columns, rows, height):
+            text = _placing(rows, height)
+            self._placed = (columns, rows, height)
+        first = rows - height + 1
+        drawn = [f"\x1b[{first + at};1H{line}\x1b[K" for at, line in enumerate(_filled(lines, height))]
+        _write(self._fd, f"{text}{_SAVE}\x1b[?7l{''.join(drawn)}\x1b[?7h{_BACK}")
+
+    def close(self) -> None:
+        """Give the rows back, empty."""
+        if self._placed[2]:
+            _write(self._fd, f"{_SAVE}{_ALL_ROWS}{_BACK}{_ERASE_BELOW}")
+        self._placed = (0, 0, 0)
+
+
+def _placing(rows: int, height: int) -> str:
+    """Make room below the cursor, and let only the rows above scroll.
+
+    The cursor is always above the panel, so erasing below it takes an old panel away wherever a resize has put it.
+    An index (ESC D) scrolls without touching the column, unlike a newline.
+    """
+    clear = f"{_SAVE}{_ALL_ROWS}{_BACK}{_ERASE_BELOW}"
+    room = "\x1bD" * height + f"\x1b[{height}A"
+    return f"{clear}{room}{_SAVE}\x1b[1;{rows - height}r{_BACK}"
+
+
+def _filled(lines: Sequence[str], height: int) -> list[str]:
+    return [*lines, *[""] * (height - len(lines))]
+
+
+class Whole:
+    """A terminal of its own: the alternate screen, which leaves no trace when it is closed."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._open = False
+
+    @property
+    def room(self) -> tuple[int, int]:
+        return size_of(self._fd)
+
+    def draw(self, lines: Sequence[str]) -> None:
+        if not is_ours(self._fd):
+            return
+        _, rows = size_of(self._fd)
+        opening = "" if self._open else "\x1b[?1049h\x1b[?25l"
+        self._open = True
+        drawn = [f"\x1b[{at};1H{line}\x1b[K" for at, line in enumerate(lines[:rows], 1)]
+        _write(self._fd, f"{opening}\x1b[?7l{''.join(drawn)}{_ERASE_BELOW if len(lines) < rows else ''}\x1b[?7h")
+
+    def close(self) -> None:
+        if self._open:
+            _write(self._fd, "\x1b[?25h\x1b[?1049l")
+        self._open = False
+
+
+def line_of_its_own(text: str, columns: int) -> str:
+    """A line that starts at the left whatever the program has left there, and takes nothing of it away.
+
+    As many blanks as the terminal is wide lead to the next line from any column but the first.
+    """
+    return f"{' ' * columns}\r\x1b[K{text[: columns - 1]}\n"
+
+
+def say(fd: int, text: str) -> None:
+    """One line among the program's own."""
+    _write(fd, line_of_its_own(text, size_of(fd)[0]))
+
+
+def _write(fd: int, text: str) -> None:
+    data = text.encode("utf-8", "replace")
+    try:
+        while data:
+            data = data[os.write(fd, data) :]
+    except OSError:
+        return  # the terminal is gone; the training is not

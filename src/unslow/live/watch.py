@@ -1,0 +1,78 @@
+"""The rhythm of a live view: looks once a second or less, so that it takes no more than its share of a core."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from unslow import runfile
+from unslow.errors import UnslowError
+from unslow.live.follow import Follower
+from unslow.live.judge import Judge, judge
+from unslow.live.state import state_of
+
+SHARE = 0.014  # of one core for looking and drawing; diagnoses have their own small share
+SHORTEST, LONGEST = 1.0, 15.0  # seconds between looks
+
+
+class Watch:
+    """One run being watched. `now` and `spent` are clocks: seconds that pass, and processor seconds of ours."""
+
+    def __init__(
+        self, folder: str, now: Callable[[], float] = time.monotonic, spent: Callable[[], float] = time.thread_time
+    ) -> None:
+        self.follower = Follower(folder)
+        self.judge = Judge()
+        self._now, self._spent = now, spent
+        self._began = self._news = now()
+        self._trained: float | None = None
+        self._closed = 0.0
+
+    def look(self) -> dict[str, Any]:
+        """The state of the run at this moment."""
+        try:
+            news = self.follower.look()
+        except runfile.Unreadable as problem:
+            raise UnslowError(
+                f"cannot watch {self.follower.folder}", str(problem),
+                "Type `unslow runs` to see the runs there are.", "bad-run-folder",
+            ) from None  # fmt: skip
+        if news:
+            self._news = self._now()
+        self._diagnose()
+        return state_of(self.follower, self.judge, self._now() - self._news)
+
+    @property
+    def over(self) -> bool:
+        return bool(self.follower.ended)
+
+    def rest(self, spent_before: float) -> float:
+        """Seconds to wait after a look that began when `spent_before` had been spent."""
+        cost = self._spent() - spent_before - self._closed
+        self._closed = 0.0
+        return min(LONGEST, max(SHORTEST, cost / SHARE))
+
+    def _diagnose(self) -> None:
+        """Judge when it is due. The wait counts from the first step, and a diagnosis pays from its own share."""
+        if not self.follower.trained:
+            return
+        if self._trained is None:
+            self._trained = self._now()
+            _warm()
+        watched = self._now() - self._trained
+        last = self.over and not self.judge.closed
+        if not (last or self.judge.is_due(watched, self.follower.bytes_taken)):
+            return
+        before = self._spent()
+        judge(self.judge, str(self.follower.folder), last)
+        cost = self._spent() - before
+        self._closed += cost
+        self.judge.took(watched, cost)
+
+
+def _warm() -> None:
+    """Load the causes once, ahead of the first diagnosis: the report needs them at the end anyway."""
+    from unslow.cause import load
+
+    load()

@@ -1,0 +1,187 @@
+"""The live view for a terminal: lines of a given width, the least important left out where they do not fit."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from unslow.report import words
+from unslow.report.terminal import BLOCKS
+
+_STATUS = {"training": "green", "ended": "bold", "ending": "bold", "quiet": "bold yellow", "starting": "cyan"}
+_LABEL = max(cell_len(label) for label in words.PHASES.values())
+_MOST_PHASES, _MOST_FINDINGS, _MOST_WORKERS = 5, 4, 8
+
+Line = tuple[int, Text]  # how soon it may be left out (0: never), and what it says
+
+
+def frame(view: dict[str, Any], width: int, height: int) -> list[Text]:
+    """At most `height` lines, none longer than `width`."""
+    lines = [(0, _head(view, width)), *_loop(view, width), *_memory(view), *_workers(view), *_findings(view)]
+    while len(lines) > max(1, height):
+        worst = max(range(len(lines)), key=lambda at: (lines[at][0], at))
+        del lines[worst]
+    for _, line in lines:
+        line.no_wrap, line.overflow = True, "ellipsis"
+        line.truncate(width, overflow="ellipsis")
+    return [line for _, line in lines]
+
+
+def painted(lines: list[Text], width: int) -> list[str]:
+    """The lines with the colours that this terminal has."""
+    console = Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False, legacy_windows=False)
+    with console.capture() as captured:
+        console.print(Text("\n").join(lines), end="", crop=True, no_wrap=True, overflow="ellipsis")
+    return captured.get().split("\n")
+
+
+def status_line(view: dict[str, Any]) -> str:
+    """All in one line, for a terminal that belongs to the training."""
+    said = [f"unslow: {_for(view)}"]
+    loop = view["loop"]
+    if loop:
+        said += [words.count(view["steps"], "step"), f"{words.seconds(loop['now'])} a step"]
+        if loop["trend"]["shape"] not in ("steady", "too few steps"):
+            said.append(loop["trend"]["text"])
+    else:
+        said.append(view["status"]["text"])
+    if view["memory"]:
+        said.append(words.size(view["memory"]["rss"]))
+    if view["expected"]:
+        said.append(_end(view["expected"]))
+    faults = [each for each in view["findings"] if each["fault"]]
+    said += [f"{each['cause']}{_at(each)}" for each in faults[:2]]
+    return " · ".join(said)
+
+
+def _for(view: dict[str, Any]) -> str:
+    """How long it has been running, in whole units that do not flicker."""
+    return clock(view["seconds"])
+
+
+def clock(seconds: float) -> str:
+    """A length of time to the second, as one reads it from a watch: 12 s, 3 min 05 s, 2 h 10 min."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def _head(view: dict[str, Any], width: int) -> Text:
+    """Who and how, with a rule that keeps it apart from what the program prints."""
+    status = view["status"]
+    right = Text.assemble((status["text"], _STATUS.get(status["kind"], "")), (f"  {_for(view)}", "bold"))
+    left = Text.assemble(("unslow", "bold"), (f"  {view['command_line']}", "dim"))
+    left.truncate(max(8, width - right.cell_len - 5), overflow="ellipsis")
+    rule = "─" * max(1, width - left.cell_len - right.cell_len - 2)
+    return Text.assemble(left, (f" {rule} ", "dim"), right)
+
+
+def _loop(view: dict[str, Any], width: int) -> list[Line]:
+    loop = view["loop"]
+    if not loop:
+        return []
+    rate = f"{words.digits(1 / loop['now'])} steps/s" if loop["now"] > 0 else ""
+    head = Text.assemble(
+        (loop["line"], "bold"), (f"  {loop['kind']}  ", "dim"), (words.count(loop["steps"], "step"), "bold"),
+        f"  {words.seconds(loop['now'])} a step", (f"  {rate}", "dim"),
+    )  # fmt: skip
+    lines: list[Line] = [(7, _earlier(each)) for each in view["earlier"][-2:]]
+    lines.append((0, head))
+    if view["expected"]:
+        lines.append((2, Text(f"  {_end(view['expected'])}", style="cyan")))
+    trend = Text(f"  {loop['trend']['text']}", style="yellow" if loop["trend"]["change"] > 0.05 else "")
+    lines += [(3, _sparkline(loop["sparkline"], width)), (2, trend)] if loop["sparkline"]["values"] else []
+    lines += [(4 + min(at, 2), _bar(bar, width)) for at, bar in enumerate(loop["bars"][:_MOST_PHASES])]
+    return lines
+
+
+def _earlier(loop: dict[str, Any]) -> Text:
+    took = f"{words.count(loop['steps'], 'step')} in {words.seconds(loop['seconds'])}"
+    return Text(f"{loop['line']}  {loop['kind']}  {took}, before", style="dim")
+
+
+def _end(expected: dict[str, Any]) -> str:
+    epochs = f"epoch {expected['done'] + 1:,} of {expected['epochs']:,}"
+    return f"{epochs}, fit() ends in about {clock(expected['left'])}"
+
+
+def _sparkline(line: dict[str, Any], width: int) -> Text:
+    """Bars from zero, so that noise looks small; cut at the top where one spike would flatten the rest."""
+    ends = f"  {words.seconds(line['low'])} to {words.seconds(line['high'])} a step"
+    room = max(8, width - 2 - cell_len(ends))
+    values = line["values"][-room:]
+    top = sorted(values)[len(values) * 9 // 10] * 1.5 if line["scale"] == "log" else line["high"]
+    heights = [min(len(BLOCKS) - 1, int(value / top * len(BLOCKS))) if top > 0 else 0 for value in values]
+    return Text.assemble("  ", ("".join(BLOCKS[height] for height in heights), "cyan"), (ends, "dim"))
+
+
+def _bar(bar: dict[str, Any], width: int) -> Text:
+    share, each = words.share(bar["share"]), words.seconds(bar["per_step"])
+    columns = max(6, min(30, width - _LABEL - 30))
+    filled = min(columns, round(bar["share"] * columns))
+    return Text.assemble(
+        f"  {bar['label']:<{_LABEL}}  ", ("█" * filled, "cyan"), ("·" * (columns - filled), "dim"),
+        f"  {share:>11}", (f"  {each:>8}", "dim"),
+    )  # fmt: skip
+
+
+def _memory(view: dict[str, Any]) -> list[Line]:
+    memory = view["memory"]
+    if not memory:
+        return []
+    said = f"  memory {words.size(memory['rss'])}, {words.size(memory['peak'])} at the peak"
+    if memory["limit"]:
+        said += f", of {words.size(memory['limit'])}"
+    grows = memory["growth"] >= 1e5
+    text = Text(said)
+    if grows:
+        text.append(f"; +{words.size(memory['growth'])} per 1,000 steps", style="yellow")
+    return [(3, text)]
+
+
+def _workers(view: dict[str, Any]) -> list[Line]:
+    """The slowest first: the others wait for it."""
+    workers = sorted(view["workers"], key=lambda worker: -worker["now"])
+    lines: list[Line] = []
+    for worker in workers[:_MOST_WORKERS]:
+        ended = f"  ended: {worker['how']}" if worker["how"] else ""
+        said = f"{words.count(worker['steps'], 'step')}  {words.seconds(worker['now'])} a step"
+        lines.append((5, Text(f"  {worker['name']}  {said}  {words.size(worker['rss'])}{ended}")))
+    if len(workers) > _MOST_WORKERS:
+        lines.append((5, Text(f"  and {len(workers) - _MOST_WORKERS} processes more, all faster", style="dim")))
+    return lines
+
+
+def _findings(view: dict[str, Any]) -> list[Line]:
+    lines: list[Line] = []
+    found = view["findings"]
+    for finding in found[:_MOST_FINDINGS]:
+        style = "bold red" if finding["fault"] else "bold cyan"
+        said = [words.seconds(finding["seconds"]), words.share(finding["share"])] if finding["seconds"] > 0 else []
+        said += ["grows"] if finding["grows"] else []
+        head = Text.assemble((finding["cause"], style), (_at(finding), "bold"), (f"  {' · '.join(said)}", "dim"))
+        lines += [(1, head), (6, Text(f"  {finding['title']}"))]
+    if len(found) > _MOST_FINDINGS:
+        lines.append((6, Text(f"  and {len(found) - _MOST_FINDINGS} findings more", style="dim")))
+    if not found and view["loop"]:
+        lines.append((6, Text(_nothing(view), style="dim")))
+    lines += [(6, Text(f"probe lost: {name}", style="dim")) for name in view["lost"]]
+    return lines
+
+
+def _nothing(view: dict[str, Any]) -> str:
+    if view["judged"] < 2:
+        return "no finding is certain yet"
+    return "nothing is found so far"
+
+
+def _at(finding: dict[str, Any]) -> str:
+    location = finding["location"]
+    return f" at {location['file']}:{location['line']}" if location else ""
