@@ -160,10 +160,13 @@ class Beside:
 
 
 def give_way() -> None:
-    """The lowest priority, for this thread alone: the training comes first. Elsewhere than on Linux it would
-    be for the whole process, and so for nobody."""
+    """A low priority for this thread alone: the training comes first.
+
+    Not the lowest, with which a busy machine would let a view stand still for seconds. Elsewhere than on Linux the
+    priority is the whole process's, the command included, and stays as it is.
+    """
     if sys.platform == "linux":
         try:
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
         except OSError:
             return

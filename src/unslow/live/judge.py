@@ -10,7 +10,8 @@ from unslow.model import Finding
 
 FIRST = 4.0  # seconds of watching before the first diagnosis
 FURTHER = 1.6  # each further one waits so many times longer than the last
-SHARE = 0.005  # of one core, at most, over any stretch of time
+SHARE = 0.008  # of one core, at most
+AHEAD = 60.0  # seconds whose share may be spent in advance, so that the first findings do not take minutes
 MOST = 64 << 20  # bytes of a folder above which a diagnosis would take too much memory beside a training
 
 Key = tuple[str, str]
@@ -25,6 +26,7 @@ class Judge:
     certain: list[dict[str, Any]] = field(default_factory=list)
     growth: dict[str, float] = field(default_factory=dict)  # bytes per 1 000 steps, by the process's log
     judged: int = 0
+    spent: float = 0.0  # processor seconds of all diagnoses
     closed: bool = False  # the run has ended, and this was its last diagnosis
     _before: frozenset[Key] = frozenset()
 
@@ -32,9 +34,10 @@ class Judge:
         return watched >= self.due and size <= MOST
 
     def took(self, watched: float, cost: float) -> None:
-        """A diagnosis has just been made: the next one comes later, and the later the more it cost."""
-        self.wait = max(self.wait * FURTHER, cost / SHARE)
-        self.due = watched + self.wait
+        """A diagnosis has just been made: the next one comes later, and the later the more they cost."""
+        self.spent += cost
+        self.wait *= FURTHER
+        self.due = max(watched + self.wait, self.spent / SHARE - AHEAD)
 
     def compare(self, found: Sequence[tuple[Finding, dict[str, Any]]], last: bool = False) -> None:
         """Keep what was found this time and the time before; at the end of a run once is enough."""

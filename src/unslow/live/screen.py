@@ -59,9 +59,7 @@ class Panel:
         if self._placed != (columns, rows, height):
             text = _placing(rows, height)
             self._placed = (columns, rows, height)
-        first = rows - height + 1
-        drawn = [f"\x1b[{first + at};1H{line}\x1b[K" for at, line in enumerate(_filled(lines, height))]
-        _write(self._fd, f"{text}{_SAVE}\x1b[?7l{''.join(drawn)}\x1b[?7h{_BACK}")
+        _write(self._fd, f"{text}{_SAVE}{_drawn(_filled(lines, height), rows - height + 1)}{_BACK}")
 
     def close(self) -> None:
         """Give the rows back, empty."""
@@ -79,6 +77,14 @@ def _placing(rows: int, height: int) -> str:
     clear = f"{_SAVE}{_ALL_ROWS}{_BACK}{_ERASE_BELOW}"
     room = "\x1bD" * height + f"\x1b[{height}A"
     return f"{clear}{room}{_SAVE}\x1b[1;{rows - height}r{_BACK}"
+
+
+def _drawn(lines: Sequence[str], first: int) -> str:
+    """Lines at their rows, in colours of their own. Each row is erased before: after a full line the last column
+    would be erased with it."""
+    return (
+        "\x1b[0m\x1b[?7l" + "".join(f"\x1b[{row};1H\x1b[K{line}" for row, line in enumerate(lines, first)) + "\x1b[?7h"
+    )
 
 
 def _filled(lines: Sequence[str], height: int) -> list[str]:
@@ -102,8 +108,7 @@ class Whole:
         _, rows = size_of(self._fd)
         opening = "" if self._open else "\x1b[?1049h\x1b[?25l"
         self._open = True
-        drawn = [f"\x1b[{at};1H{line}\x1b[K" for at, line in enumerate(lines[:rows], 1)]
-        _write(self._fd, f"{opening}\x1b[?7l{''.join(drawn)}{_ERASE_BELOW if len(lines) < rows else ''}\x1b[?7h")
+        _write(self._fd, f"{opening}{_drawn(_filled(lines[:rows], rows), 1)}")
 
     def close(self) -> None:
         if self._open:

@@ -1,19 +1,21 @@
-"""The rhythm of a live view: looks once a second or less, so that it takes no more than its share of a core."""
+"""The rhythm of a live view: looks twice a second or less, so that it takes no more than its share of a core."""
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable
 from typing import Any
 
 from unslow import runfile
+from unslow.cause import load
 from unslow.errors import UnslowError
 from unslow.live.follow import Follower
 from unslow.live.judge import Judge, judge
 from unslow.live.state import state_of
 
-SHARE = 0.014  # of one core for looking and drawing; diagnoses have their own small share
-SHORTEST, LONGEST = 1.0, 15.0  # seconds between looks
+SHARE = 0.01  # of one core for looking and drawing; diagnoses have a share of their own
+SHORTEST, LONGEST = 0.5, 15.0  # seconds between looks
 
 
 class Watch:
@@ -27,7 +29,7 @@ class Watch:
         self._now, self._spent = now, spent
         self._began = self._news = now()
         self._trained: float | None = None
-        self._closed = 0.0
+        self._apart = 0.0  # spent during a look on what does not recur with every look
 
     def look(self) -> dict[str, Any]:
         """The state of the run at this moment."""
@@ -49,8 +51,8 @@ class Watch:
 
     def rest(self, spent_before: float) -> float:
         """Seconds to wait after a look that began when `spent_before` had been spent."""
-        cost = self._spent() - spent_before - self._closed
-        self._closed = 0.0
+        cost = self._spent() - spent_before - self._apart
+        self._apart = 0.0
         return min(LONGEST, max(SHORTEST, cost / SHARE))
 
     def _diagnose(self) -> None:
@@ -59,20 +61,23 @@ class Watch:
             return
         if self._trained is None:
             self._trained = self._now()
-            _warm()
+            self._apart += self._cost_of(_warm)
         watched = self._now() - self._trained
         last = self.over and not self.judge.closed
         if not (last or self.judge.is_due(watched, self.follower.bytes_taken)):
             return
-        before = self._spent()
-        judge(self.judge, str(self.follower.folder), last)
-        cost = self._spent() - before
-        self._closed += cost
+        cost = self._cost_of(lambda: judge(self.judge, str(self.follower.folder), last))
+        self._apart += cost
         self.judge.took(watched, cost)
+
+    def _cost_of(self, work: Callable[[], None]) -> float:
+        before = self._spent()
+        work()
+        return self._spent() - before
 
 
 def _warm() -> None:
-    """Load the causes once, ahead of the first diagnosis: the report needs them at the end anyway."""
-    from unslow.cause import load
-
+    """Import once what every diagnosis needs; the report needs it at the end anyway."""
+    for name in ("unslow.analyse.assemble", "unslow.diagnose", "unslow.report.view"):
+        importlib.import_module(name)
     load()

@@ -87,19 +87,32 @@ def _loop(view: dict[str, Any], width: int) -> list[Line]:
     loop = view["loop"]
     if not loop:
         return []
-    rate = f"{words.digits(1 / loop['now'])} steps/s" if loop["now"] > 0 else ""
-    head = Text.assemble(
-        (loop["line"], "bold"), (f"  {loop['kind']}  ", "dim"), (words.count(loop["steps"], "step"), "bold"),
-        f"  {words.seconds(loop['now'])} a step", (f"  {rate}", "dim"),
-    )  # fmt: skip
     lines: list[Line] = [(7, _earlier(each)) for each in view["earlier"][-2:]]
-    lines.append((0, head))
+    lines.append((0, _rate(loop, width)))
     if view["expected"]:
         lines.append((2, Text(f"  {_end(view['expected'])}", style="cyan")))
-    trend = Text(f"  {loop['trend']['text']}", style="yellow" if loop["trend"]["change"] > 0.05 else "")
+    trend = Text(_trend(loop["trend"], width), style="yellow" if loop["trend"]["change"] > 0.05 else "")
     lines += [(3, _sparkline(loop["sparkline"], width)), (2, trend)] if loop["sparkline"]["values"] else []
     lines += [(4 + min(at, 2), _bar(bar, width)) for at, bar in enumerate(loop["bars"][:_MOST_PHASES])]
     return lines
+
+
+def _rate(loop: dict[str, Any], width: int) -> Text:
+    """The loop, its steps and its pace; a narrow terminal gets less of it rather than a part."""
+    rate = f"{words.digits(1 / loop['now'])} steps/s" if loop["now"] > 0 else ""
+    parts = [
+        (loop["line"], "bold"), (loop["kind"], "dim"), (words.count(loop["steps"], "step"), "bold"),
+        (f"{words.seconds(loop['now'])} a step", ""), (rate, "dim"),
+    ]  # fmt: skip
+    for left_out in (4, 1):
+        if cell_len("  ".join(text for text, _ in parts)) > width:
+            del parts[left_out]
+    return Text("  ").join(Text(text, style) for text, style in parts)
+
+
+def _trend(trend: dict[str, Any], width: int) -> str:
+    text = f"  {trend['text']}"
+    return text if cell_len(text) <= width else text.partition(" (")[0]
 
 
 def _earlier(loop: dict[str, Any]) -> Text:
@@ -124,11 +137,11 @@ def _sparkline(line: dict[str, Any], width: int) -> Text:
 
 def _bar(bar: dict[str, Any], width: int) -> Text:
     share, each = words.share(bar["share"]), words.seconds(bar["per_step"])
-    columns = max(6, min(30, width - _LABEL - 30))
+    columns = max(6, min(30, width - _LABEL - 24))
     filled = min(columns, round(bar["share"] * columns))
     return Text.assemble(
         f"  {bar['label']:<{_LABEL}}  ", ("█" * filled, "cyan"), ("·" * (columns - filled), "dim"),
-        f"  {share:>11}", (f"  {each:>8}", "dim"),
+        f"  {share:>6}", (f"  {each:>8}", "dim"),
     )  # fmt: skip
 
 
