@@ -141,22 +141,18 @@ class Beside:
             self._stop.wait(watch.rest(before))
 
     def _speak(self) -> None:
-        began, times = time.monotonic(), list(SAID_AT)
-        if self._stop.wait(_LOOK_FOR_LINES):
-            return
         from unslow.live.watch import Watch
         from unslow.report.live import status_line
 
         watch = Watch(self._folder)
-        while True:
+        began, times = time.monotonic(), list(SAID_AT)
+        while not self._stop.wait(max(0.0, min(_LOOK_FOR_LINES, began + times[0] - time.monotonic()))):
             view = watch.look()
             if time.monotonic() - began >= times[0]:
+                times = times[1:] or [2 * times[0]]
                 with self._drawing:
                     if not self._stop.is_set():
                         screen.say(self._fd, status_line(view))
-                times = times[1:] or [2 * times[0]]
-            if self._stop.wait(_LOOK_FOR_LINES):
-                return
 
 
 def give_way() -> None:

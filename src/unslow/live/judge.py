@@ -26,12 +26,15 @@ class Judge:
     certain: list[dict[str, Any]] = field(default_factory=list)
     growth: dict[str, float] = field(default_factory=dict)  # bytes per 1 000 steps, by the process's log
     judged: int = 0
+    too_large: bool = False
     spent: float = 0.0  # processor seconds of all diagnoses
     closed: bool = False  # the run has ended, and this was its last diagnosis
     _before: frozenset[Key] = frozenset()
 
-    def is_due(self, watched: float, size: int) -> bool:
-        return watched >= self.due and size <= MOST
+    def is_due(self, watched: float, size: int, over: bool = False) -> bool:
+        """Whether to judge now: the run has been watched for so long, its folder is so large, and it may be over."""
+        self.too_large = size > MOST
+        return (over or watched >= self.due) and not self.closed and not self.too_large
 
     def took(self, watched: float, cost: float) -> None:
         """A diagnosis has just been made: the next one comes later, and the later the more they cost."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import socket
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePath
@@ -39,7 +40,7 @@ def state_of(follower: Follower, judge: Judge, quiet: float) -> dict[str, Any]:
         "folder": str(follower.folder),
         "status": _status(follower, quiet),
         "seconds": max((each.seconds for each in follower.processes.values()), default=0.0),
-        "steps": sum(worker["steps"] for worker in workers),
+        "steps": max((worker["steps"] for worker in workers), default=0),
         "loop": _loop(loops[-1]) if loops else None,
         "earlier": [_brief(loop) for loop in loops[:-1]],
         "expected": expected_end(process, loops[-1]) if process and loops else None,
@@ -47,6 +48,7 @@ def state_of(follower: Follower, judge: Judge, quiet: float) -> dict[str, Any]:
         "workers": workers if len(workers) > 1 else [],
         "findings": judge.certain,
         "judged": judge.judged,
+        "too_large": judge.too_large,
         "lost": _lost(follower),
     }
     plain: dict[str, Any] = clean(state)
@@ -76,13 +78,31 @@ def _status(follower: Follower, quiet: float) -> dict[str, str]:
         return {"kind": "ending", "text": f"the training has ended{f': {errors[0]}' if errors else ''}"}
     usual = max((process.distance for process in processes), default=0.0)
     if quiet > max(QUIET, 3 * usual):
-        more = "; is its machine still there?" if quiet > max(STALLED, 6 * usual) else ""
-        return {"kind": "quiet", "text": f"no news for {quiet:.0f} s{more}"}
+        return {"kind": "quiet", "text": f"no news for {quiet:.0f} s{_why(processes, quiet > max(STALLED, 6 * usual))}"}
     if follower.trained:
         return {"kind": "training", "text": "training"}
     if processes:
         return {"kind": "starting", "text": "no training step yet"}
     return {"kind": "starting", "text": "TensorFlow is not imported yet"}
+
+
+def _why(processes: list[Followed], long: bool) -> str:
+    """What can be told of a silence: of our own machine's processes that they are gone, of others little."""
+    heads = [process.first("process") for process in processes]
+    here = bool(heads) and all(head.get("host") == socket.gethostname() for head in heads)
+    if here and not any(_lives(int(head.get("pid") or 0)) for head in heads):
+        return ": it is gone"
+    return "; is its machine still there?" if long and not here else ""
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:  # another user's
+        return True
+    except (OSError, OverflowError):
+        return False
+    return pid > 0
 
 
 def _recent(loop: Loop) -> Loop:

@@ -27,12 +27,18 @@ class Watch:
         self.follower = Follower(folder)
         self.judge = Judge()
         self._now, self._spent = now, spent
-        self._began = self._news = now()
+        self._news = now()
         self._trained: float | None = None
         self._apart = 0.0  # spent during a look on what does not recur with every look
 
     def look(self) -> dict[str, Any]:
         """The state of the run at this moment."""
+        self._read()
+        if self._diagnose():  # that may have taken seconds on a busy machine
+            self._read()
+        return state_of(self.follower, self.judge, self._now() - self._news)
+
+    def _read(self) -> None:
         try:
             news = self.follower.look()
         except runfile.Unreadable as problem:
@@ -42,8 +48,6 @@ class Watch:
             ) from None  # fmt: skip
         if news:
             self._news = self._now()
-        self._diagnose()
-        return state_of(self.follower, self.judge, self._now() - self._news)
 
     @property
     def over(self) -> bool:
@@ -55,20 +59,20 @@ class Watch:
         self._apart = 0.0
         return min(LONGEST, max(SHORTEST, cost / SHARE))
 
-    def _diagnose(self) -> None:
+    def _diagnose(self) -> bool:
         """Judge when it is due. The wait counts from the first step, and a diagnosis pays from its own share."""
         if not self.follower.trained:
-            return
+            return False
         if self._trained is None:
             self._trained = self._now()
             self._apart += self._cost_of(_warm)
         watched = self._now() - self._trained
-        last = self.over and not self.judge.closed
-        if not (last or self.judge.is_due(watched, self.follower.bytes_taken)):
-            return
-        cost = self._cost_of(lambda: judge(self.judge, str(self.follower.folder), last))
+        if not self.judge.is_due(watched, self.follower.bytes_taken, self.over):
+            return False
+        cost = self._cost_of(lambda: judge(self.judge, str(self.follower.folder), self.over))
         self._apart += cost
         self.judge.took(watched, cost)
+        return True
 
     def _cost_of(self, work: Callable[[], None]) -> float:
         before = self._spent()

@@ -16,6 +16,8 @@ _STATUS = {"training": "green", "ended": "bold", "ending": "bold", "quiet": "bol
 _LABEL = max(cell_len(label) for label in words.PHASES.values())
 _MOST_PHASES, _MOST_FINDINGS, _MOST_WORKERS = 5, 4, 8
 
+_CHANGED = 0.05  # a step time that rose by less is not worth a colour
+
 Line = tuple[int, Text]  # how soon it may be left out (0: never), and what it says
 
 
@@ -41,20 +43,18 @@ def painted(lines: list[Text], width: int) -> list[str]:
 
 def status_line(view: dict[str, Any]) -> str:
     """All in one line, for a terminal that belongs to the training."""
-    said = [f"unslow: {_for(view)}"]
     loop = view["loop"]
-    if loop:
-        said += [words.count(view["steps"], "step"), f"{words.seconds(loop['now'])} a step"]
-        if loop["trend"]["shape"] not in ("steady", "too few steps"):
-            said.append(loop["trend"]["text"])
-    else:
+    said = [f"unslow: {_for(view)}"]
+    said += [words.count(view["steps"], "step"), f"{words.seconds(loop['now'])} a step"] if loop else []
+    if not loop or view["status"]["kind"] == "quiet":
         said.append(view["status"]["text"])
-    if view["memory"]:
-        said.append(words.size(view["memory"]["rss"]))
+    said += [f"{each['cause']}{_at(each)}" for each in view["findings"] if each["fault"]][:2]
     if view["expected"]:
         said.append(_end(view["expected"]))
-    faults = [each for each in view["findings"] if each["fault"]]
-    said += [f"{each['cause']}{_at(each)}" for each in faults[:2]]
+    if view["memory"]:
+        said.append(words.size(view["memory"]["rss"]))
+    if loop and loop["trend"]["change"] > _CHANGED:
+        said.append(loop["trend"]["text"].partition(" (")[0])
     return " · ".join(said)
 
 
@@ -91,7 +91,7 @@ def _loop(view: dict[str, Any], width: int) -> list[Line]:
     lines.append((0, _rate(loop, width)))
     if view["expected"]:
         lines.append((2, Text(f"  {_end(view['expected'])}", style="cyan")))
-    trend = Text(_trend(loop["trend"], width), style="yellow" if loop["trend"]["change"] > 0.05 else "")
+    trend = Text(_trend(loop["trend"], width), style="yellow" if loop["trend"]["change"] > _CHANGED else "")
     lines += [(3, _sparkline(loop["sparkline"], width)), (2, trend)] if loop["sparkline"]["values"] else []
     lines += [(4 + min(at, 2), _bar(bar, width)) for at, bar in enumerate(loop["bars"][:_MOST_PHASES])]
     return lines
@@ -168,7 +168,7 @@ def _workers(view: dict[str, Any]) -> list[Line]:
         said = f"{words.count(worker['steps'], 'step')}  {words.seconds(worker['now'])} a step"
         lines.append((5, Text(f"  {worker['name']}  {said}  {words.size(worker['rss'])}{ended}")))
     if len(workers) > _MOST_WORKERS:
-        lines.append((5, Text(f"  and {len(workers) - _MOST_WORKERS} processes more, all faster", style="dim")))
+        lines.append((5, Text(f"  and {len(workers) - _MOST_WORKERS} processes more, none slower", style="dim")))
     return lines
 
 
@@ -190,6 +190,8 @@ def _findings(view: dict[str, Any]) -> list[Line]:
 
 
 def _nothing(view: dict[str, Any]) -> str:
+    if view["too_large"]:
+        return "too much is recorded to judge it while it runs; the report will"
     if view["judged"] < 2:
         return "no finding is certain yet"
     return "nothing is found so far"
