@@ -62,4 +62,18 @@ ERRORS: dict[str, tuple[str, str]] = {
         "the two scripts could not be compared",
         "Both must train at least a few steps under the same command. The message names the one that did not, and why.",
     ),
+    "unknown-setting": (
+        "there is no such setting",
+        "`unslow whatif --list` names all settings and their groups; --only takes either, with commas between them.",
+    ),
+    "too-few-steps": (
+        "the script ends before enough steps were made",
+        "A trial needs at least five steps, and as many as --steps asks for. Let the script train longer (its own "
+        "options go after its name), or ask for fewer steps.",
+    ),
+    "cannot-measure": (
+        "the script fails before any setting is changed",
+        "`unslow whatif` first runs the script as it is, in a copy of its directory. The message ends in the script's "
+        "own error; paths that lead out of the directory must be absolute.",
+    ),
 }

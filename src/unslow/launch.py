@@ -31,6 +31,7 @@ class Ended:
     code: int
     signal: int
     seconds: float
+    interrupted: bool = False  # Ctrl-C was typed meanwhile, whatever the command made of it
 
     @property
     def text(self) -> str:
@@ -125,8 +126,8 @@ def record(
             f"cannot run {command[0]}", problem.strerror or str(problem),
             "Is the command spelled as you would type it without unslow?", "no-command",
         ) from None  # fmt: skip
-    code = _wait(child, meanwhile, began + timeout if timeout else None)
-    ended = Ended(code if code >= 0 else 128 - code, max(0, -code), time.perf_counter() - began)
+    code, interrupted = _wait(child, meanwhile, began + timeout if timeout else None)
+    ended = Ended(code if code >= 0 else 128 - code, max(0, -code), time.perf_counter() - began, interrupted)
     if folder:
         _write(folder, {**header, "ended": ended.text, "code": ended.code, "seconds": ended.seconds})
     return ended
@@ -148,19 +149,22 @@ def _stdin() -> str:
     return path if Path(path).is_file() else ""
 
 
-def _wait(child: subprocess.Popen[bytes], meanwhile: Callable[[], None] | None, until: float | None) -> int:
+def _wait(
+    child: subprocess.Popen[bytes], meanwhile: Callable[[], None] | None, until: float | None
+) -> tuple[int, bool]:
     """Wait without ever dying before the child: Ctrl-C reaches it too, and other signals are passed on."""
+    interrupts: list[int] = []
 
     def forward(number: int, frame: object) -> None:
         child.send_signal(number)
 
-    kept = {signal.SIGINT: signal.signal(signal.SIGINT, lambda number, frame: None)}
+    kept = {signal.SIGINT: signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))}
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         kept[number] = signal.signal(number, forward)
     try:
         while True:
             try:
-                return child.wait(timeout=0.5 if meanwhile or until else None)
+                return child.wait(timeout=0.5 if meanwhile or until else None), bool(interrupts)
             except subprocess.TimeoutExpired:
                 if until is not None and time.perf_counter() > until:
                     child.kill()

@@ -18,8 +18,8 @@ _CLEAR = 1.3
 _FASTER = 1.10  # less is not worth a change of somebody's code
 _SECONDS = 10.0  # what one trial should take, start included
 _START = 5.0  # importing TensorFlow and building a model, roughly
-_ROUNDING = 1e-7  # a change of the weights by less than a float32 can hold
-_ALWAYS_SAME = 1e-5  # differences below this are rounding in any training
+ROUNDING = 1e-7  # a change of the weights by less than a float32 can hold
+ALWAYS_SAME = 1e-5  # differences below this are rounding in any training
 _LEAST_STEPS = 5
 _ADAPTED = 3  # times that the number of steps is changed so that both sides can end there
 
@@ -141,12 +141,12 @@ def _results(
         return None, None, True
     again = sides[0][1] if len(sides[0]) > 1 else run_trial(before, question.steps)
     noise = difference(one.weights, again.weights) or 0.0
-    if found <= max(3 * noise, _ALWAYS_SAME):
+    if found <= max(3 * noise, ALWAYS_SAME):
         return found, noise, True
     if found == float("inf"):
         return found, noise, False
     progress("the weights differ: one more trial shows what rounding alone becomes in this training")
-    nudged = run_trial(before, question.steps, nudge=_ROUNDING)
+    nudged = run_trial(before, question.steps, nudge=ROUNDING)
     noise = max(noise, difference(one.weights, nudged.weights) or 0.0)
     return found, noise, found <= 10 * noise
 

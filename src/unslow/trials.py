@@ -47,11 +47,16 @@ class Trial:
     losses: Floats
     peak: float
     errors: str  # the end of its stderr
+    group: int = 1  # updates that its first call made: Keras's steps_per_execution
+    interrupted: bool = False
+    told: tuple[Mapping[str, Any], ...] = ()  # what the switches of `whatif` did
+    lost: Mapping[str, str] = field(default_factory=dict)  # probes and switches that failed, and why
 
     @property
     def steady(self) -> float:
-        """Mean seconds per step without the first, which pays for tracing and device start."""
-        return float(self.seconds[1:].mean()) if len(self.seconds) > 1 else float("nan")
+        """Mean seconds per step without the first call, which pays for tracing and device start."""
+        rest = self.seconds[self.group :]
+        return float(rest.mean()) if len(rest) else float("nan")
 
     @property
     def whole(self) -> float:
@@ -63,12 +68,13 @@ class Trial:
         return float(self.seconds[0]) if len(self.seconds) else float("nan")
 
 
-def run_trial(side: Side, steps: int, seed: int = 0, nudge: float = 0.0, timeout: float = 3600.0) -> Trial:
-    """Run one side once. Nothing is left behind, whatever happens."""
+def run_trial(side: Side, steps: int, seed: int = 0, nudge: float = 0.0, timeout: float = 3600.0,
+              seconds: float | None = None) -> Trial:  # fmt: skip
+    """Run one side once: so many steps, or fewer when `seconds` have passed. Nothing is left behind."""
     with tempfile.TemporaryDirectory(prefix="unslow-trial-") as place, Workspace(side.cwd, side.texts) as workspace:
         out, folder = Path(place) / "weights", Path(place) / "run"
         folder.mkdir()
-        setting = {"steps": steps, "out": str(out), "seed": seed, "nudge": nudge}
+        setting = {"steps": steps, "out": str(out), "seed": seed, "nudge": nudge, "seconds": seconds}
         extra = {**workspace.environment(), **side.env, "UNSLOW_TRIAL": json.dumps(setting), "PYTHONHASHSEED": "0"}
         errors = Path(place) / "stderr"
         with errors.open("wb") as stderr, open(side.stdin or os.devnull, "rb") as stdin:  # noqa: PTH123
@@ -78,20 +84,22 @@ def run_trial(side: Side, steps: int, seed: int = 0, nudge: float = 0.0, timeout
             )  # fmt: skip
         run = load(str(folder))
         tail = errors.read_bytes()[-4000:].decode("utf-8", "replace")
-        return _trial(ended.text, run, out, tail)
+        return _trial(ended, run, out, tail)
 
 
-def _trial(ended: str, run: Run, out: Path, errors: str) -> Trial:
+def _trial(ended: launch.Ended, run: Run, out: Path, errors: str) -> Trial:
     loops = sorted(run.loops, key=lambda loop: loop.start)
     # Updates, not groups of them, are compared: one side may make several in a call, and the other one.
     seconds = _joined([np.repeat(loop.seconds / loop.group, loop.count * loop.group) for loop in loops])
     ends = _joined([np.repeat(loop.end, loop.count * loop.group) for loop in loops])
     rss, steps = _memory(run, loops)
+    weights, peak = _weights(out)
     return Trial(
-        ended=ended, steps=len(seconds), seconds=seconds, ends=ends, rss=rss, rss_steps=steps,
-        weights=_weights(out), losses=_losses(loops), errors=errors,
-        peak=max((process.own.get("peak_rss_bytes", 0.0) for process in run.processes), default=0.0)
-        or float(rss.max() if len(rss) else 0.0),
+        ended=ended.text, steps=len(seconds), seconds=seconds, ends=ends, rss=rss, rss_steps=steps,
+        weights=weights, losses=_losses(loops), errors=errors, interrupted=ended.interrupted,
+        peak=peak or float(rss.max() if len(rss) else 0.0), group=loops[0].group if loops else 1,
+        told=tuple(event.data for event in run.of("whatif")),
+        lost={name: why for process in run.processes for name, why in process.probes.items() if why != "armed"},
     )  # fmt: skip
 
 
@@ -116,13 +124,14 @@ def _losses(loops: Sequence[Loop]) -> Floats:
     return kept
 
 
-def _weights(out: Path) -> dict[str, Any]:
-    """The weights that a trial wrote, by name; equal names are numbered."""
+def _weights(out: Path) -> tuple[dict[str, Any], float]:
+    """The weights that a trial wrote, by name (equal names are numbered), and its peak memory."""
     try:
-        index = json.loads((out / "weights.json").read_text())["weights"]
+        written = json.loads((out / "weights.json").read_text())
+        index, peak = written["weights"], float(written["peak_bytes"])
         data = (out / "weights.bin").read_bytes()
     except (OSError, ValueError, KeyError):
-        return {}
+        return {}, 0.0
     found: dict[str, Any] = {}
     for entry in index:
         try:
@@ -136,7 +145,7 @@ def _weights(out: Path) -> dict[str, Any]:
             number += 1
             name = f"{entry['name']}#{number}"
         found[name] = array
-    return found
+    return found, peak
 
 
 def difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> float | None:

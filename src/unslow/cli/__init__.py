@@ -16,6 +16,7 @@ _COMMANDS = {
     "why": "Show the report of a recorded run again.",
     "fix": "Write the fixes as a diff; prove and apply them.",
     "prove": "Run before and after in turn, and say what a change brings.",
+    "whatif": "Run the same script under other settings, and say what each one brings.",
     "check": "Look for causes in source, without running it.",
     "explain": "Explain a cause or an error.",
     "compare": "Set two runs side by side.",

@@ -53,6 +53,13 @@ class Recording:
                 ]
             except Exception as problem:  # noqa: BLE001 - the fence of a probe
                 self.recorder.lost(info.name, f"{type(problem).__name__}: {problem}")
+        if "UNSLOW_WHATIF" in os.environ:
+            try:
+                found += importlib.import_module("unslow.record.whatif").switches(
+                    self.recorder, self.steps, self.watcher
+                )
+            except Exception as problem:  # noqa: BLE001 - the fence of a switch
+                self.recorder.lost("whatif", f"{type(problem).__name__}: {problem}")
         return found
 
     def start(self) -> None:

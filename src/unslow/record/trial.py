@@ -1,4 +1,4 @@
-"""A trial of `unslow prove`: fixed seeds, a stop after so many steps, and the weights at that point."""
+"""A trial of `prove` and `whatif`: fixed seeds, a stop after so many steps, and the weights at that point."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import os
 import sys
 from typing import Any
 
-from unslow.record.recorder import Lane, Recorder
+from unslow.record.recorder import Lane, Recorder, clock
 from unslow.record.steps import Steps
 
 _MOST_BYTES = 256 << 20
+_LEAST = 10  # steps, however long they take
 
 
 class Trial:
-    """`setting` is JSON: `{"steps": N, "out": folder, "seed": 0, "nudge": 0.0}`."""
+    """`setting` is JSON: `{"steps": N, "out": folder, "seed": 0, "nudge": 0.0, "seconds": null}`.
+
+    With `seconds`, fewer steps will do once so much time has passed since the first one.
+    """
 
     def __init__(self, setting: str, recorder: Recorder, steps: Steps) -> None:
         chosen = json.loads(setting)
@@ -22,6 +26,8 @@ class Trial:
         self._out = str(chosen["out"])
         self._seed = int(chosen.get("seed", 0))
         self._nudge = float(chosen.get("nudge", 0.0))
+        self._enough = int(float(chosen.get("seconds") or 0) * 1e9)
+        self._began = 0
         self._recorder = recorder
         self._steps = steps
         self._done = False
@@ -40,7 +46,7 @@ class Trial:
     def _count(self, lane: Lane) -> None:
         if self._nudge and self._steps.total == 1:
             self._nudge_weights(lane)
-        if self._steps.led >= self._limit and not self._done:
+        if (self._steps.led >= self._limit or self._is_late()) and not self._done:
             self.finish()
             self._steps.flush(last=True)
             self._recorder.flush()
@@ -48,6 +54,12 @@ class Trial:
                 if stream is not None:
                     stream.flush()
             os._exit(0)
+
+    def _is_late(self) -> bool:
+        if not self._enough:
+            return False
+        self._began = self._began or clock()
+        return self._steps.led >= _LEAST and clock() - self._began > self._enough
 
     def _nudge_weights(self, lane: Lane) -> None:
         """Change the weights by a rounding error, to see what rounding alone becomes in this training."""
@@ -64,7 +76,7 @@ class Trial:
         self._done = True
         lane = self._recorder.local.lane
         lane.busy = True
-        index, offset = [], 0
+        index, offset, peak = [], 0, _peak_memory()
         os.makedirs(self._out, exist_ok=True)
         with open(os.path.join(self._out, "weights.bin"), "wb") as file:
             for name, array in self._weights():
@@ -75,7 +87,8 @@ class Trial:
                 index.append({"name": name, "shape": list(array.shape), "dtype": str(array.dtype), "offset": offset})
                 offset += len(data)
         with open(os.path.join(self._out, "weights.json"), "w", encoding="utf-8") as file:
-            json.dump({"steps": self._steps.led, "updates": self._steps.total, "weights": index}, file)
+            counts = {"steps": self._steps.led, "updates": self._steps.total, "peak_bytes": peak}
+            json.dump({**counts, "weights": index}, file)
         lane.busy = False
 
     def _weights(self) -> list[tuple[str, Any]]:
@@ -86,6 +99,15 @@ class Trial:
             except Exception as problem:  # noqa: BLE001 - a variable that is gone must not end the trial
                 self._recorder.line("unwritten", 0, kind="weight", why=str(problem)[:200])
         return found
+
+
+def _peak_memory() -> int:
+    """The most resident bytes so far; 0 where the system does not say."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            return next((int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM")), 0)
+    except (OSError, ValueError):
+        return 0
 
 
 def _of_variable(variable: Any) -> tuple[str, Any]:

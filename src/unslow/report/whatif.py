@@ -1,0 +1,150 @@
+"""The table of `unslow whatif` for a terminal: best first, then the lines that keep what helps."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from unslow.report import words
+
+_STYLES = {"faster": "bold green", "slower": "red", "as it is": "bold"}
+_NAME = 22
+_LEGEND = "± and ranges: 95 % over trials. first: what the first steps took beyond the pace of the others."
+
+
+def renderable(view: dict[str, Any]) -> RenderableType:
+    """Fits 100 columns; on 80 the names are wrapped."""
+    parts: list[RenderableType] = [_head(view), _verdict(view)]
+    if view["as_it_is"]:
+        parts.append(_table(view))
+        parts.append(Text(_LEGEND, style="dim"))
+    parts += _failed(view["failed"]) + _notes(view["settings"]) + _lines(view["settings"])
+    parts += _absent(view["does_not_apply"])
+    if view["interrupted"]:
+        left = ", ".join(each["name"] for each in view["not_tried"])
+        parts.append(Text(f"\nInterrupted: this is what had been measured.{f' Not tried: {left}.' if left else ''}"))
+    return Group(*parts)
+
+
+def _head(view: dict[str, Any]) -> Text:
+    examples = f", {words.count(view['examples_per_step'], 'example')} a step" if view["examples_per_step"] else ""
+    line = f"{view['line']}: " if view["line"] else ""
+    return Text(f"{line}{words.count(view['steps'], 'step')} a trial{examples}", style="dim")
+
+
+def _verdict(view: dict[str, Any]) -> Text:
+    faster = [row for row in view["settings"] if row["verdict"] == "faster"]
+    same = [row for row in faster if row["results"] in ("identical", "same", "rounding")]
+    if not view["as_it_is"]:
+        return Text("Nothing was measured.", style="bold yellow")
+    if same:
+        best = same[0]
+        return Text(f"{best['name']}: {_times(best)} faster, results kept.\n", style="bold green")
+    if faster:
+        best = faster[0]
+        why = best["changes"] or "other results"
+        return Text(f"{best['name']}: {_times(best)} faster, but with {why}.\n", style="bold yellow")
+    return Text("No setting is surely faster than the script as it is.\n", style="bold")
+
+
+def _times(row: dict[str, Any]) -> str:
+    figure = row["speedup"]
+    return f"{figure['value']:.2f}× ({figure['low']:.2f} to {figure['high']:.2f})"
+
+
+def _table(view: dict[str, Any]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    rows = sorted([view["as_it_is"], *view["settings"]], key=lambda row: -(row["speedup"]["value"] or 0))
+    step, step_unit = _unit([row["step_seconds"]["value"] for row in rows])
+    examples = [row["example_seconds"]["value"] for row in rows if row["example_seconds"]]
+    example, example_unit = _unit(examples)
+    table.add_column("setting", min_width=12, max_width=_NAME, overflow="fold")
+    table.add_column("times as fast", no_wrap=True)
+    table.add_column(f"{step_unit}/step", no_wrap=True, justify="right")
+    if examples:
+        table.add_column(f"{example_unit}/example", no_wrap=True, justify="right")
+    table.add_column("peak MB", no_wrap=True, justify="right")
+    table.add_column("first, s", no_wrap=True, justify="right")
+    table.add_column("results", min_width=9)
+    for row in rows:
+        cells = [row["name"], _speedup(row), _within(row["step_seconds"], step)]
+        if examples:
+            cells.append(_within(row["example_seconds"], example))
+        cells += [_within(row["peak_bytes"], 1e-6), _within(row["first_step_seconds"], 1.0), _results(row)]
+        style = _STYLES.get(row["verdict"], "")
+        table.add_row(*(Text(cell) for cell in cells), style=style)
+    return table
+
+
+def _unit(values: list[float]) -> tuple[float, str]:
+    """One unit for a column: the one that fits its smallest value."""
+    least = min((value for value in values if value), default=1.0)
+    return next(((scale, unit) for scale, unit in ((1.0, "s"), (1e3, "ms")) if least * scale >= 1), (1e6, "µs"))
+
+
+def _within(figure: dict[str, Any] | None, scale: float) -> str:
+    if figure is None or figure["value"] is None:
+        return "–"
+    value = figure["value"] * scale
+    text = words.digits(value)
+    if figure["high"] is None:
+        return text
+    places = len(text.partition(".")[2])  # no more digits than the value itself has
+    return f"{text} ±{(figure['high'] - figure['low']) / 2 * scale:,.{places}f}"
+
+
+def _speedup(row: dict[str, Any]) -> str:
+    figure = row["speedup"]
+    if row["verdict"] == "as it is":
+        return "1"
+    if not figure["low"] or figure["high"] is None:
+        return f"{figure['value']:.2f}"
+    return f"{figure['value']:.2f} ({figure['low']:.2f}–{figure['high']:.2f})"
+
+
+def _results(row: dict[str, Any]) -> str:
+    if row["results"] == "differ":
+        return f"differ by {row['difference']:.0e}" if row["difference"] is not None else "differ: no numbers"
+    if row["results"] == "not compared":
+        return row["changes"] or "other steps"
+    return "not visible" if row["results"] == "not seen" else row["results"]
+
+
+def _failed(failed: list[dict[str, Any]]) -> list[RenderableType]:
+    return [
+        Text.assemble((f"{each['name']:<{_NAME}}", "red"), f"  fails: {words.plain(each['reason'])[:300]}")
+        for each in failed
+    ]
+
+
+def _notes(rows: list[dict[str, Any]]) -> list[RenderableType]:
+    return [Text(f"{row['name']}: {row['note']}", style="dim") for row in rows if row["note"]]
+
+
+def _lines(rows: list[dict[str, Any]]) -> list[RenderableType]:
+    """What to add for everything that is surely faster, or lighter."""
+    kept = [row for row in rows if (row["verdict"] == "faster" or row["less_memory"]) and (row["keep"] or row["parts"])]
+    if not kept:
+        return []
+    parts: list[RenderableType] = [Text("\nTo keep it", style="bold underline")]
+    for row in kept:
+        gains = [_times(row)] if row["verdict"] == "faster" else []
+        gains += ["less memory"] if row["less_memory"] else []
+        where = f" [{row['where']}]" if row["where"] else ""
+        keep = row["keep"] or " + ".join(row["parts"])
+        parts.append(Text.assemble((f"{row['name']}", "bold"), f" ({', '.join(gains)}){where}\n    {keep}"))
+    return parts
+
+
+def _absent(absent: list[dict[str, Any]]) -> list[RenderableType]:
+    if not absent:
+        return []
+    grouped: dict[str, list[str]] = defaultdict(list)
+    for each in absent:
+        grouped[each["reason"]].append(each["name"])
+    lines = [Text(f"{', '.join(names)}: {reason}") for reason, names in grouped.items()]
+    return [Text("\nDoes not apply here", style="bold underline"), *lines]

@@ -1,0 +1,1 @@
+"""The same script, unedited, under other settings: what each one brings, measured."""

@@ -1,0 +1,76 @@
+"""Settings applied from outside to real trainings: each style gets the ones that it can have, and no number else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live.conftest import EXAMPLES, unslow
+
+
+def measured(name: str, only: str, place: Path, *words: str) -> dict[str, Any]:
+    shutil.copy(EXAMPLES / "styles" / name, place / name)
+    done = unslow(["whatif", "--only", only, "--trials", "2", "--format", "json", *words, name], place)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in place.iterdir()) == [name]
+    return dict(json.loads(done.stdout))
+
+
+def names(view: dict[str, Any], key: str) -> set[str]:
+    return {each["name"] for each in view[key]}
+
+
+def result(view: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(each for each in view["settings"] if each["name"] == name)
+
+
+def test_fit_gets_what_compile_and_fit_can_be_told(tmp_path: Path) -> None:
+    view = measured("fit_arrays.py", "steps_per_execution,batch-x2,determinism-off", tmp_path)
+    assert names(view, "settings") == {"steps_per_execution", "batch-x2"} and not view["failed"]
+    assert names(view, "does_not_apply") == {"determinism-off"}
+    assert result(view, "steps_per_execution")["results"] in ("identical", "same", "rounding")
+    assert result(view, "batch-x2")["results"] == "not compared"
+
+
+def test_a_custom_loop_gets_its_own_functions_compiled(tmp_path: Path) -> None:
+    view = measured("function_decorated.py", "jit_compile,steps_per_execution", tmp_path)
+    assert result(view, "jit_compile")["results"] in ("identical", "same", "rounding")
+    assert view["does_not_apply"][0]["reason"] == "fit() is not what trains here"
+
+
+def test_a_session_gets_threads_and_no_fit_settings(tmp_path: Path) -> None:
+    view = measured("session_plain.py", "intra-op-1,execution,sgd", tmp_path)
+    assert {"intra-op-1", "sgd"} <= names(view, "settings") and names(view, "does_not_apply") == {"steps_per_execution"}
+
+
+def test_a_setting_that_breaks_the_script_is_a_row_with_its_reason(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        (EXAMPLES / "styles" / "fit_arrays.py").read_text().replace(
+            'model.compile(optimizer="adam", loss="mse")',
+            'model.compile(optimizer="adam", loss="mse")\nassert model.steps_per_execution == 1, "one at a time"',
+        )
+    )  # fmt: skip
+    done = unslow(["whatif", "--only", "execution", "--trials", "2", "train.py"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "fails: exit 1: AssertionError: one at a time" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "says"),
+    [
+        ("import tensorflow as tf\nprint(tf.constant(1))\n", (), "no-steps"),
+        ((EXAMPLES / "styles" / "fit_arrays.py").read_text(), ("--steps", "500"), "too-few-steps"),
+        ("import tensorflow as tf\n1 / 0\n", (), "ZeroDivisionError"),
+    ],
+    ids=["never trains", "fewer steps than asked", "fails by itself"],
+)
+def test_a_script_that_cannot_be_measured_is_a_clear_error(
+    text: str, words: tuple[str, ...], says: str, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text(text)
+    done = unslow(["whatif", *words, "train.py"], tmp_path)
+    assert done.returncode == 2 and says in done.stderr and "Traceback" not in done.stderr
