@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from unslow.errors import UnslowError
 from unslow.model import Finding
 
 FIRST = 4.0  # seconds of watching before the first diagnosis
@@ -57,14 +58,17 @@ def key_of(finding: Finding) -> Key:
 
 
 def judge(judge: Judge, folder: str, last: bool = False) -> None:
-    """One diagnosis of what is in the folder now."""
+    """One diagnosis of what is in the folder now; none where its files do not fit together yet."""
     from unslow.analyse.assemble import load
     from unslow.diagnose import diagnose
     from unslow.report.view import clean
     from unslow.report.view.findings import finding_of
     from unslow.report.view.machine import memory_of
 
-    run = load(folder)
+    try:
+        run = load(folder)
+    except (UnslowError, OSError, ValueError):
+        return
     findings = diagnose(run, with_fixes=False).findings
     judge.compare([(each, clean(finding_of(run, each, None, None))) for each in findings], last)
     names = {process.index: f"{process.host}-{process.pid}" for process in run.processes}

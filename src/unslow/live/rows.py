@@ -51,6 +51,11 @@ class Rows:
         """When the last row ended, by the clock of its process; 0 without rows."""
         return int(self._rows["end"].max()) if len(self._rows) else 0
 
+    @property
+    def sites(self) -> set[int]:
+        """The places at which these updates were made."""
+        return {int(site) for site in np.unique(self._rows["site"])}
+
     def packed(self) -> bytes:
         """The rows in the format of the run folder."""
         data: bytes = self._rows.tobytes()

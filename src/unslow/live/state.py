@@ -62,8 +62,10 @@ def _names(cwd: str) -> Callable[[str], str]:
 
 
 def _loops(process: Followed, names: Callable[[str], str]) -> list[Loop]:
-    """Its loops, the one that stepped last at the end."""
-    log = ProcessLog(process.name, process.rows.packed(), process.lines)
+    """Its loops, the one that stepped last at the end. A place may be written a moment before its first row."""
+    sites = process.rows.sites
+    lines = [line for line in process.lines if line["k"] != "site" or line.get("id") in sites]
+    log = ProcessLog(process.name, process.rows.packed(), lines)
     return sorted(loops_of(0, log, process.began, names), key=lambda loop: loop.stop)
 
 
