@@ -76,6 +76,8 @@ class Recorder:
         self.probes: dict[str, str] = {}
         self.weights: set[int] = set()  # ids of variables that a gradient was taken for
         self.kept_weights: dict[int, Any] | None = None  # those variables themselves, in a trial only
+        self.calls: Any = None  # the probe that is told of unusual calls of compiled functions
+        self.full_trace: Any = None  # told when runs of a session begin or cease to be asked for a full trace
         self.looks = 0  # nanoseconds of dear looks, in any thread
         self._pending: list[str] = []
         self._counts: dict[tuple[str, str], list[int]] = {}

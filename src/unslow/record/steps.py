@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -17,18 +19,35 @@ from unslow.runfile import ROW
 FULL = 50_000
 HALF = 20_000
 
-# A row is written by the training thread itself when this much time has passed since the last write,
-# so that `kill -9` loses at most this much. A write to a page cache takes 1–2 µs; where it takes longer
-# (a stalled network disk) the watcher writes instead.
-_WRITE_EVERY = 500_000
+# The training thread writes by itself when more than one row in this many is unwritten (at first, and later), so that
+# `kill -9` takes only about a hundredth of them; a write costs as much as ten rows. The watcher writes too, ten times
+# a second, and alone where a write is slow (a stalled network disk).
+_UNWRITTEN = 128, 32
+_AT_FIRST = 1024
 _SLOW_WRITE = 2_000_000
 _SLOW_WRITES = 3
 
 _OTHER = int(Phase.OTHER)
 _OWNERS_PER_PLACE = 32
+_MOST_RECENT = 1000
 _ASKED_EACH_TIME = 256
+_ASKED_AT_LEAST = 64
+_NOTHING = float("nan")
 _LEADER_GONE = 64  # so many updates elsewhere in a row, and the next loop has begun
 
+
+def _path(depth: int) -> Callable[[FrameType], tuple[Any, ...]]:
+    """Asks a frame, in one call, for its place and those of its callers; that no more than these are there."""
+    names = [f"{'f_back.' * above}{name}" for above in range(depth) for name in ("f_code", "f_lasti")]
+    return operator.attrgetter(*names, *(["f_back." * (depth - 1) + "f_back"] if depth < _DEPTH else []))
+
+
+_DEPTH = 4  # frames that tell one place from another
+_PATHS = [_path(depth) for depth in range(1, _DEPTH + 1)]
+_PATHS.insert(0, _PATHS[0])
+
+# When the row ended and began, our own looks, site, group, elements, value, nanoseconds by phase.
+_Raw = tuple[int, int, int, int, int, float, float, list[int]]
 
 UPDATES = "_unslow_updates"  # an attribute of a tf.function and of its graph: it writes trainable weights
 
@@ -44,9 +63,11 @@ class Steps:
         self._sites: dict[tuple[Any, ...], int] = {}
         self._places: dict[tuple[Any, ...], set[int]] = {}
         self._kept: list[Any] = []  # code objects of sites: an id must not be used again
-        self._buffer: list[bytes] = []
+        self._buffer: list[_Raw] = []
+        self._packed = 0
+        self._ask_at = 0
+        self._recent: dict[int, tuple[Any, ...]] = {}  # by owner: its fit, its way to ask a frame, the answer, the site
         self._writing = threading.Lock()
-        self._written = clock()
         self._slow = 0
         self._deferred = False
         self._rows: dict[int, list[Any]] = {}  # open merged rows by site
@@ -60,8 +81,10 @@ class Steps:
     def after_fork(self) -> None:
         self.total = 0
         self._sites.clear()
+        self._recent.clear()
         self._places.clear()
         self._buffer = []
+        self._packed = self._ask_at = 0
         self._writing = threading.Lock()
         self._rows.clear()
 
@@ -79,29 +102,40 @@ class Steps:
         if self._broken:
             return
         try:
-            self._update(lane, self._site(lane, kind, owner, name, frame))
+            recent = self._recent.get(id(owner))
+            site = -1
+            if recent is not None and recent[0] is lane.fit:
+                try:
+                    if recent[1](frame) == recent[2]:
+                        site = recent[3]
+                except AttributeError:  # the stack is not as deep as the last time
+                    site = -1
+            self._update(lane, site if site >= 0 else self._site(lane, kind, owner, name, frame))
         except Exception as problem:  # noqa: BLE001 - the fence of the step probe: the training goes on
             self._broken = True
             self.recorder.lost("steps", f"{type(problem).__name__}: {problem}")
 
     def _site(self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None) -> int:
-        places: list[int] = [id(lane.fit)] if lane.fit is not None else []
+        places: list[Any] = [id(owner), kind, id(lane.fit)]
         walk = frame
-        for _ in range(4):
+        for _ in range(_DEPTH):
             if walk is None:
                 break
             places.append(id(walk.f_code))
             places.append(walk.f_lasti)
             walk = walk.f_back
-        place = (kind, *places)
-        key = (id(owner), *place)
+        key = tuple(places)
         number = self._sites.get(key)
         if number is None:
-            number = self._new_site(lane, kind, owner, name, frame, place, key)
+            number = self._new_site(lane, kind, owner, name, frame, key)
+        if frame is not None and len(self._recent) < _MOST_RECENT:
+            path = _PATHS[(len(places) - 3) // 2]
+            self._recent[id(owner)] = (lane.fit, path, path(frame), number)
         return number
 
     def _new_site(self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None,
-                  place: tuple[Any, ...], key: tuple[Any, ...]) -> int:  # fmt: skip
+                  key: tuple[Any, ...]) -> int:  # fmt: skip
+        place = key[1:]
         owners = self._places.setdefault(place, set())
         owners.add(id(owner))
         if len(owners) > _OWNERS_PER_PLACE:  # a new optimizer or function each time: one site for all of them
@@ -111,7 +145,7 @@ class Steps:
         number = self._sites[key] = min(len(self._sites), 65_000)
         self._place_of[number] = hash(place)
         walk = frame
-        for _ in range(4):
+        for _ in range(_DEPTH):
             if walk is not None:
                 self._kept.append(walk.f_code)
                 walk = walk.f_back
@@ -135,89 +169,105 @@ class Steps:
     def _update(self, lane: Lane, site: int) -> None:
         """Close the row of this thread and start the next."""
         now = clock()
-        phases = lane.phases
         if lane.stack:
             _settle(lane, now)
-        wall = max(0, now - lane.last - lane.own)
-        known = sum(phases)
-        phases[_OTHER] += wall - known
+        total = self.total = self.total + 1
+        lane.steps += 1
+        if site == self._leader[0]:
+            self.led += lane.group
+            self._missed = 0
+        else:
+            self._lead(site, lane.group)
+        buffer = self._buffer
+        buffer.append((now, lane.last, lane.own, site, lane.group, lane.elements, lane.value, lane.phases))
+        lane.phases = [0] * PHASES
         lane.last = now
         lane.own = 0
-        self.total += 1
-        lane.steps += 1
-        self._lead(site, lane.group)
-        if self.total <= FULL:
-            row = ROW.pack(now, wall, wall, wall, 1, site, lane.group, lane.elements, lane.value, *phases)
-            self._buffer.append(row)
-        else:
-            self._merge(site, now, wall, lane)
-        lane.phases = [0] * PHASES
         lane.elements = 0.0
-        lane.value = float("nan")
-        if now - self._written > _WRITE_EVERY and not self._deferred:
+        lane.value = _NOTHING
+        if len(buffer) * _UNWRITTEN[total > _AT_FIRST] > total and not self._deferred:
             self._write(now)
-        # Dear looks wait for powers of two or for time: past the first steps they need not be asked each time,
-        # but always twice in a row, because a window of one step is closed at the next.
-        if self.total < _ASKED_EACH_TIME or self.total & 7 <= 1:
-            for listener in self.listeners:
-                listener(lane, self.total)
+        if total >= self._ask_at:
+            self._ask(lane, total)
         if self.counted is not None:
             self.counted(lane)
 
-    def _lead(self, site: int, group: int = 1) -> None:
-        """Count steps as they come: of several updates in an iteration the first one seen leads."""
+    def _ask(self, lane: Lane, total: int) -> None:
+        """Dear looks wait for powers of two or for time: past the first steps they need not be asked each time."""
+        self._ask_at = total + 1
+        if total >= _ASKED_EACH_TIME:
+            self._ask_at = min(total + min(total >> 6, _ASKED_AT_LEAST), 1 << total.bit_length())
+        for listener in self.listeners:
+            listener(lane, total)
+
+    def ask_again(self) -> None:
+        """Said by a listener that must be asked after the very next row: it has a window open."""
+        self._ask_at = self.total + 1
+
+    def _lead(self, site: int, group: int) -> None:
+        """An update elsewhere than at the leader: of several updates in an iteration the first one seen leads."""
         place = self._place_of.get(site, -1)
         fresh = place == self._leader[1] and site not in self._seen
-        if site == self._leader[0] or fresh or self._leader[0] < 0 or self._missed >= _LEADER_GONE:
+        if fresh or self._leader[0] < 0 or self._missed >= _LEADER_GONE:
             self.led += group
             self._missed = 0
-            if site != self._leader[0]:
-                self._leader = [site, place]
+            self._leader = [site, place]
         else:
             self._missed += 1
         self._seen.add(site)
 
-    def _merge(self, site: int, now: int, wall: int, lane: Lane) -> None:
-        width = 1 << (((self.total - FULL) // HALF + 2).bit_length() - 1)
+    def _pack(self, rows: list[_Raw]) -> Iterator[bytes]:
+        """Rows as bytes; many at a time cost a fraction of what one costs in the middle of a step."""
+        for now, last, own, site, group, elements, value, phases in rows:
+            wall = max(0, now - last - own)
+            phases[_OTHER] += wall - sum(phases)
+            self._packed += 1
+            if self._packed <= FULL:
+                yield ROW.pack(now, wall, wall, wall, 1, site, group, elements, value, *phases)
+            else:
+                yield from self._merge(site, now, wall, group, elements, value, phases)
+
+    def _merge(self, site: int, now: int, wall: int, group: int, elements: float, value: float,
+               phases: list[int]) -> Iterator[bytes]:  # fmt: skip
+        width = 1 << (((self._packed - FULL) // HALF + 2).bit_length() - 1)
         row = self._rows.get(site)
         if row is None:
-            row = self._rows[site] = [now, 0, wall, wall, 0, site, lane.group, 0.0, lane.value, *([0] * PHASES)]
+            row = self._rows[site] = [now, 0, wall, wall, 0, site, group, 0.0, value, *([0] * PHASES)]
         row[0] = now
         row[1] += wall
         row[2] = min(row[2], wall)
         row[3] = max(row[3], wall)
         row[4] += 1
-        row[7] += lane.elements
-        row[8] = lane.value
-        for index, value in enumerate(lane.phases):
-            row[9 + index] += value
+        row[7] += elements
+        row[8] = value
+        for index, took in enumerate(phases):
+            row[9 + index] += took
         if row[4] >= width:
-            self._buffer.append(ROW.pack(*row))
             del self._rows[site]
+            yield ROW.pack(*row)
 
-    def _write(self, now: int, wait: float = 0.0) -> None:
-        if not self._writing.acquire(wait > 0, wait or -1):  # the other thread is at it
+    def _write(self, now: int, last: bool = False) -> None:
+        if not self._writing.acquire(last, 1.0 if last else -1):  # the other thread is at it
             return
         try:
             # The list itself stays: the other thread may be about to append to it.
             rows = self._buffer[:]
             del self._buffer[: len(rows)]
-            if rows:
-                self.recorder.writer.rows(b"".join(rows))
+            data = b"".join(self._pack(rows))
+            if last:
+                data += b"".join(ROW.pack(*row) for row in self._rows.values())
+                self._rows.clear()
+            if data:
+                self.recorder.writer.rows(data)
         finally:
             self._writing.release()
-        self._written = clock()
-        if self._written - now > _SLOW_WRITE:
+        if clock() - now > _SLOW_WRITE:
             self._slow += 1
             self._deferred = self._slow >= _SLOW_WRITES
 
     def flush(self, last: bool = False) -> None:
         """Write what has gathered; `last` also writes merged rows that are not full yet."""
-        if last:
-            for row in list(self._rows.values()):
-                self._buffer.append(ROW.pack(*row))
-            self._rows.clear()
-        self._write(clock(), 1.0 if last else 0.0)
+        self._write(clock(), last)
 
 
 def _settle(lane: Lane, now: int) -> None:

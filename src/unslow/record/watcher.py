@@ -20,6 +20,7 @@ _PERIOD = 0.02  # seconds between samples: within the noise of a step at 20 to 1
 _TICK = 250_000_000  # nanoseconds between readings of counters, at first
 _TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
 _SAMPLES_EVERY = 250_000_000
+_FLUSH = 100_000_000  # nanoseconds between writes: of steps, the training thread itself writes what is more than 1 %
 _MOST_STACKS = 3000
 _OTHER = int(Phase.OTHER)
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -37,6 +38,7 @@ class Watcher:
         self.main = threading.main_thread().ident or 0
         self.call_cost = 0  # nanoseconds of one wrapped call, measured here
         self.samples = 0
+        self.rss = 0  # bytes, at the last tick
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._stacks: dict[tuple[Any, ...], int] = {}
@@ -46,6 +48,7 @@ class Watcher:
         self._sampled = clock()
         self._distance = [_TICK, 0, _SAMPLES_EVERY, 0]
         self._ticked = 0
+        self._flushed = 0
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._watch, name="unslow", daemon=True)
@@ -82,8 +85,10 @@ class Watcher:
             self.tick(now)
         if now - self._sampled >= self._distance[2]:
             self._write_samples(now)
-        self.steps.flush()
-        self.recorder.flush()
+        if now - self._flushed >= _FLUSH:
+            self._flushed = now
+            self.steps.flush()
+            self.recorder.flush()
 
     def training_thread(self) -> int:
         lanes = [lane for lane in self.recorder.lanes if lane.steps]
@@ -146,7 +151,7 @@ class Watcher:
         values: dict[str, float] = {"steps": self.steps.total}
         if threading.current_thread() is self._thread:
             values |= {"own_cpu": time.thread_time_ns(), "watcher": 1}
-        for read in (_memory, _counters, _traffic, *self.readers):
+        for read in (self._memory, _counters, _traffic, *self.readers):
             try:
                 values.update(read())
             except (OSError, ValueError, IndexError):
@@ -154,6 +159,11 @@ class Watcher:
         self.recorder.line("tick", now, **values)
         for look in self.looks:
             look()
+
+    def _memory(self) -> dict[str, float]:
+        with open("/proc/self/statm", "rb") as file:
+            self.rss = int(file.read().split()[1]) * _PAGE
+        return {"rss": self.rss}
 
     def _calibrate(self) -> int:
         """What one wrapped call costs here: the median of short bursts around nothing."""
@@ -189,12 +199,6 @@ def _library(file: str) -> str:
         if found:
             return rest.partition(os.sep)[0].removesuffix(".py")
     return "unslow" if file.startswith(_OURS) else "stdlib"
-
-
-def _memory() -> dict[str, float]:
-    with open("/proc/self/statm", "rb") as file:
-        fields = file.read().split()
-    return {"rss": int(fields[1]) * _PAGE}
 
 
 def _counters() -> dict[str, float]:

@@ -166,10 +166,13 @@ class Eager(Probe):
             if window.rows <= 0:
                 self._window = None
                 window.close(lane, self.steps.total)
+            else:
+                self.steps.ask_again()
         elif total & (total - 1) == 0 and total >= 4 and self._ops is not None:
             self._window = OpWindow(self.recorder, self._ops, self._past)
             # A step may have several updates, each of which ends a row.
             self._window.rows = max(1, round(self.steps.total / max(1, self.steps.led)))
+            self.steps.ask_again()
 
     def disarm(self) -> None:
         if self._window is not None:

@@ -11,6 +11,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from unslow.model import Phase
+from unslow.record.compiled import KNOWN, Compiled
 from unslow.record.frames import UserCode
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
@@ -18,11 +19,8 @@ from unslow.record.signatures import code_place, describe, weights_of
 from unslow.record.steps import UPDATES
 
 _RUN, _TRACE = int(Phase.RUN), int(Phase.TRACE)
-# Attributes of ours on a tf.function: its number, calls that traced nothing [count, nanoseconds], where it was made.
-_NUMBER, _CALLS, _MADE = "_unslow_number", "_unslow_calls", "_unslow_made"
-_TRACED = "_unslow_traced"
 _LAST_WORDS = 500
-_RAN = "_unslow_ran"  # its call that is under way runs a graph which writes weights
+_STEPPING = ("ResourceApply", "ResourceSparseApply", "AssignSubVariableOp")
 
 
 class Functions(Probe):
@@ -32,8 +30,8 @@ class Functions(Probe):
         super().__init__(*parts)
         self._count = 0
         self._context: Any = None
+        self._concrete: Any = None
         self._traces = [0, 0]  # traces so far, and their nanoseconds: outermost ones only
-        self._exact = [False]  # whether it is known which graph a call runs
         self._owners: dict[int, weakref.ref[Any]] = {}  # by the id of a function's cache of traces
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
@@ -54,13 +52,20 @@ class Functions(Probe):
         self.replace(module.Function, "__init__", self._init)
 
     def _on_concrete(self, module: ModuleType) -> None:
-        # Seen on 2.15 to 2.21. Without it a function that trains in one mode counts as training in every mode.
-        if hasattr(module.ConcreteFunction, "_call_flat"):
-            self.replace(module.ConcreteFunction, "_call_flat", self._call_graph)
-            self._exact[0] = True
+        self._concrete = module.ConcreteFunction
+        self.replace(module.ConcreteFunction, "__call__", self._call_graph)
 
     def _on_tracing(self, module: ModuleType) -> None:
         self.replace(module, "_create_concrete_function", self._create)
+
+    def _tell_graphs_apart(self) -> None:
+        """A function trains in one mode and not in another: from here on each call says which graph it runs.
+
+        Seen on 2.15 to 2.21. Without it such a function counts as training in every mode.
+        """
+        concrete, self._concrete = self._concrete, None
+        if concrete is not None and hasattr(concrete, "_call_flat"):
+            self.replace(concrete, "_call_flat", self._run_graph)
 
     def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
         made = self._made
@@ -75,73 +80,121 @@ class Functions(Probe):
         """Number a new tf.function, and note who made it and from where."""
         try:
             self._count += 1
-            known = vars(function)
-            known[_NUMBER] = self._count
-            known[_CALLS] = [0, 0]
-            known[_MADE] = (way_to_user(frame, self.recorder.user), self.recorder.user.stack(frame, 3))
+            user = self.recorder.user
+            vars(function)[KNOWN] = Compiled(self._count, way_to_user(frame, user), user.stack(frame, 3))
             key = id(function._function_cache)
             self._owners[key] = weakref.ref(function, functools.partial(self._gone, key))
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+
+    def _meet(self, function: Any) -> Compiled:
+        """A function that was made, and perhaps traced, before the recording began."""
+        known = Compiled(0, "", [])
+        vars(function)[KNOWN] = known
+        try:
+            for concrete in function._list_all_concrete_functions():
+                self._learn(function, known, concrete.graph, _holds_update(concrete.graph))
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+        return known
 
     def _gone(self, key: int, function: weakref.ref[Any]) -> None:
         if self._owners.get(key) is function:
             del self._owners[key]
 
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local = self.recorder.local
-        close = self.recorder.close_span
-        updated, mark_updating = self._updated, self.steps.mark_updating
-        traces, first_run, exact = self._traces, self._first_run, self._exact
+        recorder = self.recorder
+        local, close, calls = recorder.local, recorder.close_span, recorder.calls
+        updated, ended, mark_updating = self._updated, self.steps.ended, self.steps.mark_updating
+        traces, unusual, meet = self._traces, self._unusual, self._meet
+        resets = calls.resets if calls is not None else [0]
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
+            known = self.__dict__.get(KNOWN) or meet(self)
             if lane.tracing or lane.busy:
                 result = original(self, *args, **kwargs)
-                if UPDATES in self.__dict__ and not exact[0]:
+                if lane.tracing and known.writes and known.writes == known.traces:
                     mark_updating()
                 return result
             functions = lane.functions
+            watched = not (known.fixed or functions) or known.resets != resets[0]
+            if watched and recorder.calls is not None:
+                calls.prepare(lane, self, known, args, kwargs)
             functions.append(self)
             before, traced = traces
-            own = lane.own
+            own, stack = lane.own, lane.stack
             entry = [_RUN, clock(), 0]
-            lane.stack.append(entry)
-            failed = True  # the end of the data, an error: no weights were updated
+            stack.append(entry)
             try:
                 result = original(self, *args, **kwargs)
-                failed = False
-                return result
-            finally:
-                took = close(lane, entry)
+            except BaseException:  # the end of the data, an error: no weights were updated
+                close(lane, entry)
                 functions.pop()
-                known = self.__dict__
-                if traces[0] != before:
-                    first_run(lane, self, took - (lane.own - own), traces[1] - traced, sys._getframe(1))
-                elif _CALLS in known:
-                    calls = known[_CALLS]
-                    calls[0] += 1
-                    calls[1] += took
-                if UPDATES in known and not functions:
-                    wrote = known.pop(_RAN, False) or not exact[0]
-                    if wrote and not failed and not lane.updating:
-                        updated(lane, self, args, sys._getframe(1))
+                known.ran = False
+                if calls is not None:
+                    calls.given_up(lane)
+                raise
+            functions.pop()
+            if stack[-1] is entry and lane.within < 0:  # what close_span does, without the call
+                took = clock() - entry[1]
+                stack.pop()
+                lane.phases[_RUN] += took - entry[2]
+                lane.calls += 1
+                if stack:
+                    stack[-1][2] += took
+            else:
+                took = close(lane, entry)
+            if watched or took > known.limit or traces[0] != before:
+                took -= lane.own - own
+                unusual(
+                    lane, self, known, took, traces[0] != before, traces[1] - traced, args, kwargs, sys._getframe(1)
+                )
+            else:
+                known.calls += 1
+                known.took += took
+                if not known.calls & 7:
+                    known.follow(took)
+            if known.writes:
+                wrote = known.ran or known.writes == known.traces
+                known.ran = False
+                if wrote and not functions and not lane.updating:
+                    if known.size > 0:
+                        lane.elements = known.size
+                        ended(lane, "function", self, known.name, sys._getframe(1))
+                    else:
+                        updated(lane, self, known, args, sys._getframe(1))
+            return result
 
         return __call__
 
-    def _call_graph(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """One graph is run: within a call of its function, inside another graph, or by itself."""
-        local, close = self.recorder.local, self.recorder.close_span
-        updated, mark_updating, user = self._updated, self.steps.mark_updating, self.recorder.user
+    def _run_graph(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local, mark_updating = self.recorder.local, self.steps.mark_updating
 
         def _call_flat(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
-            if not getattr(self.graph, UPDATES, False) or lane.busy:
+            if not lane.busy and getattr(self.graph, UPDATES, False):
+                if lane.tracing:
+                    mark_updating()
+                elif lane.functions:
+                    known = lane.functions[0].__dict__.get(KNOWN)
+                    if known is not None:
+                        known.ran = True
+            return original(self, *args, **kwargs)
+
+        return _call_flat
+
+    def _call_graph(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """One graph is run by itself: what `get_concrete_function` gave, called inside another graph or outside."""
+        local, close = self.recorder.local, self.recorder.close_span
+        ended, mark_updating, user = self._graph_ended, self.steps.mark_updating, self.recorder.user
+
+        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+            lane = local.lane
+            if lane.busy or not getattr(self.graph, UPDATES, False):
                 return original(self, *args, **kwargs)
             if lane.tracing:
                 mark_updating()
-            elif lane.functions:
-                lane.functions[0].__dict__[_RAN] = True
             if lane.tracing or lane.functions or lane.updating:
                 return original(self, *args, **kwargs)
             entry = [_RUN, clock(), 0]
@@ -153,23 +206,34 @@ class Functions(Probe):
             frame: FrameType | None = sys._getframe(1)
             while frame is not None and not user.owns(frame.f_code):
                 frame = frame.f_back
-            updated(lane, self, (), frame)
+            ended(lane, self, args, frame)
             return result
 
-        return _call_flat
+        return __call__
 
-    def _first_run(self, lane: Lane, function: Any, took: int, traced: int, frame: FrameType | None) -> None:
+    def _unusual(self, lane: Lane, function: Any, known: Compiled, took: int, anew: bool, traced: int,
+                 args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType) -> None:  # fmt: skip
+        """A call that traced, took long or is one of the first."""
+        if anew:
+            self._first_run(lane, function, known, took, traced, frame)
+        else:
+            known.calls += 1
+            known.took += took
+        if not lane.functions and self.recorder.calls is not None:
+            self.recorder.calls.judge(lane, function, known, took, traced, args, kwargs)
+
+    def _first_run(self, lane: Lane, function: Any, known: Compiled, took: int, traced: int,
+                   frame: FrameType | None) -> None:  # fmt: skip
         """A call that traced: the rest of its time beyond a usual call is the graph being prepared."""
         try:
             began = clock()
-            known = vars(function)
             name, place = str(function._name), code_place(function._python_function)
-            calls, calls_took = known.get(_CALLS, (0, 0))
             key = f"{name}@{place}"
             if self.recorder.wants("first_run", key):
                 self.recorder.fact(
-                    "first_run", key, took, name=name, place=place, function=known.get(_NUMBER, 0), traced_ns=traced,
-                    calls=calls, calls_took_ns=calls_took, step=self.steps.total, stack=self.recorder.stack(frame),
+                    "first_run", key, took, name=name, place=place, function=known.number, traced_ns=traced,
+                    calls=known.calls, calls_took_ns=known.took, step=self.steps.total,
+                    stack=self.recorder.stack(frame),
                 )  # fmt: skip
             else:
                 self.recorder.fact("first_run", key, took)
@@ -179,25 +243,35 @@ class Functions(Probe):
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _updated(self, lane: Lane, function: Any, args: tuple[Any, ...], frame: FrameType | None) -> None:
-        if self._context is None or not self._context.executing_eagerly():
+    def _updated(self, lane: Lane, function: Any, known: Compiled, args: tuple[Any, ...], frame: FrameType) -> None:
+        if known.legacy and not self._context.executing_eagerly():
             return
+        size = self._size(args)
+        if size:
+            lane.elements = size
+            if known.traces == 1 and not known.open and not known.legacy:
+                known.size = size
+        self.steps.ended(lane, "function", function, known.name, frame)
+
+    def _graph_ended(self, lane: Lane, concrete: Any, args: tuple[Any, ...], frame: FrameType | None) -> None:
+        if self._context is not None and self._context.executing_eagerly():
+            lane.elements = self._size(args) or lane.elements
+            self.steps.ended(lane, "function", concrete, str(getattr(concrete, "name", "")), frame)
+
+    def _size(self, args: tuple[Any, ...]) -> float:
+        """The size of the batch: numbers in the first tensor that the step is given."""
+        size = 0.0
         try:
-            self._measure(lane, args)
+            for value in args:
+                shape_of = getattr(value, "_shape_tuple", None)
+                if shape_of is not None:
+                    size = 1.0
+                    for dimension in shape_of() or ():
+                        size *= dimension or 1
+                    break
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-        self.steps.ended(lane, "function", function, str(getattr(function, "_name", "")), frame)
-
-    def _measure(self, lane: Lane, args: tuple[Any, ...]) -> None:
-        """The size of the batch: numbers in the first tensor that the step is given."""
-        for value in args:
-            shape_of = getattr(value, "_shape_tuple", None)
-            if shape_of is not None:
-                size = 1.0
-                for dimension in shape_of() or ():
-                    size *= dimension or 1
-                lane.elements = size
-                return
+        return size
 
     def _create(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local = self.recorder.local
@@ -238,21 +312,19 @@ class Functions(Probe):
         graph = getattr(concrete, "graph", None)
         place = code_place(options.python_function)
         owner = self._owner(lane, place, options)
-        if owner is not None and graph is not None and getattr(graph, UPDATES, False):
-            owner.__dict__[UPDATES] = True
-        if owner is not None:
-            owner.__dict__[_TRACED] = True
+        known = vars(owner).get(KNOWN) if owner is not None else None
+        updates = graph is not None and getattr(graph, UPDATES, False)
+        if known is not None and graph is not None:
+            self._learn(owner, known, graph, updates)
         name = str(options.name)
         key = f"{name}@{place}"
         began = clock()
         if self.recorder.wants("trace", key):
-            known = vars(owner) if owner is not None else {}
-            way, made = known.get(_MADE, ("", []))
             self.recorder.fact(
-                "trace", key, took, name=name, place=place, function=known.get(_NUMBER, 0), depth=lane.tracing,
-                inner_ns=inner, failed=concrete is None, args=describe(function_type), way=way, made=made,
-                nodes=len(graph.get_operations()) if graph is not None else 0,
-                updates=graph is not None and getattr(graph, UPDATES, False),
+                "trace", key, took, name=name, place=place, function=known.number if known else 0,
+                depth=lane.tracing, inner_ns=inner, failed=concrete is None, args=describe(function_type),
+                way=known.way if known else "", made=known.made if known else [],
+                nodes=len(graph.get_operations()) if graph is not None else 0, updates=updates,
                 jit=bool(getattr(owner, "_jit_compile", False)), step=self.steps.total,
                 relaxed=bool(getattr(options, "reduce_retracing", False)), weights=weights_of(graph),
                 stack=self.recorder.stack(sys._getframe(3)),
@@ -263,13 +335,28 @@ class Functions(Probe):
         lane.own += spent
         self.recorder.looks += spent
 
+    def _learn(self, function: Any, known: Compiled, graph: Any, updates: bool) -> None:
+        known.name = str(function._name)
+        known.traces += 1
+        known.writes += updates
+        known.size = -1.0
+        known.open = known.open or not all(tensor.shape.is_fully_defined() for tensor in graph.inputs)
+        if updates:
+            setattr(graph, UPDATES, True)
+            setattr(function, UPDATES, True)
+        if known.writes and known.writes != known.traces:
+            self._tell_graphs_apart()
+        if not self._context.executing_eagerly() and not hasattr(graph.outer_graph, "outer_graph"):
+            known.legacy = True
+
     def disarm(self) -> None:
         """The last word on every function that was traced, so that its calls are counted to the end."""
         for held in list(self._owners.values())[:_LAST_WORDS]:
-            known = vars(held() or object)
-            if _TRACED in known:
-                calls, took = known[_CALLS]
-                self.recorder.line("function", clock(), function=known[_NUMBER], calls=calls, calls_took_ns=took)
+            known = vars(held() or object).get(KNOWN)
+            if known is not None and known.traces:
+                self.recorder.line(
+                    "function", clock(), function=known.number, calls=known.calls, calls_took_ns=known.took
+                )
         super().disarm()
 
     def _owner(self, lane: Lane, place: list[Any], options: Any) -> Any:
@@ -281,6 +368,13 @@ class Functions(Probe):
         calling = lane.functions[-1] if lane.functions else None
         same = calling is not None and code_place(getattr(calling, "_python_function", None)) == place
         return calling if same else None
+
+
+def _holds_update(graph: Any) -> bool:
+    """Whether a finished graph, or one that it calls, steps weights: by the kinds of its ops alone."""
+    definition = graph.as_graph_def()
+    bodies = [definition.node, *(function.node_def for function in definition.library.function)]
+    return any(node.op.startswith(_STEPPING) for body in bodies for node in body)
 
 
 def way_to_user(frame: FrameType | None, user: UserCode) -> str:

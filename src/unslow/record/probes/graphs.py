@@ -28,17 +28,24 @@ class Graphs(Probe):
         super().__init__(*parts)
         self._graphs: dict[int, _Graph] = {}
         self._count = 0
+        self._session: Any = None
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
-        # `_do_run` and `_extend_graph` were seen on 2.15 to 2.21: every run of a session passes both, with its
-        # tensors and ops resolved. Without them growth goes unseen, and the probe is reported as lost.
+        # `_do_run` was seen on 2.15 to 2.21: every run of a session passes it, with its tensors and ops resolved.
+        # Without it growth goes unseen, and the probe is reported as lost.
         return {"tensorflow.python.client.session": self._on_session}
 
     def _on_session(self, module: ModuleType) -> None:
-        self.replace(module.BaseSession, "_extend_graph", self._extend)
+        self._session = module.BaseSession
         self.replace(module.BaseSession, "_do_run", self._run)
         if hasattr(module.BaseSession, "_Callable"):
             self.replace(module.BaseSession._Callable, "__call__", self._call)
+
+    def _time_extensions(self) -> None:
+        """A graph has grown: time how long sessions take to take over new ops. Seen on 2.15 to 2.21."""
+        session, self._session = self._session, None
+        if session is not None and hasattr(session, "_extend_graph"):
+            self.replace(session, "_extend_graph", self._extend)
 
     def _extend(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """The session takes over what was added to its graph since its last run."""
@@ -63,6 +70,8 @@ class Graphs(Probe):
                 return original(self, handle, targets, fetches, *args, **kwargs)
             graph = probe._graph(self._graph)
             fresh, worked = graph.begin(targets, fetches), 0
+            if not fresh and not graph.growths and graph.count() == graph.nodes:  # a run of known fetches says nothing
+                return original(self, handle, targets, fetches, *args, **kwargs)
             extended = graph.extended
             began = clock()
             if fresh:
@@ -126,6 +135,7 @@ class Graphs(Probe):
     def _look(self, graph: _Graph) -> None:
         """Which of the user's lines made the ops that are new since the last look."""
         new = graph.new_operations()
+        self._time_extensions()
         lines: Counter[tuple[Any, ...]] = Counter()
         types: Counter[str] = Counter()
         for op in new[:_OPS_PER_LOOK]:
@@ -179,6 +189,8 @@ class _Graph:
         self._kept: list[Any] = []
         self._keys: set[Any] = set()
         self._next = 0
+        # Cheap where TensorFlow keeps its graphs in C++ (seen on 2.21).
+        self.count: Callable[[], int] = getattr(graph, "num_operations", None) or self._count_operations
 
     def begin(self, targets: Any, fetches: Any) -> bool:
         """Whether a run's fetches are new to the graph."""
@@ -215,6 +227,9 @@ class _Graph:
             return False
         self._next = 0 if self.growths < _LOOKS_IN_FULL else int(steps * 1.05) + 1
         return True
+
+    def _count_operations(self) -> int:
+        return self.nodes if self.graph.version == self.seen else -1
 
     def new_operations(self) -> list[Any]:
         operations = self.graph.get_operations()

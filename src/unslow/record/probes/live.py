@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -13,10 +12,9 @@ from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
 
 _FIRST = 32  # steps that warm up
-_EVERY = 32  # steps between readings of the process's size, which take microseconds
+_EVERY = 32  # steps between looks at the process's size
 _GROWN = 48 << 20  # bytes of growth that are worth a count of all objects, some 40 ms
 _FURTHER = 1.3  # each count comes after so many times the steps of the last
-_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 class Live(Probe):
@@ -42,7 +40,7 @@ class Live(Probe):
             return
         self._next = total + _EVERY
         try:
-            size = _size()
+            size = self.watcher.rss
             if not self._base:
                 self._base = size
             elif size - self._base > _GROWN and total >= self._due:
@@ -76,8 +74,3 @@ class Live(Probe):
         super().disarm()
         if self._stepped in self.steps.listeners:
             self.steps.listeners.remove(self._stepped)
-
-
-def _size() -> int:
-    with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[1]) * _PAGE

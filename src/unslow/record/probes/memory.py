@@ -15,6 +15,7 @@ from unslow.record.recorder import Lane, clock
 _FIRST_LOOK = 16
 _FURTHER = 1.4  # each look comes after so many times the steps of the last
 _LONGEST = 4_000_000  # nanoseconds a look may take; what was not reached is said
+_REST = 150  # times what a look took, before the next: less than one per cent of the time
 _DEPTH = 3
 _MOST_REPORTED = 12
 _CONTAINERS = (list, dict, set, deque)
@@ -27,6 +28,7 @@ class Memory(Probe):
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
         self._next = _FIRST_LOOK
+        self._rested = 0
         self._lengths: dict[tuple[str, str, str], int] = {}
         self._grown: dict[tuple[str, str, str], int] = {}
         self._mallinfo: Any = None
@@ -51,8 +53,10 @@ class Memory(Probe):
     def _look(self, lane: Lane, total: int) -> None:
         if total < self._next:
             return
-        self._next = max(total + 1, int(total * _FURTHER))
         began = clock()
+        if began < self._rested:
+            return
+        self._next = max(total + 1, int(total * _FURTHER))
         lane.busy = True
         try:
             self._walk(sys._getframe(1), total, began + _LONGEST)
@@ -64,6 +68,7 @@ class Memory(Probe):
             spent = clock() - began
             lane.own += spent
             self.recorder.looks += spent
+            self._rested = began + spent * _REST
 
     def _walk(self, frame: FrameType, total: int, until: int) -> None:
         """Compare the length of every container of the user's with the last look; write those that grew twice."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
@@ -21,13 +22,14 @@ class Profilers(Probe):
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
         self._on: dict[str, bool] = {}
+        self._next = 0
+        self.recorder.full_trace = functools.partial(self._switched, "FULL_TRACE")
         self.steps.listeners.append(self._stepped)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {
             "tensorflow.python.profiler.profiler_v2": self._on_profiler,
             "tensorflow.python.ops.summary_ops_v2": self._on_trace,
-            "tensorflow.python.client.session": self._on_session,
         }
 
     def _on_profiler(self, module: ModuleType) -> None:
@@ -37,9 +39,6 @@ class Profilers(Probe):
     def _on_trace(self, module: ModuleType) -> None:
         self.replace(module, "trace_on", self._switch("tf.summary.trace_on", True))
         self.replace(module, "trace_off", self._switch("tf.summary.trace_on", False))
-
-    def _on_session(self, module: ModuleType) -> None:
-        self.replace(module.BaseSession, "run", self._run)
 
     def _switch(self, what: str, on: bool) -> Callable[[Any], Any]:
         local, close = self.recorder.local, self.recorder.close_span
@@ -74,21 +73,11 @@ class Profilers(Probe):
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _run(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """A run that is asked for a full trace of itself, by its options."""
-        switched = self._switched
-
-        def run(self: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-            traced = options is not None and getattr(options, "trace_level", 0) > 0
-            switched("FULL_TRACE", traced, sys._getframe(1), 0)
-            return original(self, fetches, feed_dict, options, run_metadata)
-
-        return run
-
     def _stepped(self, lane: Lane, total: int) -> None:
         """Python's profilers and tracers leave no call to see: they are asked for now and then."""
-        if total > _FAR and total % _FAR:
+        if total < self._next:
             return
+        self._next = total + (1 if total < _FAR else _FAR)
         self._switched("a Python profiler", sys.getprofile() is not None or _monitored(), None, 0)
         self._switched("a Python tracer", sys.gettrace() is not None, None, 0)
         tracer = sys.modules.get("tracemalloc")

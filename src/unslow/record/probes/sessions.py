@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from unslow.model import Phase
@@ -24,6 +24,7 @@ class Sessions(Probe):
         super().__init__(*parts)
         self._graphs: dict[int, _Graph] = {}
         self._window: Window | None = None
+        self._full = False  # runs are asked for a full trace of themselves
         self._traced: Any = None  # makes the options and the metadata of a run that times its nodes
         self.steps.listeners.append(self._look)
 
@@ -60,6 +61,8 @@ class Sessions(Probe):
             if lane.tracing or lane.busy:
                 return original(self, fetches, feed_dict, options, run_metadata)
             window = probe._window
+            if probe._full or options is not None:
+                probe._asked(options, sys._getframe(1))
             if window is not None and window.thread == lane.thread and options is None and run_metadata is None:
                 options, run_metadata = probe._traced()
             entry = [_RUN, clock(), 0]
@@ -72,6 +75,13 @@ class Sessions(Probe):
             return result
 
         return run
+
+    def _asked(self, options: Any, frame: FrameType) -> None:
+        """A run that is asked for a full trace of itself, by its options, or the first one that no longer is."""
+        full = options is not None and getattr(options, "trace_level", 0) > 0
+        if full != self._full and self.recorder.full_trace is not None:
+            self._full = full
+            self.recorder.full_trace(full, frame, 0)
 
     @staticmethod
     def _make_callable(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -102,12 +112,19 @@ class Sessions(Probe):
 
     def _ran(self, lane: Lane, session: Any, fetches: Any, feed: Any, took: int, result: Any, metadata: Any) -> None:
         try:
-            known = self._graph(session.graph)
+            graph = session._graph
+            known = self._graphs.get(id(graph))
+            if known is None or known.graph is not graph:
+                known = self._graph(graph)
             updates = known.updates(fetches)
             if feed:
-                lane.elements = max(lane.elements, _elements(feed))
-            frame = sys._getframe(2)
-            held = next((found for _, found in self.recorder.user.frames(frame, 1)), frame)
+                size = _elements(feed)
+                if size > lane.elements:
+                    lane.elements = size
+            frame = held = sys._getframe(2)
+            user = self.recorder.user
+            if not user.owns(frame.f_code):
+                held = next((found for _, found in user.frames(frame, 1)), frame)
             self.recorder.tally("runs", held, took)
             window = self._window
             if window is not None and window.thread == lane.thread and len(window.runs) < _MOST_RUNS:
@@ -148,7 +165,7 @@ class _Graph:
         self._trainable: tuple[int, set[str]] = (-1, set())
 
     def updates(self, fetches: Any) -> bool:
-        key = _key(fetches)
+        key = _key(fetches) if isinstance(fetches, list | tuple | dict | str) else id(fetches)
         known = self._fetches.get(key)
         if known is None:
             if len(self._fetches) > 10_000:
@@ -230,5 +247,10 @@ def _key(fetches: Any) -> Any:
 
 
 def _elements(feed: Any) -> float:
-    sizes = [getattr(value, "size", 0) for value in feed.values()] if hasattr(feed, "values") else []
-    return float(max((size for size in sizes if isinstance(size, int)), default=0))
+    """Numbers in the largest array that is fed."""
+    most = 0
+    for value in feed.values() if hasattr(feed, "values") else ():
+        size = getattr(value, "size", 0)
+        if size.__class__ is int and size > most:
+            most = size
+    return float(most)

@@ -63,9 +63,13 @@ class Window(Probe):
         if self._session is not None:
             if lane.thread == self._thread and self.steps.led - self._opened[0] >= self._steps_wanted():
                 self._close(lane)
+            else:
+                self.steps.ask_again()
         elif total >= self._look_at and self._number < _WINDOWS and self.recorder.kept_weights is None:
             self._look_at = total + (total >> 6)  # a trial is timed, and so is not looked at
             self._perhaps_open(lane)
+            if self._session is not None:
+                self.steps.ask_again()
 
     def _perhaps_open(self, lane: Lane) -> None:
         now = clock()
