@@ -212,6 +212,12 @@ def test_rows_of_two_optimizers_are_merged_apart() -> None:
     assert np.all(np.diff([row[0] for row in kept]) > 0)
 
 
+def test_rows_of_zeros_are_left_out() -> None:
+    rows = Rows()
+    rows.add(packed(range(3)) + bytes(2 * runfile.ROW.size))
+    assert len(rows) == rows.steps_seen == 3
+
+
 def test_a_row_is_left_out_until_its_place_is_written(tmp_path: Path) -> None:
     folder = cut("graph_growth", tmp_path, 0.7)
     log = next(folder.glob("*.events"))
@@ -293,6 +299,17 @@ def test_several_processes_are_listed_the_slowest_first(tmp_path: Path) -> None:
     view = looked(folder)
     paces = [float(found) for line in drawn(view) for found in re.findall(r"^  vm-\d+ .* ([\d.]+) ms a step", line)]
     assert len(view["workers"]) == 2 and len(paces) == 2 and paces == sorted(paces, reverse=True)
+
+
+def test_of_many_processes_all_are_shown_after_some_looks(tmp_path: Path) -> None:
+    folder = cut("graph_growth", tmp_path, 0.7)
+    for log in [*folder.glob("*.steps"), *folder.glob("*.events")]:
+        for number in range(9):
+            shutil.copy(log, folder / f"worker-{number}{log.suffix}")
+    follower = Follower(str(folder))
+    follower.look()
+    steps = [[worker["steps"] for worker in state_of(follower, Judge(), 0.0)["workers"]] for _ in range(3)]
+    assert 0 in steps[0] and steps[2] == [175] * 10
 
 
 def test_a_folder_that_is_no_run_is_an_error_that_says_so(tmp_path: Path) -> None:

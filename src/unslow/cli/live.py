@@ -39,19 +39,20 @@ def live(run: str | None) -> None:
 def _until_it_ends(watch: Watch, view: dict[str, Any]) -> dict[str, Any]:
     """Draw until the command has ended or Ctrl-C was typed; gives the last view."""
     from unslow.live.beside import give_way
-    from unslow.live.screen import Whole
+    from unslow.live.screen import Whole, given_back_on_stop
     from unslow.report.live import frame, painted
 
     screen = Whole(sys.stdout.fileno())
     give_way()
     try:
-        while not watch.over:
-            before = time.thread_time()
-            columns, rows = screen.room
-            view = watch.look()
-            screen.draw(painted(frame(view, columns, rows), columns))
-            if not watch.over:
-                time.sleep(watch.rest(before))
+        with given_back_on_stop(screen.close):
+            while not watch.over:
+                before = time.thread_time()
+                columns, rows = screen.room
+                view = watch.look()
+                screen.draw(painted(frame(view, columns, rows), columns))
+                if not watch.over:
+                    time.sleep(watch.rest(before))
     except KeyboardInterrupt:
         pass
     finally:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import enum
 import os
-import signal
 import stat
 import sys
 import threading
 import time
-from collections.abc import Callable
-from types import FrameType, TracebackType
+from contextlib import ExitStack
+from types import TracebackType
 
 from unslow.live import screen
 
@@ -86,32 +85,26 @@ class Beside:
         self._stop = threading.Event()
         self._drawing = threading.Lock()
         self._thread = threading.Thread(target=self._work, name="live view", daemon=True)
-        self._kept: Callable[[int, FrameType | None], object] | int | None = None
+        self._stops = ExitStack()
         self.problem = ""
 
     def __enter__(self) -> Beside:
         if self._how is not Manner.NONE:
             self._thread.start()
         if self._how is Manner.PANEL:
-            self._kept = signal.signal(signal.SIGTSTP, self._suspend)
+            self._stops.enter_context(screen.given_back_on_stop(self._clear))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stop.set()
-        if self._how is Manner.PANEL:
-            signal.signal(signal.SIGTSTP, self._kept if self._kept is not None else signal.SIG_DFL)
-            with self._drawing:
-                self._panel.close()
+        self._stops.close()
+        self._clear()
         if self._thread.is_alive():
             self._thread.join(_PATIENCE)
 
-    def _suspend(self, number: int, frame: FrameType | None) -> None:
-        """Ctrl-Z: the shell gets its terminal back whole; the next drawing sets the panel up again."""
+    def _clear(self) -> None:
         with self._drawing:
             self._panel.close()
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-        signal.signal(number, self._suspend)
 
     def _work(self) -> None:
         give_way()
@@ -122,8 +115,7 @@ class Beside:
                 self._speak()
         except Exception as problem:  # noqa: BLE001 - the fence of the view: the training goes on without it
             self.problem = f"{type(problem).__name__}: {problem}"
-            with self._drawing:
-                self._panel.close()
+            self._clear()
 
     def _draw(self) -> None:
         from unslow.live.watch import Watch

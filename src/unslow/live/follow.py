@@ -9,6 +9,7 @@ from typing import Any
 
 from unslow import runfile
 from unslow.live.rows import Rows
+from unslow.model import Loop
 
 # Lines worth decoding: who it is, where its loops stand, how far it is, what it uses, how it ended.
 _KEPT = ("process", "imported", "machine", "site", "stack", "fit", "epoch", "probe", "end")
@@ -54,6 +55,8 @@ class Followed:
     rss: float = 0.0
     peak: float = 0.0
     ticked: tuple[int, int] = (0, 0)  # the last two readings
+    loops: list[Loop] = field(default_factory=list)  # as they were found when it had `loops_at` rows and lines
+    loops_at: tuple[int, int] = (0, 0)
 
     def first(self, kind: str) -> dict[str, Any]:
         return next((line for line in self.lines if line["k"] == kind), {})

@@ -6,7 +6,10 @@ A drawing is one single write, so that it never comes between the bytes of the t
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 
 LEFT = 4  # rows that a panel leaves to the program at least
 _SAVE, _BACK = "\x1b7", "\x1b8"  # the cursor, with its colours
@@ -114,6 +117,23 @@ class Whole:
         if self._open:
             _write(self._fd, "\x1b[?25h\x1b[?1049l")
         self._open = False
+
+
+@contextmanager
+def given_back_on_stop(close: Callable[[], None]) -> Iterator[None]:
+    """On Ctrl-Z the shell gets its terminal back whole; the next drawing sets everything up again."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        close()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+        signal.signal(number, stop)
+
+    before = signal.signal(signal.SIGTSTP, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTSTP, before if before is not None else signal.SIG_DFL)
 
 
 def line_of_its_own(text: str, columns: int) -> str:

@@ -26,14 +26,17 @@ RECENT = 20.0  # seconds that "now" means
 FEW = 8  # rows that it means at least, where steps are long
 QUIET = 5.0  # seconds without a word before it is said; the watcher writes several times a second at first
 STALLED = 60.0
+AT_ONCE = 4  # processes whose loops are found at one look
 
 
 def state_of(follower: Follower, judge: Judge, quiet: float) -> dict[str, Any]:
     """The view at this moment; `quiet` is how long ago, by our clock, anything was added to the folder."""
     names = _names(str(follower.header.get("cwd", "")))
-    found = [(process, _loops(process, names)) for process in follower.trained]
-    workers = [_worker(process, loops) for process, loops in found]
-    process, loops = max(found, key=lambda each: each[0].rows.steps_seen, default=(None, []))
+    process = max(follower.trained, key=lambda each: each.rows.steps_seen, default=None)
+    for each in _stalest(follower, process):
+        _find_loops(each, names)
+    workers = [_worker(each) for each in follower.trained]
+    loops = process.loops if process else []
     command = [str(word) for word in follower.header.get("command", ())]
     state = {
         "command_line": shlex.join([PurePath(command[0]).name, *command[1:]]) if command else "",
@@ -61,12 +64,19 @@ def _names(cwd: str) -> Callable[[str], str]:
     return lambda path: os.path.relpath(path, cwd) if cwd and path.startswith(below) else path
 
 
-def _loops(process: Followed, names: Callable[[str], str]) -> list[Loop]:
+def _stalest(follower: Follower, leader: Followed | None) -> list[Followed]:
+    """Whose loops to find anew: the leader's, and of many processes a few in turn, since each takes milliseconds."""
+    changed = [each for each in follower.trained if each.loops_at != (each.rows.steps_seen, len(each.lines))]
+    return sorted(changed, key=lambda each: (each is not leader, each.loops_at))[:AT_ONCE]
+
+
+def _find_loops(process: Followed, names: Callable[[str], str]) -> None:
     """Its loops, the one that stepped last at the end. A place may be written a moment before its first row."""
+    process.loops_at = (process.rows.steps_seen, len(process.lines))
     sites = process.rows.sites
     lines = [line for line in process.lines if line["k"] != "site" or line.get("id") in sites]
     log = ProcessLog(process.name, process.rows.packed(), lines)
-    return sorted(loops_of(0, log, process.began, names), key=lambda loop: loop.stop)
+    process.loops = sorted(loops_of(0, log, process.began, names), key=lambda loop: loop.stop)
 
 
 def _status(follower: Follower, quiet: float) -> dict[str, str]:
@@ -141,11 +151,11 @@ def _brief(loop: Loop) -> dict[str, Any]:
     }
 
 
-def _worker(process: Followed, loops: list[Loop]) -> dict[str, Any]:
-    now = _recent(loops[-1]) if loops else None
+def _worker(process: Followed) -> dict[str, Any]:
+    now = _recent(process.loops[-1]) if process.loops else None
     return {
         "name": _called(process),
-        "steps": sum(loop.steps for loop in loops),
+        "steps": sum(loop.steps for loop in process.loops),
         "now": now.total / now.steps if now and now.steps else 0.0,
         "rss": process.rss,
         "how": process.how,

@@ -163,10 +163,11 @@ def _workers(view: dict[str, Any]) -> list[Line]:
     """The slowest first: the others wait for it."""
     workers = sorted(view["workers"], key=lambda worker: -worker["now"])
     lines: list[Line] = []
+    longest = max((cell_len(worker["name"]) for worker in workers[:_MOST_WORKERS]), default=0)
     for worker in workers[:_MOST_WORKERS]:
         ended = f"  ended: {worker['how']}" if worker["how"] else ""
         said = f"{words.count(worker['steps'], 'step')}  {words.seconds(worker['now'])} a step"
-        lines.append((5, Text(f"  {worker['name']}  {said}  {words.size(worker['rss'])}{ended}")))
+        lines.append((5, Text(f"  {worker['name']:<{longest}}  {said}  {words.size(worker['rss'])}{ended}")))
     if len(workers) > _MOST_WORKERS:
         lines.append((5, Text(f"  and {len(workers) - _MOST_WORKERS} processes more, none slower", style="dim")))
     return lines
