@@ -212,6 +212,16 @@ def test_rows_of_two_optimizers_are_merged_apart() -> None:
     assert np.all(np.diff([row[0] for row in kept]) > 0)
 
 
+def test_epochs_without_end_push_out_the_oldest(tmp_path: Path) -> None:
+    runfile.write_header(str(tmp_path), {"command": []})
+    lines = [json.dumps({"k": "epoch", "t": number, "epoch": number}) for number in range(5000)]
+    (tmp_path / "host-1.events").write_text("\n".join(lines) + "\n")
+    follower = Follower(str(tmp_path))
+    follower.look()
+    kept = [line["epoch"] for line in follower.processes["host-1"].lines]
+    assert len(kept) == 2000 and kept == sorted(kept) and kept[-1] == 4999
+
+
 def test_rows_of_zeros_are_left_out() -> None:
     rows = Rows()
     rows.add(packed(range(3)) + bytes(2 * runfile.ROW.size))

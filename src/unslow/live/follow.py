@@ -107,9 +107,10 @@ class Followed:
             self.ticked = (self.ticked[1], moment)
         elif len(self.lines) < _MOST_LINES or line["k"] in ("end", "site"):
             self.lines.append(line)
-        elif line["k"] == "epoch":  # the last ones say how far it is
-            self.lines.remove(next(each for each in self.lines if each["k"] in ("epoch", "stack")))
-            self.lines.append(line)
+        elif line["k"] in ("fit", "epoch"):  # the last ones say how far it is
+            oldest = next((at for at, each in enumerate(self.lines) if each["k"] in ("epoch", "fit", "stack")), None)
+            if oldest is not None:
+                self.lines[oldest:] = [*self.lines[oldest + 1 :], line]
 
 
 class Follower:
