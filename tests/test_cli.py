@@ -30,11 +30,13 @@ def empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = typed(capsys, "--help")
     assert code == 0
-    for name in ("run", "why", "fix", "prove", "whatif", "check", "explain", "compare", "export", "runs"):
+    for name in ("run", "live", "why", "fix", "prove", "whatif", "check", "explain", "compare", "export", "runs"):
         assert f"\n  {name}" in out
 
 
-@pytest.mark.parametrize("name", ["run", "why", "fix", "prove", "whatif", "check", "explain", "compare", "export", "runs"])
+@pytest.mark.parametrize(
+    "name", ["run", "live", "why", "fix", "prove", "whatif", "check", "explain", "compare", "export", "runs"]
+)
 def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = typed(capsys, name, "--help")
     assert code == 0 and "Usage:" in out

@@ -59,7 +59,7 @@ def loops_of(process: int, log: ProcessLog, start: int, names: Names) -> Iterabl
             for group in _groups(mine, chosen)
             for loop in _loop(process, log, group, mine, chosen, start, names)
         ]
-        trained = max(loop.steps for _, loop in found)
+        trained = max((loop.steps for _, loop in found), default=0)
         # A call or two outside any loop, beside a real one, only warm it up.
         yield from (loop for repeats, loop in found if repeats or loop.steps > 3 or trained <= 3)
 

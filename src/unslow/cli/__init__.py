@@ -13,10 +13,11 @@ from unslow.errors import UnslowError
 
 _COMMANDS = {
     "run": "Run a training as it is, record it, and say why it is slow.",
+    "live": "Watch a run from another terminal, while it runs.",
     "why": "Show the report of a recorded run again.",
     "fix": "Write the fixes as a diff; prove and apply them.",
     "prove": "Run before and after in turn, and say what a change brings.",
-    "whatif": "Run the same script under other settings, and say what each one brings.",
+    "whatif": "Try other settings on the same script, unedited.",
     "check": "Look for causes in source, without running it.",
     "explain": "Explain a cause or an error.",
     "compare": "Set two runs side by side.",

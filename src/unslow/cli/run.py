@@ -39,7 +39,7 @@ def run(module: bool, python: str | None, out: str | None, json_path: str | None
     \b
     unslow run train.py --epochs 3
     unslow run -m package.train --epochs 3
-    unslow run -- torchrun-like-launcher train.py
+    unslow run -- sh train.sh
     """
     words = launch.command_for(command, python, module)
     folder = _folder(out, command[0])
@@ -48,10 +48,11 @@ def run(module: bool, python: str | None, out: str | None, json_path: str | None
     if shown.problem:
         click.echo(f"unslow: the live view failed, the recording did not: {shown.problem}", err=True)
     healthy = True
-    if not quiet:
+    if not quiet or json_path or html_path or check:
         diagnosis, view = report_on(folder)
         healthy = diagnosis.healthy or not diagnosis.findings
-        emit(view, "terminal", sys.stderr)
+        if not quiet:
+            emit(view, "terminal", sys.stderr)
         for path, chosen in ((json_path, "json"), (html_path, "html")):
             if path:
                 with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - the user's own path, as typed

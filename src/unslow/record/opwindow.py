@@ -98,7 +98,7 @@ class OpWindow:
             if getattr(self._module, name) is wrapper:
                 setattr(self._module, name, original)
         lane.own += self._own
-        self._recorder.looks += self._own
+        self._recorder.spent("eager", self._own)
         if lane.thread != self._thread:
             return
         took = sorted(each for ops in self._ops.values() for each in ops)

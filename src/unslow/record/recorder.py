@@ -78,7 +78,7 @@ class Recorder:
         self.kept_weights: dict[int, Any] | None = None  # those variables themselves, in a trial only
         self.calls: Any = None  # the probe that is told of unusual calls of compiled functions
         self.full_trace: Any = None  # told when runs of a session begin or cease to be asked for a full trace
-        self.looks = 0  # nanoseconds of dear looks, in any thread
+        self.looks: dict[str, int] = {}  # nanoseconds of dear looks by probe, in any thread
         self._pending: list[str] = []
         self._counts: dict[tuple[str, str], list[int]] = {}
         self._sources: set[str] = set()
@@ -204,12 +204,16 @@ class Recorder:
             stack[-1][2] += took
         return took
 
-    def keep_out(self, lane: Lane, spent: int) -> None:
-        """Take a look of ours out of the step that is under way, and out of the spans that are open around it."""
+    def keep_out(self, lane: Lane, spent: int, name: str) -> None:
+        """Take a look of a probe's out of the step that is under way, and out of the spans that are open around it."""
         for entry in lane.stack:
             entry[1] += spent
         lane.own += spent
-        self.looks += spent
+        self.spent(name, spent)
+
+    def spent(self, name: str, nanoseconds: int) -> None:
+        """A dear look of this probe took so long, in any thread."""
+        self.looks[name] = self.looks.get(name, 0) + nanoseconds
 
     def after_fork(self) -> None:
         """In a forked child: nothing of the parent's is written again."""

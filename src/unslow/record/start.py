@@ -116,7 +116,8 @@ class Recording:
         keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
         self.recorder.line(
             "end", clock(), how=f"{type(error).__name__}: {error}"[:500] if error is not None else "exit",
-            probes=self.recorder.probes, peak_rss=usage.ru_maxrss * 1024, looks_ns=self.recorder.looks,
+            probes=self.recorder.probes, peak_rss=usage.ru_maxrss * 1024, looks_ns=sum(self.recorder.looks.values()),
+            looks=self.recorder.looks,
             calls=sum(lane.calls for lane in self.recorder.lanes), call_cost_ns=self.watcher.call_cost,
             samples=self.watcher.samples, keras=getattr(keras, "__version__", ""),
             threads=threading.active_count(),

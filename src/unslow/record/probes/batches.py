@@ -70,7 +70,7 @@ class Batches(Probe):
                 "batch", type(model).__name__, name=type(model).__name__, shapes=[list(shape) for shape in shapes],
                 distinct=len(seen), step=self.steps.total,
             )  # fmt: skip
-            self.recorder.keep_out(lane, clock() - began)
+            self.recorder.keep_out(lane, clock() - began, self.name)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 

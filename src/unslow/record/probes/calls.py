@@ -94,7 +94,7 @@ class Calls(Probe):
         window = open_window()
         if window is not None:
             self._windows[lane.thread] = (window, clock())
-        self.recorder.keep_out(lane, clock() - began)
+        self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _overdue(self) -> None:
         """On the watcher's thread: a call that holds a whole training must not fill the profiler's memory."""
@@ -137,7 +137,7 @@ class Calls(Probe):
             known.fixed = known.traces > 0 and not known.open and known.seen >= EARLY
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self._lost(problem)
-        self.recorder.keep_out(lane, clock() - began)
+        self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _lost(self, problem: Exception) -> None:
         self.recorder.calls = None

@@ -160,9 +160,7 @@ class Files(Probe):
                 self._note(saver, call, path, took, frame)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-        spent = clock() - began
-        lane.own += spent
-        self.recorder.looks += spent
+        self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _note(self, saver: Any, call: str, path: str, took: int, frame: FrameType) -> None:
         place = self.recorder.user.innermost(frame) or ("", 0, "")

@@ -237,9 +237,7 @@ class Functions(Probe):
                 )  # fmt: skip
             else:
                 self.recorder.fact("first_run", key, took)
-            spent = clock() - began
-            lane.own += spent
-            self.recorder.looks += spent
+            self.recorder.keep_out(lane, clock() - began, self.name)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
@@ -331,9 +329,7 @@ class Functions(Probe):
             )  # fmt: skip
         else:
             self.recorder.fact("trace", key, took)
-        spent = clock() - began
-        lane.own += spent
-        self.recorder.looks += spent
+        self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _learn(self, function: Any, known: Compiled, graph: Any, updates: bool) -> None:
         known.name = str(function._name)

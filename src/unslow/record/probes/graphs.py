@@ -117,9 +117,7 @@ class Graphs(Probe):
                 site[2] += extended
             if graph.due(self.steps.total):
                 self._look(graph)
-                spent = clock() - began
-                lane.own += spent
-                self.recorder.looks += spent
+                self.recorder.keep_out(lane, clock() - began, self.name)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 

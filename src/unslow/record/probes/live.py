@@ -15,6 +15,7 @@ _FIRST = 32  # steps that warm up
 _EVERY = 32  # steps between looks at the process's size
 _GROWN = 48 << 20  # bytes of growth that are worth a count of all objects, some 40 ms
 _FURTHER = 1.3  # each count comes after so many times the steps of the last
+_REST = 40  # times what a count took, before the next
 
 
 class Live(Probe):
@@ -26,6 +27,7 @@ class Live(Probe):
         self._base = 0
         self._next = _FIRST
         self._due = 0
+        self._rested = 0
         self.steps.listeners.append(self._stepped)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
@@ -43,7 +45,7 @@ class Live(Probe):
             size = self.watcher.rss
             if not self._base:
                 self._base = size
-            elif size - self._base > _GROWN and total >= self._due:
+            elif size - self._base > _GROWN and total >= self._due and clock() >= self._rested:
                 self._due = int(total * _FURTHER)
                 self._count(lane, total, size)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
@@ -67,8 +69,8 @@ class Live(Probe):
             lane.busy = False
         self.recorder.fact("live", "", 0, step=total, tensors=number, bytes=held, rss=size)
         spent = clock() - began
-        lane.own += spent
-        self.recorder.looks += spent
+        self._rested = began + spent * _REST
+        self.recorder.keep_out(lane, spent, self.name)
 
     def disarm(self) -> None:
         super().disarm()

@@ -40,7 +40,7 @@ class Loops(Probe):
                     probe._note(cond_graph, body_graph, sys._getframe(1))
             except Exception as problem:  # noqa: BLE001 - the fence of a probe
                 probe.recorder.lost(probe.name, f"{type(problem).__name__}: {problem}")
-            probe.recorder.keep_out(probe.recorder.local.lane, clock() - began)
+            probe.recorder.keep_out(probe.recorder.local.lane, clock() - began, probe.name)
             return result
 
         return _build_while_op

@@ -261,7 +261,7 @@ class Objects(Probe):
             lane.busy = False
             data["ago_ns"] = clock() - data["ago_ns"]
             self.recorder.fact("model", str(data["stack"][:1]), step=total, **data)
-        self.recorder.keep_out(lane, clock() - began)
+        self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _write(self) -> None:
         """Running totals of each line, where they have changed by a tenth."""

@@ -19,6 +19,7 @@ _NUMBER = "_unslow_number"  # an attribute of a dataset that was described befor
 _NUMBERED = "_unslow_numbered"  # an attribute of a source that was counted before
 _MOST_WATCHED = 16  # iterators that are asked on a tick, the newest first
 _ALL_ITERATORS = 64  # so many are watched whatever their number, then those whose number has grown by a tenth
+_DESCRIBED = 8
 _MOST_DATASETS = 300
 _READINGS_IN_FULL = 40
 _READINGS_EARLY = 8
@@ -55,6 +56,7 @@ class Pipeline(Probe):
         self._made = 0
         self._due = 2  # the step after which the iterators are asked next
         self._next = 0  # the number of the next iterator that is watched, once there are many
+        self._at: dict[str, tuple[int, int]] = {}  # by the line that iterates: how often, and over which pipeline
         self.watcher.looks.append(self._look)
         self.steps.listeners.append(self._step)
 
@@ -120,7 +122,12 @@ class Pipeline(Probe):
         watched = self._made <= _ALL_ITERATORS or self._made >= self._next
         stack = self.recorder.stack(frame)
         key = str(stack[:2])
-        number = self._dataset_number(dataset) if watched or self.recorder.wants("iterator", key) else 0
+        count, number = self._at.get(key, (0, 0))
+        # Telling pipelines apart takes a millisecond: one line builds the same one again and again.
+        if count < _DESCRIBED or count & (count - 1) == 0:
+            number = self._dataset_number(dataset)
+        if key in self._at or len(self._at) < _MOST_DATASETS:
+            self._at[key] = (count + 1, number)
         evaluates = lane.within == _EVAL
         self.recorder.fact(
             "iterator", key, took, iterator=self._made, dataset=number, stack=stack, step=self.steps.total,
@@ -160,9 +167,7 @@ class Pipeline(Probe):
         return self._sources.get(number, 0)
 
     def _spent(self, lane: Lane, began: int) -> None:
-        spent = clock() - began
-        lane.own += spent
-        self.recorder.looks += spent
+        self.recorder.keep_out(lane, clock() - began, self.name)
 
     # Asking the iterators
 

@@ -142,9 +142,7 @@ class Sessions(Probe):
     def _write(self, lane: Lane, window: Window) -> None:
         began = clock()
         window.write(self.recorder, self.steps.total + 1, lambda graph, fetches: self._graph(graph).operations(fetches))
-        spent = clock() - began
-        lane.own += spent
-        self.recorder.looks += spent
+        self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _graph(self, graph: Any) -> _Graph:
         known = self._graphs.get(id(graph))

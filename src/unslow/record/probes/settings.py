@@ -88,7 +88,7 @@ class Settings(Probe):
             self._look()
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-        self.recorder.keep_out(lane, clock() - began)
+        self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _look(self) -> None:
         config: Any = sys.modules.get(_CONFIG)

@@ -60,7 +60,7 @@ class Traced(Probe):
             self._constants(operations, name, place, took)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-        self.recorder.keep_out(lane, clock() - began)
+        self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _repeated(self, operations: Sequence[Any], name: str, place: list[Any], took: int) -> None:
         """Ops with one name but for its numbers: made by a loop, or by alike layers."""

@@ -113,7 +113,7 @@ class Weights(Probe):
             self._note(optimizer, pairs())
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-        self.recorder.keep_out(lane, clock() - began)
+        self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _note(self, optimizer: Any, pairs: Iterable[Any]) -> None:
         total = wide = count = 0.0

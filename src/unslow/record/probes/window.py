@@ -89,7 +89,7 @@ class Window(Probe):
         finally:
             lane.busy = False
         self._opened = (steps, clock())
-        self.recorder.keep_out(lane, self._opened[1] - now)
+        self.recorder.keep_out(lane, self._opened[1] - now, self.name)
 
     def _folder(self) -> str:
         return os.path.join(self.recorder.folder, f"window-{os.getpid()}-{self._number}")
@@ -123,7 +123,7 @@ class Window(Probe):
             wall_ns=began - self._opened[1], spent_ns=spent, whole=lane is not None,
         )  # fmt: skip
         if lane is not None:
-            self.recorder.keep_out(lane, spent)
+            self.recorder.keep_out(lane, spent, self.name)
 
     def _exported(self) -> str:
         """The profile's path below the run folder; nothing where there is none or it is very large."""

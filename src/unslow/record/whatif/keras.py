@@ -56,7 +56,8 @@ class Fit(Switch):
         done = arrays and "batch" in self.asked and size != now
         self.tell(
             "fit", frame, done=["batch"] if done else [], arrays=arrays, size=size if arrays else 0, was=now,
-            rows=_rows(data) if arrays else 0, jit=bool(getattr(model, "jit_compile", False)),
+            dataset=hasattr(data, "element_spec"), epoch=0 if self.asked else _epoch(arguments, now),
+            jit=bool(getattr(model, "jit_compile", False)),
             together=int(getattr(model, "steps_per_execution", 1) or 1),
             eager=bool(getattr(model, "run_eagerly", False)),
         )  # fmt: skip
@@ -98,6 +99,21 @@ class Policy(Switch):
         self.tell("layers", done=["policy"] if policy == wanted else [], policy=policy)
 
 
+def _epoch(arguments: Mapping[str, Any], batch: int) -> int:
+    """Steps in an epoch, or 0 where nobody says."""
+    data: Any = arguments.get("x")
+    told = arguments.get("steps_per_epoch")
+    if told:
+        return int(told)
+    if _is_arrays(data):
+        part: Any = data
+        while isinstance(part, list | tuple | dict):
+            part = next(iter(part.values())) if isinstance(part, dict) else part[0]
+        rows = int(int(part.shape[0]) * (1 - float(arguments.get("validation_split") or 0)))
+        return -(-rows // batch)
+    return max(0, int(data.cardinality())) if hasattr(data, "cardinality") else 0
+
+
 def _is_arrays(data: Any) -> bool:
     """What fit() cuts into batches by itself: arrays and tensors, alone or in lists and dicts."""
     if isinstance(data, list | tuple):
@@ -105,11 +121,3 @@ def _is_arrays(data: Any) -> bool:
     if isinstance(data, dict):
         return bool(data) and all(_is_arrays(part) for part in data.values())
     return hasattr(data, "shape") and not hasattr(data, "element_spec")
-
-
-def _rows(data: Any) -> int:
-    if isinstance(data, list | tuple):
-        return _rows(data[0])
-    if isinstance(data, dict):
-        return _rows(next(iter(data.values())))
-    return int(data.shape[0]) if len(data.shape) else 0
