@@ -49,6 +49,7 @@ class Trial:
     errors: str  # the end of its stderr
     group: int = 1  # updates that its first call made: Keras's steps_per_execution
     interrupted: bool = False
+    compiled: bool = False  # XLA said on stderr that it compiled something
     told: tuple[Mapping[str, Any], ...] = ()  # what the switches of `whatif` did
     lost: Mapping[str, str] = field(default_factory=dict)  # probes and switches that failed, and why
 
@@ -83,11 +84,10 @@ def run_trial(side: Side, steps: int, seed: int = 0, nudge: float = 0.0, timeout
                 stdin=stdin, stdout=subprocess.DEVNULL, stderr=stderr,
             )  # fmt: skip
         run = load(str(folder))
-        tail = errors.read_bytes()[-4000:].decode("utf-8", "replace")
-        return _trial(ended, run, out, tail)
+        return _trial(ended, run, out, errors.read_bytes())
 
 
-def _trial(ended: launch.Ended, run: Run, out: Path, errors: str) -> Trial:
+def _trial(ended: launch.Ended, run: Run, out: Path, errors: bytes) -> Trial:
     loops = sorted(run.loops, key=lambda loop: loop.start)
     # Updates, not groups of them, are compared: one side may make several in a call, and the other one.
     seconds = _joined([np.repeat(loop.seconds / loop.group, loop.count * loop.group) for loop in loops])
@@ -96,7 +96,8 @@ def _trial(ended: launch.Ended, run: Run, out: Path, errors: str) -> Trial:
     weights, peak = _weights(out)
     return Trial(
         ended=ended.text, steps=len(seconds), seconds=seconds, ends=ends, rss=rss, rss_steps=steps,
-        weights=weights, losses=_losses(loops), errors=errors, interrupted=ended.interrupted,
+        weights=weights, losses=_losses(loops), interrupted=ended.interrupted,
+        errors=errors[-4000:].decode("utf-8", "replace"), compiled=b"Compiled cluster using XLA" in errors,
         peak=peak or float(rss.max() if len(rss) else 0.0), group=loops[0].group if loops else 1,
         told=tuple(event.data for event in run.of("whatif")),
         lost={name: why for process in run.processes for name, why in process.probes.items() if why != "armed"},

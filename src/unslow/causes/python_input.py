@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 
 from unslow.analyse import say
@@ -194,19 +194,26 @@ def _lines_inside(run: Run, process: int, tokens: set[str]) -> Counter[_Stack]:
 
 
 def _hottest(run: Run, counts: Counter[_Stack]) -> Location | None:
-    """The innermost line that holds most of the time; the commonest innermost one where none does."""
-    total = sum(counts.values())
-    if not total:
+    """From the outermost line inwards, as long as what it calls weighs more than what it does itself."""
+    if not counts:
         return None
     held: Counter[Location] = Counter()
-    depth: dict[Location, int] = defaultdict(int)
     for stack, count in counts.items():
-        for height, place in enumerate(reversed(stack)):
-            held[place] += count
-            depth[place] = max(depth[place], height)
-    most = [place for place in held if held[place] * 2 >= total]
-    found = max(most, key=lambda place: depth[place]) if most else max(counts, key=lambda stack: counts[stack])[0]
-    return _in_body(run, found, held)
+        held.update(dict.fromkeys(stack, count))
+    way: _Stack = ()
+    while True:
+        inner: Counter[_Stack] = Counter()
+        own = 0
+        for stack, count in counts.items():
+            if stack[len(stack) - len(way) :] != way:
+                continue
+            if len(stack) == len(way):
+                own += count
+            else:
+                inner[stack[len(stack) - len(way) - 1 :]] += count
+        if not inner or (way and inner.most_common(1)[0][1] <= own):
+            return _in_body(run, way[0], held) if way else None
+        way = inner.most_common(1)[0][0]
 
 
 def _in_body(run: Run, found: Location, held: Counter[Location]) -> Location:

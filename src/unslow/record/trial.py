@@ -30,6 +30,7 @@ class Trial:
         self._began = 0
         self._recorder = recorder
         self._steps = steps
+        self._chance: Any = None
         self._done = False
         recorder.kept_weights = {}
         steps.counted = self._count
@@ -62,12 +63,32 @@ class Trial:
         return self._steps.led >= _LEAST and clock() - self._began > self._enough
 
     def _nudge_weights(self, lane: Lane) -> None:
-        """Change the weights by a rounding error, to see what rounding alone becomes in this training."""
+        """Change each weight by a rounding error, up or down, to see what rounding alone becomes in this training.
+
+        Not all in one direction: a network that is merely scaled takes the same turns as before.
+        """
         lane.busy = True
-        for variable in list((self._recorder.kept_weights or {}).values()):
-            if hasattr(variable, "assign") and "float" in str(getattr(variable, "dtype", "")):
-                variable.assign(variable * (1.0 + self._nudge))
+        for held in list((self._recorder.kept_weights or {}).values()):
+            try:
+                self._nudge_session(held) if hasattr(held, "partial_run") else self._nudge_variable(held)
+            except Exception as problem:  # noqa: BLE001 - a variable that is gone must not end the trial
+                self._recorder.line("unwritten", 0, kind="nudge", why=str(problem)[:200])
         lane.busy = False
+
+    def _nudge_variable(self, variable: Any) -> None:
+        if "float" in str(getattr(variable, "dtype", "")):
+            variable.assign(self._moved(variable.numpy()))
+
+    def _nudge_session(self, session: Any) -> None:
+        for variable in session.graph.get_collection("trainable_variables"):
+            if "float" in str(variable.dtype):
+                variable.load(self._moved(session.run(variable)), session)
+
+    def _moved(self, array: Any) -> Any:
+        """Up or down by a source of chance of our own: the training's must not notice."""
+        self._chance = self._chance or sys.modules["numpy"].random.RandomState(self._seed)
+        signs = self._chance.randint(0, 2, array.shape) * 2 - 1
+        return (array * (1.0 + self._nudge * signs)).astype(array.dtype)
 
     def finish(self) -> None:
         """Write the weights: one file of raw numbers and one that says what they are."""

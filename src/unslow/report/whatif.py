@@ -13,7 +13,10 @@ from unslow.report import words
 
 _STYLES = {"faster": "bold green", "slower": "red", "as it is": "bold"}
 _NAME = 22
-_LEGEND = "± and ranges: 95 % over trials. first: what the first steps took beyond the pace of the others."
+_LEGEND = (
+    "± and ranges: 95 % over trials. first: what the first steps took beyond the pace of the others. results: the "
+    "weights after the same steps; `rounding`: no further apart than a rounding error leads to in this training."
+)
 
 
 def renderable(view: dict[str, Any]) -> RenderableType:
@@ -109,6 +112,8 @@ def _speedup(row: dict[str, Any]) -> str:
 def _results(row: dict[str, Any]) -> str:
     if row["results"] == "differ":
         return f"differ by {row['difference']:.0e}" if row["difference"] is not None else "differ: no numbers"
+    if row["results"] == "rounding":
+        return f"rounding, {row['difference']:.0e}"
     if row["results"] == "not compared":
         return row["changes"] or "other steps"
     return "not visible" if row["results"] == "not seen" else row["results"]

@@ -63,6 +63,8 @@ def whatif(side: Side, only: Sequence[str], steps: int | None, rounds: int, prog
         bench.rounds(details, rounds)
         winners = _winners(bench, [*_without_details(tried, only), *details], seen)
         extra = _together(winners)
+        if winners:
+            progress("the winners once more, and together")
         bench.rounds([*(row.setting for row in winners if row.setting), *extra], rounds)
     except (Interrupted, KeyboardInterrupt):
         outcome.interrupted = True
@@ -151,7 +153,8 @@ def _details(bench: Bench, tried: Sequence[Setting], only: Sequence[str], seen: 
 
 def _winners(bench: Bench, tried: Sequence[Setting], seen: Survey) -> list[Row]:
     """The best of each group that is surely faster."""
-    rows = [row for row in (row_of(bench, one, seen.examples) for one in tried) if row and row.verdict == "faster"]
+    every = (row_of(bench, one, seen.examples) for one in tried)
+    rows = [row for row in every if row and row.verdict == "faster" and row.difference != float("inf")]
     best: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: -row.speedup.value):
         best.setdefault(row.group, row)
@@ -166,6 +169,15 @@ def _together(winners: Sequence[Row]) -> list[Setting]:
     return found + ([combined("all together", every)] if len(every) > max(1, len(kept)) else [])
 
 
+def _did_nothing(setting: Setting, trials: Sequence[Trial]) -> str:
+    """What TensorFlow was asked for and left undone, where the weights are identical too."""
+    if setting.group == "precision" and "graph" in setting.asked:
+        return "TensorFlow's rewrite changes nothing here: the weights are identical"
+    if setting.name == "auto-cluster" and not any(trial.compiled for trial in trials):
+        return "XLA found nothing to compile: the weights are identical"
+    return ""
+
+
 def _gather(outcome: Outcome, bench: Bench, settings: Sequence[Setting], extra: Sequence[Setting]) -> Outcome:
     outcome.base = row_of(bench, None, outcome.examples)
     for setting in (*settings, *extra):
@@ -177,8 +189,8 @@ def _gather(outcome: Outcome, bench: Bench, settings: Sequence[Setting], extra: 
             outcome.absent.append((setting, why))
         elif row is None:
             outcome.untried.append(setting)
-        elif setting.group == "precision" and row.results == "identical" and "graph" in setting.asked:
-            outcome.absent.append((setting, "TensorFlow's rewrite changed nothing: the weights are identical"))
+        elif row.results == "identical" and _did_nothing(setting, bench.trials[setting.name]):
+            outcome.absent.append((setting, _did_nothing(setting, bench.trials[setting.name])))
         else:
             outcome.rows.append(row)
     outcome.rows.sort(key=lambda row: -row.speedup.value)

@@ -66,8 +66,10 @@ def _xla(seen: Survey, machine: Machine) -> Iterator[Setting]:
     yield Setting("jit_compile", "xla", asked, keep=keep, where=where, why_not=why_not)
     flags = f"{machine.environment.get('TF_XLA_FLAGS', '')} --tf_xla_auto_jit=2 --tf_xla_cpu_global_jit".strip()
     why_not = "the updates run eagerly, op by op: there is no graph to cluster" if seen.runs_eagerly else ""
+    # At its lowest log level TensorFlow says whether XLA compiled anything.
+    environment = {"TF_XLA_FLAGS": flags, "TF_CPP_MIN_LOG_LEVEL": "0"}
     yield Setting(
-        "auto-cluster", "xla", environment={"TF_XLA_FLAGS": flags}, keep=f'TF_XLA_FLAGS="{flags}"',
+        "auto-cluster", "xla", environment=environment, keep=f'TF_XLA_FLAGS="{flags}"',
         where="the environment", why_not=why_not,
     )  # fmt: skip
 
@@ -133,8 +135,9 @@ def _accumulation(seen: Survey, machine: Machine) -> Iterator[Setting]:
 
 
 def _execution(seen: Survey, machine: Machine) -> Iterator[Setting]:
-    steps = next((count for count in (10, 8, 5, 4, 3, 2) if machine.steps % count == 0), 10)
-    why_not = ""
+    epoch = next((fact["epoch"] for fact in seen.fits if fact["epoch"]), 0)
+    steps, uneven = _group(machine.steps, epoch)
+    why_not = f"an epoch of {epoch} steps cannot be cut evenly" if uneven > _UNEVEN else ""
     if not seen.fits:
         why_not = "fit() is not what trains here"
     elif any(fact["eager"] for fact in seen.fits):
@@ -145,6 +148,20 @@ def _execution(seen: Survey, machine: Machine) -> Iterator[Setting]:
         "steps_per_execution", "execution", {"steps_per_execution": steps}, why_not=why_not,
         keep=f"model.compile(…, steps_per_execution={steps})", where=place_of(seen.of("compile")),
     )  # fmt: skip
+
+
+_UNEVEN = 0.05
+
+
+def _group(steps: int, epoch: int) -> tuple[int, float]:
+    """How many steps to execute at once, and by what share they are miscounted: an epoch's last group is short."""
+    found = []
+    for count in (10, 8, 5, 4, 3, 2, *([epoch] if 1 < epoch <= 16 else [])):
+        whole = min(steps, epoch) if epoch else steps
+        over = -(-epoch // count) * count / epoch - 1 if epoch and epoch < steps else 0.0
+        found.append((over > _UNEVEN, whole % count > 0 or steps % count > 0, over, -count))
+    _, _, over, count = min(found)
+    return -count, over
 
 
 def _threads(seen: Survey, machine: Machine) -> Iterator[Setting]:
@@ -175,14 +192,18 @@ _OPTIONS = (
 def _data(seen: Survey, machine: Machine) -> Iterator[Setting]:
     facts = [fact for fact in seen.of("pipeline") if fact["stack"]]
     why_not = "" if facts else "no tf.data pipeline is read"
+    if facts and seen.fits and not any(fact["dataset"] for fact in seen.fits):
+        why_not = "the pipeline is Keras's own: fit() is given something else than a dataset"
     stages = {stage for fact in facts for stage in fact["stages"]}
-    serial = {"MapDataset", "BatchDataset", "PaddedBatchDataset"} & stages
+    parallel = any(stage.startswith(("Map", "Parallel", "Interleave")) for stage in stages)
     for name, asked, keep, changes in _OPTIONS:
         reason = why_not
         if not reason and name == "prefetch" and all("Prefetch" in fact["stages"][0] for fact in facts):
             reason = "the pipelines end in a prefetch already"
-        if not reason and name == "parallel-map" and not serial & {"MapDataset"}:
+        if not reason and name == "parallel-map" and "MapDataset" not in stages:
             reason = "no map() without num_parallel_calls"
+        if not reason and name == "unordered" and not parallel:
+            reason = "no stage that could run in parallel"
         if keep.startswith("options"):
             keep = f"options = tf.data.Options(); {keep}; dataset = dataset.with_options(options)"
         yield Setting(name, "data", {"data": asked}, keep=keep, where=place_of(facts), changes=changes, why_not=reason)
@@ -274,9 +295,9 @@ def combined(name: str, settings: Sequence[Setting]) -> Setting:
     environment: dict[str, str] = {}
     for setting in settings:
         for key, value in setting.asked.items():
-            old = asked.get(key)
-            asked[key] = {**old, **value} if isinstance(old, dict) else [*old, *value] if key == "environment" and old \
-                else value  # fmt: skip
+            if isinstance(value, dict):
+                value = {**asked.get(key, {}), **value}
+            asked[key] = value
         environment.update(setting.environment)
     return Setting(
         name, "combined", asked, environment, changes=", ".join(filter(None, (one.changes for one in settings))),

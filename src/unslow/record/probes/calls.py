@@ -26,6 +26,7 @@ class Calls(Probe):
         self._reset: Any = None  # the user's frames at the last reset, and its way
         self._depth: dict[int, int] = {}  # traces that are open, by thread
         self._first: set[int] = set()  # threads in a first call, whose window opens when the trace is done
+        self._firsts: dict[str, int] = {}  # first calls of functions, by their name
         self._windows: dict[int, tuple[Any, int]] = {}  # open windows by thread, and since when
         self.watcher.looks.append(self._overdue)
 
@@ -107,7 +108,10 @@ class Calls(Probe):
         try:
             reset = known.resets != self.resets[0]
             if not known.seen:
-                self._first.add(lane.thread)
+                # A script may make functions without end; those of one name prepare alike.
+                count = self._firsts[known.name] = self._firsts.get(known.name, 0) + 1
+                if count & (count - 1) == 0:
+                    self._first.add(lane.thread)
             elif reset or (getattr(function, "_jit_compile", False) and shapes(args, kwds) not in known.shapes):
                 known.looks += 1
                 if known.looks & (known.looks - 1) == 0:

@@ -81,7 +81,9 @@ class Functions(Probe):
         try:
             self._count += 1
             user = self.recorder.user
-            vars(function)[KNOWN] = Compiled(self._count, way_to_user(frame, user), user.stack(frame, 3))
+            known = Compiled(self._count, way_to_user(frame, user), user.stack(frame, 3))
+            known.name = str(function._name)
+            vars(function)[KNOWN] = known
             key = id(function._function_cache)
             self._owners[key] = weakref.ref(function, functools.partial(self._gone, key))
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
@@ -92,6 +94,7 @@ class Functions(Probe):
         known = Compiled(0, "", [])
         vars(function)[KNOWN] = known
         try:
+            known.name = str(function._name)
             for concrete in function._list_all_concrete_functions():
                 self._learn(function, known, concrete.graph, _holds_update(concrete.graph))
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
@@ -332,7 +335,6 @@ class Functions(Probe):
         self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _learn(self, function: Any, known: Compiled, graph: Any, updates: bool) -> None:
-        known.name = str(function._name)
         known.traces += 1
         known.writes += updates
         known.size = -1.0

@@ -25,6 +25,7 @@ _WAYS = (
     "__format__",
 )
 
+_NEAR = 3  # frames between an index and the line that iterates over a tensor or a variable
 _FAR = 16  # frames between a fetch inside Keras's fit and the line that called fit
 
 
@@ -74,6 +75,7 @@ class Tensors(Probe):
     def _index(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Each index into a tensor is an op of its own; a Python loop over its rows makes one per row."""
         local, tally, owner = self.recorder.local, self.recorder.tally, self._owner
+        owns = self.recorder.user.owns
 
         def __getitem__(self: Any, key: Any, *args: Any) -> Any:
             lane = local.lane
@@ -81,15 +83,18 @@ class Tensors(Probe):
                 return original(self, key, *args)
             began = clock()
             result = original(self, key, *args)
-            tally("index", owner(sys._getframe(1)), clock() - began)
+            took = clock() - began
+            held = owner(sys._getframe(1), _NEAR)
+            if owns(held.f_code):  # a library that takes its own tensors apart is not the user's loop
+                tally("index", held, took)
             return result
 
         return __getitem__
 
-    def _owner(self, frame: Any) -> Any:
+    def _owner(self, frame: Any, far: int = _FAR) -> Any:
         """The user's line that asked: a variable or a library may have fetched for it."""
         owns, walk = self.recorder.user.owns, frame
-        for _ in range(_FAR):
+        for _ in range(far):
             if walk is None or owns(walk.f_code):
                 break
             walk = walk.f_back
