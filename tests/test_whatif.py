@@ -39,7 +39,7 @@ def update(kind: str = "function", **data: Any) -> dict[str, Any]:
 
 FIT = (
     fact("compile", eager=False),
-    fact("fit", arrays=True, size=32, was=32, rows=320, jit=False, together=1, eager=False),
+    fact("fit", arrays=True, size=32, was=32, dataset=False, epoch=10, jit=False, together=1, eager=False),
     fact("optimizer", own="Adam", package="keras.src.optimizers"),
     fact("accumulation", own=0),
     fact("layers", policy="float32"),
@@ -304,3 +304,13 @@ def test_the_json_is_plain(trials: Callable[..., None]) -> None:
     trials(FIT, lambda asked, env: trial(weights=float("nan") if asked else 1.0))
     text = json.dumps(view_of(measured("jit_compile")), allow_nan=False)
     assert json.loads(text)["settings"][0]["name"] == "jit_compile"
+
+
+@pytest.mark.parametrize(
+    ("steps", "epoch", "together"), [(40, 10, 10), (40, 0, 10), (40, 13, 13), (90, 9, 9), (40, 100, 10), (42, 7, 7)]
+)
+def test_steps_are_executed_together_in_groups_that_cut_an_epoch_evenly(steps: int, epoch: int, together: int) -> None:
+    told = (*FIT[:1], {**FIT[1], "epoch": epoch}, *FIT[2:])
+    machine = Machine(2, frozenset(), {}, steps)
+    found = next(one for one in catalogue(Survey(told, {}), machine) if one.name == "steps_per_execution")
+    assert found.asked == {"steps_per_execution": together}
