@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 from unslow.fix.compile_step import compile_step
+from unslow.fix.graphable import offence
 from unslow.fix.script import CannotEdit, Script
 
 from .inputs import NAMES, SURROUNDINGS, Surroundings, holds
@@ -464,3 +465,36 @@ def test_a_step_function_that_is_defined_in_a_loop_is_refused() -> None:
     text = HEAD + "for e in range(3):\n" + textwrap.indent(step, "    ") + "    for x, y in data:\n        step(x, y)\n"
     with pytest.raises(CannotEdit, match="defined anew"):
         _compiled(text)
+
+
+def test_a_list_of_variables_that_helpers_loop_over_is_no_obstacle() -> None:
+    script = Script(
+        "train.py",
+        "import tensorflow as tf\n"
+        "def forward(params, x):\n"
+        "    for w in params:\n"
+        "        x = tf.tanh(x @ w)\n"
+        "    return x\n"
+        "def main(x):\n"
+        "    params = [tf.Variable(tf.ones([2, 2])) for _ in range(3)]\n"
+        "    for step in range(9):\n"
+        "        with tf.GradientTape() as tape:\n"
+        "            loss = tf.reduce_mean(forward(params, x))\n"
+        "        for w, g in zip(params, tape.gradient(loss, params)):\n"
+        "            w.assign_sub(g)\n",
+    )
+    assert offence(script, script.tree.body[2].body[1].body, {"params", "x"}, None) is None
+
+
+def test_a_tensor_that_a_helper_loops_over_is_an_obstacle() -> None:
+    script = Script(
+        "train.py",
+        "import tensorflow as tf\n"
+        "def total(rows):\n"
+        "    return sum(row for row in rows)\n"
+        "def main(data):\n"
+        "    for rows in data:\n"
+        "        loss = total(rows)\n",
+    )
+    found = offence(script, script.tree.body[2].body[0].body, {"rows"}, None)
+    assert found is not None and "loops over" in found.reason

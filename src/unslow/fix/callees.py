@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from unslow.fix.scope import FUNCTIONS, Function, parameters
 from unslow.fix.script import Script, last_name
@@ -26,6 +27,18 @@ def own_function(script: Script, node: ast.Call) -> Function | None:
 def handed_to(function: Function) -> set[str]:
     """The parameters of a function but `self`: what it does with them, it does with values."""
     return parameters(function) - {"self", "cls"}
+
+
+def arguments(function: Function, node: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """The parameters of a function with what a call hands them, as far as the call spells it out."""
+    names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
+    if names[:1] in (["self"], ["cls"]) and not isinstance(node.func, ast.Name):
+        del names[0]
+    for name, value in zip(names, node.args, strict=False):
+        if isinstance(value, ast.Starred):
+            break
+        yield name, value
+    yield from ((keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg is not None)
 
 
 def _method(owner: ast.ClassDef | None, name: str) -> Function | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Mapping, Sequence
 
 from unslow.fix.callees import handed_to
@@ -150,7 +151,10 @@ def _split(script: Script, step: Step, keywords: Mapping[str, str], problem: Can
         if isinstance(problem, Offends):
             raise script.refuse(problem.offence.reason, problem.offence.node) from problem
         raise problem
-    return _first_that_works(script, runs, step, f"compiled_{function.name.lstrip('_')}", keywords)
+    around = itertools.takewhile(lambda parent: parent is not function, script.ancestors(runs[0][0]))
+    loops = any(isinstance(parent, ast.For | ast.While) for parent in around)
+    name = "train_step" if loops else f"compiled_{function.name.lstrip('_')}"
+    return _first_that_works(script, runs, step, name, keywords)
 
 
 # A step inside a loop

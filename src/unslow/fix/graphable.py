@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from unslow.fix.callees import handed_to, is_metric, makes_variables, own_function
-from unslow.fix.scope import MUTATORS, Function, uses
+from unslow.fix.callees import arguments, handed_to, is_metric, makes_variables, own_function
+from unslow.fix.scope import FUNCTIONS, MUTATORS, Function, uses
 from unslow.fix.script import Script, last_name
 from unslow.fix.values import plain
 
@@ -89,6 +89,7 @@ class _Judge:
     body: Sequence[ast.stmt]
     handed: set[str]
     calling: tuple[ast.AST, ...] = ()  # the script's own functions that are being judged
+    sequences: frozenset[str] = frozenset()  # parameters that the caller binds to sequences of Python's
     local: set[str] = field(init=False)
     _asked: set[str] = field(default_factory=set)  # names that may be bound in terms of each other
 
@@ -203,10 +204,13 @@ class _Judge:
         return isinstance(node, ast.List | ast.Tuple | ast.ListComp | ast.GeneratorExp | ast.Constant)
 
     def _bound_to_sequence(self, node: ast.Name) -> bool:
-        if node.id in self.handed or node.id in self._asked:
-            return node.id not in self.handed
+        if node.id in self.sequences or node.id in self._asked:
+            return True
+        bindings = self.script.names.bindings(node.id, node)
+        if node.id in self.handed and not (len(bindings) == 1 and self._made_once(bindings[0].node)):
+            return False
         self._asked.add(node.id)
-        for binding in self.script.names.bindings(node.id, node):
+        for binding in bindings:
             value = binding.value
             if value is None and isinstance(binding.node, ast.Assign):
                 value = binding.node.value  # `grads, _ = tf.clip_by_global_norm(grads, 1.0)`
@@ -214,6 +218,15 @@ class _Judge:
                     continue
             if value is None or not self._python_sequence(value):
                 return False
+        return True
+
+    def _made_once(self, node: ast.AST) -> bool:
+        """Whether a binding stands in no loop: what it makes is the same in every step."""
+        for parent in self.script.ancestors(node):
+            if isinstance(parent, ast.For | ast.While | ast.AsyncFor):
+                return False
+            if isinstance(parent, FUNCTIONS):
+                break
         return True
 
     # Calls
@@ -229,7 +242,11 @@ class _Judge:
         elif function is not None and function in self.calling:
             yield Offence(f"`{last_name(node.func)}` calls itself", node)
         elif function is not None:
-            yield from _Judge(self.script, function.body, handed_to(function), (*self.calling, function)).offences()
+            handed, calling = handed_to(function), (*self.calling, function)
+            sequences = frozenset(
+                name for name, value in arguments(function, node) if name in handed and self._python_sequence(value)
+            )
+            yield from _Judge(self.script, function.body, handed, calling, sequences).offences()
 
     def _named_reason(self, node: ast.Call) -> str | None:
         name = _unversioned(self.script.resolve(node.func) or "")
