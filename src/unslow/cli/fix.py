@@ -28,11 +28,9 @@ def fix(run: str | None, only: str | None, prove: bool, apply: bool, steps: int 
     folder = chosen_run(run)
     diagnosis = _diagnosis(folder)
     composition = Composition(diagnosis, only)
-    refused = 0
     for step in composition.steps():
         _tell(step.finding, step.fix)
         if isinstance(step.fix, Refusal):
-            refused += 1
             continue
         check_unchanged(diagnosis.run, step.fix.files)
         if prove:
@@ -43,7 +41,7 @@ def fix(run: str | None, only: str | None, prove: bool, apply: bool, steps: int 
                 continue
         composition.accept(step)
     if not composition.texts:
-        _nothing(diagnosis, only, refused)
+        _nothing(diagnosis, only)
         return
     _print_diff(diagnosis, composition.texts)
     if apply:
@@ -83,14 +81,15 @@ def _print_diff(diagnosis: Diagnosis, texts: dict[str, str]) -> None:
             click.secho(line, fg=colours.get(line[:1]) if not line.startswith(("+++", "---")) else None)
 
 
-def _nothing(diagnosis: Diagnosis, only: str | None, refused: int) -> None:
+def _nothing(diagnosis: Diagnosis, only: str | None) -> None:
     faults = [finding for finding in diagnosis.findings if finding.fault and (not only or finding.cause == only)]
     if not faults:
         what = f"no {only} was found" if only else "no fault was found"
         click.echo(f"unslow: nothing to fix: {what} in {diagnosis.run.folder}", err=True)
         return
+    told = [diagnosis.findings[index] for index, answer in diagnosis.fixes.items() if isinstance(answer, Refusal)]
     for finding in faults:
-        if finding.advice:
+        if finding.advice and finding not in told:
             click.echo(f"{finding.cause}: {finding.advice}", err=True)
 
 
