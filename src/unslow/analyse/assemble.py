@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from unslow import runfile
+from unslow.analyse import inside
 from unslow.analyse.loops import loops_of
 from unslow.analyse.samples import samples_of
 from unslow.analyse.window import seen
@@ -49,7 +50,7 @@ def assemble(raw: runfile.Folder) -> Run:
     names = _Names(str(header.get("cwd", "")))
     processes = tuple(_process(index, log, start) for index, log in enumerate(logs))
     events = [
-        replace(event, data=seen(raw.path, event.data)) if event.kind == "window" else event
+        replace(event, data=_looked_into(raw.path, event)) if event.kind in ("window", "call") else event
         for index, log in enumerate(logs)
         for event in _events(index, log, start, names)
     ]
@@ -156,6 +157,14 @@ def _events(index: int, log: ProcessLog, start: int, names: _Names) -> Iterable[
         if line["k"] not in _PLUMBING:
             data = {key: value for key, value in line.items() if key not in ("k", "t")}
             yield Event(line["k"], (int(line["t"]) - start) / 1e9, index, _plain(data, names, start))
+
+
+def _looked_into(folder: str, event: Event) -> Mapping[str, Any]:
+    """An event with what its own file says of it."""
+    if event.kind == "window":
+        return seen(folder, event.data)
+    kept = event.data.get("trace")
+    return {**event.data, **inside.parts(Path(folder) / Path(kept).name)} if kept else event.data
 
 
 def _plain(data: dict[str, Any], names: _Names, start: int) -> dict[str, Any]:

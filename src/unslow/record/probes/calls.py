@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -10,9 +11,10 @@ from typing import Any
 from unslow.record.compiled import EARLY, Compiled, shapes
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
-from unslow.record.window import Inside, close_window, open_window, stop_window
+from unslow.record.window import close_window, open_window, stop_window
 
 _MOST_SHAPES = 10_000
+_MOST_BYTES = 12 << 20  # of all windows
 _TOO_LONG = 20_000_000_000  # nanoseconds that a window may be open
 
 
@@ -26,6 +28,7 @@ class Calls(Probe):
         self._reset: Any = None  # the user's frames at the last reset, and its way
         self._depth: dict[int, int] = {}  # traces that are open, by thread
         self._first: set[int] = set()  # threads in a first call, whose window opens when the trace is done
+        self._sizes: list[int] = []  # of the windows that were kept, in bytes
         self._firsts: dict[str, int] = {}  # first calls of functions, by their name
         self._windows: dict[int, tuple[Any, int]] = {}  # open windows by thread, and since when
         self.watcher.looks.append(self._overdue)
@@ -153,7 +156,7 @@ class Calls(Probe):
         first = not known.seen
         self._first.discard(lane.thread)
         window = self._windows.pop(lane.thread, None)
-        inside = close_window(window[0]) if window is not None else None
+        inside = close_window(window[0]) if window is not None else b""
         why = [
             word
             for word, holds in (
@@ -179,15 +182,14 @@ class Calls(Probe):
         super().disarm()
 
     def _write(self, lane: Lane, function: Any, known: Compiled, took: int, traced: int, key: Any, why: list[str],
-               inside: Inside | None) -> None:  # fmt: skip
+               inside: bytes) -> None:  # fmt: skip
         name = f"{function._name}:{'+'.join(why)}"
-        if inside is None and not self.recorder.wants("call", name):
+        if not inside and not self.recorder.wants("call", name):
             self.recorder.fact("call", name, took)
             return
         parts: dict[str, Any] = {}
-        if inside is not None:
-            parts = {"call_ns": inside.call, "prepare_ns": inside.prepare, "compile_ns": inside.compile,
-                     "data_ns": inside.data, "run_ns": inside.run}  # fmt: skip
+        if inside:
+            parts["trace"] = self._kept(inside)
         if "reset" in why and self._reset is not None:
             code, line, way = self._reset
             parts |= {"place": [code.co_filename, line, code.co_name], "way": way}
@@ -197,3 +199,16 @@ class Calls(Probe):
             shapes=[list(shape or ()) for shape in key], distinct=len(known.shapes), step=self.steps.total,
             stack=self.recorder.stack(sys._getframe(3)), **parts,
         )  # fmt: skip
+
+    def _kept(self, inside: bytes) -> str:
+        """Write what a window saw into a file of its own, as long as there are not too many."""
+        name = f"call-{os.getpid()}-{len(self._sizes) + 1}.trace"
+        if sum(self._sizes) + len(inside) > _MOST_BYTES:
+            return ""
+        try:
+            with open(os.path.join(self.recorder.folder, name), "wb") as file:
+                file.write(inside)
+        except OSError:
+            return ""
+        self._sizes.append(len(inside))
+        return name

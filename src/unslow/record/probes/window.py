@@ -14,8 +14,9 @@ from unslow.record.recorder import Lane, clock
 from unslow.record.window import export_window, open_window
 
 _SECOND = 1_000_000_000
-_SETTLED = (50, int(1.5 * _SECOND))  # so many steps and so much time, and the training runs as it will go on
+_SETTLED = (40, int(0.6 * _SECOND))  # so many steps and so much time, and the training runs as it will go on
 _LONG = 3 * _SECOND  # or so much time, however few the steps
+_REST = 12  # times what a long window will take, before it is opened: what it saw takes as long again to write
 _AGAIN = 60 * _SECOND  # from the first window to the second, which is the last
 _WINDOWS = 2
 _STEPS = 10
@@ -36,7 +37,7 @@ class Window(Probe):
         self._began = 0
         self._due = 0
         self._look_at = 1
-        self._waited = [0, 0]
+        self._wanted = 1
         self._thread = 0
         self.steps.listeners.append(self._stepped)
 
@@ -61,7 +62,7 @@ class Window(Probe):
 
     def _stepped(self, lane: Lane, total: int) -> None:
         if self._session is not None:
-            if lane.thread == self._thread and self.steps.led - self._opened[0] >= self._steps_wanted():
+            if lane.thread == self._thread and self.steps.led - self._opened[0] >= self._wanted:
                 self._close(lane)
             else:
                 self.steps.ask_again()
@@ -77,11 +78,14 @@ class Window(Probe):
             self._began = now
         age, steps = now - self._began, self.steps.led
         settled = (steps >= _SETTLED[0] and age >= _SETTLED[1]) or (age >= _LONG and steps >= 3)
+        expected = age // max(1, steps) * self._steps_wanted(steps, age)
+        if expected > _SPAN and age < _REST * expected:
+            return
         if not settled or now < self._due or getattr(sys.modules.get(_V2), "_profiler", None) is not None:
             return
         self._number += 1
         self._due = now + _AGAIN
-        self._waited = [steps, age]
+        self._wanted = self._steps_wanted(steps, age)
         self._thread = lane.thread
         lane.busy = True
         try:
@@ -94,8 +98,8 @@ class Window(Probe):
     def _folder(self) -> str:
         return os.path.join(self.recorder.folder, f"window-{os.getpid()}-{self._number}")
 
-    def _steps_wanted(self) -> int:
-        steps, age = self._waited
+    @staticmethod
+    def _steps_wanted(steps: int, age: int) -> int:
         return max(1, min(_STEPS, _SPAN * steps // max(1, age)))
 
     def _overdue(self) -> None:
