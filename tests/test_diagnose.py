@@ -8,7 +8,7 @@ from dataclasses import replace
 from unslow.analyse.sketch import Sketch
 from unslow.cause import CannotJudge, Cause
 from unslow.diagnose import diagnose, merge, rank
-from unslow.model import Evidence, Finding, Run
+from unslow.model import Evidence, Finding, Location, Run
 
 RUN = Sketch("a run of a second", [0.01] * 100, before=0.0).run()
 ONE = Finding("one", "one", None, 0.5, (Evidence("a", 1),))
@@ -87,3 +87,24 @@ def test_an_honest_answer_takes_in_only_what_it_can_well_explain() -> None:
 def test_faults_come_before_honest_answers_and_the_dearest_first() -> None:
     honest, cheap = replace(ONE, fault=False, seconds=9.0), replace(ONE, seconds=0.1)
     assert rank([honest, cheap, ONE]) == [ONE, cheap, honest]
+
+
+class Yields(Cause):
+    yields = True
+
+    @property
+    def id(self) -> str:
+        return "slow-line"
+
+
+def test_a_slow_line_is_left_to_the_cause_that_says_why_it_is_slow() -> None:
+    here = replace(ONE, location=Location("train.py", 7))
+    slow = replace(here, cause="slow-line", seconds=0.1)
+    (left,) = merge([here, slow], [Deep(), Yields()])
+    assert left.cause == "one" and left.merged == ("slow-line",)
+
+
+def test_a_slow_line_elsewhere_is_a_finding_of_its_own() -> None:
+    here = replace(ONE, location=Location("train.py", 7))
+    slow = replace(here, cause="slow-line", seconds=0.1, location=Location("train.py", 9))
+    assert len(merge([here, slow], [Deep(), Yields()])) == 2

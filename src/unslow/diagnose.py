@@ -65,20 +65,35 @@ def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]
     An honest answer ("the machine was busy") takes in only what it can well explain: clearly less than its own.
     """
     deeper = {cause.id: cause.deeper_than for cause in causes}
+    yielding = {cause.id for cause in causes if cause.yields}
     kept = list(findings)
     for leader in sorted(kept, key=lambda finding: -finding.seconds):
         absorbed = [
             other
             for other in kept
-            if other.cause in deeper.get(leader.cause, ())
-            and leader in kept
-            and (leader.fault or (other.seconds <= _EXPLAINED * leader.seconds and not other.grows))
+            if leader in kept
+            and (
+                _is_symptom(other, leader, deeper.get(leader.cause, ()))
+                or (other.cause in yielding and leader.cause not in yielding and _same_line(other, leader))
+            )
         ]
         if absorbed:
             names = tuple(name for other in absorbed for name in (other.cause, *other.merged))
             kept = [finding for finding in kept if finding not in absorbed]
             kept[kept.index(leader)] = replace(leader, merged=(*leader.merged, *names))
     return kept
+
+
+def _is_symptom(other: Finding, leader: Finding, symptoms: Sequence[str]) -> bool:
+    explained = leader.fault or (other.seconds <= _EXPLAINED * leader.seconds and not other.grows)
+    return other.cause in symptoms and explained
+
+
+def _same_line(other: Finding, leader: Finding) -> bool:
+    here, there = other.location, leader.location
+    if not leader.fault or here is None or there is None or other.seconds > leader.seconds:
+        return False
+    return (here.file, here.line) == (there.file, there.line)
 
 
 def rank(findings: Iterable[Finding]) -> list[Finding]:

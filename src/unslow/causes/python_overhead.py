@@ -74,6 +74,7 @@ class PythonOverhead(Cause):
 
     title = "the script's own Python takes the time"
     needs = ("watcher",)
+    yields = True
     deeper_than = ("tiny-batches",)  # the same seconds: what Python does is spent whatever the batch
 
     def detect(self, run: Run) -> Iterable[Finding]:

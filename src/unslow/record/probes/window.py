@@ -16,7 +16,7 @@ from unslow.record.window import export_window, open_window
 _SECOND = 1_000_000_000
 _SETTLED = (40, int(0.6 * _SECOND))  # so many steps and so much time, and the training runs as it will go on
 _LONG = 3 * _SECOND  # or so much time, however few the steps
-_REST = 12  # times what a long window will take, before it is opened: what it saw takes as long again to write
+_REST = 20  # times what a long window will take, before it is opened: what it saw takes as long again to write
 _AGAIN = 60 * _SECOND  # from the first window to the second, which is the last
 _WINDOWS = 2
 _STEPS = 10
