@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.live.conftest import EXAMPLES, unslow
+from tests.live.conftest import EXAMPLES, environment, unslow
 
 
 def measured(name: str, only: str, place: Path, *words: str) -> dict[str, Any]:
@@ -74,3 +78,18 @@ def test_a_script_that_cannot_be_measured_is_a_clear_error(
     (tmp_path / "train.py").write_text(text)
     done = unslow(["whatif", *words, "train.py"], tmp_path)
     assert done.returncode == 2 and says in done.stderr and "Traceback" not in done.stderr
+
+
+def test_ctrl_c_prints_what_was_measured(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "styles" / "fit_arrays.py", tmp_path / "train.py")
+    words = [sys.executable, "-m", "unslow", "whatif", "--only", "intra-op-1,inter-op-1", "train.py"]
+    with subprocess.Popen(
+        words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    ) as child:  # fmt: skip
+        assert child.stderr is not None and child.stdout is not None
+        next(line for line in child.stderr if "intra-op-1:" in line)
+        os.killpg(child.pid, signal.SIGINT)
+        said = child.stdout.read()
+        child.stderr.read()
+    assert child.returncode == 130 and "intra-op-1" in said and "Not tried: inter-op-1" in said

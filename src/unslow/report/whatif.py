@@ -13,6 +13,7 @@ from unslow.report import words
 
 _STYLES = {"faster": "bold green", "slower": "red", "as it is": "bold"}
 _NAME = 22
+_NOISY = 0.2
 _LEGEND = (
     "± and ranges: 95 % over trials. first: what the first steps took beyond the pace of the others. results: the "
     "weights after the same steps; `rounding`: no further apart than a rounding error leads to in this training."
@@ -25,6 +26,7 @@ def renderable(view: dict[str, Any]) -> RenderableType:
     if view["as_it_is"]:
         parts.append(_table(view))
         parts.append(Text(_LEGEND, style="dim"))
+        parts += _noise(view["as_it_is"]["step_seconds"])
     parts += _failed(view["failed"]) + _notes(view["settings"]) + _lines(view["settings"])
     parts += _absent(view["does_not_apply"])
     if view["interrupted"]:
@@ -72,7 +74,7 @@ def _table(view: dict[str, Any]) -> Table:
         table.add_column(f"{example_unit}/example", no_wrap=True, justify="right")
     table.add_column("peak MB", no_wrap=True, justify="right")
     table.add_column("first, s", no_wrap=True, justify="right")
-    table.add_column("results", min_width=9)
+    table.add_column("results", min_width=15)
     for row in rows:
         cells = [row["name"], _speedup(row), _within(row["step_seconds"], step)]
         if examples:
@@ -111,12 +113,21 @@ def _speedup(row: dict[str, Any]) -> str:
 
 def _results(row: dict[str, Any]) -> str:
     if row["results"] == "differ":
-        return f"differ by {row['difference']:.0e}" if row["difference"] is not None else "differ: no numbers"
+        return f"differ by {row['difference']:.0e}" if row["difference"] is not None else "differ: not finite"
     if row["results"] == "rounding":
         return f"rounding, {row['difference']:.0e}"
     if row["results"] == "not compared":
         return row["changes"] or "other steps"
     return "not visible" if row["results"] == "not seen" else row["results"]
+
+
+def _noise(figure: dict[str, Any]) -> list[RenderableType]:
+    """Where the machine itself makes the difference, that is said."""
+    if figure["high"] is None or figure["high"] - figure["low"] < _NOISY * 2 * figure["value"]:
+        return []
+    share = words.share((figure["high"] - figure["low"]) / 2 / figure["value"])
+    text = f"This machine is busy or unsteady: the script as it is varies by ±{share}. More --steps or --trials help."
+    return [Text(text, style="yellow")]
 
 
 def _failed(failed: list[dict[str, Any]]) -> list[RenderableType]:

@@ -165,7 +165,7 @@ def _together(winners: Sequence[Row]) -> list[Setting]:
     """What keeps the results, at once; and everything at once, where that is more."""
     kept = [row.setting for row in winners if row.setting and row.results in _KEEPS]
     every = [row.setting for row in winners if row.setting]
-    found = [combined("together, same results", kept)] if len(kept) > 1 else []
+    found = [combined("together", kept)] if len(kept) > 1 else []
     return found + ([combined("all together", every)] if len(every) > max(1, len(kept)) else [])
 
 

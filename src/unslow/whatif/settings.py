@@ -108,7 +108,7 @@ def _batch(seen: Survey, machine: Machine) -> Iterator[Setting]:
         keep = f"batch_size={size}" if arrays else f".batch({size})"
         yield Setting(
             name, "batch", {"batch": factor, "inner": seen.inner}, keep=keep, where=where,
-            changes="another batch size", why_not=why_not or ("the batch is 1 already" if size == now else ""),
+            changes="other batch", why_not=why_not or ("the batch is 1 already" if size == now else ""),
         )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def _accumulation(seen: Survey, machine: Machine) -> Iterator[Setting]:
         why_not = "the script accumulates already"
     keep, where = "gradient_accumulation_steps=4", place_of(seen.of("optimizer"))
     yield Setting(
-        "accumulate-4", "accumulation", {"accumulate": 4}, keep=keep, where=where, changes="one update in four steps",
+        "accumulate-4", "accumulation", {"accumulate": 4}, keep=keep, where=where, changes="1 update in 4",
         why_not=why_not,
     )  # fmt: skip
     size = seen.examples // 4
@@ -130,7 +130,7 @@ def _accumulation(seen: Survey, machine: Machine) -> Iterator[Setting]:
         why_not = "" if (arrays or seen.batches) and size else "the batch cannot be cut from outside"
     yield Setting(
         "accumulate-4-small", "accumulation", {"accumulate": 4, "batch": 0.25, "inner": seen.inner},
-        keep=f"{keep} and a batch of {size}", where=where, changes="an update of four small steps", why_not=why_not,
+        keep=f"{keep} and a batch of {size}", where=where, changes="4 small steps", why_not=why_not,
     )  # fmt: skip
 
 
@@ -183,7 +183,7 @@ _OPTIONS = (
     ("parallel-map", {"experimental_optimization.map_parallelization": True},
      "options.experimental_optimization.map_parallelization = True", ""),
     ("unordered", {"deterministic": False, "experimental_optimization.map_parallelization": True},
-     "options.deterministic = False", "another order of the data"),
+     "options.deterministic = False", "other order"),
     ("autotune-off", {"autotune.enabled": False}, "options.autotune.enabled = False", ""),
     ("ram-budget", {"autotune.ram_budget": 64 << 20}, "options.autotune.ram_budget = 64 << 20", ""),
 )  # fmt: skip
@@ -225,7 +225,7 @@ def _optimizer(seen: Survey, machine: Machine) -> Iterator[Setting]:
             why_not = "tf.train has none"
         yield Setting(
             name.lower(), "optimizer", {"optimizer": name}, keep=f"{module}.{target}(…)", where=place_of(facts),
-            changes="another optimizer", why_not=why_not,
+            changes="other optimizer", why_not=why_not,
         )  # fmt: skip
 
 
