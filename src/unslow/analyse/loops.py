@@ -37,6 +37,7 @@ class _Site:
     loop: tuple[str, int, int] | None  # file, first and last line of the innermost loop around it
     at: int  # which frame of the stack stands in the loop
     fit: tuple[str, int, str] | None
+    trains: bool = True  # else nothing trained so far, and this is a call that the program repeats
 
     @property
     def line(self) -> tuple[str, int]:
@@ -50,6 +51,7 @@ def loops_of(process: int, log: ProcessLog, start: int, names: Names) -> Iterabl
     sites = {line["id"]: _site(line) for line in log.lines if line["k"] == "site"}
     if not len(rows) or not sites:
         return
+    rows, sites = _training(rows, sites)
     for thread in sorted({site.thread for site in sites.values()}):
         mine = {number: site for number, site in sites.items() if site.thread == thread}
         chosen = rows[np.isin(rows["site"], list(mine))]
@@ -64,6 +66,26 @@ def loops_of(process: int, log: ProcessLog, start: int, names: Names) -> Iterabl
         yield from (loop for repeats, loop in found if repeats or loop.steps > 3 or trained <= 3)
 
 
+def _training(rows: Any, sites: dict[int, _Site]) -> tuple[Any, dict[int, _Site]]:
+    """Rows and sites of the training alone; where nothing trains, of what the program repeats.
+
+    What ran before the first update belongs to the first step of its thread, as far as that began before it.
+    """
+    real = {number: site for number, site in sites.items() if site.trains}
+    if not real or len(real) == len(sites):
+        return rows, sites
+    trains = np.isin(rows["site"], list(real))
+    kept = rows[trains].copy()
+    for thread in {site.thread for site in real.values()}:
+        first = np.flatnonzero(np.isin(kept["site"], [n for n, site in real.items() if site.thread == thread]))[:1]
+        others = [number for number, site in sites.items() if not site.trains and site.thread == thread]
+        before = rows[np.isin(rows["site"], others)]
+        if len(first) and len(before):
+            kept["total"][first[0]] += before["total"].sum()
+            kept["phases"][first[0]] += before["phases"].sum(axis=0)
+    return kept, real
+
+
 def _site(line: dict[str, Any]) -> _Site:
     stack = tuple((str(file), int(number), str(function)) for file, number, function in line.get("stack") or ())
     loop = line.get("loop")
@@ -73,13 +95,14 @@ def _site(line: dict[str, Any]) -> _Site:
         thread=int(line.get("thread") or 0), stack=stack,
         loop=(stack[loop[0]][0], int(loop[1]), int(loop[2])) if loop and loop[0] < len(stack) else None,
         at=int(loop[0]) if loop else 0,
-        fit=(str(fit[0]), int(fit[1]), str(fit[2])) if fit else None,
+        fit=(str(fit[0]), int(fit[1]), str(fit[2])) if fit else None, trains=bool(line.get("trains", True)),
     )  # fmt: skip
 
 
 def _groups(sites: dict[int, _Site], rows: Any) -> list[list[int]]:
     """Sites that update in one and the same loop: equal loops, or one inside the other where they alternate."""
-    seen = list(dict.fromkeys(int(site) for site in rows["site"]))
+    numbers, first = np.unique(rows["site"], return_index=True)
+    seen = [int(number) for number in numbers[np.argsort(first)]]
     keys: dict[Any, list[int]] = defaultdict(list)
     for number in seen:
         site = sites[number]
@@ -162,7 +185,7 @@ def _loop(process: int, log: ProcessLog, group: list[int], sites: dict[int, _Sit
         phases=phases / count[:, None] / 1e9, trend=trend_of(seconds, count),
         updates_per_step=float(inside["count"].sum() / max(1, count.sum())), group=max(1, int(lead["group"].max())),
         elements=lead["elements"] / count, values=lead["value"].copy(),
-        stack=tuple(Location(names(file), line, function) for file, line, function in site.stack),
+        stack=tuple(Location(names(file), line, function) for file, line, function in site.stack), trains=site.trains,
     )  # fmt: skip
 
 

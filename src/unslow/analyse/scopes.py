@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from unslow.model import Location, Run, Sample
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _FRAMES_KEPT = 6  # a longer stack is cut off, and with it perhaps the frame that holds the loop
+_FILES = 64  # trees that are kept: a thousand workers run the same few files
+_PLACES = 8192
 
 
 class Sources:
@@ -18,23 +20,14 @@ class Sources:
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
-        self._trees: dict[str, ast.Module | None] = {}
 
     def tree(self, file: str) -> ast.Module | None:
-        if file not in self._trees:
-            try:
-                self._trees[file] = ast.parse(self._texts.get(file, ""))
-            except (SyntaxError, ValueError, RecursionError):
-                self._trees[file] = None
-        return self._trees[file]
+        return _parsed(self._texts.get(file, ""))
 
-    def around(self, place: Location) -> Iterator[ast.AST]:
+    def around(self, place: Location) -> tuple[ast.AST, ...]:
         """The statements around a line, outermost first."""
-        node: ast.AST | None = self.tree(place.file)
-        while node is not None:
-            node = next((child for child in _statements(node) if _holds(child, place.line)), None)
-            if node is not None:
-                yield node
+        tree = self.tree(place.file)
+        return _around(tree, place.line) if tree is not None else ()
 
     def function(self, place: Location) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
         """The innermost function around a line."""
@@ -54,7 +47,31 @@ class Sources:
     def yields(self, place: Location) -> bool:
         """Whether a line stands in a generator function: its time is the consumer's wait for data."""
         function = self.function(place)
-        return function is not None and any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own(function))
+        return function is not None and _generates(function)
+
+
+@lru_cache(_FILES)
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+@lru_cache(_PLACES)
+def _around(tree: ast.Module, line: int) -> tuple[ast.AST, ...]:
+    found: list[ast.AST] = []
+    node: ast.AST | None = tree
+    while node is not None:
+        node = next((child for child in _statements(node) if _holds(child, line)), None)
+        if node is not None:
+            found.append(node)
+    return tuple(found)
+
+
+@lru_cache(_PLACES)
+def _generates(function: ast.AST) -> bool:
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own(function))
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:

@@ -28,7 +28,7 @@ SAFETY = {
 
 def plain(text: str) -> str:
     """Text that can go anywhere: bytes that were no UTF-8 and control characters become visible escapes."""
-    if text.isprintable():
+    if text.isprintable() or all(line.isprintable() for line in text.split("\n")):
         return text
     return "".join(_visible(char) for char in text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def bucket_starts(rows: int, points: int) -> Ints:
 
 def short(values: Floats) -> list[float | None]:
     """Four digits are more than a screen shows, and a quarter of the page's size."""
-    return [float(f"{value:.4g}") if np.isfinite(value) else None for value in values]
+    return [float(f"{value:.4g}") if math.isfinite(value) else None for value in values.tolist()]
 
 
 def _trend_lines(loop: Loop) -> dict[str, Any]:
