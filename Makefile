@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser unit live live-all lint format bench recorded docs clean
+.PHONY: help demo test browser unit live live-all lint format bench claims recorded docs clean
 
 help: ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -59,6 +59,9 @@ docs: $(READY) ## Generate the pages of the causes
 
 bench: $(READY) ## Measure what unslow costs
 	@$(BIN)/python bench/overhead.py
+
+claims: $(READY) ## Put the claims of advice found on the web to the test (a quarter of an hour)
+	@$(BIN)/python -m bench.claims
 
 format: $(READY) ## Format the code
 	@$(BIN)/ruff format .

@@ -91,7 +91,7 @@ class Loop:
 
     location: Location  # the `for` or `while` line, or the line that calls fit()
     update: Location  # the user's line at which the weights change
-    style: str  # session, function, eager or keras
+    style: str  # session, function, eager or keras; predict or data where nothing trains
     process: int
     thread: int
     end: Floats  # seconds since the run began, per row
@@ -105,6 +105,7 @@ class Loop:
     group: int = 1  # updates that Keras makes in one call: a group of steps_per_execution is one step
     stack: tuple[Location, ...] = ()  # user frames at the update, innermost first
     elements: Floats | None = None  # numbers in the batch's first tensor, where they were seen
+    trains: bool = True  # False: nothing in the process trains, and a step is a call that the program repeats
     values: Floats | None = None  # the last scalar fetched in the step, mostly the loss; NaN where none was
 
     @cached_property
@@ -227,6 +228,11 @@ class Run:
     @property
     def steps(self) -> int:
         return sum(loop.steps for loop in self.loops)
+
+    @property
+    def training(self) -> tuple[Loop, ...]:
+        """The loops that train; the others only repeat a call."""
+        return tuple(loop for loop in self.loops if loop.trains)
 
     @property
     def trained(self) -> float:

@@ -35,7 +35,7 @@ class EvaluationInStep(Cause):
     needs = ("keras",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        for loop in run.loops:
+        for loop in run.training:
             finding = self._judge(loop)
             if finding is not None:
                 yield finding

@@ -50,7 +50,7 @@ class OptimizerState(Cause):
     needs = ("weights", "machine")
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        for loop in run.loops:
+        for loop in run.training:
             seen = [event.data for event in run.of("weights") if event.process == loop.process]
             chosen = [data for data in seen if slots_of(data) and float(data["bytes"]) > 0]
             if chosen:

@@ -69,7 +69,7 @@ class TinyBatches(Cause):
     needs = ("window",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        for loop in run.loops:
+        for loop in run.training:
             if loop.style in ("keras", "function", "session") and loop.steps >= _FEWEST:
                 looked = windows(run, loop)
                 if not looked:

@@ -6,18 +6,14 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from unslow.fix.blocks import above, indent, statement
+from unslow.fix.feedable import no_tensor
+from unslow.fix.feeding import fed_part, feeding, made_parts, op_name
 from unslow.fix.hoist import dependence, hoist_expression, hoist_statement
 from unslow.fix.lines import Splice
-from unslow.fix.scope import Loop
+from unslow.fix.ops_in_function import ACTS, ops_in_function
+from unslow.fix.scope import Function, Loop
 from unslow.fix.script import CannotEdit, Script, header, last_name
 from unslow.fix.statements import replaced
-from unslow.fix.values import kind
-
-_ACTS = frozenset({"run", "eval", "save", "restore", "add_summary", "write", "flush", "close", "load", "append"})
-_RUNS = frozenset({"run", "eval"})
-_ASSIGNS = frozenset({"assign", "assign_add", "assign_sub"})
-_DTYPES = {"float": "float32", "int": "int32"}
-
 
 Frame = tuple[str, int, str]  # file, line, function
 
@@ -29,19 +25,30 @@ def ops_once(script: Script, stacks: Sequence[Sequence[Frame]], running: Collect
     than make ops, and must stay where it is.
     """
     lines: list[int] = []
+    functions: dict[int, list[Sequence[Frame]]] = {}  # by the line where one begins that runs what it makes
     for stack in stacks:
         depth = next(
-            (at for at, (file, line, _) in enumerate(stack) if file == script.path and _loops(script, line)), None
+            (at for at, frame in enumerate(stack) if frame[0] == script.path and _loops(script.origin, frame[1])), None
         )
-        if depth is None:
+        runs = next((at for at, frame in enumerate(stack[:depth]) if (frame[0], frame[2]) in running), None)
+        if runs is not None and (around := _function(script.origin, stack[runs])) is not None:
+            functions.setdefault(around.lineno, []).append(stack[runs:])
+        elif depth is None or runs is not None:
             raise CannotEdit("the loop around it is in another file", stack[0][1] if stack else None)
-        for file, line, function in stack[:depth]:
-            if (file, function) in running:
-                raise CannotEdit(f"`{function}` makes its ops and runs them: it must be given them instead", line)
-        lines += [stack[depth][1]] if stack[depth][1] not in lines else []
+        else:
+            lines += [stack[depth][1]] if stack[depth][1] not in lines else []
+    for ways in functions.values():
+        leading = [(line, name) for file, line, name in ways[0] if file == script.path]
+        script = ops_in_function(script, [way[0][1] for way in ways], leading)
     for line in sorted(lines):  # what a later line builds on is then in front of the loop already
         script = _once(script, line)
     return script
+
+
+def _function(script: Script, frame: Frame) -> Function | None:
+    """The function of a frame, if it is one of this script."""
+    found = script.function_at(frame[1]) if frame[0] == script.path else None
+    return found if found is not None and found.name == frame[2] else None
 
 
 def _loops(script: Script, line: int) -> list[Loop]:
@@ -52,17 +59,17 @@ def _loops(script: Script, line: int) -> list[Loop]:
 def _once(script: Script, line: int) -> Script:
     """What the statement at a line makes, but not what it runs, goes in front of the loop."""
     node = statement(script, line)
-    runs = [call for call in header(node) if isinstance(call, ast.Call) and last_name(call.func) in _RUNS]
+    runs = [call for call in header(node) if isinstance(call, ast.Call) and last_name(call.func) in ("run", "eval")]
     if not runs:
         return _made(script, line, node)
-    fetched = [part for call in runs for part in _fetches(call)]
+    fetched = [part for call in runs for part in made_parts(script, call)]
     if not fetched:
         raise script.refuse("the ops are made inside a function that also runs them", node)
     for part in fetched:
         if not find_again(script, line, part):
             continue
         try:
-            script = hoist_expression(script, line, ast.unparse(part), name=_name(part))
+            script = hoist_expression(script, line, ast.unparse(part), name=op_name(part))
         except CannotEdit as problem:
             script = _fed(script, line, part, problem)
     return script
@@ -72,31 +79,6 @@ def find_again(script: Script, line: int, part: ast.expr) -> bool:
     """Whether an expression still stands in the statement at a line: an equal one may have taken it along."""
     wanted = ast.dump(part)
     return any(isinstance(node, ast.expr) and ast.dump(node) == wanted for node in header(statement(script, line)))
-
-
-def _fetches(call: ast.Call) -> Iterator[ast.expr]:
-    """The parts of what is run that are made by a call; names are made elsewhere."""
-    assert isinstance(call.func, ast.Attribute | ast.Name)
-    if last_name(call.func) == "eval":
-        given = [call.func.value] if isinstance(call.func, ast.Attribute) else []
-    else:
-        given = call.args[:1] or [keyword.value for keyword in call.keywords if keyword.arg == "fetches"]
-    while given:
-        part = given.pop(0)
-        if isinstance(part, ast.List | ast.Tuple):
-            given = [*part.elts, *given]
-        elif isinstance(part, ast.Dict):
-            given = [*part.values, *given]
-        elif not isinstance(part, ast.Name | ast.Attribute | ast.Constant | ast.Starred):
-            yield part
-
-
-def _name(part: ast.expr) -> str | None:
-    """`mean_op` for what `tf.reduce_mean(…)` makes, `saver` for `tf.train.Saver()`."""
-    made_by = last_name(part.func) if isinstance(part, ast.Call) else None
-    if made_by is None:
-        return None
-    return made_by.lower() if made_by[0].isupper() else f"{made_by.removeprefix('reduce_')}_op"
 
 
 def _made(script: Script, line: int, node: ast.stmt) -> Script:
@@ -109,7 +91,7 @@ def _made(script: Script, line: int, node: ast.stmt) -> Script:
             problem = reason
     for call in _makers(script, node):
         try:
-            return hoist_expression(script, line, ast.unparse(call), name=_name(call))
+            return hoist_expression(script, line, ast.unparse(call), name=op_name(call))
         except CannotEdit:
             continue
     raise problem
@@ -117,7 +99,7 @@ def _made(script: Script, line: int, node: ast.stmt) -> Script:
 
 def _acts(node: ast.AST) -> bool:
     """Whether a call does something now, rather than make ops for later."""
-    return isinstance(node, ast.Call) and last_name(node.func) in _ACTS
+    return isinstance(node, ast.Call) and last_name(node.func) in ACTS
 
 
 def _makers(script: Script, node: ast.stmt) -> Iterator[ast.Call]:
@@ -139,18 +121,19 @@ def _fed(script: Script, line: int, part: ast.expr, problem: CannotEdit) -> Scri
     value = _changing(script, loop, found[0])
     if not isinstance(call, ast.Call) or len(found) > 1 or value is None:
         raise problem
-    dtype = _dtype(script, value)
     placeholder = script.alias("tensorflow.compat.v1.placeholder", loop)
-    if dtype is None or placeholder is None:
+    if placeholder is None or not no_tensor(script, value):
         raise problem
-    fed, op = script.fresh("fed"), script.fresh(_name(found[0]) or "op")
+    part_fed, how = fed_part(script, value)
+    fed, op = script.fresh("fed"), script.fresh(op_name(found[0]) or "op")
     margin, newline = indent(script, loop), script.lines.newline
     start, end = script.span(found[0])
-    inner, outer = script.span(value)
+    inner, outer = script.span(part_fed)
     once = script.lines.text[start:inner] + fed + script.lines.text[outer:end]
     place = above(script, loop)
-    rows = f"{margin}{fed} = {placeholder}({dtype}){newline}{margin}{op} = {once}{newline}"
-    return script.edit([Splice(place, place, rows), replaced(script, found[0], op), _feeding(script, call, fed, value)])
+    rows = f"{margin}{fed} = {placeholder}({how}){newline}{margin}{op} = {once}{newline}"
+    told = feeding(script, call, f"{fed}: {script.source(value)}")
+    return script.edit([Splice(place, place, rows), replaced(script, found[0], op), told])
 
 
 def _is_run(node: ast.AST) -> bool:
@@ -171,29 +154,3 @@ def _arguments(node: ast.expr) -> list[ast.expr]:
 
 def _makes(script: Script, node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and (script.resolve(node.func) or "").startswith("tensorflow.")
-
-
-def _dtype(script: Script, value: ast.expr) -> str | None:
-    """The dtype to feed a value with: the variable's that it is assigned to, or the one of a plain number."""
-    call = script.parents[value]
-    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _ASSIGNS:
-        if value in call.args[:2]:
-            target = call.func.value if call.args.index(value) == 0 else call.args[0]
-            return f"{script.source(target)}.dtype.base_dtype"
-        return None
-    number = _DTYPES.get(kind(script, value) or "")
-    tensorflow = script.alias("tensorflow", value)
-    return f"{tensorflow}.{number}" if number and tensorflow else None
-
-
-def _feeding(script: Script, call: ast.Call, fed: str, value: ast.expr) -> Splice:
-    given = next((word.value for word in call.keywords if word.arg == "feed_dict"), None)
-    given = given or (call.args[1] if len(call.args) > 1 else None)
-    entry = f"{fed}: {script.source(value)}"
-    if given is None:
-        end = script.span(call)[1] - 1
-        return Splice(end, end, f", feed_dict={{{entry}}}")
-    if isinstance(given, ast.Dict):
-        start = script.span(given)[0] + 1
-        return Splice(start, start, f"{entry}, " if given.keys else entry)
-    return replaced(script, given, f"{{**{script.source(given)}, {entry}}}")

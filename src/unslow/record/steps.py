@@ -33,6 +33,7 @@ _MOST_RECENT = 1000
 _ASKED_EACH_TIME = 256
 _ASKED_AT_LEAST = 64
 _NOTHING = float("nan")
+_REPEATED = 12
 _LEADER_GONE = 64  # so many updates elsewhere in a row, and the next loop has begun
 
 
@@ -60,6 +61,8 @@ class Steps:
         self.total = 0
         self.listeners: list[Any] = []  # called as listener(lane, total) after a row, for dear looks
         self.counted: Any = None  # called as counted(lane) after every row, in a trial
+        self.trains = [False]  # whether any weights were updated yet; a list, so that wrappers can hold on to it
+        self._next_site = 0
         self._sites: dict[tuple[Any, ...], int] = {}
         self._places: dict[tuple[Any, ...], set[int]] = {}
         self._kept: list[Any] = []  # code objects of sites: an id must not be used again
@@ -88,6 +91,11 @@ class Steps:
         self._writing = threading.Lock()
         self._rows.clear()
 
+    @property
+    def under_way(self) -> int:
+        """Steps so far, once it is clear that something is being repeated: what comes before only builds."""
+        return self.total if self.trains[0] or self.total >= _REPEATED else 0
+
     @staticmethod
     def mark_updating() -> None:
         """The graph under construction, and those around it, write trainable weights."""
@@ -99,6 +107,27 @@ class Steps:
 
     def ended(self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None) -> None:
         """The weights were updated by `owner`, called from `frame`. Never raises."""
+        if not self.trains[0]:
+            self._training_begins()
+        self._ended(lane, kind, owner, name, frame)
+
+    def repeated(self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None) -> None:
+        """TensorFlow ran for one of the user's lines. As long as nothing trains, such calls are taken for steps."""
+        if not self.trains[0] and frame is not None and self.recorder.user.owns(frame.f_code):
+            self._ended(lane, kind, owner, name, frame)
+
+    def _training_begins(self) -> None:
+        """Count anew: what was repeated before was not the training."""
+        self.trains[0] = True
+        if self.total:
+            self.total = self.led = self._ask_at = 0
+            self._leader, self._missed = [-1, -1], 0
+            self._sites.clear()
+            self._recent.clear()
+            for lane in self.recorder.lanes:
+                lane.steps = 0
+
+    def _ended(self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None) -> None:
         if self._broken:
             return
         try:
@@ -142,7 +171,8 @@ class Steps:
             key = (0, *place)
             if key in self._sites:
                 return self._sites[key]
-        number = self._sites[key] = min(len(self._sites), 65_000)
+        number = self._sites[key] = self._next_site
+        self._next_site = min(self._next_site + 1, 65_000)
         self._place_of[number] = hash(place)
         walk = frame
         for _ in range(_DEPTH):
@@ -162,7 +192,7 @@ class Steps:
         fit = None if lane.fit is None else lane.fit.get("place")
         self.recorder.line(
             "site", clock(), id=number, kind=kind, owner=len(owners), name=name, stack=stack, loop=loop,
-            fit=fit, thread=lane.thread,
+            fit=fit, thread=lane.thread, trains=self.trains[0],
         )  # fmt: skip
         return number
 

@@ -15,7 +15,7 @@ _LEAST = 10  # steps, however long they take
 
 
 class Trial:
-    """`setting` is JSON: `{"steps": N, "out": folder, "seed": 0, "nudge": 0.0, "seconds": null}`.
+    """`setting` is JSON: `{"steps": N, "out": folder, "seed": 0, "nudge": 0.0, "seconds": null, "repeats": false}`.
 
     With `seconds`, fewer steps will do once so much time has passed since the first one.
     """
@@ -34,6 +34,7 @@ class Trial:
         self._done = False
         recorder.kept_weights = {}
         steps.counted = self._count
+        steps.trains[0] = not chosen.get("repeats")  # else what is repeated before the training would count
 
     def seed(self) -> None:
         """Before the script's own code runs; a script that sets its own seeds wins."""

@@ -41,15 +41,12 @@ class Row:
     memory: Figure
     first: Figure
     verdict: str  # faster, slower, no difference, unsure
+    promising: bool  # every trial beat every trial of the script as it is: worth some more
     lighter: bool  # surely less memory
     results: str  # identical, same, rounding, differ, not compared, not seen
     difference: float | None
     noise: float | None
     trials: int
-
-    @property
-    def group(self) -> str:
-        return self.setting.group if self.setting else ""
 
 
 def steady(trial: Trial) -> float:
@@ -97,6 +94,7 @@ def row_of(bench: Bench, setting: Setting | None, examples: int) -> Row | None:
         setting=setting, step=per_step, example=figure([pace / examples for pace in paces]) if examples else None,
         speedup=ratio, memory=figure(memory), first=figure([first_cost(trial) for trial in trials]),
         verdict=_verdict(ratio, base, paces) if setting else "as it is",
+        promising=setting is not None and ratio.value >= BETTER and min(base) > max(paces),
         lighter=setting is not None and _is_less(memory, [trial.peak for trial in bench.base]),
         results=results, difference=found, noise=noise, trials=len(trials),
     )  # fmt: skip

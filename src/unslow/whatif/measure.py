@@ -47,13 +47,17 @@ class Bench:
 
     def rounds(self, settings: Sequence[Setting], rounds: int) -> None:
         """Each setting once a round, in turning order; one that fails or does not apply is left out at once."""
-        self._planned = self._done + rounds * (len(settings) + 1 + (len(settings) - 1) // _EVERY)
+        if not settings:
+            return
+        self._planned = self._done + rounds * (len(settings) + 2 + (len(settings) - 1) // _EVERY)
         for number in range(rounds):
             order = [one for one in settings if not self._is_out(one)]
             for index, setting in enumerate(order if number % 2 == 0 else reversed(order)):
                 if index % _EVERY == 0:
                     self.run(None)
                 self.run(setting)
+            if order:
+                self.run(None)
 
     def _is_out(self, setting: Setting) -> bool:
         if setting.name in self.failed or setting.name in self.absent:

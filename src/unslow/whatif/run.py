@@ -61,11 +61,14 @@ def whatif(side: Side, only: Sequence[str], steps: int | None, rounds: int, prog
         bench.rounds(_without_details(tried, only), rounds)
         details = _details(bench, tried, only, seen)
         bench.rounds(details, rounds)
-        winners = _winners(bench, [*_without_details(tried, only), *details], seen)
-        extra = _together(winners)
-        if winners:
-            progress("the winners once more, and together")
-        bench.rounds([*(row.setting for row in winners if row.setting), *extra], rounds)
+        promising = _promising(bench, [*_without_details(tried, only), *details], seen)
+        if promising:
+            progress("what looks faster once more")
+        bench.rounds(promising, rounds)
+        extra = _together(_winners(bench, promising, seen))
+        if extra:
+            progress("the winners together")
+        bench.rounds(extra, rounds)
     except (Interrupted, KeyboardInterrupt):
         outcome.interrupted = True
     return _gather(outcome, bench, settings, extra)
@@ -151,14 +154,20 @@ def _details(bench: Bench, tried: Sequence[Setting], only: Sequence[str], seen: 
     return [one for one in tried if one not in _without_details(tried, only)]
 
 
-def _winners(bench: Bench, tried: Sequence[Setting], seen: Survey) -> list[Row]:
-    """The best of each group that is surely faster."""
+def _promising(bench: Bench, tried: Sequence[Setting], seen: Survey) -> list[Setting]:
+    """The best of each group that may be faster, best first."""
     every = (row_of(bench, one, seen.examples) for one in tried)
-    rows = [row for row in every if row and row.verdict == "faster" and row.difference != float("inf")]
-    best: dict[str, Row] = {}
+    rows = [row for row in every if row and row.promising and row.difference != float("inf")]
+    best: dict[str, Setting] = {}
     for row in sorted(rows, key=lambda row: -row.speedup.value):
-        best.setdefault(row.group, row)
+        if row.setting:
+            best.setdefault(row.setting.group, row.setting)
     return list(best.values())
+
+
+def _winners(bench: Bench, tried: Sequence[Setting], seen: Survey) -> list[Row]:
+    rows = [row_of(bench, one, seen.examples) for one in tried]
+    return [row for row in rows if row and row.verdict == "faster"]
 
 
 def _together(winners: Sequence[Row]) -> list[Setting]:

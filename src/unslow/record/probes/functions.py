@@ -105,11 +105,12 @@ class Functions(Probe):
         if self._owners.get(key) is function:
             del self._owners[key]
 
-    def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:  # noqa: C901 - a call costs a short step too much
         recorder = self.recorder
         local, close, calls = recorder.local, recorder.close_span, recorder.calls
         updated, ended, mark_updating = self._updated, self.steps.ended, self.steps.mark_updating
         traces, unusual, meet = self._traces, self._unusual, self._meet
+        trains, repeated = self.steps.trains, self.steps.repeated
         resets = calls.resets if calls is not None else [0]
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -167,6 +168,8 @@ class Functions(Probe):
                         ended(lane, "function", self, known.name, sys._getframe(1))
                     else:
                         updated(lane, self, known, args, sys._getframe(1))
+            elif not trains[0] and not functions and lane.within < 0 and not known.legacy:
+                repeated(lane, "function", self, known.name, sys._getframe(1))
             return result
 
         return __call__

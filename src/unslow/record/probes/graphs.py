@@ -115,7 +115,7 @@ class Graphs(Probe):
                 site[0] += 1
                 site[1] += took - extended
                 site[2] += extended
-            if graph.due(self.steps.total):
+            if graph.due(self.steps.under_way):
                 self._look(graph)
                 self.recorder.keep_out(lane, clock() - began, self.name)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe

@@ -41,6 +41,7 @@ class Input(Probe):
 
     def _next(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, close, tally, count = self.recorder.local, self.recorder.close_span, self.recorder.tally, _count
+        trains, repeated = self.steps.trains, self.steps.repeated
 
         def fetch(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
@@ -62,6 +63,8 @@ class Input(Probe):
             if lane.within != _EVAL:
                 lane.elements = _elements(result)
                 tally("next", sys._getframe(1), took, lane.elements)
+                if not trains[0] and lane.within < 0 and not lane.functions:
+                    repeated(lane, "data", None, "next", sys._getframe(1))
             return result
 
         return fetch

@@ -126,6 +126,8 @@ class Keras(Probe):
                 tally("evaluate", frame, took, _length(data), call=name, in_fit=lane.fit is not None)
                 if probe.recorder.user.owns(frame.f_code):
                     probe._called(lane, frame, name, took, lane.ran - ran, data, args, kwargs)
+                    if lane.fit is None:
+                        probe.steps.repeated(lane, "predict", None, name, frame)
 
         return evaluate
 

@@ -136,6 +136,8 @@ class Sessions(Probe):
                 if self.recorder.kept_weights is not None:
                     self.recorder.kept_weights[id(session)] = session
                 self.steps.ended(lane, "session", None, "run", frame)
+            elif not self.steps.trains[0]:
+                self.steps.repeated(lane, "session", None, "run", held)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 

@@ -18,6 +18,8 @@ WIDE = 12.0  # largest over typical step time above which a linear sparkline wou
 APART = 3.0  # a first step longer than so many typical ones is told apart from the rest
 
 STYLES = {
+    "predict": "predict",
+    "data": "dataset",
     "session": "Session.run loop",
     "function": "tf.function loop",
     "eager": "eager loop",
@@ -34,7 +36,7 @@ def loop_of(run: Run, loop: Loop) -> dict[str, Any]:
         "update": str(loop.update),
         "location": location_of(run, loop.location),
         "style": loop.style,
-        "kind": STYLES.get(loop.style, loop.style),
+        "kind": STYLES.get(loop.style, loop.style) + ("" if loop.trains else ", without training"),
         "process": loop.process,
         "worker": worker,
         "steps": loop.steps,

@@ -19,6 +19,8 @@ def verdict_of(diagnosis: Diagnosis, findings: list[dict[str, Any]]) -> dict[str
         return _verdict("fault", _fault(run, faults[0]), faults[0], _more(faults[1:]))
     if not run.steps:
         return _verdict("no-steps", f"No training step was seen in {words.seconds(run.seconds)}.")
+    if not any(loop.trains for loop in run.loops) and not findings:
+        return _verdict("healthy", f"No training step was seen. {_healthy(run, max(run.loops, key=lambda o: o.total))}")
     if findings:
         return _verdict("honest", _honest(findings[0]), findings[0], _unseen(diagnosis))
     loop = max(run.loops, key=lambda each: each.total)

@@ -1,0 +1,125 @@
+"""Values that are surely numbers, lists or arrays and no tensors, so that a run of a session can be fed with them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from unslow.fix.handed import given
+from unslow.fix.scope import FUNCTIONS, Function
+from unslow.fix.script import Script
+from unslow.fix.values import kind
+
+DTYPES = {"float": "float32", "int": "int32"}
+_PLAIN = (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.BoolOp, ast.List, ast.Tuple, ast.Slice)
+_COMPUTES = frozenset(
+    {"len", "int", "float", "bool", "abs", "min", "max", "sum", "round", "range", "enumerate", "zip", "list", "tuple"}
+    | {"sorted", "reversed", "divmod", "pow"}
+)
+# Modules that never saw a tensor: whatever they give is a value of Python's or an array.
+_NO_TENSORS = frozenset({"numpy", "math", "random", "time", "argparse", "json", "statistics"})
+
+
+def no_tensor(script: Script, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
+    """Whether a value is surely a number, a list or an array, which a run can be fed with."""
+    if node in seen:
+        return True  # `rate = rate * 0.9`: what else goes into it decides
+    seen |= {node}
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int | float)
+    if isinstance(node, ast.Name):
+        bindings = script.names.bindings(node.id, node)
+        return bool(bindings) and all(_bound_plain(script, node.id, item.node, item.value, seen) for item in bindings)
+    if isinstance(node, ast.Attribute):
+        return _attribute_plain(script, node, seen)
+    if isinstance(node, ast.Subscript):
+        return no_tensor(script, node.value, seen)
+    if isinstance(node, ast.ListComp):
+        return no_tensor(script, node.elt, seen)
+    if isinstance(node, _PLAIN):
+        parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+        return all(no_tensor(script, part, seen) for part in parts)
+    return isinstance(node, ast.Call) and _call_plain(script, node, seen)
+
+
+def _call_plain(script: Script, node: ast.Call, seen: frozenset[ast.AST]) -> bool:
+    name = script.resolve(node.func) or ""
+    module, _, rest = name.partition(".")
+    if module == "builtins" and rest in _COMPUTES:
+        return all(no_tensor(script, part, seen) for part in node.args)
+    if module in _NO_TENSORS or module == "tensorflow":
+        return module != "tensorflow"
+    if isinstance(node.func, ast.Name):
+        found = [item.node for item in script.names.bindings(node.func.id, node)]
+        return len(found) == 1 and isinstance(found[0], FUNCTIONS) and _returns_plain(script, found[0], seen)
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    return (node.func.attr == "run" and bool(node.args)) or no_tensor(script, node.func.value, seen)
+
+
+def _returns_plain(script: Script, function: Function, seen: frozenset[ast.AST]) -> bool:
+    returned = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
+    return bool(returned) and all(
+        node.value is not None and script.function_of(node) is function and no_tensor(script, node.value, seen)
+        for node in returned
+    )
+
+
+def _attribute_plain(script: Script, node: ast.Attribute, seen: frozenset[ast.AST]) -> bool:
+    name = script.resolve(node) or ""
+    if name.partition(".")[0] in ("numpy", "math"):
+        return True
+    stores = [
+        other
+        for other in script.nodes
+        if isinstance(other, ast.Attribute) and other.attr == node.attr and not isinstance(other.ctx, ast.Load)
+    ]
+    if not stores:
+        return not name and no_tensor(script, node.value, seen)
+    owners = [script.parents[store] for store in stores]
+    return all(
+        isinstance(owner, ast.Assign | ast.AugAssign) and no_tensor(script, owner.value, seen) for owner in owners
+    )
+
+
+def _bound_plain(script: Script, name: str, node: ast.AST, value: ast.expr | None, seen: frozenset[ast.AST]) -> bool:
+    if value is not None:
+        return no_tensor(script, value, seen)
+    if isinstance(node, ast.For | ast.Assign | ast.AugAssign):
+        return no_tensor(script, node.iter if isinstance(node, ast.For) else node.value, seen)
+    if isinstance(node, ast.arg) and node not in seen:
+        values = list(handed(script, node))
+        return bool(values) and all(no_tensor(script, part, seen | {node}) for part in values)
+    return node in seen
+
+
+def handed(script: Script, parameter: ast.arg) -> Iterator[ast.expr]:
+    """All that a parameter may hold: what the script's own calls give it, and its default."""
+    function = next(owner for owner in script.ancestors(parameter) if isinstance(owner, (*FUNCTIONS, ast.Lambda)))
+    if isinstance(function, ast.Lambda) or parameter in (function.args.vararg, function.args.kwarg):
+        return
+    yield from (value for name, value, _ in given(script, function) if name == parameter.arg)
+    signature = function.args
+    names = [*signature.posonlyargs, *signature.args]
+    with_default = names[len(names) - len(signature.defaults) :]
+    pairs = [*zip(with_default, signature.defaults, strict=True)]
+    pairs += [(name, value) for name, value in zip(signature.kwonlyargs, signature.kw_defaults, strict=True) if value]
+    yield from (value for name, value in pairs if name is parameter)
+
+
+def number(script: Script, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> str | None:
+    """`int` or `float` for a Python number, also for one that a function is given by all of its callers."""
+    if isinstance(node, ast.Name) and node not in seen:
+        bindings = [item.node for item in script.names.bindings(node.id, node)]
+        if len(bindings) == 1 and isinstance(bindings[0], ast.arg):
+            kinds = {number(script, value, seen | {node}) for value in handed(script, bindings[0])}
+            return kinds.pop() if len(kinds) == 1 else None
+    if isinstance(node, ast.BinOp):
+        sides = {number(script, side, seen) for side in (node.left, node.right)}
+        if not sides <= {"int", "float"}:
+            return None
+        return "float" if "float" in sides or isinstance(node.op, ast.Div) else "int"
+    if isinstance(node, ast.UnaryOp):
+        return number(script, node.operand, seen)
+    found = kind(script, node)
+    return found if found in DTYPES else None

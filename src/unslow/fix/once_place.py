@@ -1,0 +1,214 @@
+"""Where ops that a function makes at every call can be made once: in its class's `__init__`, or before its calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from unslow.fix.blocks import above, extent, indent
+from unslow.fix.feeding import tf_name
+from unslow.fix.first_use import Home, Users, first_use, from_here, home_of, reached, surely_before
+from unslow.fix.scope import FUNCTIONS, Function, parameters, uses
+from unslow.fix.script import CannotEdit, Script, last_name
+from unslow.fix.stays import VARIABLES, Needs, births, own_name
+
+_SCOPES = frozenset({"name_scope", "variable_scope"})
+_DRAWS = ("random", "truncated_normal", "get_variable", "layers.", "keras.", "contrib.", "nn.dropout", "set_random")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where lines go in, how deep, and whether what they make is kept as attributes of `own`."""
+
+    offset: int
+    margin: str
+    own: str | None = None
+    gap: bool = False  # two blank lines to a definition that follows
+    around: ast.AST | None = None  # the function whose names are in the way
+
+
+def find_place(script: Script, function: Function, needs: Needs, frames: Sequence[tuple[int, str]]) -> Place:
+    """The place for what a function makes; raises CannotEdit where there is none that is surely early enough."""
+    if needs.attributes:
+        return _at_birth(script, function, needs)
+    return _before_calls(script, function, needs, frames)
+
+
+# In front of the function, or of what leads to its first call
+
+
+def _before_calls(script: Script, function: Function, needs: Needs, frames: Sequence[tuple[int, str]]) -> Place:
+    home = home_of(script, function)
+    top = next(node for node in (function, *script.ancestors(function)) if node in home.body)
+    assert isinstance(top, ast.stmt)
+    first = first_use(home, Users(script, function))
+    if needs.whole is None and _fits(script, home, top, needs, frames) is None:
+        return _behind_the_last(script, home, top)
+    if first is None:
+        late = _fits(script, home, top, needs, frames)
+        raise late or script.refuse("nothing in this file leads to its first call", function)
+    problem = _fits(script, home, first, needs, frames)
+    if problem is not None:
+        raise problem
+    if needs.whole is not None:
+        _nothing_to_come(script, first, needs.whole)
+    return Place(above(script, first), indent(script, first))
+
+
+def _behind_the_last(script: Script, home: Home, top: ast.stmt) -> Place:
+    """Behind the plain statement in front of a definition, so that the definition keeps its distance."""
+    index = home.body.index(top)
+    before = home.body[index - 1] if index else None
+    if before is not None and not isinstance(before, (*FUNCTIONS, ast.ClassDef)):
+        return Place(extent(script, [before])[1], indent(script, top))
+    return Place(above(script, top), indent(script, top), gap=isinstance(home, ast.Module))
+
+
+def _fits(
+    script: Script, home: Home, place: ast.stmt, needs: Needs, frames: Sequence[tuple[int, str]]
+) -> CannotEdit | None:
+    """Why ops cannot be made in front of a statement."""
+    for name, node in needs.names.items():
+        if not _exists(script, home, node, place):
+            return script.refuse(f"`{name}` is not surely defined before the first call", node)
+    around = _context(script, place, frames, home)
+    if around is not None:
+        return script.refuse("it is made inside a `with` block that may change what is made", around)
+    return _disturbed(script, from_here(script, place))
+
+
+def _exists(script: Script, home: Home, node: ast.AST, place: ast.stmt) -> bool:
+    scope = next((owner for owner in script.ancestors(node) if isinstance(owner, (ast.Module, *FUNCTIONS))), None)
+    if scope is home:
+        return isinstance(node, ast.arg) or surely_before(script, script.statement_of(node), place)
+    if not isinstance(scope, ast.Module) or isinstance(home, ast.Module):
+        return False
+    first = first_use(scope, Users(script, home))
+    return first is not None and surely_before(script, script.statement_of(node), first)
+
+
+def _context(script: Script, place: ast.stmt, frames: Sequence[tuple[int, str]], home: Home) -> ast.With | None:
+    """A `with` that is around the calls, but not around the place, and is more than a session or a file."""
+    outside = set(script.ancestors(place))
+    for line, _ in frames:
+        node = script.statement_at(line)
+        if node is None:
+            continue
+        for owner in (node, *script.ancestors(node)):
+            if isinstance(owner, (*FUNCTIONS, ast.ClassDef)):
+                break
+            if isinstance(owner, ast.With) and owner not in outside and not harmless(script, owner):
+                return owner
+        if script.function_of(node) is (None if isinstance(home, ast.Module) else home):
+            break
+    return None
+
+
+def harmless(script: Script, node: ast.With) -> bool:
+    """Whether ops made inside a `with` are the same as those made outside of it, but for their names."""
+    return all(_harmless_item(script, item.context_expr) for item in node.items)
+
+
+def _harmless_item(script: Script, node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    name = tf_name(script, node.func)
+    if name in ("Session", "InteractiveSession"):
+        return not node.args and all(word.arg not in ("graph", None) for word in node.keywords)
+    if name is not None:
+        return name in _SCOPES
+    return (script.resolve(node.func) or "").startswith(("builtins.", "time.", "contextlib.", "threading."))
+
+
+def _disturbed(script: Script, later: Iterable[ast.stmt]) -> CannotEdit | None:
+    """With a seed for the whole graph, each op's own seed is its number: ops made earlier would shift later ones."""
+    names = [tf_name(script, call.func) or "" for call in script.calls]
+    if not any(name in ("set_random_seed", "random.set_random_seed", "random.set_seed") for name in names):
+        return None
+    for node in reached(script, later):
+        if isinstance(node, ast.Call) and (tf_name(script, node.func) or "").startswith(_DRAWS):
+            return script.refuse(f"`{script.source(node.func)}` is made later, and would get another seed", node)
+    return None
+
+
+def _nothing_to_come(script: Script, first: ast.stmt, whole: ast.Call) -> None:
+    for node in reached(script, from_here(script, first)):
+        name = tf_name(script, node.func) if isinstance(node, ast.Call) else None
+        makes = name is not None and name.startswith((*VARIABLES, "summary.", "Graph", "reset_default_graph"))
+        if makes or (isinstance(node, ast.Call) and last_name(node.func) in ("minimize", "apply_gradients")):
+            what = script.source(whole.func)
+            raise script.refuse(f"`{what}` takes all that the graph holds by then, and this may come later", node)
+
+
+# In `__init__`
+
+
+def _at_birth(script: Script, function: Function, needs: Needs) -> Place:
+    owner = script.parents[function]
+    assert isinstance(owner, ast.ClassDef)
+    init = next((node for node in owner.body if isinstance(node, FUNCTIONS) and node.name == "__init__"), None)
+    if init is None or own_name(script, init) != own_name(script, function):
+        raise script.refuse(f"`{owner.name}` has no `__init__` of the usual form", owner)
+    if needs.whole is not None:
+        what = script.source(needs.whole.func)
+        raise script.refuse(f"`{what}` takes all that the graph holds by then: more than `__init__` makes", needs.whole)
+    _one_kind(script, owner, init, needs)
+    last = _last_place(script, owner, init, needs)
+    users = Users(script, function)
+    if users.among(init.body):
+        raise script.refuse(f"`__init__` may call `{function.name}` before its ops can be made", init)
+    _names_exist(script, owner, init, needs)
+    own = own_name(script, init)
+    return Place(extent(script, [last])[1], indent(script, last), own, around=init)
+
+
+def _last_place(script: Script, owner: ast.ClassDef, init: Function, needs: Needs) -> ast.stmt:
+    """The statement behind which all attributes exist: the last one, or the last of a `with graph.as_default()`."""
+    blocks: list[ast.With] = []
+    for name, read in needs.attributes.items():
+        statement = next((found for made, found in births(script, read) if made is owner), None)
+        if statement is None:
+            raise script.refuse(f"`{script.source(read)}` is not set in the `__init__` of `{owner.name}`", read)
+        graphs = [around for around in script.ancestors(statement) if isinstance(around, ast.With)]
+        blocks += [around for around in graphs if "as_default" in ast.unparse(around.items[0])]
+        if blocks and statement.lineno > (blocks[0].end_lineno or 0):
+            raise script.refuse(f"`{name}` is set outside of the graph that the others are in", statement)
+    if any(block is not blocks[0] for block in blocks):
+        raise script.refuse("`__init__` makes ops in more than one graph", blocks[0])
+    last = (blocks[0] if blocks else init).body[-1]
+    if isinstance(last, ast.Return | ast.Raise):
+        raise script.refuse("`__init__` ends with a jump", last)
+    return last
+
+
+def _one_kind(script: Script, owner: ast.ClassDef, init: Function, needs: Needs) -> None:
+    """Raises where another object of the class may be given something that these ops cannot be made of."""
+    sites = [call for call in script.calls if isinstance(call.func, ast.Name) and call.func.id == owner.name]
+    for name, read in needs.attributes.items():
+        for made, statement in births(script, read):
+            value = statement.value if isinstance(statement, ast.Assign) else None
+            handed = isinstance(value, ast.Name) and value.id in parameters(init)
+            if made is owner and handed and len(sites) != 1:
+                raise script.refuse(
+                    f"`{owner.name}` is made in several places, maybe with other kinds of `{name}`", read
+                )
+    if any(isinstance(node, ast.Name) and node.id == "__slots__" for node in ast.walk(owner)):
+        raise script.refuse(f"`{owner.name}` has `__slots__`", owner)
+    for site in sites:
+        problem = _disturbed(script, from_here(script, script.statement_of(site))[1:])
+        if problem is not None:
+            raise problem
+
+
+def _names_exist(script: Script, owner: ast.ClassDef, init: Function, needs: Needs) -> None:
+    home = home_of(script, owner)
+    hidden = uses(init.body).writes | parameters(init)
+    first = first_use(home, Users(script, init))
+    top = next(node for node in (owner, *script.ancestors(owner)) if node in home.body)
+    assert isinstance(top, ast.stmt)
+    for name, node in needs.names.items():
+        if name in hidden:
+            raise script.refuse(f"`__init__` has a `{name}` of its own", init)
+        if not _exists(script, home, node, top) and not (first is not None and _exists(script, home, node, first)):
+            raise script.refuse(f"`{name}` is not surely defined when a `{owner.name}` is made", node)
