@@ -31,6 +31,7 @@ class Side:
     texts: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     stdin: str | None = None
+    repeats: bool = False  # it does not train: steps are the calls that it repeats
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ def run_trial(side: Side, steps: int, seed: int = 0, nudge: float = 0.0, timeout
     with tempfile.TemporaryDirectory(prefix="unslow-trial-") as place, Workspace(side.cwd, side.texts) as workspace:
         out, folder = Path(place) / "weights", Path(place) / "run"
         folder.mkdir()
-        setting = {"steps": steps, "out": str(out), "seed": seed, "nudge": nudge, "seconds": seconds}
+        setting = {"steps": steps, "out": str(out), "seed": seed, "nudge": nudge, "seconds": seconds,
+                   "repeats": side.repeats}  # fmt: skip
         extra = {**workspace.environment(), **side.env, "UNSLOW_TRIAL": json.dumps(setting), "PYTHONHASHSEED": "0"}
         errors = Path(place) / "stderr"
         with errors.open("wb") as stderr, open(side.stdin or os.devnull, "rb") as stdin:  # noqa: PTH123

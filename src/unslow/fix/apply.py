@@ -72,7 +72,8 @@ def side_of(run: Run, folder: str, texts: Mapping[str, str] | None = None) -> Si
     # A recorded PYTHONPATH begins with our own way in, which a trial puts there itself.
     env = {key: value for key, value in dict(header.get("environment") or {}).items() if key != "PYTHONPATH"}
     sources = {file: text for file, text in run.sources.items() if not file.startswith("<")}
-    return Side(run.command, run.cwd, {**sources, **(texts or {})}, env, stdin or None)
+    repeats = bool(run.loops) and not run.training
+    return Side(run.command, run.cwd, {**sources, **(texts or {})}, env, stdin or None, repeats)
 
 
 def check_unchanged(run: Run, files: Mapping[str, str]) -> None:
