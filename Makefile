@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser unit live live-all lint format bench claims recorded docs clean
+.PHONY: help demo test browser unit live live-all lint format bench claims recorded docs clean screenshots
 
 help: ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -62,6 +62,9 @@ bench: $(READY) ## Measure what unslow costs
 
 claims: $(READY) ## Put the claims of advice found on the web to the test (a quarter of an hour)
 	@$(BIN)/python -m bench.claims
+
+screenshots: $(READY) browser ## Make the README's pictures from a real run
+	@$(BIN)/python bench/screenshots.py
 
 format: $(READY) ## Format the code
 	@$(BIN)/ruff format .
