@@ -1,0 +1,82 @@
+"""Runs the sides of an experiment in turn, each in a process of its own that begins with TensorFlow imported."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import tempfile
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from bench.claims.experiment import Experiment, Measured, Result, Side
+
+_ROOT = Path(__file__).parents[2]
+_PATIENCE = 120.0  # seconds; a side takes one or two, the longest some ten
+
+Outcome = tuple[Measured, str]
+
+
+def context() -> multiprocessing.context.ForkServerContext:
+    """A server that has imported TensorFlow and done nothing with it; a side's process is forked from it."""
+    os.environ["PYTHONPATH"] = os.pathsep.join((str(_ROOT), str(_ROOT / "src")))
+    made = multiprocessing.get_context("forkserver")
+    made.set_forkserver_preload(["bench.claims.warm"])
+    return made
+
+
+def rounds(experiment: Experiment, result: Result, count: int) -> Iterator[str]:
+    """Measure so many more rounds, A B then B A, into the result; yields before each process what comes."""
+    done = max((len(values) for values in result.samples.values()), default=0)
+    names = list(experiment.sides)
+    for turn in range(done, done + count):
+        for name in names if turn % 2 == 0 else reversed(names):
+            yield f"{name} ({turn + 1} of {done + count})"
+            measured, raised = once(experiment.sides[name])
+            if raised:
+                result.raised[name] = raised
+            for number, value in measured.items():
+                result.samples.setdefault(f"{name}.{number}", []).append(float(f"{value:.6g}"))
+
+
+def once(side: Side) -> Outcome:
+    """What one side hands back or raises, from a process of its own in an empty folder of its own."""
+    made = context()
+    ours, theirs = made.Pipe(duplex=False)
+    with tempfile.TemporaryDirectory(prefix="unslow-claims-") as place:
+        child = made.Process(target=_child, args=(side, theirs, place))
+        child.start()
+        theirs.close()
+        try:
+            if not ours.poll(_PATIENCE):
+                return {}, f"TimeoutError: no answer in {_PATIENCE:.0f} s"
+            answer: Outcome = ours.recv()
+        except EOFError:
+            child.join()
+            return {}, f"the process ended with {child.exitcode}"
+        finally:
+            child.kill()
+            child.join()
+    return answer
+
+
+def _child(side: Side, answers: Connection, place: str) -> None:
+    os.chdir(place)
+    os.environ["TMPDIR"] = tempfile.tempdir = place
+    with open(os.devnull, "w") as nowhere:  # noqa: PTH123
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+    with contextlib.suppress(BrokenPipeError):
+        try:
+            answers.send((side(), ""))
+        except Exception as error:  # noqa: BLE001 - what an example raises is what was asked
+            answers.send(({}, _first_line(error)))
+
+
+def _first_line(error: Exception) -> str:
+    """The exception's kind and the first sentence that says something."""
+    kind = f"{type(error).__name__}: "
+    lines = [line.strip().removeprefix(kind) for line in str(error).splitlines()]
+    said = next((line for line in lines if len(line.split()) > 3 and not line.startswith("File ")), "")
+    return (kind + said.split(". ")[0]).strip(": ")[:200]
