@@ -58,7 +58,8 @@ def _verdict(view: dict[str, Any]) -> Text:
 
 def _times(row: dict[str, Any]) -> str:
     figure = row["speedup"]
-    return f"{figure['value']:.2f}× ({figure['low']:.2f} to {figure['high']:.2f})"
+    value, low, high = (words.digits(figure[name]) for name in ("value", "low", "high"))
+    return f"{value}× ({low} to {high})"
 
 
 def _table(view: dict[str, Any]) -> Table:
@@ -107,8 +108,9 @@ def _speedup(row: dict[str, Any]) -> str:
     if row["verdict"] == "as it is":
         return "1"
     if not figure["low"] or figure["high"] is None:
-        return f"{figure['value']:.2f}"
-    return f"{figure['value']:.2f} ({figure['low']:.2f}–{figure['high']:.2f})"
+        return words.digits(figure["value"])
+    value, low, high = (words.digits(figure[name]) for name in ("value", "low", "high"))
+    return f"{value} ({low}–{high})"
 
 
 def _results(row: dict[str, Any]) -> str:
