@@ -103,9 +103,10 @@ def _measured(claim: Claim, case: Case) -> str:
 
 def _verdict(claim: Claim, found: Verdict, cases: list[Case]) -> str:
     said = f"**{found.value}**"
-    if found is Verdict.DEPENDS or (found is Verdict.OPEN and len(cases) > 1):
+    if len({case.verdict for case in cases}) > 1:
         kinds = {verdict: [case.name for case in cases if case.verdict is verdict] for verdict in Verdict}
-        said += ": " + "; ".join(f"{verdict.value} for {', '.join(names)}" for verdict, names in kinds.items() if names)
+        listed = [f"{verdict.value} for *{'* and *'.join(names)}*" for verdict, names in kinds.items() if names]
+        said += ": " + "; ".join(listed)
     elif found is Verdict.FALSE and all(case.reverse for case in cases):
         said += ": the reverse holds"
     return said + (" (a CPU's numbers)" if _BY_ID[claim.experiment].cpu else "")

@@ -123,6 +123,15 @@ DOCUMENT = Document(
                 {
                     "two runs, as printed": "two runs, TensorFlow 1 names",
                     "one run, as printed": "one run, TensorFlow 1 names",
+                }
+            ),
+            ("many-session-runs",),
+        ),
+        Claim(
+            "They run through `tf.compat.v1`.",
+            "examples",
+            Runs(
+                {
                     "two runs, through `tf.compat.v1`": "two runs, tf.compat.v1",
                     "one run, through `tf.compat.v1`": "one run, tf.compat.v1",
                 }

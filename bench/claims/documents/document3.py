@@ -165,11 +165,20 @@ DOCUMENT = Document(
             ("accumulation-reset",),
         ),
         Claim(
-            "It adds up the gradients of several batches, as one larger batch would.",
+            "With its counter supplied, it adds up the gradients of several batches, as one larger batch would.",
+            "accumulated-update",
+            Below(
+                {"distance from the larger batch's update": "as printed.error"},
+                0.001,
+                "a thousandth of the update",
+            ),
+            ("accumulation-reset",),
+        ),
+        Claim(
+            "Accumulation done right makes the update of one larger batch.",
             "accumulated-update",
             Below(
                 {
-                    "as printed, with the counter supplied": "as printed.error",
                     "with sums made before the loop": "lasting sums.error",
                     "with `gradient_accumulation_steps`": "Keras.error",
                 },

@@ -59,7 +59,7 @@ DOCUMENT = Document(
             "The data that workers exchange grow with the number of epochs.",
             "traffic",
             Ratio({"late epochs against early": ("two workers.late bytes", "two workers.early bytes")}),
-            ("compute-bound",),
+            ("noisy-machine",),
         ),
         Claim(
             "So the exchange makes later epochs slower.",
@@ -123,6 +123,15 @@ DOCUMENT = Document(
                 {
                     "the argument `period`": "ModelCheckpoint(period=…)",
                     "weights named .ckpt": "weights named .ckpt",
+                }
+            ),
+            ("removed-argument",),
+        ),
+        Claim(
+            "The callback can be told how often to save.",
+            "examples",
+            Runs(
+                {
                     "`save_freq` and .weights.h5 in place of them": "ModelCheckpoint(save_freq=…)",
                 }
             ),
