@@ -53,6 +53,7 @@ def test_every_claim_links_to_a_cause_or_a_setting_that_exists() -> None:
         for cause in claim.causes:
             assert (ROOT / "docs" / "causes" / f"{cause}.md").exists(), cause
         assert set(claim.whatif) <= set(GROUPS), claim.whatif
+    assert (ROOT / "docs" / "whatif.md").exists()
 
 
 def test_every_experiment_answers_a_claim() -> None:

@@ -114,7 +114,7 @@ def _verdict(claim: Claim, found: Verdict, cases: list[Case]) -> str:
 
 def _links(claim: Claim | Untested) -> str:
     causes = [f"[`{cause}`](causes/{cause}.md)" for cause in claim.causes]
-    return ", ".join(causes + [f"`unslow whatif --only {setting}`" for setting in claim.whatif])
+    return ", ".join(causes + [f"[`unslow whatif --only {setting}`](whatif.md)" for setting in claim.whatif])
 
 
 def _untested(one: Untested) -> str:
