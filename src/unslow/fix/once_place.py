@@ -40,11 +40,11 @@ def find_place(script: Script, function: Function, needs: Needs, frames: Sequenc
 
 def _before_calls(script: Script, function: Function, needs: Needs, frames: Sequence[tuple[int, str]]) -> Place:
     home = home_of(script, function)
-    top = next(node for node in (function, *script.ancestors(function)) if node in home.body)
-    assert isinstance(top, ast.stmt)
+    owner = script.parents[function]
+    top = owner if isinstance(owner, ast.ClassDef) else function
     first = first_use(home, Users(script, function))
     if needs.whole is None and _fits(script, home, top, needs, frames) is None:
-        return _behind_the_last(script, home, top)
+        return _behind_the_last(script, top)
     if first is None:
         late = _fits(script, home, top, needs, frames)
         raise late or script.refuse("nothing in this file leads to its first call", function)
@@ -56,13 +56,13 @@ def _before_calls(script: Script, function: Function, needs: Needs, frames: Sequ
     return Place(above(script, first), indent(script, first))
 
 
-def _behind_the_last(script: Script, home: Home, top: ast.stmt) -> Place:
+def _behind_the_last(script: Script, top: ast.stmt) -> Place:
     """Behind the plain statement in front of a definition, so that the definition keeps its distance."""
-    index = home.body.index(top)
-    before = home.body[index - 1] if index else None
+    block, index = script.block(top)
+    before = block[index - 1] if index else None
     if before is not None and not isinstance(before, (*FUNCTIONS, ast.ClassDef)):
         return Place(extent(script, [before])[1], indent(script, top))
-    return Place(above(script, top), indent(script, top), gap=isinstance(home, ast.Module))
+    return Place(above(script, top), indent(script, top), gap=isinstance(script.parents[top], ast.Module))
 
 
 def _fits(
@@ -205,10 +205,8 @@ def _names_exist(script: Script, owner: ast.ClassDef, init: Function, needs: Nee
     home = home_of(script, owner)
     hidden = uses(init.body).writes | parameters(init)
     first = first_use(home, Users(script, init))
-    top = next(node for node in (owner, *script.ancestors(owner)) if node in home.body)
-    assert isinstance(top, ast.stmt)
     for name, node in needs.names.items():
         if name in hidden:
             raise script.refuse(f"`__init__` has a `{name}` of its own", init)
-        if not _exists(script, home, node, top) and not (first is not None and _exists(script, home, node, first)):
+        if not _exists(script, home, node, owner) and not (first is not None and _exists(script, home, node, first)):
             raise script.refuse(f"`{name}` is not surely defined when a `{owner.name}` is made", node)

@@ -1,0 +1,365 @@
+"""A function that makes ops and runs them at every call: the ops are made once, and the rest stays as it is."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+import pytest
+
+from tests.fix.inputs import NAMES, SURROUNDINGS, Surroundings, holds
+from unslow.fix.ops_once import ops_once
+from unslow.fix.script import CannotEdit, Script
+
+MODULE = """
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+x = tf.placeholder(tf.float32, [None, 3])
+y = tf.placeholder(tf.float32, [None, 2])
+rate = tf.Variable(0.1, trainable=False)
+guess = tf.matmul(x, tf.Variable(tf.zeros([3, 2])))
+loss = tf.reduce_mean(tf.square(guess - y))
+train = tf.train.GradientDescentOptimizer(rate).minimize(loss)
+
+
+{helper}
+
+data = np.zeros((5, 3))
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    # the loop
+    for step in range(100):
+        session.run(train, {{x: data, y: data}})
+        {call}
+"""
+
+CLASS = """
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+
+class Net:
+    def __init__(self, size):
+        self.x = tf.placeholder(tf.float32, [None, size])
+        self.y = tf.placeholder(tf.int64, [None])
+        self.sess = tf.Session()
+        {init}
+
+    def build(self):
+        self.guess = tf.layers.dense(self.x, 3)
+        self.rate = tf.Variable(0.1)
+
+    {method}
+
+
+def main():
+    net = Net(4)
+    for step in range(100):
+        {call}
+
+
+main()
+"""
+
+
+def module(helper: str, call: str) -> str:
+    return MODULE.format(helper=textwrap.dedent(helper).strip("\n"), call=call).lstrip("\n")
+
+
+def a_class(method: str, call: str, init: str = "self.build()") -> str:
+    body = textwrap.indent(textwrap.dedent(method).strip("\n"), "    ").lstrip()
+    return CLASS.format(method=body, call=call, init=textwrap.indent(init, " " * 8).lstrip()).lstrip("\n")
+
+
+Way = Sequence[tuple[str, str]]  # a piece of each line, and the function that it is in; innermost first
+
+
+def ways(text: str, found: Sequence[Way]) -> list[list[tuple[str, int, str]]]:
+    rows = text.splitlines()
+
+    def line(part: str) -> int:
+        return next(number for number, row in enumerate(rows, 1) if part in row)
+
+    return [[("train.py", line(part), function) for part, function in way] for way in found]
+
+
+def once(text: str, *found: Way, running: Sequence[str] = ()) -> str:
+    """The text after the move, which must be done after once, also for who has only the two texts."""
+    before = Script("train.py", text)
+    stacks = ways(text, found)
+    run = {("train.py", name) for name in running or {way[0][1] for way in found}}
+    after = ops_once(before, stacks, run)
+    assert ops_once(after, stacks, run) == after
+    assert ops_once(Script.continued("train.py", text, after.text), stacks, run).text == after.text
+    return after.text
+
+
+def refused(text: str, *found: Way, running: Sequence[str] = ()) -> str:
+    with pytest.raises(CannotEdit) as problem:
+        once(text, *found, running=running)
+    assert problem.value.line is not None
+    return problem.value.reason
+
+
+# Functions of the module
+
+SET_RATE = """
+def set_rate(session, value):
+    session.run(rate.assign(value))
+"""
+
+
+def test_a_number_that_a_function_is_given_is_fed() -> None:
+    text = once(module(SET_RATE, "set_rate(session, 0.1 / step)"), [("rate.assign", "set_rate")])
+    assert "rate_placeholder = tf.placeholder(rate.dtype.base_dtype, rate.shape)\n" in text
+    assert "set_rate_op = rate.assign(rate_placeholder)\n\n\ndef set_rate(session, value):\n" in text
+    assert "    session.run(set_rate_op, feed_dict={rate_placeholder: value})\n" in text
+
+
+def test_ops_of_globals_are_made_behind_them_and_in_front_of_the_function() -> None:
+    helper = """
+    def accuracy(session, rows, labels):
+        ok = tf.equal(tf.argmax(guess, 1), tf.argmax(y, 1))  # hits
+        return session.run(tf.reduce_mean(tf.cast(ok, tf.float32)), {x: rows, y: labels})
+    """
+    ways = [[("ok = ", "accuracy")], [("return session.run(tf", "accuracy")]]
+    text = once(module(helper, "accuracy(session, data, data)"), *ways)
+    assert (
+        ".minimize(loss)\nok = tf.equal(tf.argmax(guess, 1), tf.argmax(y, 1))  # hits\n"
+        "accuracy_op = tf.reduce_mean(tf.cast(ok, tf.float32))\n\n\ndef accuracy(session, rows, labels):\n"
+        "    return session.run(accuracy_op, {x: rows, y: labels})\n"
+    ) in text
+
+
+def test_what_is_defined_below_the_function_puts_its_ops_in_front_of_the_loop() -> None:
+    helper = "def scale(session, value):\n    session.run(tf.assign(scale_by, value))\n\n\nscale_by = tf.Variable(1.0)"
+    text = once(module(helper, "scale(session, 2.0)"), [("tf.assign", "scale")])
+    assert "    scale_op = tf.assign(scale_by, scale_by_placeholder)\n    # the loop\n    for step" in text
+
+
+def test_a_call_in_front_of_the_loop_has_its_ops_too() -> None:
+    helper = f"{SET_RATE}\nlate = tf.Variable(1.0)\ns = tf.Session()\nset_rate(s, 0.1)\n"
+    helper = helper.replace("rate.assign", "late.assign")
+    text = once(module(helper, "set_rate(session, 0.1)"), [("late.assign", "set_rate")])
+    assert text.index("set_rate_op = ") < text.index("set_rate(s, 0.1)")
+
+
+def test_functions_between_the_loop_and_the_ops_stay_as_they_are() -> None:
+    helper = f"{SET_RATE}\n\ndef outer(session, value):\n    set_rate(session, value * 2)\n"
+    way = [("rate.assign", "set_rate"), ("    set_rate(", "outer"), ("        outer(", "<module>")]
+    text = once(module(helper, "outer(session, 0.5)"), way, running=["set_rate", "outer", "<module>"])
+    assert "    set_rate(session, value * 2)\n" in text and "set_rate_op = rate.assign(rate_placeholder)\n" in text
+
+
+def test_a_value_is_fed_beside_those_that_are_fed_already() -> None:
+    helper = "def scaled(session, by, rows):\n    return session.run(loss * by, feed_dict={x: rows, y: rows})\n"
+    text = once(module(helper, "scaled(session, 0.5, data)"), [("loss * by", "scaled")])
+    assert "by_placeholder = tf.placeholder(loss.dtype.base_dtype, [])\nscaled_op = loss * by_placeholder\n" in text
+    assert "session.run(scaled_op, feed_dict={by_placeholder: by, x: rows, y: rows})" in text
+
+
+def test_a_dictionary_that_all_callers_write_out_is_fed_along() -> None:
+    helper = "def scaled(session, by, feed):\n    return session.run(loss * by, feed)\n"
+    text = once(module(helper, "scaled(session, 0.5, {x: data, y: data})"), [("loss * by", "scaled")])
+    assert "session.run(scaled_op, {**feed, by_placeholder: by})" in text
+
+
+def test_a_constant_gives_way_to_the_placeholder_with_its_dtype() -> None:
+    helper = "def show(session, n):\n    return session.run(tf.cast(tf.constant(n), tf.float32) + rate)\n"
+    text = once(module(helper, "show(session, step)"), [("tf.constant(n)", "show")])
+    assert "n_placeholder = tf.placeholder(tf.int32, [])\nshow_op = tf.cast(n_placeholder, tf.float32) + rate\n" in text
+
+
+def test_an_op_that_is_bound_first_and_run_later_is_fed_where_it_is_run() -> None:
+    helper = """
+    def raise_rate(session, by):
+        raised = rate.assign_add(2 * by)
+        session.run(train, {x: data, y: data})
+        return session.run([raised, rate])
+    """
+    text = once(module(helper, "raise_rate(session, 0.01)"), [("raised = ", "raise_rate")])
+    assert "raised = rate.assign_add(rate_placeholder)\n" in text
+    assert "session.run([raised, rate], feed_dict={rate_placeholder: 2 * by})" in text
+
+
+def test_an_evaluated_tensor_is_made_once() -> None:
+    helper = "def mean(session):\n    return tf.reduce_mean(guess).eval({x: data}, session)\n"
+    text = once(module(helper, "mean(session)"), [("reduce_mean(guess)", "mean")])
+    assert "mean_op = tf.reduce_mean(guess)\n" in text and "return mean_op.eval({x: data}, session)" in text
+
+
+def test_a_name_that_is_taken_at_the_modules_level_is_not_taken_again() -> None:
+    helper = "def total(session):\n    data = tf.reduce_sum(rate)\n    return session.run(data)\n"
+    text = once(module(helper, "total(session)"), [("tf.reduce_sum", "total")])
+    assert "data_op = tf.reduce_sum(rate)\n" in text and "return session.run(data_op)" in text
+
+
+def test_a_saver_is_made_in_front_of_the_loop_where_all_variables_exist() -> None:
+    helper = 'def keep(session):\n    tf.train.Saver().save(session, "model")\n'
+    text = once(module(helper, "keep(session)"), [("tf.train.Saver", "keep")])
+    assert "    saver = tf.train.Saver()\n    # the loop\n" in text and '    saver.save(session, "model")' in text
+
+
+def test_what_is_made_by_a_function_that_only_makes_is_made_once_by_it() -> None:
+    helper = """
+    def error():
+        return tf.reduce_mean(tf.abs(guess - y))
+
+
+    def measure(session):
+        return session.run(error(), {x: data, y: data})
+    """
+    way = [
+        ("return tf.reduce_mean(tf.abs", "error"),
+        ("session.run(error()", "measure"),
+        ("      measure(", "<module>"),
+    ]
+    text = once(module(helper, "measure(session)"), way, running=["measure", "<module>"])
+    assert "measure_op = error()\n\n\ndef measure(session):\n    return session.run(measure_op, {x: data" in text
+
+
+def test_a_function_inside_another_has_its_ops_beside_itself() -> None:
+    text = textwrap.dedent("""
+    import tensorflow.compat.v1 as tf
+
+    def main():
+        rate = tf.Variable(0.1)
+        session = tf.Session()
+
+        def set_rate(value):
+            session.run(rate.assign(value))
+
+        for step in range(100):
+            set_rate(0.1 * step)
+
+    main()
+    """)
+    text = once(text, [("rate.assign", "set_rate"), ("       set_rate(", "main"), ("main()", "<module>")])
+    assert "    set_rate_op = rate.assign(rate_placeholder)\n\n    def set_rate(value):\n" in text
+
+
+# Methods
+
+ACCURACY = """
+def accuracy(self, rows, labels):
+    ok = tf.equal(tf.argmax(self.guess, 1), self.y)
+    return self.sess.run(tf.reduce_mean(tf.cast(ok, tf.float32)), {self.x: rows, self.y: labels})
+"""
+CALL = "net.accuracy(np.zeros((2, 4)), [0, 1])"
+WAYS = ([("ok = ", "accuracy"), ("net.accuracy", "main")], [("tf.reduce_mean", "accuracy"), ("net.accuracy", "main")])
+
+
+def test_ops_of_attributes_are_made_at_the_end_of_init() -> None:
+    text = once(a_class(ACCURACY, CALL), *WAYS)
+    assert (
+        "        self.build()\n        ok = tf.equal(tf.argmax(self.guess, 1), self.y)\n"
+        "        self.accuracy_op = tf.reduce_mean(tf.cast(ok, tf.float32))\n\n    def build"
+    ) in text
+    assert "        return self.sess.run(self.accuracy_op, {self.x: rows, self.y: labels})\n" in text
+
+
+def test_ops_are_made_in_the_graph_that_the_attributes_are_in() -> None:
+    init = "graph = tf.Graph()\nwith graph.as_default():\n    self.build()\n    self.z = 1\nself.name = 'net'"
+    text = once(a_class(ACCURACY, CALL, init), *WAYS)
+    assert "            self.z = 1\n            ok = tf.equal(" in text
+
+
+def test_what_a_method_is_given_is_fed_through_an_attribute() -> None:
+    method = "def slow_down(self, by):\n    lower = tf.assign(self.rate, self.rate * 0.5)\n" + (
+        "    self.sess.run([lower, self.rate.assign_sub(by)])\n"
+    )
+    ways = [[("lower = ", "slow_down"), ("net.slow", "main")], [("assign_sub", "slow_down"), ("net.slow", "main")]]
+    text = once(a_class(method, "net.slow_down(0.1)"), *ways)
+    assert "self.lower_op = tf.assign(self.rate, self.rate * 0.5)\n" in text
+    assert "self.slow_down_op = self.rate.assign_sub(self.rate_placeholder)\n" in text
+    assert "self.sess.run([self.lower_op, self.slow_down_op], feed_dict={self.rate_placeholder: by})" in text
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("helper", "call", "part", "reason"),
+    [
+        ("def f(s, t):\n    s.run(tf.abs(t))", "f(session, guess)", "tf.abs", "depends on `t`"),
+        ("def f(s, v):\n    s.run(rate.assign(v))", "f(session, rate * 2)", "rate.assign", "may be a tensor"),
+        ("def f(s, v):\n    s.run(rate.assign(v))", "pass", "rate.assign", "may be a tensor"),
+        ("def f(s, n):\n    s.run(tf.reshape(guess, [n, 2]))", "f(session, 4)", "tf.reshape", "the value of `[n, 2]`"),
+        ("def f(s, n):\n    s.run(tf.argmax(guess, n))", "f(session, 1)", "tf.argmax", "may need the value of `n`"),
+        ("def f(s, n):\n    s.run(tf.constant(n) + 1)", "f(session, data)", "tf.constant", "type of `n` is not known"),
+        ("def f(s, feed):\n    s.run(rate.assign(0.5 * len(feed)), feed)", "f(session, None)", "rate.assign", "`feed`"),
+        ("def f(s):\n    s.run(tf.random_normal([2], seed=1))", "f(session)", "tf.random", "its own seed"),
+        ("def f(s):\n    v = tf.Variable(1.0)\n    s.run(v)", "f(session)", "v = tf.Var", "makes variables"),
+        ("def f(s):\n    s.run(helper(guess))", "f(session)", "helper(guess)", "what `helper` does"),
+        ("def f(s):\n    with tf.device('cpu'):\n        s.run(guess + 1)", "f(session)", "guess + 1", "`with` block"),
+        ("def f(s):\n    global loss\n    loss = loss * 2\n    s.run(tf.abs(loss))", "f(session)", "tf.abs", "`loss`"),
+        ("items = []\ndef f(s):\n    s.run(tf.add_n(items))", "items.append(f(session))", "tf.add_n", "in place"),
+        ("def f(s):\n    s.run(tf.abs(late))", "f(session); late = tf.abs(rate)", "tf.abs(late)", "`late`"),
+    ],
+)
+def test_what_is_not_certain_is_left_alone(helper: str, call: str, part: str, reason: str) -> None:
+    assert reason in refused(module(helper, call), [(part, "f")])
+
+
+def test_a_feed_that_may_be_nothing_is_left_alone() -> None:
+    helper = "def f(s, v, feed=None):\n    s.run(rate.assign(v), feed_dict=feed)"
+    assert "may be no dictionary" in refused(module(helper, "f(session, 0.1)"), [("rate.assign", "f")])
+
+
+def test_a_saver_is_left_alone_where_variables_may_come_later() -> None:
+    helper = 'def keep(s):\n    tf.train.Saver().save(s, "m")\n\ndef more(s):\n    return tf.Variable(1.0)'
+    reason = refused(module(helper, "keep(session), more(session)"), [("tf.train.Saver", "keep")])
+    assert "takes all that the graph holds" in reason
+
+
+def test_ops_that_would_shift_the_seeds_of_later_ones_are_left_alone() -> None:
+    helper = f"tf.set_random_seed(1)\n{SET_RATE}\n\ndef noise(s):\n    return s.run(tf.random_normal([2]))"
+    reason = refused(module(helper, "set_rate(session, 0.1), noise(session)"), [("rate.assign", "set_rate")])
+    assert "would get another seed" in reason
+
+
+@pytest.mark.parametrize(
+    ("init", "reason"),
+    [
+        ("pass", "not surely set once by `__init__`"),
+        ("if size > 3:\n    self.build()", "not surely set once by `__init__`"),
+        ("self.build()\nself.guess = self.guess * 2", "not surely set once by `__init__`"),
+        ("self.build()\nself.accuracy([], [])", "may call `accuracy` before"),
+        ("tf = None\nself.build()", "has a `tf` of its own"),
+    ],
+)
+def test_a_class_whose_attributes_may_be_missing_is_left_alone(init: str, reason: str) -> None:
+    assert reason in refused(a_class(ACCURACY, CALL, init), *WAYS)
+
+
+def test_a_class_that_is_made_with_several_kinds_of_tensors_is_left_alone() -> None:
+    text = a_class(ACCURACY, CALL).replace("tf.placeholder(tf.int64, [None])", "size")
+    assert "is made in several places" in refused(text.replace("net = Net(4)", "net = Net(4); Net(None)"), *WAYS)
+
+
+def test_a_function_of_another_file_is_left_alone() -> None:
+    text = module(SET_RATE, "set_rate(session, 0.1)")
+    way = [("other.py", 3, "f"), ("train.py", text.splitlines().index("    # the loop") + 4, "<module>")]
+    with pytest.raises(CannotEdit, match="another file"):
+        ops_once(Script("train.py", text), [way], {("other.py", "f")})
+
+
+# Layout
+
+
+@pytest.mark.parametrize("surroundings", SURROUNDINGS, ids=NAMES)
+def test_in_any_surroundings_other_lines_stay_as_they_are(surroundings: Surroundings) -> None:
+    snippet = "import tensorflow.compat.v1 as tf\nrate = tf.Variable(1)\n" + SET_RATE + "\nset_rate(s, 1.5)\n"
+    text, line = surroundings.around(snippet)
+    before = Script("train.py", text)
+    stacks = [[("train.py", line + 4, "set_rate")]]
+    run = {("train.py", "set_rate")}
+    if surroundings.name.startswith("an outer"):
+        with pytest.raises(CannotEdit, match="`rate` changes in a loop"):
+            ops_once(before, stacks, run)
+        return
+    after = ops_once(before, stacks, run)
+    holds(before, after, [line + 4])
+    assert "set_rate_op = rate.assign(rate_placeholder)" in after.text
+    assert ops_once(after, stacks, run) == after
