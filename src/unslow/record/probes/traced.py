@@ -15,6 +15,7 @@ from unslow.record.signatures import code_place
 
 _LARGE = 500  # nodes below which a graph is traced in no time, whatever it is made of
 _REPEATS = 8  # iterations that a loop must have had to be told from a few alike layers
+_AS_MUCH = 0.85
 _CONSTANT = 1 << 20  # bytes of one constant below which it is no burden
 _SAMPLED = 24  # repeated ops whose way to the user's lines is asked for: 40 µs each
 _TOUCHES = ("ReadVariableOp", "Assign", "ResourceApply", "ResourceGather")  # ops that are given a variable
@@ -143,7 +144,9 @@ def _period(counts: Sequence[int], nodes: int) -> int:
         period: sum(count for count in counts if _repeats(count, period))
         for period in {count for count in counts if count >= _REPEATS}
     }
-    best = max(covered, key=lambda period: (covered[period], period), default=0)
+    most = max(covered.values(), default=0)
+    # Whatever is a multiple of 200 is one of 10 as well: of those that explain about as much, the longest is meant.
+    best = max((period for period in covered if covered[period] >= _AS_MUCH * most), default=0)
     return best if best and 2 * covered[best] >= nodes else 0
 
 
