@@ -239,6 +239,43 @@ def test_a_function_inside_another_has_its_ops_beside_itself() -> None:
     assert "    set_rate_op = rate.assign(rate_placeholder)\n\n    def set_rate(value):\n" in text
 
 
+def test_a_scope_that_only_names_goes_with_what_it_holds() -> None:
+    helper = """
+    def error(session):
+        with tf.name_scope("error"):
+            off = tf.abs(guess - y)
+            mean = tf.reduce_mean(off)
+        return session.run(mean, {x: data, y: data})
+    """
+    text = once(module(helper, "error(session)"), [("off = ", "error")], [("mean = ", "error")])
+    assert "def error(session):\n    return session.run(mean, {x: data, y: data})\n" in text
+
+
+def test_a_local_name_for_a_global_stays_where_it_is() -> None:
+    helper = """
+    def total(session):
+        out = guess
+        return session.run(tf.reduce_sum(out), {x: data}), out.shape
+    """
+    text = once(module(helper, "total(session)"), [("tf.reduce_sum", "total")])
+    assert (
+        "total_op = tf.reduce_sum(guess)\n" in text and "    out = guess\n    return session.run(total_op, {x: " in text
+    )
+
+
+def test_an_op_that_is_run_by_itself_is_fed_by_itself() -> None:
+    helper = "def lower(session, by):\n    rate.assign(by).op.run(session=session)\n"
+    text = once(module(helper, "lower(session, 0.5 * step)"), [("rate.assign", "lower")])
+    assert "lower_op = rate.assign(rate_placeholder).op\n" in text
+    assert "lower_op.run(session=session, feed_dict={rate_placeholder: by})" in text
+
+
+def test_an_array_may_be_assigned() -> None:
+    helper = "def put(session, rows):\n    session.run(rate.assign(rows.mean()))\n"
+    text = once(module(helper, "put(session, data[step:])"), [("rate.assign", "put")])
+    assert "session.run(put_op, feed_dict={rate_placeholder: rows.mean()})" in text
+
+
 # Methods
 
 ACCURACY = """
@@ -294,6 +331,11 @@ def test_what_a_method_is_given_is_fed_through_an_attribute() -> None:
         ("def f(s):\n    s.run(helper(guess))", "f(session)", "helper(guess)", "what `helper` does"),
         ("def f(s):\n    with tf.device('cpu'):\n        s.run(guess + 1)", "f(session)", "guess + 1", "`with` block"),
         ("def f(s):\n    global loss\n    loss = loss * 2\n    s.run(tf.abs(loss))", "f(session)", "tf.abs", "`loss`"),
+        ("def f(s, v):\n    rate.assign(v).eval(session=s)", "f(session, 0.1)", "rate.assign", "cannot be fed"),
+        ("def f(s, n):\n    s.run(tf.constant(n, shape=[2]))", "f(session, 1)", "tf.constant", "the value of `n`"),
+        ("def f(s, v):\n    s.run(rate.assign(v))", "f(session, 1), map(f)", "rate.assign", "may be a tensor"),
+        ("def f(s, v):\n    s.run(rate.assign(v))", "f(*[session, 1])", "rate.assign", "may be a tensor"),
+        ("def f(s):\n    s.run(tf.abs(rate))", "tf.reset_default_graph(); f(session)", "tf.abs", "another graph"),
         ("items = []\ndef f(s):\n    s.run(tf.add_n(items))", "items.append(f(session))", "tf.add_n", "in place"),
         ("def f(s):\n    s.run(tf.abs(late))", "f(session); late = tf.abs(rate)", "tf.abs(late)", "`late`"),
     ],
@@ -335,7 +377,7 @@ def test_a_class_whose_attributes_may_be_missing_is_left_alone(init: str, reason
 
 def test_a_class_that_is_made_with_several_kinds_of_tensors_is_left_alone() -> None:
     text = a_class(ACCURACY, CALL).replace("tf.placeholder(tf.int64, [None])", "size")
-    assert "is made in several places" in refused(text.replace("net = Net(4)", "net = Net(4); Net(None)"), *WAYS)
+    assert "more than one `Net` may be made" in refused(text.replace("net = Net(4)", "net = Net(4); Net(None)"), *WAYS)
 
 
 def test_a_function_of_another_file_is_left_alone() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
+from unslow.fix.frozen import call_sites
 from unslow.fix.handed import given
 from unslow.fix.scope import FUNCTIONS, Function
-from unslow.fix.script import Script
+from unslow.fix.script import Script, last_name
 from unslow.fix.values import kind
 
 DTYPES = {"float": "float32", "int": "int32"}
@@ -67,7 +67,7 @@ def _returns_plain(script: Script, function: Function, seen: frozenset[ast.AST])
 
 def _attribute_plain(script: Script, node: ast.Attribute, seen: frozenset[ast.AST]) -> bool:
     name = script.resolve(node) or ""
-    if name.partition(".")[0] in ("numpy", "math"):
+    if name.startswith(("numpy.", "math.")) or (name.startswith("tensorflow.") and "flags.FLAGS." in name):
         return True
     stores = [
         other
@@ -88,23 +88,38 @@ def _bound_plain(script: Script, name: str, node: ast.AST, value: ast.expr | Non
     if isinstance(node, ast.For | ast.Assign | ast.AugAssign):
         return no_tensor(script, node.iter if isinstance(node, ast.For) else node.value, seen)
     if isinstance(node, ast.arg) and node not in seen:
-        values = list(handed(script, node))
+        values = handed(script, node)
         return bool(values) and all(no_tensor(script, part, seen | {node}) for part in values)
     return node in seen
 
 
-def handed(script: Script, parameter: ast.arg) -> Iterator[ast.expr]:
-    """All that a parameter may hold: what the script's own calls give it, and its default."""
+def handed(script: Script, parameter: ast.arg) -> list[ast.expr]:
+    """All that a parameter may hold: what the script's calls give it, and its default; nothing if it may be more."""
     function = next(owner for owner in script.ancestors(parameter) if isinstance(owner, (*FUNCTIONS, ast.Lambda)))
     if isinstance(function, ast.Lambda) or parameter in (function.args.vararg, function.args.kwarg):
-        return
-    yield from (value for name, value, _ in given(script, function) if name == parameter.arg)
+        return []
+    if function.decorator_list or not _only_called(script, function):
+        return []
+    found = [value for name, value, _ in given(script, function) if name == parameter.arg]
     signature = function.args
     names = [*signature.posonlyargs, *signature.args]
     with_default = names[len(names) - len(signature.defaults) :]
     pairs = [*zip(with_default, signature.defaults, strict=True)]
     pairs += [(name, value) for name, value in zip(signature.kwonlyargs, signature.kw_defaults, strict=True) if value]
-    yield from (value for name, value in pairs if name is parameter)
+    return found + [value for name, value in pairs if name is parameter]
+
+
+def _only_called(script: Script, function: Function) -> bool:
+    """Whether a function is called by its name wherever it is mentioned, with arguments that are written out."""
+    calls = call_sites(script, function)
+    spelled_out = all(
+        not any(isinstance(value, ast.Starred) for value in call.args) and all(word.arg for word in call.keywords)
+        for call in calls
+    )
+    called = {call.func for call in calls}
+    wanted = ast.Attribute if isinstance(script.parents[function], ast.ClassDef) else ast.Name
+    mentions = (node for node in script.nodes if isinstance(node, wanted) and last_name(node) == function.name)
+    return spelled_out and all(node in called for node in mentions)
 
 
 def number(script: Script, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> str | None:

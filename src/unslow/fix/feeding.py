@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from unslow.fix.calls import argument
 from unslow.fix.feedable import DTYPES, handed, number
@@ -35,42 +36,51 @@ def tf_name(script: Script, node: ast.AST) -> str | None:
 # Placeholders
 
 
-def fed_part(script: Script, value: ast.expr) -> tuple[ast.expr, str]:
-    """What a placeholder stands in for (the value, or the constant made of it), and the placeholder's arguments."""
+@dataclass
+class Fed:
+    """A value that changes: a placeholder stands in for `part`, and is fed with `value`."""
+
+    value: ast.expr
+    part: ast.expr  # the value, or the constant made of it
+    how: str  # the placeholder's arguments, `{}` in it for the text of `like`
+    like: ast.expr | None = None
+    name: str = ""
+
+
+def fed(script: Script, value: ast.expr) -> Fed:
+    """How to feed a value; raises where the dtype is not certain, or no tensor can stand in for it."""
     owner = script.parents[value]
     if isinstance(owner, ast.keyword):
         owner = script.parents[owner]
     if isinstance(owner, ast.BinOp):
-        other = owner.right if value is owner.left else owner.left
-        return value, _like(script, other, value)
+        return _computed_with(script, owner.right if value is owner.left else owner.left, value)
     if isinstance(owner, ast.Call):
         return _in_call(script, owner, value)
-    raise script.refuse(
-        f"`{script.source(value)}` changes, and what it is used for needs it when the op is made", value
-    )
+    what = script.source(value)
+    raise script.refuse(f"`{what}` changes, and what it is used for needs it when the op is made", value)
 
 
-def _in_call(script: Script, call: ast.Call, value: ast.expr) -> tuple[ast.expr, str]:
+def _in_call(script: Script, call: ast.Call, value: ast.expr) -> Fed:
     name = tf_name(script, call.func)
     target = assigned(script, call, value)
     if target is not None:
-        path = script.source(target)
         usual = all(
             word.arg in ("value", "delta", "ref", "use_locking", "name", "read_value") for word in call.keywords
         )
-        return value, f"{path}.dtype.base_dtype, {path}.shape" if usual else f"{path}.dtype.base_dtype"
-    if name in ("constant", "convert_to_tensor") and _first(call, value):
+        return Fed(value, value, f"{{0}}.dtype.base_dtype{', {0}.shape' if usual else ''}", target)
+    first = call.args[:1] == [value] or any(word.arg == "value" and word.value is value for word in call.keywords)
+    plain = len(call.args) <= 2 and all(word.arg in ("value", "dtype", "name") for word in call.keywords)
+    if name in ("constant", "convert_to_tensor") and first and plain:
         dtype = argument(script, call, "dtype") or argument(script, call, 1)
         if dtype is not None and number(script, value):
-            return call, f"{script.source(dtype)}, []"
-        return call, _own_dtype(script, value)
-    if name == "cast" and _first(call, value):
-        return value, _own_dtype(script, value)
+            return Fed(value, call, "{0}, []", dtype)
+        return Fed(value, call, _own_dtype(script, value))
+    if name == "cast" and first:
+        return Fed(value, value, _own_dtype(script, value))
     if name in _ARITHMETIC and len(call.args) == 2 and value in call.args:
-        return value, _like(script, call.args[1 - call.args.index(value)], value)
-    raise script.refuse(
-        f"`{script.source(call.func)}` may need the value of `{script.source(value)}` to be made", value
-    )
+        return _computed_with(script, call.args[1 - call.args.index(value)], value)
+    what = script.source(value)
+    raise script.refuse(f"`{script.source(call.func)}` may need the value of `{what}` to be made", value)
 
 
 def assigned(script: Script, call: ast.Call, value: ast.expr) -> ast.expr | None:
@@ -87,10 +97,6 @@ def assigned(script: Script, call: ast.Call, value: ast.expr) -> ast.expr | None
     return target if fits and target is not None and dotted(target) else None
 
 
-def _first(call: ast.Call, value: ast.expr) -> bool:
-    return call.args[:1] == [value] or any(word.arg == "value" and word.value is value for word in call.keywords)
-
-
 def _own_dtype(script: Script, value: ast.expr) -> str:
     found, tensorflow = number(script, value), script.alias("tensorflow", value)
     if found is None or tensorflow is None:
@@ -98,11 +104,11 @@ def _own_dtype(script: Script, value: ast.expr) -> str:
     return f"{tensorflow}.{DTYPES[found]}, []"
 
 
-def _like(script: Script, other: ast.expr, value: ast.expr) -> str:
-    """The dtype of the tensor that a number is computed with: it takes that on."""
+def _computed_with(script: Script, other: ast.expr, value: ast.expr) -> Fed:
+    """A number takes on the dtype of the tensor that it is computed with."""
     if number(script, value) is None or not _is_tensor(script, other):
         raise script.refuse(f"the type of `{script.source(value)}` is not known: it cannot be fed", value)
-    return f"{script.source(other)}.dtype.base_dtype, []"
+    return Fed(value, value, "{0}.dtype.base_dtype, []", other)
 
 
 def _is_tensor(script: Script, node: ast.expr) -> bool:
@@ -142,7 +148,7 @@ def made_parts(script: Script, call: ast.Call) -> Iterator[ast.expr]:
             given = [*part.elts, *given]
         elif isinstance(part, ast.Dict):
             given = [*part.values, *given]
-        elif not isinstance(part, ast.Name | ast.Attribute | ast.Constant | ast.Starred):
+        elif dotted(part) is None and not isinstance(part, ast.Constant | ast.Starred):
             yield part
 
 

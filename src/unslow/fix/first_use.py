@@ -22,7 +22,7 @@ class Users:
         todo = [function]
         while todo:
             self._add(script, todo.pop())
-            todo = [node for node in script.functions if not self._knows(script, node) and self.among(node.body)]
+            todo = [node for node in script.functions if not self._knows(script, node) and self.among([node])]
 
     def _add(self, script: Script, function: Function) -> None:
         owner = script.parents[function]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from unslow.fix.blocks import above, extent, indent
 from unslow.fix.feeding import tf_name
 from unslow.fix.first_use import Home, Users, first_use, from_here, home_of, reached, surely_before
+from unslow.fix.frozen import call_sites
 from unslow.fix.scope import FUNCTIONS, Function, parameters, uses
 from unslow.fix.script import CannotEdit, Script, last_name
 from unslow.fix.stays import VARIABLES, Needs, births, own_name
@@ -61,7 +63,8 @@ def _behind_the_last(script: Script, top: ast.stmt) -> Place:
     block, index = script.block(top)
     before = block[index - 1] if index else None
     if before is not None and not isinstance(before, (*FUNCTIONS, ast.ClassDef)):
-        return Place(extent(script, [before])[1], indent(script, top))
+        with suppress(CannotEdit):  # it shares its line with others
+            return Place(extent(script, [before])[1], indent(script, top))
     return Place(above(script, top), indent(script, top), gap=isinstance(script.parents[top], ast.Module))
 
 
@@ -75,7 +78,11 @@ def _fits(
     around = _context(script, place, frames, home)
     if around is not None:
         return script.refuse("it is made inside a `with` block that may change what is made", around)
-    return _disturbed(script, from_here(script, place))
+    later = from_here(script, place)
+    for call in reached(script, later):
+        if isinstance(call, ast.Call) and tf_name(script, call.func) in ("Graph", "reset_default_graph"):
+            return script.refuse("another graph begins later", call)
+    return _disturbed(script, later)
 
 
 def _exists(script: Script, home: Home, node: ast.AST, place: ast.stmt) -> bool:
@@ -153,7 +160,7 @@ def _at_birth(script: Script, function: Function, needs: Needs) -> Place:
     if needs.whole is not None:
         what = script.source(needs.whole.func)
         raise script.refuse(f"`{what}` takes all that the graph holds by then: more than `__init__` makes", needs.whole)
-    _one_kind(script, owner, init, needs)
+    _one_kind(script, owner, needs)
     last = _last_place(script, owner, init, needs)
     users = Users(script, function)
     if users.among(init.body):
@@ -167,7 +174,7 @@ def _last_place(script: Script, owner: ast.ClassDef, init: Function, needs: Need
     """The statement behind which all attributes exist: the last one, or the last of a `with graph.as_default()`."""
     blocks: list[ast.With] = []
     for name, read in needs.attributes.items():
-        statement = next((found for made, found in births(script, read) if made is owner), None)
+        statement = next((birth.statement for birth in births(script, read) if birth.owner is owner), None)
         if statement is None:
             raise script.refuse(f"`{script.source(read)}` is not set in the `__init__` of `{owner.name}`", read)
         graphs = [around for around in script.ancestors(statement) if isinstance(around, ast.With)]
@@ -182,23 +189,32 @@ def _last_place(script: Script, owner: ast.ClassDef, init: Function, needs: Need
     return last
 
 
-def _one_kind(script: Script, owner: ast.ClassDef, init: Function, needs: Needs) -> None:
+def _one_kind(script: Script, owner: ast.ClassDef, needs: Needs) -> None:
     """Raises where another object of the class may be given something that these ops cannot be made of."""
     sites = [call for call in script.calls if isinstance(call.func, ast.Name) and call.func.id == owner.name]
+    once = len(sites) == 1 and _runs_once(script, sites[0])
     for name, read in needs.attributes.items():
-        for made, statement in births(script, read):
-            value = statement.value if isinstance(statement, ast.Assign) else None
-            handed = isinstance(value, ast.Name) and value.id in parameters(init)
-            if made is owner and handed and len(sites) != 1:
-                raise script.refuse(
-                    f"`{owner.name}` is made in several places, maybe with other kinds of `{name}`", read
-                )
+        for birth in births(script, read):
+            made = script.parents[birth.store]
+            value = made.value if isinstance(made, ast.Assign) and made.targets == [birth.store] else None
+            if birth.owner is owner and not once and not isinstance(value, ast.Call | ast.BinOp):
+                reason = f"more than one `{owner.name}` may be made, and not each with a `{name}` for these ops"
+                raise script.refuse(reason, read)
     if any(isinstance(node, ast.Name) and node.id == "__slots__" for node in ast.walk(owner)):
         raise script.refuse(f"`{owner.name}` has `__slots__`", owner)
     for site in sites:
         problem = _disturbed(script, from_here(script, script.statement_of(site))[1:])
         if problem is not None:
             raise problem
+
+
+def _runs_once(script: Script, call: ast.Call) -> bool:
+    """Whether a call is made at most once, as far as the script itself calls what it stands in."""
+    function = script.function_of(call)
+    if script.loops_around(call) or (function is not None and isinstance(script.parents[function], ast.ClassDef)):
+        return False
+    sites = call_sites(script, function) if function is not None else []
+    return len(sites) < 2 and all(not script.loops_around(site) and script.function_of(site) is None for site in sites)
 
 
 def _names_exist(script: Script, owner: ast.ClassDef, init: Function, needs: Needs) -> None:

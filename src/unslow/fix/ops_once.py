@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterator, Sequence
 
 from unslow.fix.blocks import above, indent, statement
 from unslow.fix.feedable import no_tensor
-from unslow.fix.feeding import fed_part, feeding, made_parts, op_name
+from unslow.fix.feeding import fed, feeding, made_parts, op_name
 from unslow.fix.hoist import dependence, hoist_expression, hoist_statement
 from unslow.fix.lines import Splice
-from unslow.fix.ops_in_function import ACTS, ops_in_function
+from unslow.fix.ops_in_function import ops_in_function
+from unslow.fix.pieces import ACTS
 from unslow.fix.scope import Function, Loop
 from unslow.fix.script import CannotEdit, Script, header, last_name
 from unslow.fix.statements import replaced
@@ -124,15 +125,16 @@ def _fed(script: Script, line: int, part: ast.expr, problem: CannotEdit) -> Scri
     placeholder = script.alias("tensorflow.compat.v1.placeholder", loop)
     if placeholder is None or not no_tensor(script, value):
         raise problem
-    part_fed, how = fed_part(script, value)
-    fed, op = script.fresh("fed"), script.fresh(op_name(found[0]) or "op")
+    how = fed(script, value)
+    name, op = script.fresh("fed"), script.fresh(op_name(found[0]) or "op")
     margin, newline = indent(script, loop), script.lines.newline
     start, end = script.span(found[0])
-    inner, outer = script.span(part_fed)
-    once = script.lines.text[start:inner] + fed + script.lines.text[outer:end]
+    inner, outer = script.span(how.part)
+    once = script.lines.text[start:inner] + name + script.lines.text[outer:end]
     place = above(script, loop)
-    rows = f"{margin}{fed} = {placeholder}({how}){newline}{margin}{op} = {once}{newline}"
-    told = feeding(script, call, f"{fed}: {script.source(value)}")
+    given = how.how.format(script.source(how.like) if how.like is not None else "")
+    rows = f"{margin}{name} = {placeholder}({given}){newline}{margin}{op} = {once}{newline}"
+    told = feeding(script, call, f"{name}: {script.source(value)}")
     return script.edit([Splice(place, place, rows), replaced(script, found[0], op), told])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from unslow.fix.callees import own_function
 from unslow.fix.feeding import tf_name
@@ -61,6 +62,8 @@ class Look:
     def _walk(self, top: ast.AST, scope: ast.AST, known: set[ast.AST], own: str | None) -> None:
         if top in known:
             return
+        for child in ast.iter_child_nodes(top):  # first, so that what is refused is named as closely as can be
+            self._walk(child, scope, known, own)
         if isinstance(top, ast.Name):
             self._name(top, scope, own)
         elif isinstance(top, ast.Attribute) and self._script.resolve(top) is None:
@@ -69,8 +72,6 @@ class Look:
             self._call(top, own)
         elif isinstance(top, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom | ast.Global | ast.Nonlocal):
             raise self._script.refuse("it does more than make ops", top)
-        for child in ast.iter_child_nodes(top):
-            self._walk(child, scope, known, own)
 
     def _name(self, node: ast.Name, scope: ast.AST, own: str | None) -> None:
         script = self._script
@@ -178,7 +179,8 @@ def own_name(script: Script, function: Function) -> str | None:
     """What a method calls its object; None for a plain function."""
     names = [*function.args.posonlyargs, *function.args.args]
     is_method = isinstance(script.parents[function], ast.ClassDef)
-    return names[0].arg if is_method and names else None
+    free = any(last_name(item) in ("staticmethod", "classmethod") for item in function.decorator_list)
+    return names[0].arg if is_method and names and not free else None
 
 
 def _callee(script: Script, node: ast.Call) -> Function | None:
@@ -198,18 +200,26 @@ def _callee(script: Script, node: ast.Call) -> Function | None:
 # Attributes
 
 
-def births(script: Script, read: ast.Attribute) -> list[tuple[ast.ClassDef, ast.stmt]]:
-    """For each class that sets an attribute, the statement of its `__init__` that does; raises if others set it too."""
-    found: list[tuple[ast.ClassDef, ast.stmt]] = []
+class Birth(NamedTuple):
+    """Where a class sets an attribute, and the statement of its `__init__` that comes by there."""
+
+    owner: ast.ClassDef
+    store: ast.Attribute
+    statement: ast.stmt
+
+
+def births(script: Script, read: ast.Attribute) -> list[Birth]:
+    """Where an attribute is set, once for each class that has it; raises if others than its `__init__` set it too."""
+    found: list[Birth] = []
     for store in script.nodes:
         if not isinstance(store, ast.Attribute) or store.attr != read.attr or isinstance(store.ctx, ast.Load):
             continue
         owner = _class_of(script, store)
         statement = _at_birth(script, store, 3) if owner is not None else None
-        if owner is None or statement is None or any(other is owner for other, _ in found):
+        if owner is None or statement is None or any(other.owner is owner for other in found):
             where = store.lineno
             raise script.refuse(f"`{script.source(read)}` is not surely set once by `__init__` (line {where})", read)
-        found.append((owner, statement))
+        found.append(Birth(owner, store, statement))
     if any(_sets_by_name(script, node, read.attr) for node in script.calls):
         raise script.refuse(f"`{script.source(read)}` may be set by `setattr`", read)
     return found
