@@ -1,120 +1,146 @@
-"""What recording costs: the same loop bare and recorded, in fresh processes, in turn; a ratio with its interval.
+"""What recording costs: the same loops bare, under unslow and under its peers, in fresh processes, in turn.
 
-python bench/overhead.py [pairs] [style …]
+python bench/overhead.py [--pairs N] [--styles a,b] [--tools unslow,memray] [--apart] [--minutes 24]
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import os
-import subprocess
+import random
 import sys
 import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path.insert(0, str(ROOT))
 
-from unslow.analyse.growth import bootstrap_ratio  # noqa: E402
+from bench import peers  # noqa: E402
+from bench.loops import STYLES  # noqa: E402
+from bench.peers import BARE, PEERS, Peer  # noqa: E402
+from bench.results import difference, folder_bytes, keep, median, ratio, run  # noqa: E402
 
-TIMED = """
-import time
-{setup}
-for _ in range({warm}):
-    step()
-began = time.perf_counter()
-for _ in range({steps}):
-    step()
-print((time.perf_counter() - began) / {steps})
-"""
+SCRIPT = ROOT / "bench" / "loops.py"
+HUNG = 10.0  # times as long as the bare run, and a process is said to hang
+SLOWEST_BARE = 60.0
 
-FUNCTION = """
-import tensorflow as tf
-x = tf.random.normal([{batch}, {width}])
-w = tf.Variable(tf.random.normal([{width}, {width}]) * 0.01)
+Seen = dict[str, Any]
 
 
-@tf.function
-def train(x):
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(tf.matmul(x, w) ** 2)
-    w.assign_sub(0.01 * tape.gradient(loss, w))
-    return loss
-
-
-def step():
-    train(x)
-"""
-
-EAGER = """
-import tensorflow as tf
-x = tf.random.normal([64, 32])
-model = tf.keras.Sequential([tf.keras.layers.Dense(64, activation="relu"), tf.keras.layers.Dense(1)])
-optimizer = tf.keras.optimizers.Adam(0.001)
-
-
-def step():
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(model(x) ** 2)
-    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
-"""
-
-SESSION = """
-import numpy as np
-import tensorflow.compat.v1 as tf
-tf.disable_v2_behavior()
-x = tf.placeholder(tf.float32, [None, {width}])
-w = tf.get_variable("w", [{width}, {width}])
-train = tf.train.GradientDescentOptimizer(0.01).minimize(tf.reduce_mean(tf.matmul(x, w) ** 2))
-session = tf.Session()
-session.run(tf.global_variables_initializer())
-feed = {{x: np.ones([{batch}, {width}], "float32")}}
-
-
-def step():
-    session.run(train, feed)
-"""
-
-STYLES = {
-    "compiled, tiny": (FUNCTION.format(batch=32, width=64), 500, 8000),
-    "compiled, middle": (FUNCTION.format(batch=512, width=512), 50, 600),
-    "compiled, large": (FUNCTION.format(batch=2048, width=1024), 5, 60),
-    "eager": (EAGER, 20, 300),
-    "session, tiny": (SESSION.format(batch=32, width=32), 500, 8000),
-    "session, middle": (SESSION.format(batch=512, width=512), 50, 600),
-}
-
-
-def once(script: Path, recorded: bool) -> float:
-    command = [sys.executable, str(script)]
-    with tempfile.TemporaryDirectory() as place:
-        if recorded:
-            command = [sys.executable, "-m", "unslow", "run", "-q", "--out", f"{place}/run", *command[1:]]
-        done = subprocess.run(
-            command, cwd=place, capture_output=True, text=True, check=True,
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT / "src")},
+def once(peer: Peer, styles: Sequence[str], limit: float) -> Seen:
+    """One process: what its loops took, and how it ended."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        out = place.parent / f"{place.name}.jsonl"
+        began = time.monotonic()
+        done = run(
+            peer.command([str(SCRIPT), *styles]), place, limit,
+            **peer.env, BENCH_OUT=str(out), BENCH_BEGAN=str(began),
         )  # fmt: skip
-    return float(done.stdout.split()[-1])
+        lines = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+        out.unlink(missing_ok=True)
+        seen: Seen = {"seconds": done.seconds, "cpu": done.cpu, "bytes": folder_bytes(place)}
+    seen["styles"] = {line.pop("style"): line for line in lines if "style" in line}
+    for line in lines:
+        seen |= {key: line[key] for key in ("entered", "imported", "peak", "done") if key in line}
+    if done.code != 0 or "done" not in seen:
+        seen["failed"] = _failure(done.code, done.output, limit)
+    return seen
+
+
+def _failure(code: int | None, output: str, limit: float) -> str:
+    if code is None:
+        return f"hung: stopped after {limit:.0f} s"
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+    return f"{how}: {lines[-1][:160] if lines else 'no message'}"
+
+
+def rounds(tools: Sequence[Peer], groups: Sequence[Sequence[str]], pairs: int, until: float) -> dict[str, list[Seen]]:
+    """Every tool once per round and group of styles, in random order; rounds end when the time is up."""
+    chance = random.Random(0)
+    seen: dict[str, list[Seen]] = {peer.name: [] for peer in (BARE, *tools)}
+    # The first run reads everything from the disk: it only says how long a run takes.
+    usual = [once(BARE, group, HUNG * SLOWEST_BARE) for group in groups]
+    for number in range(pairs):
+        if number and time.monotonic() > until:
+            print(f"the time is up after {number} of {pairs} rounds", flush=True)
+            break
+        for group, first in zip(groups, usual, strict=True):
+            for peer in chance.sample([BARE, *tools], len(tools) + 1):
+                found = once(peer, group, HUNG * first["seconds"])
+                seen[peer.name].append(found)
+                said = f"{found['seconds']:6.1f} s  {found.get('failed', '')}"
+                print(f"round {number + 1}  {peer.name:<13} {said}", flush=True)
+                if peer is BARE and "failed" in found:
+                    raise SystemExit("the bare run failed")
+    return seen
+
+
+def judged(seen: list[Seen], bare: list[Seen], styles: Sequence[str]) -> Seen:
+    """The row of one tool."""
+    row: Seen = {"runs": len(seen), "failed": [each["failed"] for each in seen if "failed" in each], "styles": {}}
+    for style in styles:
+        mine, base = of_style(seen, style, "mean"), of_style(bare, style, "mean")
+        if mine and base:
+            steady = ratio(of_style(seen, style, "middle"), of_style(bare, style, "middle"))
+            row["styles"][style] = {
+                "runs": len(mine), "step": median(mine), "ratio": ratio(mine, base), "steady": steady, "steps": mine,
+            }  # fmt: skip
+    for key in ("entered", "imported", "peak", "seconds"):
+        mine, base = ([float(each[key]) for each in sides if key in each] for sides in (seen, bare))
+        if mine and base:
+            row[key] = {"value": median(mine), "added": difference(mine, base)}
+    counts = [sum(each["steps"] for each in one["styles"].values()) for one in seen]
+    sizes = [1000 * one["bytes"] / count for one, count in zip(seen, counts, strict=True) if count]
+    if sizes:
+        row["bytes_per_1000_steps"] = median(sizes)
+    return row
+
+
+def of_style(seen: list[Seen], style: str, key: str) -> list[float]:
+    return [float(each["styles"][style][key]) for each in seen if style in each["styles"]]
+
+
+def shown(rows: dict[str, Seen], styles: Sequence[str]) -> None:
+    for name, row in rows.items():
+        parts = [
+            f"{style} {row['styles'][style]['ratio'][0]:.2f}×" if style in row["styles"] else f"{style} –"
+            for style in styles
+        ]
+        print(f"{name:<13} {'  '.join(parts)}  {row.get('absent') or '; '.join(sorted(set(row['failed'])))}")
 
 
 def main() -> None:
-    pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 10
-    chosen = sys.argv[2:] or list(STYLES)
-    results = {}
-    with tempfile.TemporaryDirectory() as place:
-        for name in chosen:
-            setup, warm, steps = STYLES[name]
-            script = Path(place) / "loop.py"
-            script.write_text(TIMED.format(setup=setup, warm=warm, steps=steps))
-            sides: tuple[list[float], list[float]] = ([], [])
-            for pair in range(pairs):
-                for which in (0, 1) if pair % 2 == 0 else (1, 0):
-                    sides[which].append(once(script, recorded=bool(which)))
-            ratio, low, high = bootstrap_ratio(sides[1], sides[0])
-            results[name] = {"bare": sides[0], "recorded": sides[1], "ratio": ratio, "low": low, "high": high}
-            bare = sorted(sides[0])[len(sides[0]) // 2]
-            print(f"{name:<18} {bare * 1e3:8.3f} ms a step   {ratio:.3f}× ({low:.3f} to {high:.3f})", flush=True)
-    (ROOT / "bench" / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    options.add_argument("--pairs", type=int, default=10, help="runs of each tool")
+    options.add_argument("--styles", default=",".join(STYLES))
+    options.add_argument("--tools", default=",".join(peer.name for peer in PEERS))
+    options.add_argument("--apart", action="store_true", help="a process for each style, not one for all of them")
+    options.add_argument("--minutes", type=float, default=24.0, help="no round is begun after so long")
+    options.add_argument("--dry", action="store_true", help="print, and keep nothing")
+    chosen = options.parse_args()
+    styles = [name for name in STYLES if name in chosen.styles.split(",")]
+    peers.prepare()
+    wanted = [peer for peer in PEERS if peer.name in chosen.tools.split(",")]
+    absent = {peer.name: peers.install(peer) for peer in wanted}
+    usable = [peer for peer in wanted if not absent[peer.name]]
+    groups = [[name] for name in styles] if chosen.apart else [styles]
+    seen = rounds(usable, groups, chosen.pairs, time.monotonic() + 60 * chosen.minutes)
+    rows: dict[str, Seen] = {}
+    for peer in (BARE, *wanted):
+        if peer.name in seen:
+            rows[peer.name] = judged(seen[peer.name], seen["bare"], styles)
+        else:
+            rows[peer.name] = {"runs": 0, "failed": [], "styles": {}, "absent": absent[peer.name]}
+        rows[peer.name] |= {"title": peer.title, "version": peers.version(peer)}
+    shown(rows, styles)
+    if not chosen.dry:
+        keep("overhead", {"apart": chosen.apart, "tools": rows})
 
 
-main()
+if __name__ == "__main__":
+    main()

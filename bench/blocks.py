@@ -1,0 +1,195 @@
+"""What recording costs a step, inside one process: short blocks of a loop with all of ours on, and off, in turn.
+
+One process differs from the next by more than recording costs; two blocks within a tenth of a second do not.
+
+python bench/blocks.py [--styles a,b] [--pairs 150]
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from bench.loops import STYLES, Style  # noqa: E402
+from bench.results import keep, median, ratio, run  # noqa: E402
+
+BLOCK = 0.1  # seconds: five looks of the watcher, and short against what changes the machine's pace
+SETTLE = 2  # calls after each switch that are not timed: methods that were replaced are looked up anew
+
+
+class Gate:
+    """Stands where the watcher waits for its end, and holds it there while recording is off."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self.open = threading.Event()
+        self.open.set()
+
+    def wait(self, timeout: float) -> bool:
+        self.open.wait()
+        return self._stop.wait(timeout)
+
+    def set(self) -> None:
+        self.open.set()
+        self._stop.set()
+
+
+class Switch:
+    """Takes all that a recording has put into a process out, and puts it back."""
+
+    def __init__(self, recording: Any) -> None:
+        self._recording = recording
+        self._gate = Gate(recording.watcher._stop)
+        recording.watcher._stop = self._gate
+        self._collecting = [each for each in gc.callbacks if type(each.__self__).__module__.startswith("unslow.")]
+        self._interval = (sys.getswitchinterval(), 0.005)
+        self.on = True
+
+    def _placed(self) -> list[tuple[Any, str, Any, Any]]:
+        return [entry for probe in self._recording.arming.probes for entry in probe._restore]
+
+    def turn(self, on: bool) -> None:
+        if on == self.on:
+            return
+        self.on = on
+        if on:
+            self._put_back()
+        else:
+            self._take_out()
+
+    def _take_out(self) -> None:
+        from unslow.record import probe
+
+        self._gate.open.clear()
+        self._interval = (sys.getswitchinterval(), self._interval[1])
+        sys.setswitchinterval(self._interval[1])
+        gc.callbacks[:] = [each for each in gc.callbacks if each not in self._collecting]
+        self._out = self._placed()
+        for owner, attribute, held, _ in reversed(self._out):
+            if held is probe._MISSING:
+                delattr(owner, attribute)
+            else:
+                setattr(owner, attribute, held)
+
+    def _put_back(self) -> None:
+        for owner, attribute, _, placed in self._out:
+            setattr(owner, attribute, placed)
+        gc.callbacks.extend(self._collecting)
+        sys.setswitchinterval(self._interval[0])
+        # The thread waited outside of any step; its steps begin here.
+        self._recording.recorder.local.lane.last = time.perf_counter_ns()
+        self._gate.open.set()
+
+
+def compared(style: Style, recording: Any, pairs: int) -> dict[str, Any]:
+    """Blocks on and off, in random order within a pair; what each took per step, and what recording says it cost."""
+    step = style.make()
+    for _ in range(style.warm):
+        step()
+    switch, chance = Switch(recording), random.Random(0)
+    calls = max(1, round(BLOCK / seconds_of(step, max(1, style.timed // 10))))
+    began = budget(recording)
+    sides: dict[bool, list[float]] = {True: [], False: []}
+    for _ in range(pairs):
+        for on in chance.sample((True, False), 2):
+            switch.turn(on)
+            for _ in range(SETTLE if style.steps == 1 else 0):
+                step()
+            sides[on].append(seconds_of(step, calls) / style.steps)
+    switch.turn(True)
+    spent = budget(recording)
+    total = {on: sum(each) for on, each in sides.items()}
+    return {
+        "block_steps": calls * style.steps, "bare": median(sides[False]), "recorded": median(sides[True]),
+        "ratio": ratio(sides[True], sides[False], paired=True), "whole": total[True] / total[False],
+        "added": median([on - off for on, off in zip(sides[True], sides[False], strict=True)]),
+        "budget": per_step(began, spent),
+    }  # fmt: skip
+
+
+def seconds_of(step: Callable[[], object], calls: int) -> float:
+    began = time.perf_counter()
+    for _ in range(calls):
+        step()
+    return (time.perf_counter() - began) / calls
+
+
+def budget(recording: Any) -> dict[str, Any]:
+    """Running totals of what recording has cost: nanoseconds by probe, wrapped calls, the watcher's processor."""
+    recorder, watcher = recording.recorder, recording.watcher
+    clock = time.pthread_getcpuclockid(watcher._thread.ident)
+    return {
+        "steps": recording.steps.total, "looks": dict(recorder.looks),
+        "calls": sum(lane.calls for lane in recorder.lanes), "call_cost": watcher.call_cost,
+        "watcher": time.clock_gettime_ns(clock), "bytes": recorder.writer.written,
+    }  # fmt: skip
+
+
+def per_step(began: dict[str, Any], ended: dict[str, Any]) -> dict[str, Any]:
+    """Seconds per recorded step, by who spent them."""
+    steps = max(1, ended["steps"] - began["steps"])
+    looks = {name: (spent - began["looks"].get(name, 0)) / steps / 1e9 for name, spent in ended["looks"].items()}
+    calls = (ended["calls"] - began["calls"]) / steps
+    return {
+        "steps": steps, "looks": {name: spent for name, spent in sorted(looks.items()) if spent > 0}, "calls": calls,
+        "wrappers": calls * ended["call_cost"] / 1e9, "watcher": (ended["watcher"] - began["watcher"]) / steps / 1e9,
+        "bytes": (ended["bytes"] - began["bytes"]) / steps,
+    }  # fmt: skip
+
+
+def alone(name: str, pairs: int) -> dict[str, Any]:
+    """One style in this process; the recording begins before TensorFlow is imported, as with `unslow run`."""
+    from unslow.record.start import Recording
+
+    with tempfile.TemporaryDirectory() as folder:
+        recording = Recording(folder)
+        recording.start()
+        __import__("tensorflow")
+        found = compared(STYLES[name], recording, pairs)
+        found["lost"] = {probe: state for probe, state in recording.recorder.probes.items() if "lost" in state}
+        recording.end()
+    return found
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    options.add_argument("--pairs", type=int, default=120, help="pairs of blocks, each some tenth of a second")
+    options.add_argument("--styles", default=",".join(STYLES))
+    options.add_argument("--alone", action="store_true", help="measure one style here, and print it as JSON")
+    options.add_argument("--dry", action="store_true", help="print, and keep nothing")
+    chosen = options.parse_args()
+    styles = [name for name in STYLES if name in chosen.styles.split(",")]
+    if chosen.alone:
+        print("\n" + json.dumps(alone(styles[0], chosen.pairs)))
+        return
+    found = {}
+    for name in styles:
+        with tempfile.TemporaryDirectory() as place:
+            words = [sys.executable, __file__, "--alone", "--styles", name, "--pairs", str(chosen.pairs)]
+            done = run(words, Path(place), limit=600)
+        if done.code:
+            raise SystemExit(done.output)
+        row = found[name] = json.loads(done.output.splitlines()[-1])
+        middle, low, high = row["ratio"]
+        print(
+            f"{name:<15} {row['bare'] * 1e3:7.3f} ms  {middle:.4f}× ({low:.4f} to {high:.4f})"
+            f"  whole {row['whole']:.4f}×  +{row['added'] * 1e6:.1f} µs  {row['lost'] or ''}", flush=True
+        )  # fmt: skip
+    if not chosen.dry:
+        keep("blocks", {"pairs": chosen.pairs, "styles": found})
+
+
+if __name__ == "__main__":
+    main()
