@@ -105,16 +105,33 @@ class Steps:
             setattr(graph, UPDATES, True)
             graph = graph.outer_graph
 
-    def ended(self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None) -> None:
+    def ended(self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None,
+              trains: bool = True) -> None:  # fmt: skip
         """The weights were updated by `owner`, called from `frame`. Never raises."""
-        if not self.trains[0]:
-            self._training_begins()
-        self._ended(lane, kind, owner, name, frame)
+        if self._broken:
+            return
+        try:
+            if trains and not self.trains[0]:
+                self._training_begins()
+            recent = self._recent.get(id(owner))
+            site = -1
+            if recent is not None and recent[0] is lane.fit:
+                try:
+                    if recent[1](frame) == recent[2]:
+                        site = recent[3]
+                except AttributeError:  # the stack is not as deep as the last time
+                    site = -1
+            if site < 0:
+                site = self._site(lane, kind, owner, name, frame)
+            self._close_row(lane, site)
+        except Exception as problem:  # noqa: BLE001 - the fence of the step probe: the training goes on
+            self._broken = True
+            self.recorder.lost("steps", f"{type(problem).__name__}: {problem}")
 
     def repeated(self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None) -> None:
         """TensorFlow ran for one of the user's lines. As long as nothing trains, such calls are taken for steps."""
         if not self.trains[0] and frame is not None and self.recorder.user.owns(frame.f_code):
-            self._ended(lane, kind, owner, name, frame)
+            self.ended(lane, kind, owner, name, frame, trains=False)
 
     def _training_begins(self) -> None:
         """Count anew: what was repeated before was not the training."""
@@ -126,23 +143,6 @@ class Steps:
             self._recent.clear()
             for lane in self.recorder.lanes:
                 lane.steps = 0
-
-    def _ended(self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None) -> None:
-        if self._broken:
-            return
-        try:
-            recent = self._recent.get(id(owner))
-            site = -1
-            if recent is not None and recent[0] is lane.fit:
-                try:
-                    if recent[1](frame) == recent[2]:
-                        site = recent[3]
-                except AttributeError:  # the stack is not as deep as the last time
-                    site = -1
-            self._update(lane, site if site >= 0 else self._site(lane, kind, owner, name, frame))
-        except Exception as problem:  # noqa: BLE001 - the fence of the step probe: the training goes on
-            self._broken = True
-            self.recorder.lost("steps", f"{type(problem).__name__}: {problem}")
 
     def _site(self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None) -> int:
         places: list[Any] = [id(owner), kind, id(lane.fit)]
@@ -196,7 +196,7 @@ class Steps:
         )  # fmt: skip
         return number
 
-    def _update(self, lane: Lane, site: int) -> None:
+    def _close_row(self, lane: Lane, site: int) -> None:
         """Close the row of this thread and start the next."""
         now = clock()
         if lane.stack:

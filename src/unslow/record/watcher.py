@@ -17,10 +17,12 @@ from unslow.record.recorder import Lane, Recorder, clock
 from unslow.record.steps import Steps
 
 _PERIOD = 0.02  # seconds between samples: within the noise of a step at 20 to 100 Hz
+_SETTLED = 20_000_000_000  # nanoseconds after which half the samples will do
 _TICK = 250_000_000  # nanoseconds between readings of counters, at first
+_TICKS_EARLY = 40  # after so many, half as often, and half again after twice as many
 _TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
 _SAMPLES_EVERY = 250_000_000
-_FLUSH = 100_000_000  # nanoseconds between writes: of steps, the training thread itself writes what is more than 1 %
+_FLUSH = 250_000_000  # nanoseconds between writes: of steps, the training thread itself writes what is more than 1 %
 _MOST_STACKS = 3000
 _OTHER = int(Phase.OTHER)
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -65,12 +67,14 @@ class Watcher:
     def _watch(self) -> None:
         try:
             self.call_cost = self._calibrate()
-            began, steps = clock(), self.steps.total
-            while not self._stop.wait(_PERIOD):
+            started = began = clock()
+            steps, period = self.steps.total, _PERIOD
+            while not self._stop.wait(period):
                 late = (clock() - began) / (_PERIOD * 1e9)
                 # A call that holds Python's lock keeps us waiting, and we see it once it ends: the wait was its
                 # own. But where steps went by meanwhile, it was the machine that kept us waiting.
-                self._due += late if self.steps.total == steps else 1.0
+                self._due += late if self.steps.total == steps else period / _PERIOD
+                period = _PERIOD if began - started < _SETTLED else 2 * _PERIOD
                 self._wake()
                 began, steps = clock(), self.steps.total
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
@@ -146,7 +150,7 @@ class Watcher:
         """One reading of the process's counters."""
         self._ticked = now
         self._distance[1] += 1
-        if self._distance[1] % _TICKS_IN_FULL == 0:
+        if self._distance[1] in (_TICKS_EARLY, 3 * _TICKS_EARLY) or self._distance[1] % _TICKS_IN_FULL == 0:
             self._distance[0] *= 2
         values: dict[str, float] = {"steps": self.steps.total}
         if threading.current_thread() is self._thread:
