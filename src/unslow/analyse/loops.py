@@ -40,6 +40,10 @@ class _Site:
     trains: bool = True  # else nothing trained so far, and this is a call that the program repeats
 
     @property
+    def rank(self) -> int:
+        return 0 if self.trains else 1 + (self.kind == "data")
+
+    @property
     def line(self) -> tuple[str, int]:
         """The user's line at which the loop body leads to the update."""
         return self.stack[0][:2] if self.stack else ("", 0)
@@ -51,7 +55,7 @@ def loops_of(process: int, log: ProcessLog, start: int, names: Names) -> Iterabl
     sites = {line["id"]: _site(line) for line in log.lines if line["k"] == "site"}
     if not len(rows) or not sites:
         return
-    rows, sites = _training(rows, sites)
+    rows, sites = _told(rows, sites)
     for thread in sorted({site.thread for site in sites.values()}):
         mine = {number: site for number, site in sites.items() if site.thread == thread}
         chosen = rows[np.isin(rows["site"], list(mine))]
@@ -66,24 +70,27 @@ def loops_of(process: int, log: ProcessLog, start: int, names: Names) -> Iterabl
         yield from (loop for repeats, loop in found if repeats or loop.steps > 3 or trained <= 3)
 
 
-def _training(rows: Any, sites: dict[int, _Site]) -> tuple[Any, dict[int, _Site]]:
-    """Rows and sites of the training alone; where nothing trains, of what the program repeats.
+def _told(rows: Any, sites: dict[int, _Site]) -> tuple[Any, dict[int, _Site]]:
+    """Rows and sites of the training alone; where nothing trains, of what is repeated, batches that it takes left out.
 
-    What ran before the first update belongs to the first step of its thread, as far as that began before it.
+    What is left out belongs to the step that follows it in its thread.
     """
-    real = {number: site for number, site in sites.items() if site.trains}
-    if not real or len(real) == len(sites):
+    by_rank = [[n for n, site in sites.items() if site.rank == rank] for rank in range(3)]
+    chosen = next(group for group in by_rank if group)
+    if len(chosen) == len(sites):
         return rows, sites
-    trains = np.isin(rows["site"], list(real))
-    kept = rows[trains].copy()
-    for thread in {site.thread for site in real.values()}:
-        first = np.flatnonzero(np.isin(kept["site"], [n for n, site in real.items() if site.thread == thread]))[:1]
-        others = [number for number, site in sites.items() if not site.trains and site.thread == thread]
-        before = rows[np.isin(rows["site"], others)]
-        if len(first) and len(before):
-            kept["total"][first[0]] += before["total"].sum()
-            kept["phases"][first[0]] += before["phases"].sum(axis=0)
-    return kept, real
+    kept = []
+    for thread in {sites[number].thread for number in chosen}:
+        mine = rows[np.isin(rows["site"], [number for number, site in sites.items() if site.thread == thread])]
+        mine = mine[np.argsort(mine["end"], kind="stable")]
+        stay = np.isin(mine["site"], chosen)
+        left = mine[stay].copy()
+        into = np.searchsorted(np.flatnonzero(stay), np.flatnonzero(~stay))
+        followed = into < len(left)
+        np.add.at(left["total"], into[followed], mine["total"][~stay][followed])
+        np.add.at(left["phases"], into[followed], mine["phases"][~stay][followed])
+        kept.append(left)
+    return np.concatenate(kept), {number: sites[number] for number in chosen}
 
 
 def _site(line: dict[str, Any]) -> _Site:
