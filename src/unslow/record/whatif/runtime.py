@@ -130,11 +130,13 @@ class Functions(Switch):
         """What updates the weights, told once for each: only in the first run, where nothing is timed."""
         ended, probe = self.steps.ended, self
 
-        def watched(lane: Any, kind: str, owner: Any, name: str, frame: FrameType | None) -> None:
-            if id(owner) not in probe._seen:
+        def watched(
+            lane: Any, kind: str, owner: Any, name: str, frame: FrameType | None, trains: bool = True
+        ) -> None:
+            if trains and id(owner) not in probe._seen:
                 probe._seen.add(id(owner))
                 probe.fenced(probe._updated, lane, kind, owner, frame)
-            ended(lane, kind, owner, name, frame)
+            ended(lane, kind, owner, name, frame, trains)
 
         self.steps.ended = watched  # type: ignore[method-assign]
 
