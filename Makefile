@@ -57,8 +57,16 @@ recorded: $(READY) ## Record every example again into examples/recorded
 docs: $(READY) ## Generate the pages of the causes
 	@$(BIN)/python bench/make_docs.py
 
-bench: $(READY) ## Measure what unslow costs
+bench: $(READY) browser ## Measure what unslow costs, beside other tools and at scale (40 minutes)
+	@echo "==> start-up"
+	@$(BIN)/python bench/startup.py
+	@echo "==> a step with recording on and off, in one process"
+	@$(BIN)/python bench/blocks.py
+	@echo "==> a step under unslow and other profilers, which are put into an environment of their own"
 	@$(BIN)/python bench/overhead.py
+	@echo "==> recordings of 10³ to 10⁷ steps and of 1 to 1 000 processes"
+	@$(BIN)/python bench/scale.py
+	@$(BIN)/python bench/report.py && echo "==> written: docs/benchmarks.md"
 
 claims: $(READY) ## Put the claims of advice found on the web to the test (a quarter of an hour)
 	@$(BIN)/python -m bench.claims
