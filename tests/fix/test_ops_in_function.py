@@ -276,6 +276,84 @@ def test_an_array_may_be_assigned() -> None:
     assert "session.run(put_op, feed_dict={rate_placeholder: rows.mean()})" in text
 
 
+def test_a_global_number_that_changes_is_fed() -> None:
+    helper = "now = 0.1\n\n\ndef update(session):\n    session.run(rate.assign(now * 2))\n"
+    text = once(module(helper, "update(session); now = now * 0.9"), [("rate.assign", "update")])
+    assert "session.run(update_op, feed_dict={rate_placeholder: now * 2})" in text
+
+
+def test_a_local_number_that_stays_the_same_is_kept_with_what_needs_it() -> None:
+    helper = "def total(session):\n    axis = len([1])\n    return session.run(tf.reduce_sum(guess, axis), {x: data})\n"
+    text = once(module(helper, "total(session)"), [("tf.reduce_sum", "total")])
+    assert "axis = len([1])\ntotal_op = tf.reduce_sum(guess, axis)\n" in text
+
+
+def test_a_name_of_pythons_own_is_not_taken_from_the_module() -> None:
+    helper = "def total(session):\n    sum = tf.reduce_sum(rate)\n    return session.run(sum)\n"
+    text = once(module(helper, "total(session)"), [("tf.reduce_sum", "total")])
+    assert "sum_op = tf.reduce_sum(rate)\n" in text
+
+
+def test_an_expression_over_several_lines_stays_one() -> None:
+    helper = "def gap(session):\n    return session.run(tf.abs(rate)\n- tf.square(rate))\n"
+    text = once(module(helper, "gap(session)"), [("tf.abs(rate)", "gap")])
+    assert "gap_op = (tf.abs(rate)\n- tf.square(rate))\n" in text
+
+
+# Tensors that the function is given
+
+
+def test_a_tensor_that_the_one_call_gives_is_known_by_its_own_name() -> None:
+    helper = """
+    def total(session, out, rows):
+        return session.run(tf.reduce_sum(out), {x: rows})
+
+
+    def outer(session, tensor):
+        return total(session, tensor, data)
+    """
+    text = once(module(helper, "outer(session, guess)"), [("tf.reduce_sum(out)", "total")])
+    assert "total_op = tf.reduce_sum(guess)\n" in text and "    return session.run(total_op, {x: rows})\n" in text
+
+
+MAIN = """
+import tensorflow.compat.v1 as tf
+
+
+def measure(session, out, scale):
+    return session.run(tf.reduce_sum(out * scale))
+
+
+def train(session, out):
+    measure(session, out, 0.5)
+
+
+def main():
+    tensor = tf.Variable(1.0)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for step in range(100):
+            train(session, tensor)
+
+
+main()
+"""
+
+
+def test_a_function_is_given_the_ops_that_only_its_caller_can_make() -> None:
+    way = [("tf.reduce_sum", "measure"), ("    measure(", "train"), ("       train(", "main"), ("main()", "<module>")]
+    text = once(MAIN.replace("out * scale", "out"), way, running=["measure", "train", "main", "<module>"])
+    assert "        measure_op = tf.reduce_sum(tensor)\n        for step" in text
+    assert "train(session, tensor, measure_op)\n" in text and "def train(session, out, measure_op):\n" in text
+    assert "measure(session, out, 0.5, measure_op)\n" in text
+    assert "def measure(session, out, scale, measure_op):\n    return session.run(measure_op)\n" in text
+
+
+def test_a_function_whose_parameters_leave_no_room_is_left_alone() -> None:
+    text = MAIN.replace("out * scale", "out").replace("out, scale)", "out, scale=1.0)")
+    assert "leave no room" in refused(text, [("tf.reduce_sum", "measure"), ("    measure(", "train")])
+
+
 # Methods
 
 ACCURACY = """
@@ -313,13 +391,21 @@ def test_what_a_method_is_given_is_fed_through_an_attribute() -> None:
     assert "self.sess.run([self.lower_op, self.slow_down_op], feed_dict={self.rate_placeholder: by})" in text
 
 
+def test_an_attribute_that_changes_is_fed() -> None:
+    method = "def update(self):\n    self.now = self.now * 0.9\n    self.sess.run(self.rate.assign(self.now))\n"
+    way = [("rate.assign", "update"), ("net.update", "main")]
+    text = once(a_class(method, "net.update()", "self.build()\nself.now = 0.1"), way)
+    assert "self.update_op = self.rate.assign(self.rate_placeholder)\n" in text
+    assert "self.sess.run(self.update_op, feed_dict={self.rate_placeholder: self.now})" in text
+
+
 # Refusals
 
 
 @pytest.mark.parametrize(
     ("helper", "call", "part", "reason"),
     [
-        ("def f(s, t):\n    s.run(tf.abs(t))", "f(session, guess)", "tf.abs", "depends on `t`"),
+        ("def f(s, t):\n    s.run(tf.abs(t))", "f(session, guess), f(session, loss)", "tf.abs", "on `t`"),
         ("def f(s, v):\n    s.run(rate.assign(v))", "f(session, rate * 2)", "rate.assign", "may be a tensor"),
         ("def f(s, v):\n    s.run(rate.assign(v))", "pass", "rate.assign", "may be a tensor"),
         ("def f(s, n):\n    s.run(tf.reshape(guess, [n, 2]))", "f(session, 4)", "tf.reshape", "the value of `[n, 2]`"),
@@ -336,7 +422,8 @@ def test_what_a_method_is_given_is_fed_through_an_attribute() -> None:
         ("def f(s, v):\n    s.run(rate.assign(v))", "f(session, 1), map(f)", "rate.assign", "may be a tensor"),
         ("def f(s, v):\n    s.run(rate.assign(v))", "f(*[session, 1])", "rate.assign", "may be a tensor"),
         ("def f(s):\n    s.run(tf.abs(rate))", "tf.reset_default_graph(); f(session)", "tf.abs", "another graph"),
-        ("items = []\ndef f(s):\n    s.run(tf.add_n(items))", "items.append(f(session))", "tf.add_n", "in place"),
+        ("items = []\ndef f(s):\n    s.run(tf.add_n(items))", "f(session); items.append(loss)", "tf.add_n", "in place"),
+        ("items = [1.0]\ndef f(s):\n    s.run(rate.assign(items[0]))", "items[0] = f", "rate.assign", "in place"),
         ("def f(s):\n    s.run(tf.abs(late))", "f(session); late = tf.abs(rate)", "tf.abs(late)", "`late`"),
     ],
 )

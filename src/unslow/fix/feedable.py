@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from unslow.fix.frozen import call_sites
 from unslow.fix.handed import given
-from unslow.fix.scope import FUNCTIONS, Function
+from unslow.fix.scope import FUNCTIONS, Function, dotted
 from unslow.fix.script import Script, last_name
 from unslow.fix.values import kind
 
 DTYPES = {"float": "float32", "int": "int32"}
+_FILLS = frozenset({"append", "extend", "insert", "appendleft", "add", "update", "setdefault"})
 _PLAIN = (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.BoolOp, ast.List, ast.Tuple, ast.Slice)
 _COMPUTES = frozenset(
     {"len", "int", "float", "bool", "abs", "min", "max", "sum", "round", "range", "enumerate", "zip", "list", "tuple"}
@@ -29,7 +31,8 @@ def no_tensor(script: Script, node: ast.AST, seen: frozenset[ast.AST] = frozense
         return isinstance(node.value, int | float)
     if isinstance(node, ast.Name):
         bindings = script.names.bindings(node.id, node)
-        return bool(bindings) and all(_bound_plain(script, node.id, item.node, item.value, seen) for item in bindings)
+        plain = bool(bindings) and all(_bound_plain(script, node.id, item.node, item.value, seen) for item in bindings)
+        return plain and all(part is not None and no_tensor(script, part, seen) for part in _put_in(script, node.id))
     if isinstance(node, ast.Attribute):
         return _attribute_plain(script, node, seen)
     if isinstance(node, ast.Subscript):
@@ -40,6 +43,16 @@ def no_tensor(script: Script, node: ast.AST, seen: frozenset[ast.AST] = frozense
         parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
         return all(no_tensor(script, part, seen) for part in parts)
     return isinstance(node, ast.Call) and _call_plain(script, node, seen)
+
+
+def _put_in(script: Script, name: str) -> Iterator[ast.expr | None]:
+    """What is put into a container of this name; None for what cannot be told."""
+    for node in script.nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLS:
+            yield from node.args if dotted(node.func.value) == name else ()
+        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) and dotted(node.value) == name:
+            owner = script.parents[node]
+            yield owner.value if isinstance(owner, ast.Assign | ast.AugAssign) else None
 
 
 def _call_plain(script: Script, node: ast.Call, seen: frozenset[ast.AST]) -> bool:

@@ -27,25 +27,33 @@ class Place:
     margin: str
     own: str | None = None
     gap: bool = False  # two blank lines to a definition that follows
-    around: ast.AST | None = None  # the function whose names are in the way
 
 
-def find_place(script: Script, function: Function, needs: Needs, frames: Sequence[tuple[int, str]]) -> Place:
-    """The place for what a function makes; raises CannotEdit where there is none that is surely early enough."""
+def find_place(
+    script: Script, function: Function, needs: Needs, frames: Sequence[tuple[int, str]], caller: Function | None
+) -> Place:
+    """The place for what a function makes; raises CannotEdit where there is none that is surely early enough.
+
+    A `caller` holds what the ops are made of: only there can they be made.
+    """
+    if needs.attributes and caller is not None:
+        raise script.refuse(f"its ops need attributes, and names of `{caller.name}` too", function)
     if needs.attributes:
         return _at_birth(script, function, needs)
-    return _before_calls(script, function, needs, frames)
+    return _before_calls(script, function, needs, frames, caller)
 
 
 # In front of the function, or of what leads to its first call
 
 
-def _before_calls(script: Script, function: Function, needs: Needs, frames: Sequence[tuple[int, str]]) -> Place:
-    home = home_of(script, function)
+def _before_calls(
+    script: Script, function: Function, needs: Needs, frames: Sequence[tuple[int, str]], caller: Function | None
+) -> Place:
+    home = caller or home_of(script, function)
     owner = script.parents[function]
     top = owner if isinstance(owner, ast.ClassDef) else function
     first = first_use(home, Users(script, function))
-    if needs.whole is None and _fits(script, home, top, needs, frames) is None:
+    if needs.whole is None and caller is None and _fits(script, home, top, needs, frames) is None:
         return _behind_the_last(script, top)
     if first is None:
         late = _fits(script, home, top, needs, frames)
@@ -91,8 +99,10 @@ def _exists(script: Script, home: Home, node: ast.AST, place: ast.stmt) -> bool:
         return isinstance(node, ast.arg) or surely_before(script, script.statement_of(node), place)
     if not isinstance(scope, ast.Module) or isinstance(home, ast.Module):
         return False
+    definition = script.statement_of(node)
     first = first_use(scope, Users(script, home))
-    return first is not None and surely_before(script, script.statement_of(node), first)
+    early = surely_before(script, definition, home)
+    return early or (first is not None and surely_before(script, definition, first))
 
 
 def _context(script: Script, place: ast.stmt, frames: Sequence[tuple[int, str]], home: Home) -> ast.With | None:
@@ -167,7 +177,7 @@ def _at_birth(script: Script, function: Function, needs: Needs) -> Place:
         raise script.refuse(f"`__init__` may call `{function.name}` before its ops can be made", init)
     _names_exist(script, owner, init, needs)
     own = own_name(script, init)
-    return Place(extent(script, [last])[1], indent(script, last), own, around=init)
+    return Place(extent(script, [last])[1], indent(script, last), own)
 
 
 def _last_place(script: Script, owner: ast.ClassDef, init: Function, needs: Needs) -> ast.stmt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator, Sequence
 
 from unslow.fix.blocks import at_end, extent, removal
@@ -14,6 +15,7 @@ from unslow.fix.scope import Function
 from unslow.fix.script import CannotEdit, Script, last_name
 from unslow.fix.statements import replaced
 from unslow.fix.stays import Look, own_name
+from unslow.fix.through import Calls, Given, hand_in
 
 
 def ops_in_function(script: Script, lines: Sequence[int], frames: Sequence[tuple[int, str]]) -> Script:
@@ -21,7 +23,8 @@ def ops_in_function(script: Script, lines: Sequence[int], frames: Sequence[tuple
     function = script.function_at(frames[0][0])
     if function is None or function.name != frames[0][1]:
         return _unless_unchanged(script, frames)
-    pieces = Gathering(script, function).of(lines)
+    gathering = Gathering(script, function)
+    pieces = gathering.of(lines)
     if not pieces:
         return _unless_unchanged(script, frames)
     look = Look(script, own_name(script, function))
@@ -30,10 +33,24 @@ def ops_in_function(script: Script, lines: Sequence[int], frames: Sequence[tuple
         look.at(piece.value, {*known, *(item.part for item in piece.fed)})
         for part in (*piece.paths.values(), *(item.like for item in piece.fed if item.like is not None)):
             look.at(part, known)
-    place = find_place(script, function, look.needs, frames[1:])
+    caller, calls = _one_caller(script, gathering.given)
+    place = find_place(script, function, look.needs, frames[1:], caller)
     others = _reads_outside(script, function, pieces)
     _name_all(script, function, pieces, place, others)
-    return script.edit([_made_once(script, pieces, place, function), *_run_only(script, pieces, others)])
+    handed = [item.name for piece in pieces for item in piece.fed]
+    handed += [piece.name for piece in pieces if piece.local is None or piece in others.values()]
+    edits = [_made_once(script, pieces, place, function), *_run_only(script, pieces, others)]
+    return script.edit([*edits, *hand_in(script, calls, handed)])
+
+
+def _one_caller(script: Script, given: Sequence[Given]) -> tuple[Function | None, Calls]:
+    """The function that holds what the ops are made of, with the calls from there; none where the module does."""
+    found = [(item.home, item.calls) for item in given if not isinstance(item.home, ast.Module)]
+    if any(home is not found[0][0] for home, _ in found):
+        raise script.refuse("what its ops are made of comes from more than one function", given[0].value)
+    caller, calls = found[0] if found else (None, ())
+    assert not isinstance(caller, ast.Module)
+    return caller, calls
 
 
 def _unless_unchanged(script: Script, frames: Sequence[tuple[int, str]]) -> Script:
@@ -94,9 +111,9 @@ def _name_all(
 
 
 def _names_outside(script: Script, function: Function) -> set[str]:
-    """Every name that is used anywhere but in a function."""
+    """Every name that is used anywhere but in a function, and those that mean something by themselves."""
     inside = set(ast.walk(function))
-    found: set[str] = set()
+    found = set(dir(builtins))
     for node in script.nodes:
         if node not in inside:
             names = (getattr(node, key, None) for key in ("id", "arg", "name", "asname", "attr"))
@@ -141,7 +158,7 @@ def _rewritten(script: Script, node: ast.expr, changes: dict[ast.expr, str]) -> 
             splices.append(Splice(low - start, high - start, new))
     text, _ = spliced(script.lines.text[start:end], sorted(splices, key=lambda splice: splice.start))
     try:
-        ast.parse(text)
+        ast.parse(text, mode="eval")
     except SyntaxError:
         return f"({text})"
     return text

@@ -10,8 +10,9 @@ from unslow.fix.feedable import no_tensor
 from unslow.fix.feeding import Fed, fed, is_run, made_parts, tf_name
 from unslow.fix.once_place import harmless
 from unslow.fix.scope import Function, arguments, dotted
-from unslow.fix.script import Script, header, last_name
-from unslow.fix.stays import own_name
+from unslow.fix.script import CannotEdit, Script, header, last_name
+from unslow.fix.stays import Look, own_name
+from unslow.fix.through import Given, always_given
 
 ACTS = frozenset({"run", "eval", "save", "restore", "add_summary", "write", "flush", "close", "load", "append"})
 
@@ -40,6 +41,7 @@ class Gathering:
         self._script = script
         self._function = function
         self._pieces: dict[ast.AST, Piece] = {}
+        self.given: list[Given] = []  # what the function is always given, and its ops are made of
 
     def of(self, lines: Sequence[int]) -> list[Piece]:
         for line in sorted(lines):
@@ -98,21 +100,51 @@ class Gathering:
         """A name in what is made: another piece, a value to feed, or something from outside of the function."""
         script, function = self._script, self._function
         own = [item for item in script.names.bindings(name.id, name) if item.node in _arguments_and_body(function)]
-        if not own or name.id == own_name(script, function) or self._stood_in_for(piece, name):
+        if self._stood_in_for(piece, name):
+            return
+        if not own or name.id == own_name(script, function):
+            self._from_outside(piece, name)
             return
         value, node = own[0].value, own[0].node
-        if no_tensor(script, name):
+        settled = len(own) == 1 and value is not None and isinstance(node, ast.Assign) and self._stays(value)
+        if no_tensor(script, name) and not settled:
             piece.fed.append(fed(script, _widest(script, name, piece.value)))
         elif isinstance(node, ast.arg):
-            raise script.refuse(
-                f"it depends on `{name.id}`, which `{function.name}` is given and may be a tensor", name
-            )
+            given = always_given(script, function, node) if len(own) == 1 else None
+            if given is None:
+                reason = f"it depends on `{name.id}`, which `{function.name}` is given and may be a tensor"
+                raise script.refuse(reason, name)
+            self.given.append(given)
+            piece.paths[name] = given.value
         elif len(own) > 1 or value is None or not isinstance(node, ast.Assign):
             raise script.refuse(f"`{name.id}` is bound in more than one way in `{function.name}`", name)
         elif dotted(value) and self._known_outside(value):
             piece.paths[name] = value
         else:
             piece.reads[name] = self._add(Piece(value, node, name.id))
+
+    def _from_outside(self, piece: Piece, name: ast.Name) -> None:
+        """What is not the function's own stays the same, or is a number to feed; else the look at it refuses."""
+        script = self._script
+        parent = script.parents[name]
+        mine = name.id == own_name(script, self._function) and isinstance(parent, ast.Attribute)
+        leaf = parent if mine and isinstance(parent, ast.Attribute) else name
+        if not self._stays(leaf) and no_tensor(script, leaf):
+            piece.fed.append(fed(script, _widest(script, leaf, piece.value)))
+
+    def _stays(self, value: ast.expr) -> bool:
+        """Whether a value needs nothing of the function itself, and is the same at every call."""
+        names = free_names(self._script, value)
+        inside = _arguments_and_body(self._function)
+        own = own_name(self._script, self._function)
+        for name in names:
+            if name.id != own and any(item.node in inside for item in self._script.names.bindings(name.id, name)):
+                return False
+        try:
+            Look(self._script, own).at(value, set())
+        except CannotEdit:
+            return False
+        return True
 
     def _stood_in_for(self, piece: Piece, name: ast.Name) -> bool:
         """Whether a placeholder takes the place of a name, and nothing else of it is needed."""
@@ -145,9 +177,9 @@ def free_names(script: Script, value: ast.expr) -> list[ast.Name]:
     ]
 
 
-def _widest(script: Script, name: ast.Name, within: ast.expr) -> ast.expr:
+def _widest(script: Script, leaf: ast.expr, within: ast.expr) -> ast.expr:
     """The widest expression around a number that is still a number."""
-    found: ast.expr = name
+    found = leaf
     while found is not within:
         parent = script.parents[found]
         if not isinstance(parent, ast.expr) or isinstance(parent, ast.Starred) or not no_tensor(script, parent):

@@ -84,8 +84,6 @@ class Look:
         if not bindings:
             return  # a builtin, or bound by the code itself
         node_of = bindings[0].node
-        if any(isinstance(other, ast.Global | ast.Nonlocal) and node.id in other.names for other in script.nodes):
-            raise script.refuse(f"`{node.id}` is a global that functions change", node)
         if len(bindings) > 1 and not all(item.imported for item in bindings):
             raise script.refuse(f"`{node.id}` is bound more than once", node)
         if isinstance(node_of, ast.AugAssign | ast.For | ast.AsyncFor) or script.loops_around(node_of):
