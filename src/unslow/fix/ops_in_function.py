@@ -102,12 +102,16 @@ def _name_all(
                 wanted = f"{function.name.strip('_')}_op"
             piece.name = own + fresh(wanted)
         elif own and piece in others.values():
-            piece.name = own + fresh(f"{piece.local.removesuffix('_op')}_op")
+            piece.name = own + fresh(_as_op(piece.local))
         elif piece.local not in outside | taken:
             piece.name = piece.local
             taken.add(piece.local)
         else:
-            piece.name = fresh(f"{piece.local.removesuffix('_op')}_op")
+            piece.name = fresh(_as_op(piece.local))
+
+
+def _as_op(name: str) -> str:
+    return name if name.endswith(("op", "ops")) else f"{name}_op"
 
 
 def _names_outside(script: Script, function: Function) -> set[str]:
