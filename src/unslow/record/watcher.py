@@ -47,6 +47,7 @@ class Watcher:
         self._counts: dict[int, int] = {}
         self._due = 0.0
         self._prompt = Prompt()
+        self._threads = 2  # that run Python, this one included, at the last sample
         self._sampled = clock()
         self._distance = [_TICK, 0, _SAMPLES_EVERY, 0]
         self._ticked = 0
@@ -60,7 +61,7 @@ class Watcher:
         self._stop.set()
         if self._thread is not None and self._thread.is_alive():
             self._thread.join(1.0)
-        self._prompt.restore()
+        self._prompt.awake()
         self.tick(clock())
         self._write_samples(clock())
 
@@ -70,12 +71,14 @@ class Watcher:
             started = began = clock()
             steps, period = self.steps.total, _PERIOD
             while not self._stop.wait(period):
+                self._prompt.awake()
                 late = (clock() - began) / (_PERIOD * 1e9)
                 # A call that holds Python's lock keeps us waiting, and we see it once it ends: the wait was its
                 # own. But where steps went by meanwhile, it was the machine that kept us waiting.
                 self._due += late if self.steps.total == steps else period / _PERIOD
                 period = _PERIOD if began - started < _SETTLED else 2 * _PERIOD
                 self._wake()
+                self._prompt.before_sleep(self._threads)
                 began, steps = clock(), self.steps.total
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost("watcher", f"{type(problem).__name__}: {problem}")
@@ -106,7 +109,7 @@ class Watcher:
         # This very frame would hold the dictionary that holds it: the user's frames, and all that they refer to,
         # would then live on until the garbage collector comes.
         frames.pop(threading.get_ident(), None)
-        self._prompt.adjust(len(frames) + 1)
+        self._threads = len(frames) + 1
         frame = frames.get(thread)
         if frame is None or (lane is not None and lane.busy):  # a look of ours is not the user's time
             return

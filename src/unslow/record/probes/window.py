@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -32,6 +33,7 @@ class Window(Probe):
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
         self._session: Any = None
+        self._closing = threading.Lock()
         self._opened = (0, 0)  # step and clock
         self._number = 0
         self._began = 0
@@ -108,7 +110,10 @@ class Window(Probe):
             self._close(None)
 
     def _close(self, lane: Lane | None) -> None:
-        session, self._session = self._session, None
+        with self._closing:  # the watcher may be about to close it too
+            session, self._session = self._session, None
+        if session is None:
+            return
         began = clock()
         if lane is not None:
             lane.busy = True
