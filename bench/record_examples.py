@@ -15,7 +15,6 @@ sys.path.insert(0, str(ROOT))
 
 from tests.examples import RECORDED, Example, all_examples  # noqa: E402
 
-
 _MOST_BYTES = 1 << 19  # of what the profiler saw of one call: the largest would be most of the recordings
 
 

@@ -29,7 +29,7 @@ def ops_in_function(script: Script, lines: Sequence[int], frames: Sequence[tuple
         return _unless_unchanged(script, frames)
     look = Look(script, own_name(script, function))
     for piece in pieces:
-        known = {*piece.reads, *piece.paths}
+        known: set[ast.AST] = {*piece.reads, *piece.paths}
         look.at(piece.value, {*known, *(item.part for item in piece.fed)})
         for part in (*piece.paths.values(), *(item.like for item in piece.fed if item.like is not None)):
             look.at(part, known)
