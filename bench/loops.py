@@ -95,14 +95,14 @@ def fit(data: bool) -> Step:
 
 
 STYLES = {
-    "compiled-30ms": Style("compiled, 30 ms", lambda: compiled(3072, 1024), 3, 25, target=1.01),
-    "session-5ms": Style("TF1 session, 5 ms", lambda: session(768, 768), 10, 150, target=1.01),
-    "compiled-3ms": Style("compiled, 3 ms", lambda: compiled(640, 640), 20, 250),
-    "eager": Style("eager tape", eager, 15, 200),
-    "fit-arrays": Style("Keras fit on arrays", lambda: fit(False), 2, 4, EPOCH),
-    "fit-data": Style("Keras fit on tf.data", lambda: fit(True), 2, 4, EPOCH),
-    "compiled-0.3ms": Style("compiled, 0.3 ms", lambda: compiled(64, 128), 300, 2500, target=1.03),
-    "session-0.2ms": Style("TF1 session, 0.2 ms", lambda: session(32, 32), 300, 4000, target=1.03),
+    "compiled-30ms": Style("compiled, 30 ms", lambda: compiled(3072, 1024), 3, 20, target=1.01),
+    "session-5ms": Style("TF1 session, 5 ms", lambda: session(768, 768), 10, 120, target=1.01),
+    "compiled-3ms": Style("compiled, 3 ms", lambda: compiled(640, 640), 20, 200),
+    "eager": Style("eager tape", eager, 15, 150),
+    "fit-arrays": Style("Keras fit on arrays", lambda: fit(False), 2, 3, EPOCH),
+    "fit-data": Style("Keras fit on tf.data", lambda: fit(True), 2, 3, EPOCH),
+    "compiled-0.3ms": Style("compiled, 0.3 ms", lambda: compiled(64, 128), 300, 2000, target=1.03),
+    "session-0.2ms": Style("TF1 session, 0.2 ms", lambda: session(32, 32), 300, 3000, target=1.03),
 }
 
 

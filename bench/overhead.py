@@ -24,7 +24,9 @@ from bench.peers import BARE, PEERS, Peer  # noqa: E402
 from bench.results import difference, folder_bytes, keep, median, ratio, run  # noqa: E402
 
 SCRIPT = ROOT / "bench" / "loops.py"
-HUNG = 10.0  # times as long as the bare run, and a process is said to hang
+HUNG = 6.0  # times as long as the bare run, and a process is said to hang; but never within
+PATIENCE = 120.0  # seconds: some need half a minute to import TensorFlow
+MOST_HUNG = 2  # a tool that has hung so often is not run again: each time takes a minute
 SLOWEST_BARE = 60.0
 
 Seen = dict[str, Any]
@@ -47,7 +49,7 @@ def once(peer: Peer, styles: Sequence[str], limit: float) -> Seen:
     for line in lines:
         seen |= {key: line[key] for key in ("entered", "imported", "peak", "done") if key in line}
     if done.code != 0 or "done" not in seen:
-        seen["failed"] = _failure(done.code, done.output, limit)
+        seen |= {"failed": _failure(done.code, done.output, limit), "hung": done.code is None}
     return seen
 
 
@@ -71,7 +73,9 @@ def rounds(tools: Sequence[Peer], groups: Sequence[Sequence[str]], pairs: int, u
             break
         for group, first in zip(groups, usual, strict=True):
             for peer in chance.sample([BARE, *tools], len(tools) + 1):
-                found = once(peer, group, HUNG * first["seconds"])
+                if sum(each.get("hung", False) for each in seen[peer.name]) >= MOST_HUNG:
+                    continue
+                found = once(peer, group, max(PATIENCE, HUNG * first["seconds"]))
                 seen[peer.name].append(found)
                 said = f"{found['seconds']:6.1f} s  {found.get('failed', '')}"
                 print(f"round {number + 1}  {peer.name:<13} {said}", flush=True)
