@@ -92,7 +92,10 @@ def _starts(loop: Loop, pipeline: Pipeline, first: int) -> float:
     running = loop.phases[:, Phase.INPUT if pipeline.in_python else Phase.RUN]
     rows = {int(np.searchsorted(loop.end, time)) for time in pipeline.made}
     usual = float(np.median(running[first:]))
-    return sum(max(0.0, float(running[row]) - usual) for row in rows if first <= row < len(running))
+    # A step that also traces prepares a new graph while it runs: that is no wait.
+    traces = loop.phases[:, Phase.TRACE] > 0
+    rows = {row for row in rows if first <= row < len(running) and not traces[row]}
+    return sum(max(0.0, float(running[row]) - usual) for row in rows)
 
 
 def _first_row(loop: Loop, feeding: list[Pipeline]) -> int:

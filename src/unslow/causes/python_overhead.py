@@ -13,7 +13,7 @@ from unslow.analyse.growth import Slope, slope
 from unslow.analyse.hot import Hot, grows_with, hot_lines
 from unslow.analyse.robust import block_middles
 from unslow.analyse.scopes import Scope
-from unslow.analyse.sketch import Sketch
+from unslow.analyse.sketch import Sketch, fact
 from unslow.cause import CannotJudge, Cause
 from unslow.model import Evidence, Finding, Forecast, Location, Phase, Run, Sample
 
@@ -82,7 +82,10 @@ class PythonOverhead(Cause):
             raise CannotJudge("no stack samples were taken")
         for process in run.processes:
             scope = Scope(run, process.index)
+            fetching = _fetching(run, process.index)
             for hot in hot_lines(run, process.index, scope) if scope.training else ():
+                if hot.library == "python" and (hot.location.file, hot.location.line) in fetching:
+                    continue
                 if hot.samples >= _FEWEST and (hot.seconds >= _WORTH * run.trained or hot.grows):
                     yield self._finding(run, scope, hot)
 
@@ -152,6 +155,13 @@ class PythonOverhead(Cause):
             samples=[_sample(10, "python", 12, 13), _sample(12, "tensorflow", 12, 13, Phase.RUN)],
         ),
         Sketch(
+            "a line that takes batches from a dataset",
+            phases={Phase.RUN: 0.5},
+            source=SOURCE,
+            facts=[fact("next", 50, count=50, took=0.1, amount=8.0, stack=[["train.py", 11, "f"]])],
+            samples=[_sample(11, "python", 12, 13), _sample(12, "tensorflow", 12, 13, Phase.RUN)],
+        ),
+        Sketch(
             "a line before the loop",
             phases={Phase.RUN: 0.5},
             source=SOURCE,
@@ -164,6 +174,12 @@ class PythonOverhead(Cause):
             samples=[_sample(11, "python", 5, 5), _sample(12, "tensorflow", 95, 95, Phase.RUN)],
         ),
     )
+
+
+def _fetching(run: Run, process: int) -> set[tuple[str, int]]:
+    """Lines that take batches from a dataset: to make its iterators and to take them down is not the line's Python."""
+    stacks = (event.data.get("stack") for event in run.of("next") if event.process == process)
+    return {(str(stack[0][0]), int(stack[0][1])) for stack in stacks if stack}
 
 
 def _rate(scope: Scope) -> Slope | None:
