@@ -41,7 +41,7 @@ class Cause:
     title: ClassVar[str] = ""  # what is wrong, in a few words: "the graph grows in the loop"
     needs: ClassVar[tuple[str, ...]] = ()  # probes without which it is not judged
     deeper_than: ClassVar[tuple[str, ...]] = ()  # causes that are this one's symptoms: it leads, they merge
-    yields: ClassVar[bool] = False  # it says only that a line takes long: another cause at that line says why
+    yields: ClassVar[bool] = False  # where another cause speaks of the same line, that one says why: it leads
     ran: ClassVar[bool] = True  # False: a broken recipe that only `unslow check` sees
     FIRES: ClassVar[Sequence[Sketch]] = ()
     QUIET: ClassVar[Sequence[Sketch]] = ()

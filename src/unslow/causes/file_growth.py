@@ -56,6 +56,7 @@ class FileGrowth(Cause):
     """
 
     title = "files pile up"
+    yields = True
     needs = ("files",)
 
     def detect(self, run: Run) -> Iterable[Finding]:

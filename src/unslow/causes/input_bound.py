@@ -18,6 +18,7 @@ from unslow.model import Certainty, Evidence, Finding, Fix, Location, Phase, Ref
 if TYPE_CHECKING:
     from unslow.fix.script import Script
 
+_STARTS = 0.5
 _WORTH = 0.10  # of a step: a pipeline that keeps up still waits a little now and then
 _OURS = ("threads", "parallel", "vectorise", "prefetch", "none")
 
@@ -63,7 +64,8 @@ class InputBound(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):
-            if wait.share < _WORTH:
+            # New iterators that wait for their first batch, over data of which nothing is known: Keras around arrays.
+            if wait.share < _WORTH or (wait.pipeline is None and wait.starts > _STARTS * wait.per_step):
                 continue
             best = next(iter(remedies(run, wait)), None)
             if best is None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import linecache
 import os
 import site
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import CodeType, FrameType
+
+from unslow.record.stacks import Line
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Packages that train, compute or start other people's code are never the user's, wherever they are installed.
@@ -76,9 +79,17 @@ class UserCode:
         while frame is not None and limit:
             code = frame.f_code
             if self.owns(code):
-                yield (code.co_filename, frame.f_lineno or _line_before(frame), code.co_name), frame
+                yield (code.co_filename, frame.f_lineno or _line_at(code, frame.f_lasti), code.co_name), frame
                 limit -= 1
             frame = frame.f_back
+
+    def places(self, lines: Iterable[Line], limit: int) -> list[Place]:
+        """The same of a stack that was read from another thread."""
+        mine = (line for line in lines if self.owns(line[0]))
+        return [
+            (code.co_filename, line or _line_at(code, last), code.co_name)
+            for code, line, last in itertools.islice(mine, limit)
+        ]
 
     def innermost(self, frame: FrameType | None) -> Place | None:
         return next((place for place, _ in self.frames(frame, 1)), None)
@@ -94,11 +105,11 @@ class UserCode:
         return _loop_at(tree, line, column, function.endswith(("comp>", "genexpr>")), None)
 
 
-def _line_before(frame: FrameType) -> int:
+def _line_at(code: CodeType, last: int) -> int:
     """The line of a frame that stands at a jump, which has none of its own: the last one before it."""
-    line = frame.f_code.co_firstlineno
-    for start, _, found in frame.f_code.co_lines():
-        if start > frame.f_lasti:
+    line = code.co_firstlineno
+    for start, _, found in code.co_lines():
+        if start > last:
             break
         line = found or line
     return line

@@ -11,27 +11,26 @@ _SOON = 0.00005
 
 class Prompt:
     """Asks for the lock sooner, but only while nobody else competes for it: the threads of a program that
-    shares the lock among several keep the interval they had, since it shapes how fast they run.
-
-    While the watcher looks, the usual interval holds: a walk along another thread's frames is not to be
-    interrupted by that thread.
-    """
+    shares the lock among several keep the interval they had, since it shapes how fast they run."""
 
     def __init__(self) -> None:
         self._usual = sys.getswitchinterval()
-        self._set = self._usual
-        self._left = False  # the program chose an interval itself: it stays
+        self._set = 0.0
 
-    def before_sleep(self, threads: int) -> None:
+    def adjust(self, threads: int) -> None:
         """Called with the number of threads that run Python, ours included."""
-        self._choose(_SOON if threads <= 2 else self._usual)
-
-    def awake(self) -> None:
-        self._choose(self._usual)
-
-    def _choose(self, interval: float) -> None:
-        if abs(sys.getswitchinterval() - self._set) > 1e-9:
-            self._left = True
-        if not self._left and interval != self._set:
-            sys.setswitchinterval(interval)
+        if self._set and abs(sys.getswitchinterval() - self._set) > 1e-9:
+            self._set, self._usual = -1.0, 0.0  # the program chose one itself: it stays
+        if self._set < 0:
+            return
+        if threads > 2:
+            self.restore()
+        elif not self._set:
+            sys.setswitchinterval(_SOON)
             self._set = sys.getswitchinterval()
+
+    def restore(self) -> None:
+        if self._set > 0 and abs(sys.getswitchinterval() - self._set) < 1e-9:
+            sys.setswitchinterval(self._usual)
+        if self._set > 0:
+            self._set = 0.0

@@ -124,7 +124,9 @@ class Recorder:
 
     def stack(self, frame: FrameType | None, limit: int = 6) -> list[tuple[str, int, str]]:
         """The user's frames, innermost first; their files are kept with the run."""
-        places = self.user.stack(frame, limit)
+        return self.kept(self.user.stack(frame, limit))
+
+    def kept(self, places: list[tuple[str, int, str]]) -> list[tuple[str, int, str]]:
         for file, _, _ in places:
             self.keep_source(file)
         return places

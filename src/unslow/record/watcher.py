@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 from unslow.model import Phase
 from unslow.record.probe import span
 from unslow.record.prompt import Prompt
 from unslow.record.recorder import Lane, Recorder, clock
+from unslow.record.stacks import Line, lines_of, threads
 from unslow.record.steps import Steps
 
 _PERIOD = 0.02  # seconds between samples: within the noise of a step at 20 to 100 Hz
@@ -24,6 +23,7 @@ _TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as m
 _SAMPLES_EVERY = 250_000_000
 _FLUSH = 250_000_000  # nanoseconds between writes: of steps, the training thread itself writes what is more than 1 %
 _MOST_STACKS = 3000
+_FRAMES = 6
 _OTHER = int(Phase.OTHER)
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
@@ -35,7 +35,7 @@ class Watcher:
         self.steps = steps
         self.readers: list[Callable[[], dict[str, float]]] = []  # more columns for a tick
         self.looks: list[Callable[[], None]] = []  # called on each tick: probes that must ask now and then
-        self.sights: list[Callable[[FrameType, int, int], None]] = []  # called with a sample: frame, its stack, phase
+        self.sights: list[Callable[[list[Line], int, int], None]] = []  # called with a sample: its lines, number, phase
         self.peeks: list[Callable[[], None]] = []  # called with each sample: probes that sample other threads
         self.main = threading.main_thread().ident or 0
         self.call_cost = 0  # nanoseconds of one wrapped call, measured here
@@ -47,7 +47,6 @@ class Watcher:
         self._counts: dict[int, int] = {}
         self._due = 0.0
         self._prompt = Prompt()
-        self._threads = 2  # that run Python, this one included, at the last sample
         self._sampled = clock()
         self._distance = [_TICK, 0, _SAMPLES_EVERY, 0]
         self._ticked = 0
@@ -61,7 +60,7 @@ class Watcher:
         self._stop.set()
         if self._thread is not None and self._thread.is_alive():
             self._thread.join(1.0)
-        self._prompt.awake()
+        self._prompt.restore()
         self.tick(clock())
         self._write_samples(clock())
 
@@ -71,14 +70,13 @@ class Watcher:
             started = began = clock()
             steps, period = self.steps.total, _PERIOD
             while not self._stop.wait(period):
-                self._prompt.awake()
                 late = (clock() - began) / (_PERIOD * 1e9)
                 # A call that holds Python's lock keeps us waiting, and we see it once it ends: the wait was its
                 # own. But where steps went by meanwhile, it was the machine that kept us waiting.
                 self._due += late if self.steps.total == steps else period / _PERIOD
                 period = _PERIOD if began - started < _SETTLED else 2 * _PERIOD
                 self._wake()
-                self._prompt.before_sleep(self._threads)
+                self._prompt.adjust(threads())
                 began, steps = clock(), self.steps.total
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost("watcher", f"{type(problem).__name__}: {problem}")
@@ -105,15 +103,10 @@ class Watcher:
         thread = self.training_thread()
         lane = next((lane for lane in self.recorder.lanes if lane.thread == thread), None)
         phase = _phase(lane) if lane is not None else _OTHER
-        frames = sys._current_frames()
-        # This very frame would hold the dictionary that holds it: the user's frames, and all that they refer to,
-        # would then live on until the garbage collector comes.
-        frames.pop(threading.get_ident(), None)
-        self._threads = len(frames) + 1
-        frame = frames.get(thread)
-        if frame is None or (lane is not None and lane.busy):  # a look of ours is not the user's time
+        lines = lines_of(thread)
+        if not lines or (lane is not None and lane.busy):  # a look of ours is not the user's time
             return
-        key = self._key(frame, phase)
+        key = self._key(lines, phase)
         if key is None:
             return
         number = self._stacks.get(key)
@@ -121,21 +114,21 @@ class Watcher:
             if len(self._stacks) >= _MOST_STACKS:
                 return
             number = self._stacks[key] = len(self._stacks) + 1
-            stack = self.recorder.stack(frame)
+            stack = self.recorder.kept(self.recorder.user.places(lines, _FRAMES))
             self.recorder.line("stack", clock(), id=number, stack=stack, leaf=key[0], phase=phase, trains=thread != 0)
         weight, self._due = divmod(self._due, 1.0)
         self.samples += int(weight)
         self._counts[number] = self._counts.get(number, 0) + int(weight)
         for sight in self.sights:
-            sight(frame, number, phase)
+            sight(lines, number, phase)
 
-    def _key(self, frame: FrameType, phase: int) -> tuple[Any, ...] | None:
+    def _key(self, lines: list[Line], phase: int) -> tuple[Any, ...] | None:
         """The library that is running, the phase it counts for, and the user's innermost lines above it."""
-        leaf = _library(frame.f_code.co_filename)
-        places = self.recorder.user.stack(frame, 4)
+        leaf = _library(lines[0][0].co_filename)
+        places = self.recorder.user.places(lines, 4)
         if not places:
             return None
-        if self.recorder.user.owns(frame.f_code):
+        if self.recorder.user.owns(lines[0][0]):
             leaf = "python"
         return (leaf, phase, *places)
 

@@ -12,6 +12,7 @@ from unslow.record.frames import UserCode
 from unslow.record.probe import Probe
 from unslow.record.recorder import clock
 from unslow.record.signatures import code_place
+from unslow.record.stacks import lines_of
 
 _MOST_FUNCTIONS = 500
 _MOST_LINES = 2000
@@ -111,10 +112,8 @@ class PythonFunctions(Probe):
         """Which of the user's lines run in those threads right now."""
         if not self._running:
             return
-        frames = sys._current_frames()
-        frames.pop(self.recorder.local.lane.thread, None)  # this frame must not hold itself, and the user's with it
         for thread, token in list(self._running.items()):
-            stack = self.recorder.stack(frames.get(thread))
+            stack = self.recorder.kept(self.recorder.user.places(lines_of(thread), 6))
             if stack and len(self._lines) < _MOST_LINES:
                 self._lines.setdefault((token, "sampled", *stack), [0, 0])[0] += 1
 

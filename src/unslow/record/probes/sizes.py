@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
-from types import FrameType, ModuleType
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from unslow.model import Phase
 from unslow.record.probe import Probe
 from unslow.record.recorder import clock
+from unslow.record.stacks import Line
 
 _WATCHED = (int(Phase.OTHER), int(Phase.HOOKS))
 _CONTAINERS = (list, dict, set, frozenset, tuple, deque)
@@ -18,7 +19,6 @@ _LEAST = 16  # items: smaller containers are not what costs
 _MOST = 16  # containers in a look
 _MOST_NAMES = 400
 _MOST_STACKS = 300
-_FAR = 40  # frames
 
 
 class Sizes(Probe):
@@ -32,7 +32,7 @@ class Sizes(Probe):
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {"tensorflow": lambda module: None}
 
-    def _sampled(self, frame: FrameType, stack: int, phase: int) -> None:
+    def _sampled(self, lines: list[Line], stack: int, phase: int) -> None:
         """On the watcher's thread: look at the 2nd, 4th, 8th … sample of a stack in the user's own Python."""
         if phase not in _WATCHED or len(self._hits) > _MOST_STACKS or not self.steps.total:
             return
@@ -40,16 +40,18 @@ class Sizes(Probe):
         if hits & (hits - 1) or hits < 2:
             return
         began = clock()
-        place: list[Any] | None = None
+        places = self.recorder.user.places(lines, 1)
         found: dict[str, int] = {}
-        for _, held in self.recorder.user.frames(frame, _FAR):
-            place = place or [held.f_code.co_filename, held.f_lineno or 0, held.f_code.co_name]
-            for name, value in _names(held):
+        main = sys.modules.get("__main__")
+        if any(
+            code.co_name == "<module>" and code.co_filename == getattr(main, "__file__", "") for code, _, _ in lines
+        ):
+            for name, value in list(vars(main).items())[:_MOST_NAMES]:
                 self._add(found, name, value)
         largest = sorted(found.items(), key=lambda item: -item[1])[:_MOST]
-        if place is not None and largest:
+        if places and largest:
             self.recorder.line(
-                "sizes", began, place=place, step=self.steps.total, sizes=[list(item) for item in largest]
+                "sizes", began, place=list(places[0]), step=self.steps.total, sizes=[list(item) for item in largest]
             )
 
     def _add(self, found: dict[str, int], name: str, thing: Any) -> None:
@@ -64,16 +66,6 @@ class Sizes(Probe):
             for attribute, value in list(held.items())[:_MOST_NAMES]:
                 if _length(value) >= _LEAST:
                     found[f"{name}.{attribute}"] = _length(value)
-
-
-def _names(frame: FrameType) -> Iterator[tuple[str, Any]]:
-    """What a frame calls by name.
-
-    Before Python 3.13 asking a function for its locals writes them into the dictionary that its own `locals()`
-    gave out, and keeps them alive: only modules are asked there.
-    """
-    if frame.f_code.co_name == "<module>" or sys.version_info >= (3, 13):
-        yield from list(frame.f_locals.items())[:_MOST_NAMES]
 
 
 def _length(thing: Any) -> int:

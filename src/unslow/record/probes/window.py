@@ -16,7 +16,7 @@ from unslow.record.window import export_window, open_window
 
 _SECOND = 1_000_000_000
 _SETTLED = (40, int(0.6 * _SECOND))  # so many steps and so much time, and the training runs as it will go on
-_LONG = 3 * _SECOND  # or so much time, however few the steps
+_LONG = 2 * _SECOND  # or so much time, however few the steps
 _REST = 20  # times what a long window will take, before it is opened: what it saw takes as long again to write
 _AGAIN = 60 * _SECOND  # from the first window to the second, which is the last
 _WINDOWS = 2
@@ -81,7 +81,7 @@ class Window(Probe):
         age, steps = now - self._began, self.steps.led
         settled = (steps >= _SETTLED[0] and age >= _SETTLED[1]) or (age >= _LONG and steps >= 3)
         expected = age // max(1, steps) * self._steps_wanted(steps, age)
-        if expected > _SPAN and age < _REST * expected:
+        if expected > 2 * _SPAN and age < _REST * expected:
             return
         if not settled or now < self._due or getattr(sys.modules.get(_V2), "_profiler", None) is not None:
             return

@@ -130,9 +130,7 @@ class Functions(Switch):
         """What updates the weights, told once for each: only in the first run, where nothing is timed."""
         ended, probe = self.steps.ended, self
 
-        def watched(
-            lane: Any, kind: str, owner: Any, name: str, frame: FrameType | None, trains: bool = True
-        ) -> None:
+        def watched(lane: Any, kind: str, owner: Any, name: str, frame: FrameType | None, trains: bool = True) -> None:
             if trains and id(owner) not in probe._seen:
                 probe._seen.add(id(owner))
                 probe.fenced(probe._updated, lane, kind, owner, frame)
