@@ -182,9 +182,9 @@ def main() -> None:
         if done.code:
             raise SystemExit(done.output)
         row = found[name] = json.loads(done.output.splitlines()[-1])
-        middle, low, high = row["ratio"]
+        said = " ".join("–" if value is None else f"{value:.4f}" for value in row["ratio"])
         print(
-            f"{name:<15} {row['bare'] * 1e3:7.3f} ms  {middle:.4f}× ({low:.4f} to {high:.4f})"
+            f"{name:<15} {row['bare'] * 1e3:7.3f} ms  {said}"
             f"  whole {row['whole']:.4f}×  +{row['added'] * 1e6:.1f} µs  {row['lost'] or ''}", flush=True
         )  # fmt: skip
     if not chosen.dry:

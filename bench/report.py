@@ -37,9 +37,9 @@ def table(head: Row, rows: Sequence[Row]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def times(ratio: Sequence[float], digits: int = 2) -> str:
-    middle, low, high = (f"{value:.{digits}f}" for value in ratio)
-    return f"{middle}× ({low}–{high})"
+def times(ratio: Sequence[float | None], digits: int = 2) -> str:
+    middle, low, high = (None if value is None else f"{value:.{digits}f}" for value in ratio)
+    return f"{middle}× (too few runs)" if low is None else f"{middle}× ({low}–{high})"
 
 
 def short(seconds: float) -> str:
@@ -50,6 +50,15 @@ def short(seconds: float) -> str:
     return f"{seconds:.2f} s"
 
 
+def spread(found: Sequence[Any], say: Any) -> str:
+    """A value with its interval, where there is one."""
+    return (
+        f"{say(found[0])} (too few runs)"
+        if found[1] is None
+        else f"{say(found[0])} ({say(found[1])} to {say(found[2])})"
+    )
+
+
 def megabytes(value: float) -> str:
     return f"{value / 1e6:.1f} MB"
 
@@ -58,8 +67,10 @@ def count(number: float) -> str:
     return f"{number:,.0f}".replace(",", " ")
 
 
-def verdict(low: float, high: float, limit: float) -> str:
+def verdict(low: float | None, high: float | None, limit: float) -> str:
     """Whether a limit holds for the whole interval of a measurement, for none of it, or cannot be told."""
+    if low is None or high is None:
+        return "not told: too few runs"
     return "met" if high <= limit else "**missed**" if low > limit else "not told: the interval holds it"
 
 
@@ -86,7 +97,7 @@ def _limit(wanted: str, found: Any, limit: float, say: Any) -> Iterator[Row]:
     elif isinstance(found, float):
         yield wanted, say(found), verdict(found, found, limit)
     else:
-        yield wanted, f"{say(found[0])} ({say(found[1])} to {say(found[2])})", verdict(found[1], found[2], limit)
+        yield wanted, spread(found, say), verdict(found[1], found[2], limit)
 
 
 def _scaled(scale: Results) -> Iterator[Row]:
@@ -128,15 +139,20 @@ def its_budget(section: Results) -> str:
     for name, row in section["styles"].items():
         spent = row["budget"]
         looks = [f"{spent['looks'].get(probe, 0.0) * 1e6:.2f}" for probe in probes]
+        # What the watcher does is another thread's: it is not all added to the step.
+        counted = spent["wrappers"] + sum(spent["looks"].values())
         rows.append((
             STYLES[name].title, f"{spent['calls']:.1f}", f"{spent['wrappers'] * 1e6:.1f}", *looks,
-            f"{spent['watcher'] * 1e6:.2f}", f"{spent['bytes']:.0f}",
+            f"{spent['watcher'] * 1e6:.2f}", f"{counted * 1e6:.1f}", f"{row['added'] * 1e6:.1f}",
+            f"{spent['bytes']:.0f}",
         ))  # fmt: skip
     return "\n\n".join([
         "By its own count, in the same processes: µs per step in wrapped calls (how many, times what one costs here), "
-        "in the dear looks of each probe, and in the watcher's thread (processor time); then bytes written per step. "
+        "in the dear looks of each probe, and in the watcher's thread (processor time). *Counted* is all but the "
+        "watcher; *added* is the difference between the blocks: where it is much more, unslow's own report of its "
+        "cost says too little. Bytes are those written per step. "
         "`tests/test_budget.py` holds the same in bytecodes, which do not depend on the machine.",
-        table(("loop", "calls", "wrappers", *probes, "watcher", "bytes"), rows),
+        table(("loop", "wrapped calls", "in them", *probes, "watcher", "counted", "added", "bytes"), rows),
     ])  # fmt: skip
 
 
@@ -154,8 +170,7 @@ def beside_peers(section: Results) -> str:
     way = "a process for each loop" if section["apart"] else "one process for all loops, the longest steps first"
     return "\n\n".join([
         f"Fresh processes ({way}), every tool once per round, in random order, {tools['bare']['runs']} rounds; each "
-        "tool as its documentation starts it. The ratio of the medians of the mean step, rare dear looks included; "
-        "processes of a second per loop show more of unslow's than a training does.",
+        "tool as its documentation starts it. The ratio of the medians of the mean step, rare dear looks included.",
         table(("tool", *(STYLES[style].title for style in styles)), rows),
         "The same processes: seconds until TensorFlow was imported, peak memory of the training process, what was left "
         "on the disk per 1 000 steps, the whole command, and what went wrong.",
@@ -182,7 +197,7 @@ def at_start(section: Results) -> str:
     first, arming = section["first_line"], section["arming"]
     return (
         f"From the command to the first line of an empty script ({section['pairs']} pairs): "
-        f"{short(section['bare'])} bare, and {short(first[0])} ({short(first[1])} to {short(first[2])}) more under "
+        f"{short(section['bare'])} bare, and {spread(first, short)} more under "
         f"`unslow run`: its own start, then the recorder's. While TensorFlow is imported ({short(section['import'])}), "
         f"finding and wrapping what is watched takes {short(arming)}."
     )

@@ -18,6 +18,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "bench" / "results.json"
 RESAMPLED = 2000
+FEWEST = 5  # runs of each side below which resampling would promise more than they can tell
 _LOOK = 0.01  # seconds between looks at a child: late by half of that on average
 
 
@@ -124,9 +125,14 @@ def folder_bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file() and not file.is_symlink())
 
 
-def ratio(over: list[float], under: list[float], paired: bool = False) -> tuple[float, float, float]:
+Interval = tuple[float, float | None, float | None]  # the ends are None where there were too few runs to tell
+
+
+def ratio(over: list[float], under: list[float], paired: bool = False) -> Interval:
     """The ratio of two medians (paired: the median of the ratios) with its 95 % interval by resampling."""
     chance = random.Random(0)
+    if min(len(over), len(under)) < FEWEST:
+        return median(over) / median(under), None, None
     if paired:
         each = [above / below for above, below in zip(over, under, strict=True)]
         drawn = sorted(median(chance.choices(each, k=len(each))) for _ in range(RESAMPLED))
@@ -140,9 +146,11 @@ def ratio(over: list[float], under: list[float], paired: bool = False) -> tuple[
     return middle, drawn[int(0.025 * RESAMPLED)], drawn[int(0.975 * RESAMPLED)]
 
 
-def difference(over: list[float], under: list[float]) -> tuple[float, float, float]:
+def difference(over: list[float], under: list[float]) -> Interval:
     """The difference of two medians with its 95 % interval by resampling."""
     chance = random.Random(0)
+    if min(len(over), len(under)) < FEWEST:
+        return median(over) - median(under), None, None
     drawn = sorted(
         median(chance.choices(over, k=len(over))) - median(chance.choices(under, k=len(under)))
         for _ in range(RESAMPLED)

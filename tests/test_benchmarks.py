@@ -57,3 +57,11 @@ def test_paired_blocks_see_through_a_pace_that_changes() -> None:
     pace = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
     middle, low, high = ratio([1.03 * each for each in pace], pace, paired=True)
     assert low == pytest.approx(1.03) and middle == pytest.approx(1.03) and high == pytest.approx(1.03)
+
+
+def test_a_few_runs_have_no_interval() -> None:
+    assert ratio([2.0, 2.0], [1.0, 1.0]) == (2.0, None, None)
+
+
+def test_a_few_runs_meet_no_target() -> None:
+    assert report.verdict(None, None, 1.03) == "not told: too few runs"

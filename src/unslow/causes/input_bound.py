@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from unslow.analyse import say
 from unslow.analyse.inputs import Wait, limits_next, waits
 from unslow.analyse.overlay import READERS
@@ -18,7 +20,7 @@ from unslow.model import Certainty, Evidence, Finding, Fix, Location, Phase, Ref
 if TYPE_CHECKING:
     from unslow.fix.script import Script
 
-_STARTS = 0.5
+_USUAL = 0.5
 _WORTH = 0.10  # of a step: a pipeline that keeps up still waits a little now and then
 _OURS = ("threads", "parallel", "vectorise", "prefetch", "none")
 
@@ -64,8 +66,7 @@ class InputBound(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):
-            # New iterators that wait for their first batch, over data of which nothing is known: Keras around arrays.
-            if wait.share < _WORTH or (wait.pipeline is None and wait.starts > _STARTS * wait.per_step):
+            if wait.share < _WORTH or (wait.pipeline is None and not _usually(wait)):
                 continue
             best = next(iter(remedies(run, wait)), None)
             if best is None:
@@ -157,6 +158,11 @@ class InputBound(Cause):
         if facts["remedy"] == "prefetch":
             return pipelines.work_ahead(script, where.line)
         return None
+
+
+def _usually(wait: Wait) -> bool:
+    """Whether most steps wait, and not only those in which an iterator over data of Python's was made anew."""
+    return float(np.median(wait.loop.phases[1:, Phase.INPUT])) > _USUAL * wait.per_step
 
 
 def _fetched_at(run: Run, wait: Wait) -> Location:

@@ -33,7 +33,7 @@ class _Recorded:
     on: int  # steps with it
     off: int
     each: float | None  # seconds that it adds to a step; None where no steps are without it
-    writing: float  # seconds that its results took to be written, within the loop
+    writing: float  # seconds that its results took to be written, in the loop or after it
     place: Location | None
 
 
@@ -136,7 +136,7 @@ def _recorded(run: Run, loop: Loop, what: str) -> _Recorded:
         on[loop.end > event.time] = bool(event.data["on"])
         if event.data["on"] and event.data["stack"] and place is None:
             place = say.place(run, event.data["stack"][0])
-        if not event.data["on"] and loop.holds(event):
+        if not event.data["on"] and event.time >= loop.start:
             writing += float(event.data["took"])
     counts = int(loop.count[on].sum()), int(loop.count[~on].sum())
     return _Recorded(what, *counts, _added(loop.seconds[1:], on[1:]), writing, place)
