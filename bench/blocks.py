@@ -53,7 +53,9 @@ class Switch:
         self._recording = recording
         self._gate = Gate(recording.watcher._stop)
         recording.watcher._stop = self._gate
-        self._collecting = [each for each in gc.callbacks if type(each.__self__).__module__.startswith("unslow.")]
+        self._collecting = [
+            each for each in gc.callbacks if type(getattr(each, "__self__", None)).__module__.startswith("unslow.")
+        ]
         self._interval = (sys.getswitchinterval(), 0.005)
         self.on = True
 
