@@ -204,7 +204,7 @@ class Objects(Probe):
                 self.recorder.fact(
                     "compile", str(made.stack[:1]), took, model=self._numbers.get(id(model), 0), stack=made.stack,
                     optimizer=type(getattr(model, "optimizer", None)).__name__, step=self.steps.total,
-                    weights=len(model.weights),
+                    weights=_number_of_weights(model),
                 )  # fmt: skip
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
@@ -285,6 +285,14 @@ def _bytes(variable: Any) -> float:
     for dimension in getattr(variable, "shape", ()) or ():
         size *= dimension or 1
     return size
+
+
+def _number_of_weights(model: Any) -> int:
+    """Keras 2 refuses to tell before the model has been built."""
+    try:
+        return len(model.weights)
+    except ValueError:
+        return 0
 
 
 def _weights(model: Any) -> str:
