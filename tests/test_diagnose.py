@@ -8,7 +8,7 @@ from dataclasses import replace
 from unslow.analyse.sketch import Sketch
 from unslow.cause import CannotJudge, Cause
 from unslow.diagnose import diagnose, merge, rank
-from unslow.model import Evidence, Finding, Location, Run
+from unslow.model import Evidence, Finding, Forecast, Location, Run
 
 RUN = Sketch("a run of a second", [0.01] * 100, before=0.0).run()
 ONE = Finding("one", "one", None, 0.5, (Evidence("a", 1),))
@@ -86,7 +86,7 @@ def test_an_honest_answer_takes_in_only_what_it_can_well_explain() -> None:
 
 def test_faults_come_before_honest_answers_and_the_dearest_first() -> None:
     honest, cheap = replace(ONE, fault=False, seconds=9.0), replace(ONE, seconds=0.1)
-    assert rank([honest, cheap, ONE]) == [ONE, cheap, honest]
+    assert rank([honest, cheap, ONE], 1.0) == [ONE, cheap, honest]
 
 
 class Yields(Cause):
@@ -108,3 +108,9 @@ def test_a_slow_line_elsewhere_is_a_finding_of_its_own() -> None:
     here = replace(ONE, location=Location("train.py", 7))
     slow = replace(here, cause="slow-line", seconds=0.1, location=Location("train.py", 9))
     assert len(merge([here, slow], [Deep(), Yields()])) == 2
+
+
+def test_memory_that_only_grows_stands_above_small_costs_and_below_large_ones() -> None:
+    leak = replace(ONE, cause="leak", seconds=0.0, grows=True, forecast=Forecast(step=1000, bytes=1e10))
+    small = replace(ONE, cause="small", seconds=0.05)
+    assert [finding.cause for finding in rank([small, leak, ONE], 1.0)] == ["one", "leak", "small"]

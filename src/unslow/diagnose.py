@@ -11,6 +11,7 @@ from unslow.model import Diagnosis, Finding, Phase, Run, Unjudged
 
 # Below this share of the time a cost is not worth a reader's attention, unless it grows.
 _WORTH = 0.02
+_FILLING = 0.1  # of the training, that memory which only grows is worth
 _EXPLAINED = 0.7  # of an honest answer's seconds: costs up to this are put down to it
 
 
@@ -30,7 +31,7 @@ def diagnose(run: Run, causes: Sequence[Cause] | None = None, with_fixes: bool =
             unjudged.append(Unjudged(cause.id, str(reason)))
         except Exception as problem:  # noqa: BLE001 - the fence of a cause: one that fails is named, the rest speaks
             unjudged.append(Unjudged(cause.id, f"it failed: {type(problem).__name__}: {problem}"))
-    ranked = rank(merge(findings, judged))
+    ranked = rank(merge(findings, judged), run.trained)
     return Diagnosis(
         run=run,
         findings=tuple(ranked),
@@ -96,9 +97,17 @@ def _same_line(other: Finding, leader: Finding) -> bool:
     return (here.file, here.line) == (there.file, there.line)
 
 
-def rank(findings: Iterable[Finding]) -> list[Finding]:
-    """Faults before honest answers, and among them the most seconds first."""
-    return sorted(findings, key=lambda finding: (not finding.fault, -finding.seconds))
+def rank(findings: Iterable[Finding], trained: float) -> list[Finding]:
+    """Faults before honest answers, and among them the most seconds first.
+
+    What holds ever more memory costs nothing until the training ends by it: it counts for a part of the training.
+    """
+
+    def worth(finding: Finding) -> float:
+        fills = finding.grows and finding.forecast is not None and finding.forecast.bytes is not None
+        return max(finding.seconds, _FILLING * trained if fills else 0.0)
+
+    return sorted(findings, key=lambda finding: (not finding.fault, -worth(finding)))
 
 
 def _unexplained(run: Run, findings: Sequence[Finding]) -> float:
