@@ -141,8 +141,9 @@ class Loop:
 
     def typical(self) -> float:
         """The median step time, the first step left out."""
-        rows = sorted(float(value) for value in self.steady())
-        return rows[len(rows) // 2] if rows else 0.0
+        rows = self.steady().copy()
+        rows.sort()
+        return float(rows[len(rows) // 2]) if len(rows) else 0.0
 
     def step_at(self, time: float) -> int:
         """The number of the step that was under way at a time; 0 before the loop, `steps` + 1 after it."""
@@ -223,7 +224,16 @@ class Run:
 
     def of(self, *kinds: str) -> Iterator[Event]:
         """Events of some kinds, in time order."""
+        if len(kinds) == 1:
+            return iter(self._by_kind.get(kinds[0], ()))
         return (event for event in self.events if event.kind in kinds)
+
+    @cached_property
+    def _by_kind(self) -> Mapping[str, list[Event]]:
+        found: dict[str, list[Event]] = {}
+        for event in self.events:
+            found.setdefault(event.kind, []).append(event)
+        return found
 
     @property
     def steps(self) -> int:

@@ -17,6 +17,7 @@ from unslow.report import words
 BLOCKS = "▁▂▃▄▅▆▇█"
 BAR = 24  # columns of a phase's bar
 
+_MOST_LOOPS = 20  # of many workers
 _VERDICT = {
     "fault": "bold red",
     "healthy": "bold green",
@@ -35,7 +36,9 @@ def renderable(view: dict[str, Any]) -> RenderableType:
     if honest:
         parts += [_title("No fault, but good to know"), *(_finding("", finding) for finding in honest)]
     if view["loops"]:
-        parts += [_title("Loops"), *(_loop(loop) for loop in view["loops"])]
+        parts += [_title("Loops"), *(_loop(loop) for loop in view["loops"][:_MOST_LOOPS])]
+        if len(view["loops"]) > _MOST_LOOPS:
+            parts.append(Text(f"… and {len(view['loops']) - _MOST_LOOPS:,} more loops: unslow why --format json"))
     parts += [*_memory(view), *_hot_lines(view), *_limits(view)]
     return Group(*parts)
 
