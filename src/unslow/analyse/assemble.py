@@ -132,14 +132,19 @@ def _worker(cluster: str) -> str:
         return ""
 
 
+_AROUND = 3.0  # what a step pays, as a multiple of closing its row: seen by bench/blocks.py in compiled steps
+
+
 def _own(log: ProcessLog, tail: Mapping[str, Any]) -> dict[str, float]:
     """What recording cost this process: wrapped calls, dear looks and the watcher's own processor time."""
     ticks = [line for line in log.lines if line["k"] == "tick" and line.get("watcher")]
     watcher = max((float(line.get(_OWN_CPU, 0)) for line in ticks), default=0.0) / 1e9
     calls = float(tail.get("calls", 0)) * float(tail.get("call_cost_ns", 0)) / 1e9
     looks = float(tail.get("looks_ns", 0)) / 1e9
+    rows = _AROUND * float(tail.get("rows_ns", 0)) / 1e9
     return {
-        "seconds": calls + looks + watcher, "calls": float(tail.get("calls", 0)), "looks": looks, "watcher": watcher,
+        "seconds": calls + rows + looks + watcher, "rows": rows,
+        "calls": float(tail.get("calls", 0)), "looks": looks, "watcher": watcher,
         "call_cost": float(tail.get("call_cost_ns", 0)) / 1e9, "samples": float(tail.get("samples", 0)),
         "peak_rss_bytes": float(tail.get("peak_rss", 0)), "recorder_bytes": float(tail.get("recorder_bytes", 0)),
     }  # fmt: skip

@@ -117,7 +117,7 @@ class Recording:
         self.recorder.line(
             "end", clock(), how=f"{type(error).__name__}: {error}"[:500] if error is not None else "exit",
             probes=self.recorder.probes, peak_rss=usage.ru_maxrss * 1024, looks_ns=sum(self.recorder.looks.values()),
-            looks=self.recorder.looks,
+            looks=self.recorder.looks, rows_ns=self.steps.cost,
             calls=sum(lane.calls for lane in self.recorder.lanes), call_cost_ns=self.watcher.call_cost,
             samples=self.watcher.samples, keras=getattr(keras, "__version__", ""),
             threads=threading.active_count(),

@@ -30,6 +30,7 @@ _SLOW_WRITES = 3
 _OTHER = int(Phase.OTHER)
 _OWNERS_PER_PLACE = 32
 _MOST_RECENT = 1000
+_COST_EVERY = 63  # one row in 64 is timed, to know what rows cost
 _ASKED_EACH_TIME = 256
 _ASKED_AT_LEAST = 64
 _NOTHING = float("nan")
@@ -62,6 +63,7 @@ class Steps:
         self.listeners: list[Any] = []  # called as listener(lane, total) after a row, for dear looks
         self.counted: Any = None  # called as counted(lane) after every row, in a trial
         self.trains = [False]  # whether any weights were updated yet; a list, so that wrappers can hold on to it
+        self.cost = 0  # nanoseconds that rows took, as far as they were timed
         self._next_site = 0
         self._sites: dict[tuple[Any, ...], int] = {}
         self._places: dict[tuple[Any, ...], set[int]] = {}
@@ -217,6 +219,8 @@ class Steps:
         lane.value = _NOTHING
         if len(buffer) * _UNWRITTEN[total > _AT_FIRST] > total and not self._deferred:
             self._write(now)
+        if not total & _COST_EVERY:
+            self.cost += (clock() - now) * (_COST_EVERY + 1)
         if total >= self._ask_at:
             self._ask(lane, total)
         if self.counted is not None:
