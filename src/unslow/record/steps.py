@@ -196,6 +196,7 @@ class Steps:
             "site", clock(), id=number, kind=kind, owner=len(owners), name=name, stack=stack, loop=loop,
             fit=fit, thread=lane.thread, trains=self.trains[0],
         )  # fmt: skip
+        self.recorder.flush()  # rows say nothing without their site, and they may be all that a killed run leaves
         return number
 
     def _close_row(self, lane: Lane, site: int) -> None:
