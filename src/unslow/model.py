@@ -1,4 +1,4 @@
-"""The nouns that every stage shares; standard library only, because the user's process loads it too."""
+"""The nouns that every stage shares."""
 
 from __future__ import annotations
 
@@ -8,28 +8,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from unslow.phase import Phase as Phase  # one of the nouns; apart, so that the recorder loads nothing else
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
-
-
-class Phase(enum.IntEnum):
-    """A share of a step. The phases of a step sum to its wall time; OTHER is the user's own Python."""
-
-    INPUT = 0  # waiting for data in Python
-    TRACE = 1  # turning Python into a graph
-    BUILD = 2  # making ops, variables, layers or models outside any trace
-    RUN = 3  # TensorFlow executes
-    SYNC = 4  # a value is fetched to the host
-    SAVE = 5  # checkpoints
-    LOG = 6  # summaries and logs
-    EVAL = 7  # validation and prediction
-    HOOKS = 8  # callbacks and session hooks
-    GC = 9  # Python's garbage collector
-    OTHER = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from unslow.model import Phase
+from unslow.phase import Phase
 
 VERSION = 1
 HEADER = "run.json"

@@ -11,7 +11,7 @@ import time
 from types import FrameType
 from typing import Any
 
-from unslow.model import Phase
+from unslow.phase import Phase
 from unslow.record.frames import UserCode
 from unslow.runfile import Writer
 

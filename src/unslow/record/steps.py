@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-from unslow.model import Phase
+from unslow.phase import Phase
 from unslow.record.frames import column_of
 from unslow.record.recorder import PHASES, Lane, Recorder, clock
 from unslow.runfile import ROW

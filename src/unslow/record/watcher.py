@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from unslow.model import Phase
+from unslow.phase import Phase
 from unslow.record.probe import span
 from unslow.record.prompt import Prompt
 from unslow.record.recorder import Lane, Recorder, clock

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any
 
-from unslow.model import Phase
+from unslow.phase import Phase
 from unslow.record.compiled import KNOWN, Compiled
 from unslow.record.frames import UserCode
 from unslow.record.probe import Probe

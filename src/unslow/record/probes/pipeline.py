@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from unslow.model import Phase
+from unslow.phase import Phase
 from unslow.record.probe import Probe
 from unslow.record.probes.input import FETCHED
 from unslow.record.probes.stages import PLACE, describe

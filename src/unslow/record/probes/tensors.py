@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from unslow.model import Phase
+from unslow.phase import Phase
 from unslow.record.probe import Probe
 from unslow.record.recorder import clock
 
