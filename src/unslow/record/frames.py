@@ -40,7 +40,8 @@ class UserCode:
         self._trees: dict[str, ast.AST | None] = {}
 
     def owns(self, code: CodeType) -> bool:
-        return self.owns_file(code.co_filename)
+        known = self._known.get(code.co_filename)
+        return self.owns_file(code.co_filename) if known is None else known
 
     def owns_file(self, name: str) -> bool:
         known = self._known.get(name)

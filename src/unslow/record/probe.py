@@ -53,15 +53,25 @@ class Probe:
         """Count the time inside a call for a phase."""
         self.replace(owner, attribute, lambda original: span(self.recorder, original, phase))
 
+    def unwrap(self, owner: Any, attribute: str) -> None:
+        """Put one attribute back before the end: all that was to be seen there was seen."""
+        for entry in [entry for entry in self._restore if entry[0] is owner and entry[1] == attribute]:
+            self._restore.remove(entry)
+            _put_back(*entry)
+
     def disarm(self) -> None:
-        for owner, attribute, held, placed in reversed(self._restore):
-            if vars(owner).get(attribute) is not placed:
-                continue  # someone wrapped it again after us: taking theirs away would break them
-            if held is _MISSING:
-                delattr(owner, attribute)
-            else:
-                setattr(owner, attribute, held)
+        for entry in reversed(self._restore):
+            _put_back(*entry)
         self._restore.clear()
+
+
+def _put_back(owner: Any, attribute: str, held: Any, placed: Any) -> None:
+    if vars(owner).get(attribute) is not placed:
+        return  # someone wrapped it again after us: taking theirs away would break them
+    if held is _MISSING:
+        delattr(owner, attribute)
+    else:
+        setattr(owner, attribute, held)
 
 
 def span(recorder: Recorder, original: Callable[..., Any], phase: int) -> Callable[..., Any]:

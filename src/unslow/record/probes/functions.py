@@ -163,8 +163,8 @@ class Functions(Probe):
                 wrote = known.ran or known.writes == known.traces
                 known.ran = False
                 if wrote and not functions and not lane.updating:
-                    if known.size > 0:
-                        lane.elements = known.size
+                    if known.size >= 0:
+                        lane.elements = known.size or lane.elements
                         ended(lane, "function", self, known.name, sys._getframe(1))
                     else:
                         updated(lane, self, known, args, sys._getframe(1))
@@ -251,10 +251,9 @@ class Functions(Probe):
         if known.legacy and not self._context.executing_eagerly():
             return
         size = self._size(args)
-        if size:
-            lane.elements = size
-            if known.traces == 1 and not known.open and not known.legacy:
-                known.size = size
+        lane.elements = size or lane.elements
+        if known.traces == 1 and not known.open and not known.legacy:
+            known.size = size
         self.steps.ended(lane, "function", function, known.name, frame)
 
     def _graph_ended(self, lane: Lane, concrete: Any, args: tuple[Any, ...], frame: FrameType | None) -> None:

@@ -65,7 +65,10 @@ class Tensors(Probe):
                 result = original(self, *args, **kwargs)
             finally:
                 took = close(lane, entry)
-            tally("sync", owner(sys._getframe(1)), took, getattr(result, "nbytes", 0), way=way)
+            frame = sys._getframe(1)
+            if lane.fit is None:  # within fit there is one line that asks, and the first tally finds it
+                frame = owner(frame)
+            tally("sync", frame, took, getattr(result, "nbytes", 0), way=way)
             if result.__class__ is float or getattr(result, "ndim", 1) == 0:
                 lane.value = _number(result)
             return result
