@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from types import FrameType
 from typing import Any
+
+from unslow.record.frames import UserCode
 
 KNOWN = "_unslow_known"  # an attribute of a tf.function
 EARLY = 8  # calls that are looked at whatever they took: what is usual is not known yet
 _LONG = 3  # times the usual call, and a little more so that a hiccup of the machine is not one
 _MORE = 2_000_000
+_LEAVES = 12
+_STEPPING = ("ResourceApply", "ResourceSparseApply", "AssignSubVariableOp")
 
 
 class Compiled:
@@ -15,7 +21,7 @@ class Compiled:
 
     __slots__ = (
         "calls", "fixed", "legacy", "limit", "looks", "made", "name", "number", "open", "ran", "resets", "seen",
-        "shapes", "size", "special", "took", "traces", "usual", "way", "writes",
+        "shapes", "size", "took", "traces", "usual", "way", "writes",
     )  # fmt: skip
 
     def __init__(self, number: int, way: str, made: list[Any]) -> None:
@@ -31,7 +37,7 @@ class Compiled:
         self.usual = 0  # nanoseconds, following the calls that nothing special happened to
         self.limit = 0  # nanoseconds: a call that takes more is long
         self.fixed = False  # new shapes make a new trace, which is seen: no need to look at them in each call
-        self.special = self.looks = self.resets = 0
+        self.looks = self.resets = 0
         self.shapes: set[Any] = set()
 
     def follow(self, took: int) -> None:
@@ -54,9 +60,6 @@ def shapes(args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-_LEAVES = 12
-
-
 def _gather(value: Any, found: list[Any], depth: int) -> None:
     if len(found) >= _LEAVES or depth > 4:
         return
@@ -69,3 +72,34 @@ def _gather(value: Any, found: list[Any], depth: int) -> None:
     elif isinstance(value, dict):
         for inner in value.values():
             _gather(inner, found, depth + 1)
+
+
+def holds_update(graph: Any) -> bool:
+    """Whether a finished graph, or one that it calls, steps weights: by the kinds of its ops alone."""
+    definition = graph.as_graph_def()
+    bodies = [definition.node, *(function.node_def for function in definition.library.function)]
+    return any(node.op.startswith(_STEPPING) for body in bodies for node in body)
+
+
+def way_to_user(frame: FrameType | None, user: UserCode) -> str:
+    """Who made a tf.function: "direct" for the user's own line, "method" for an instance, or the library that did."""
+    way = "direct"
+    for _ in range(80):
+        if frame is None or user.owns(frame.f_code):
+            return way
+        code = frame.f_code
+        if f"{os.sep}keras{os.sep}" in code.co_filename or f"{os.sep}tf_keras{os.sep}" in code.co_filename:
+            return "keras"
+        if code.co_name == "class_method_to_instance_method":
+            way = "method"
+        elif f"{os.sep}data{os.sep}ops{os.sep}" in code.co_filename:
+            way = "data"
+        elif way == "direct" and not _makes_functions(code.co_filename):
+            way = "library"
+        frame = frame.f_back
+    return way
+
+
+def _makes_functions(file: str) -> bool:
+    """The files that a plain `tf.function(…)` passes through."""
+    return "polymorphic_function" in file or file.endswith(("deprecation.py", "tf_decorator.py"))

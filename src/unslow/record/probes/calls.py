@@ -168,7 +168,6 @@ class Calls(Probe):
         if fresh and len(known.shapes) < _MOST_SHAPES:
             known.shapes.add(key)
         known.resets = self.resets[0]
-        known.special += 1
         if not why:
             why = ["long" if known.is_long(took) else "early"]
             known.follow(took)  # a new level, perhaps: it must not look long for ever

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import sys
 import weakref
 from collections.abc import Callable
@@ -11,8 +10,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from unslow.phase import Phase
-from unslow.record.compiled import KNOWN, Compiled
-from unslow.record.frames import UserCode
+from unslow.record.compiled import KNOWN, Compiled, holds_update, way_to_user
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
 from unslow.record.signatures import code_place, describe, weights_of
@@ -20,7 +18,6 @@ from unslow.record.steps import UPDATES
 
 _RUN, _TRACE = int(Phase.RUN), int(Phase.TRACE)
 _LAST_WORDS = 500
-_STEPPING = ("ResourceApply", "ResourceSparseApply", "AssignSubVariableOp")
 
 
 class Functions(Probe):
@@ -96,7 +93,7 @@ class Functions(Probe):
         try:
             known.name = str(function._name)
             for concrete in function._list_all_concrete_functions():
-                self._learn(function, known, concrete.graph, _holds_update(concrete.graph))
+                self._learn(function, known, concrete.graph, holds_update(concrete.graph))
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         return known
@@ -368,34 +365,3 @@ class Functions(Probe):
         calling = lane.functions[-1] if lane.functions else None
         same = calling is not None and code_place(getattr(calling, "_python_function", None)) == place
         return calling if same else None
-
-
-def _holds_update(graph: Any) -> bool:
-    """Whether a finished graph, or one that it calls, steps weights: by the kinds of its ops alone."""
-    definition = graph.as_graph_def()
-    bodies = [definition.node, *(function.node_def for function in definition.library.function)]
-    return any(node.op.startswith(_STEPPING) for body in bodies for node in body)
-
-
-def way_to_user(frame: FrameType | None, user: UserCode) -> str:
-    """Who made a tf.function: "direct" for the user's own line, "method" for an instance, or the library that did."""
-    way = "direct"
-    for _ in range(80):
-        if frame is None or user.owns(frame.f_code):
-            return way
-        code = frame.f_code
-        if f"{os.sep}keras{os.sep}" in code.co_filename or f"{os.sep}tf_keras{os.sep}" in code.co_filename:
-            return "keras"
-        if code.co_name == "class_method_to_instance_method":
-            way = "method"
-        elif f"{os.sep}data{os.sep}ops{os.sep}" in code.co_filename:
-            way = "data"
-        elif way == "direct" and not _makes_functions(code.co_filename):
-            way = "library"
-        frame = frame.f_back
-    return way
-
-
-def _makes_functions(file: str) -> bool:
-    """The files that a plain `tf.function(…)` passes through."""
-    return "polymorphic_function" in file or file.endswith(("deprecation.py", "tf_decorator.py"))

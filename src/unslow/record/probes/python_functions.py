@@ -17,6 +17,7 @@ from unslow.record.stacks import lines_of
 _MOST_FUNCTIONS = 500
 _MOST_LINES = 2000
 _SHORT = 2_000_000  # nanoseconds: the watcher gets Python's lock between such calls, never inside of them
+_FRAMES = 6  # of the user, in a sample
 _QUEUE_EVERY = 8  # calls between two looks at how long a thread stood in line for a processor: some 15 µs each
 
 
@@ -113,7 +114,7 @@ class PythonFunctions(Probe):
         if not self._running:
             return
         for thread, token in list(self._running.items()):
-            stack = self.recorder.kept(self.recorder.user.places(lines_of(thread), 6))
+            stack = self.recorder.kept(self.recorder.user.places(lines_of(thread), _FRAMES))
             if stack and len(self._lines) < _MOST_LINES:
                 self._lines.setdefault((token, "sampled", *stack), [0, 0])[0] += 1
 
