@@ -174,6 +174,23 @@ def test_a_counter_that_explains_the_values_is_named():
     assert law.forecast(1000, counter=0) == pytest.approx(0.01, rel=0.01)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_counter_is_seen_through_a_machine_that_is_faster_in_the_end(seed: int):
+    counter = 100 + 8.0 * np.arange(400)
+    values = counter * np.exp(0.1 * np.random.default_rng(seed).standard_normal(400))
+    values[280:] *= 0.7
+    law = fit_law(np.arange(400), values, counter)
+    assert law.kind is Kind.COUNTER
+    assert law.grows
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_counter_beside_values_that_settled_long_ago_drives_nothing(seed: int):
+    counter = 100 + 8.0 * np.arange(400)
+    values = np.minimum(counter, 250) * np.exp(0.1 * np.random.default_rng(seed).standard_normal(400))
+    assert not fit_law(np.arange(400), values, counter).grows
+
+
 def test_a_counter_that_explains_nothing_is_left_aside():
     counter = np.random.default_rng(3).integers(0, 9, 500)
     assert fit_law(np.arange(500), noisy(500, GROWING["straight"]), counter).kind is Kind.LINEAR

@@ -55,6 +55,15 @@ def two_speeds(rng: np.random.Generator, series: int, size: int) -> np.ndarray:
     return np.where(rng.random((series, size)) < 0.4, 1.0, 1.2) + 0.02 * rng.standard_normal((series, size))
 
 
+def spells(rng: np.random.Generator, series: int, size: int) -> np.ndarray:
+    """A machine that is now faster, now slower by up to a third, for some thirty steps at a time."""
+    rows = lognormal(rng, series, size)
+    for row in rows:
+        ends = np.cumsum(1 + rng.exponential(30, size)).astype(int)
+        row *= rng.uniform(0.65, 1.35, size)[np.searchsorted(ends, np.arange(size), side="right")]
+    return rows
+
+
 Noise = Callable[[np.random.Generator, int, int], np.ndarray]
 INDEPENDENT: list[Noise] = [lognormal, student, gamma, spiky]
 NOISES: list[Noise] = [*INDEPENDENT, half_remembered, remembered, two_speeds]
@@ -121,6 +130,10 @@ def test_short_series_of_noise_are_not_said_to_move(noise: Noise):
 
 def test_noise_that_remembers_is_not_said_to_move_in_short_runs():
     assert share(trends(remembered, drift(0.0), 150, 120), *MOVED) <= 0.02
+
+
+def test_a_machine_in_spells_is_not_said_to_drift():
+    assert share(trends(spells, drift(0.0), 100, 1000), Shape.DRIFTING) <= 0.02
 
 
 @pytest.mark.parametrize("change", [drift(0.03), jump(0.03), drift(-0.03)])
@@ -228,6 +241,10 @@ def test_a_graph_that_grows_twentyfold_is_told_from_end_to_end():
 def test_the_ends_of_a_bent_growth_are_those_of_the_rows():
     trend = trend_of(np.exp(3 * np.linspace(0, 1, 1500)))
     assert (trend.before, trend.after) == (pytest.approx(1, rel=0.15), pytest.approx(math.e**3, rel=0.15))
+
+
+def test_a_step_that_becomes_three_times_as_long_is_seen_on_a_machine_in_spells():
+    assert share(trends(spells, drift(1.8), 100, 1000), Shape.STEADY) <= 0.06
 
 
 # What recurs

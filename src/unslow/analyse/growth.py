@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unslow.analyse.changepoints import Change, Form, best_change
-from unslow.analyse.robust import autocorrelation, block_means, block_middles, clipped, spread, student
+from unslow.analyse.robust import ascent, autocorrelation, block_means, block_middles, clipped, spread, student
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,6 +21,7 @@ _BLOCKS = 64  # 2 016 pairs of them take no time, and each is calm
 _FEWEST = 4  # points below which nothing is said of growth
 _HELD = 0.85  # a rise that is over before this share of the series has settled at its last level
 _RESAMPLED = 2000  # the interval's ends then move by some per cent of its width from seed to seed
+_WANDER = 0.3  # a machine's own wander may look like a smaller rise
 _SETTLED = 0.2  # a straight line makes half of its rise in its second half; with less than this it has settled
 
 
@@ -130,6 +131,8 @@ def fit_law(
     flat = Line(float(np.median(value)) if len(value) else 0.0, _ZERO)
     if len(value) < _FEWEST:
         return Law(Kind.CONSTANT, flat, False, False, 0.0)
+    if counter is not None and (driven := _driven(place, value, count, least)):
+        return driven
     if levels_off(value, place, least):
         settled = Line(float(np.median(value[_late(place, 1 / 3)])), _ZERO)
         return Law(Kind.CONSTANT, settled, False, True, _quality(value, place, settled))
@@ -145,6 +148,18 @@ def fit_law(
     if line.rate.value == 0:
         return Law(Kind.CONSTANT, flat, False, False, 0.0)
     return Law(Kind.LINEAR, line, grows, False, by_step)
+
+
+def _driven(place: Floats, value: Floats, count: Floats, least: float) -> Law | None:
+    """The law of a counter that still rises at the end, where values have risen all along with it."""
+    late = _late(place, 1 / 2)
+    onward = _line(place[late], count[late])
+    by_count = _line(count, value)
+    if onward.rate.low <= 0 or ascent(value[np.argsort(count, kind="stable")]) <= 5:
+        return None
+    if not _moves(by_count, count, value, max(least, _WANDER)):
+        return None
+    return Law(Kind.COUNTER, by_count, True, False, _quality(value, count, by_count), onward)
 
 
 def _growth(place: Floats, value: Floats, least: float) -> tuple[bool, Line]:

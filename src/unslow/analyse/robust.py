@@ -80,6 +80,13 @@ def autocorrelation(residuals: Floats, fitted: int) -> float:
     return min(max(raw + error / 2, 0.0), 0.9)
 
 
+def ascent(values: Floats) -> float:
+    """Kendall's test of whether later values are higher, in its standard deviations; spikes cannot hide that."""
+    size = len(values)
+    pairs = np.sign(values[None, :] - values[:, None])[np.triu_indices(size, 1)]
+    return float(pairs.sum()) / max(float(np.sqrt(size * (size - 1) * (2 * size + 5) / 18)), 1.0)
+
+
 def student(freedom: float) -> float:
     """The 97.5 % quantile of Student's distribution, by its expansion around the normal one."""
     z, part = 1.96, 1 / max(freedom, 2.0)

@@ -10,7 +10,7 @@ import numpy as np
 from unslow.analyse.changepoints import Change, Form, best_change
 from unslow.analyse.growth import slope
 from unslow.analyse.periodic import Beat, find_beat
-from unslow.analyse.robust import block_means, block_middles, block_width, spread
+from unslow.analyse.robust import ascent, block_means, block_middles, block_width, spread
 from unslow.model import Shape, Trend
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ FEWEST = 20  # rows below which nothing is said
 LEAST = 0.05  # a smaller change from end to end is steady
 _BLOCKS = 48  # enough to place a step, few enough that each block's middle is calm
 _LOOKED = 20_000  # rows in which a period is looked for; it keeps the time of very long runs in bounds
+_CLIMB = 1.3  # how many times as long a step must be at last as at first, where only the order of the blocks tells
 _NOISE = 0.01  # step times are never believed to be more regular than this share of themselves
 
 
@@ -104,12 +105,23 @@ def _moved(rows: Floats, place: Floats) -> tuple[Trend, float]:
     change = best_change(blocks / scale, _NOISE)
     change = replace(change, curve=change.curve * scale)
     least = LEAST * min(change.before, change.after)
+    if change.form is Form.FLAT and _climbs(blocks):
+        along = np.arange(float(len(blocks)))
+        curve = slope(along, blocks).value * along
+        change = Change(Form.LINE, curve + float(np.median(blocks - curve)), 0, len(blocks) - 1, change.kept)
     if change.form is Form.FLAT or abs(change.after - change.before) < least:
         return steady, 0.0
     extra = float(np.mean(change.curve - change.curve.min()))
     if change.form is Form.STEP:
         return _jump(rows, place, change), extra
     return _drift(blocks, block_means(place, _BLOCKS), change), extra
+
+
+def _climbs(blocks: Floats) -> bool:
+    """Whether blocks go far in one direction though they wander so much that no curve fits them."""
+    third = len(blocks) // 3
+    ends = sorted((float(np.median(blocks[:third])), float(np.median(blocks[-third:]))))
+    return abs(ascent(blocks)) > 5 and ends[1] > _CLIMB * ends[0]
 
 
 def _drift(blocks: Floats, place: Floats, change: Change) -> Trend:

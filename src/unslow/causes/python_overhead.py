@@ -11,7 +11,7 @@ import numpy as np
 from unslow.analyse import say
 from unslow.analyse.growth import Slope, slope
 from unslow.analyse.hot import Hot, grows_with, hot_lines
-from unslow.analyse.robust import block_middles
+from unslow.analyse.robust import ascent, block_middles
 from unslow.analyse.scopes import Scope
 from unslow.analyse.sketch import Sketch, fact
 from unslow.cause import CannotJudge, Cause
@@ -193,15 +193,7 @@ def _rate(scope: Scope) -> Slope | None:
     middle = len(own) // 2
     if rate.value <= 0 or _ratio(own, middle) < 1.2 * max(1.0, _ratio(runs, middle)):
         return None
-    return rate if rate.low > 0 or _rises(own) else None
-
-
-def _rises(values: Floats) -> bool:
-    """Whether nearly every part of a run is dearer than those before it (Kendall's test): spikes cannot hide that."""
-    blocks = block_middles(values, _BLOCKS)
-    size = len(blocks)
-    pairs = np.sign(blocks[None, :] - blocks[:, None])[np.triu_indices(size, 1)]
-    return size >= 8 and float(pairs.sum()) > 4 * float(np.sqrt(size * (size - 1) * (2 * size + 5) / 18))
+    return rate if rate.low > 0 or ascent(block_middles(own, _BLOCKS)) > 4 else None
 
 
 def _ratio(values: Floats, middle: int) -> float:
