@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser unit live live-all lint format bench claims recorded docs clean screenshots
+.PHONY: help demo test browser unit live live-all lint format bench gains claims recorded docs clean screenshots
 
 help: ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -67,6 +67,9 @@ bench: $(READY) browser ## Measure what unslow costs, beside other tools and at 
 	@echo "==> recordings of 10³ to 10⁷ steps and of 1 to 1 000 processes"
 	@$(BIN)/python bench/scale.py
 	@$(BIN)/python bench/report.py && echo "==> written: docs/benchmarks.md"
+
+gains: $(READY) ## Measure what each automatic fix gives back, against what was promised (an hour; what is there is kept)
+	@$(BIN)/python bench/gains.py
 
 claims: $(READY) ## Put the claims of advice found on the web to the test (a quarter of an hour)
 	@$(BIN)/python -m bench.claims

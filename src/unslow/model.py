@@ -323,6 +323,15 @@ class Verdict(enum.Enum):
     UNSURE = "unsure"
 
 
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What grew with the steps, in seconds or bytes per step: before the change and after it."""
+
+    what: str
+    before: float
+    after: float
+
+
 @dataclass(frozen=True)
 class Proof:
     """Interleaved runs of before and after, and what they say."""
@@ -337,6 +346,7 @@ class Proof:
     difference: float | None  # largest relative difference of the weights, before against after
     noise: float | None  # the same, before against before
     text: str
+    growth: Growth | None = None  # that is gone
 
 
 @dataclass(frozen=True, slots=True)

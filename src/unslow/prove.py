@@ -9,7 +9,7 @@ import numpy as np
 
 from unslow.analyse.growth import Slope, bootstrap_ratio, slope
 from unslow.errors import UnslowError
-from unslow.model import Proof, Run, Verdict
+from unslow.model import Finding, Growth, Proof, Run, Verdict
 from unslow.trials import Side, Trial, difference, run_trial
 
 PAIRS = 5  # at most so many trials of each side
@@ -41,6 +41,11 @@ def steps_for(run: Run, seconds: float = _SECONDS) -> int:
     if typical <= 0:
         return _LEAST_STEPS
     return max(_LEAST_STEPS, min(run.steps, int((seconds - _START) / typical)))
+
+
+def question_for(run: Run, finding: Finding, steps: int | None = None) -> Question:
+    """What must be shown for a finding's fix: where its cost lies, and whether it grows."""
+    return Question(steps or steps_for(run), whole=bool(finding.facts.get("first_step")), grows=finding.grows)
 
 
 def prove(before: Side, after: Side, question: Question, progress: Progress = lambda text: None) -> Proof:
@@ -108,10 +113,10 @@ def _judge(sides: tuple[list[Trial], list[Trial]], before: Side, question: Quest
     first, second = _figures(sides[0], question), _figures(sides[1], question)
     ratio, low, high = bootstrap_ratio(first, second)
     found, noise, same = _results(sides, before, question, progress)
-    gone, growth = _growth_gone(sides) if question.grows else (False, "")
+    growth = _growth_gone(sides) if question.grows else None
     if not same:
         verdict = Verdict.RESULTS_DIFFER
-    elif gone or (ratio >= _FASTER and low > 1.0 and _apart(first, second)):
+    elif growth or (ratio >= _FASTER and low > 1.0 and _apart(first, second)):
         verdict = Verdict.PROVED
     elif ratio <= 1 / _FASTER and high < 1.0 and _apart(second, first):
         verdict = Verdict.SLOWER
@@ -123,6 +128,7 @@ def _judge(sides: tuple[list[Trial], list[Trial]], before: Side, question: Quest
         verdict=verdict, speedup=ratio, low=low, high=high, before=tuple(first), after=tuple(second),
         steps=min(trial.steps for trial in sides[0] + sides[1]), difference=found, noise=noise,
         text=_words(verdict, ratio, low, high, first, second, found, noise, growth),
+        growth=growth,
     )  # fmt: skip
 
 
@@ -151,11 +157,11 @@ def _results(
     return found, noise, found <= 10 * noise
 
 
-def _growth_gone(sides: tuple[list[Trial], list[Trial]]) -> tuple[bool, str]:
-    """Whether step time or memory grew before and does not after, by slope."""
-    for name, unit, scale, series in (
-        ("step time", "ms per 1 000 steps", 1e6, lambda t: (np.arange(len(t.seconds) - 1), t.seconds[1:])),
-        ("memory", "MB per 1 000 steps", 1e-3, lambda t: (t.rss_steps, t.rss)),
+def _growth_gone(sides: tuple[list[Trial], list[Trial]]) -> Growth | None:
+    """The step time or the memory that grew before and does not after, by slope."""
+    for name, series in (
+        ("step time", lambda t: (np.arange(len(t.seconds) - 1), t.seconds[1:])),
+        ("memory", lambda t: (t.rss_steps, t.rss)),
     ):
         slopes = [[_slope(*series(trial)) for trial in side] for side in sides]
         before, after = slopes
@@ -164,8 +170,8 @@ def _growth_gone(sides: tuple[list[Trial], list[Trial]]) -> tuple[bool, str]:
         typical = float(np.median([one.value for one in before if one]))
         left = float(np.median([one.value for one in after if one]))
         if abs(left) <= 0.2 * typical:
-            return True, f"{name} grew by {typical * scale:.3g} {unit}, and by {left * scale:.2g} after"
-    return False, ""
+            return Growth(name, typical, left)
+    return None
 
 
 def _slope(x: np.ndarray, y: np.ndarray) -> Slope | None:
@@ -173,7 +179,7 @@ def _slope(x: np.ndarray, y: np.ndarray) -> Slope | None:
 
 
 def _words(verdict: Verdict, ratio: float, low: float, high: float, first: Sequence[float], second: Sequence[float],
-           found: float | None, noise: float | None, growth: str) -> str:  # fmt: skip
+           found: float | None, noise: float | None, growth: Growth | None) -> str:  # fmt: skip
     speed = (
         f"{np.median(first) * 1e3:.3g} → {np.median(second) * 1e3:.3g} ms a step, {ratio:.2f}× "
         f"({low:.2f} to {high:.2f}) over {len(first)} + {len(second)} runs"
@@ -184,5 +190,13 @@ def _words(verdict: Verdict, ratio: float, low: float, high: float, first: Seque
         results = "the weights are identical"
     else:
         results = f"the weights differ by {found:.1e} (before against itself: {noise or 0:.1e})"
-    parts = [speed, growth, results] if growth else [speed, results]
+    parts = [speed, _grown(growth), results] if growth else [speed, results]
     return f"{verdict.value.upper().replace(' ', '_')}: {'; '.join(parts)}"
+
+
+def _grown(growth: Growth) -> str:
+    unit, scale = ("ms", 1e6) if growth.what == "step time" else ("MB", 1e-3)
+    return (
+        f"{growth.what} grew by {growth.before * scale:.3g} {unit} per 1 000 steps, "
+        f"and by {growth.after * scale:.2g} after"
+    )

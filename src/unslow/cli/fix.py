@@ -96,10 +96,10 @@ def _nothing(diagnosis: Diagnosis, only: str | None) -> None:
 def _prove(diagnosis: Diagnosis, folder: str, finding: Finding, before: object, after: object, steps: int | None,
            progress: Callable[[str], None]) -> Proof:  # fmt: skip
     from unslow.fix.apply import side_of
-    from unslow.prove import Question, prove, steps_for
+    from unslow.prove import prove, question_for
 
     run = diagnosis.run
-    question = Question(steps or steps_for(run), whole=bool(finding.facts.get("first_step")), grows=finding.grows)
+    question = question_for(run, finding, steps)
     return prove(side_of(run, folder, before), side_of(run, folder, after), question, progress)  # type: ignore[arg-type]
 
 
