@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse.sketch import Sketch
+from unslow.analyse import say
+from unslow.analyse.sketch import Fact, Sketch, fact
 from unslow.cause import Cause
-from unslow.model import Evidence, Finding, Forecast, Loop, Phase, Run
+from unslow.fix.script import Script
+from unslow.fix.statements import delete
+from unslow.model import Evidence, Finding, Fix, Forecast, Location, Loop, Phase, Refusal, Run, Safety
+
+if TYPE_CHECKING:
+    from unslow.model import Floats
 
 _SHARE = 0.05
 _GROWN = 1.5
+_AGAIN = 8  # steps with a pause: fewer are the end of a set-up, or of one model of a search
+_LARGEST = 2  # pauses that may be such an end, and without which it must still be worth a word
+_TREND = 10  # steps with a pause in each half, so that the halves can be compared
+
+
+@dataclass(frozen=True)
+class _Pauses:
+    """The collector's seconds in each row, without those that building and tracing bring with them."""
+
+    rows: Floats
+    steady: float  # seconds of all these rows
+    early: float  # per step, in the first half
+    late: float
+    grows: bool
+
+    @property
+    def total(self) -> float:
+        return float(self.rows.sum())
 
 
 class GcPauses(Cause):
@@ -21,16 +48,19 @@ class GcPauses(Cause):
     noticeable share of the steps.
 
     Why it is slow
-    A full collection visits every tracked object of the process. The more objects the program keeps alive, the longer
-    each one takes, so a program that gathers objects gets slower with time.
+    A full collection visits every tracked object of the process, and TensorFlow alone has hundreds of thousands. The
+    more objects the program keeps alive, the longer each one takes, so a program that gathers objects gets slower
+    with time.
 
     The fix
-    Call `gc.collect()` and `gc.freeze()` once after the set-up, so that what exists by then is never visited again,
-    or raise the threshold with `gc.set_threshold(50_000, 20, 100)`. If the share grows, something gathers objects:
-    that is the thing to mend.
+    Where the script itself calls `gc.collect()` in the loop: take the call out, or make it once per epoch. What no
+    cycle holds is freed without it. Otherwise call `gc.collect()` and `gc.freeze()` once after the set-up, so that
+    what exists by then is never visited again, or raise the threshold with `gc.set_threshold(50_000, 20, 100)`. If
+    the share grows, something gathers objects: that is the thing to mend.
 
     When we are wrong
     Where memory is short the collections may be needed; freezing costs memory that cycles would have given back.
+    Collections while a graph is built or traced are not counted: they go away with the building.
     """
 
     title = "the garbage collector takes a share of the steps"
@@ -38,47 +68,112 @@ class GcPauses(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            finding = self._judge(loop)
-            if finding is not None:
-                yield finding
+            yield from self._judge(run, loop)
 
-    def _judge(self, loop: Loop) -> Finding | None:
-        column = loop.phases[1:, Phase.GC] * loop.count[1:]
-        total, steady = float(column.sum()), float((loop.seconds[1:] * loop.count[1:]).sum())
-        if steady <= 0 or total < _SHARE * steady or len(column) < 20:
-            return None
-        half = len(column) // 2
-        early, late = float(column[:half].mean()), float(column[half:].mean())
-        grows = early > 0 and late > _GROWN * early
-        return Finding(
+    def _judge(self, run: Run, loop: Loop) -> Iterable[Finding]:
+        if len(loop.seconds) < 20:
+            return
+        found = _pauses(loop)
+        paused = np.sort(found.rows[found.rows > 0])
+        if len(paused) < _AGAIN or float(paused[:-_LARGEST].sum()) < _SHARE * found.steady:
+            return
+        share = found.total / found.steady
+        where, calls = _asked_at(run, loop, found.total)
+        more = ", and more and more" if found.grows else ""
+        yield Finding(
             cause=self.id,
-            title=f"the garbage collector takes {total / steady:.0%} of the steps"
-            + (", and more and more" if grows else ""),
-            location=loop.location,
-            seconds=total,
-            grows=grows,
-            forecast=_forecast(loop, early, late) if grows else None,
+            title=f"`{where.code or 'gc.collect()'}` takes {share:.0%} of the steps{more}"
+            if where
+            else f"the garbage collector takes {share:.0%} of the steps{more}",
+            location=where or loop.location,
+            seconds=found.total,
+            grows=found.grows,
+            forecast=_forecast(loop, found) if found.grows else None,
             evidence=(
-                Evidence("in collections", round(total, 3), "s"),
-                Evidence("share of the steps", round(100 * total / steady, 1), "%"),
-                Evidence("longest in a step", round(float(np.max(column)) * 1e3, 1), "ms"),
-                Evidence("second half against the first", round(late / early, 2) if early else 0.0, "×"),
+                Evidence("in collections", round(found.total, 3), "s"),
+                Evidence("share of the steps", round(100 * share, 1), "%"),
+                Evidence("longest in a step", round(float(paused[-1]), 5), "s"),
+                Evidence("steps with a collection", len(paused)),
+                *([Evidence("collections that this line asks for", calls)] if where else []),
+                *([Evidence("second half against the first", round(found.late / found.early, 2), "×")]
+                  if found.early else []),
             ),
-            advice="After the set-up, in front of the loop: `import gc; gc.collect(); gc.freeze()`.",
-        )
+            advice="Take the call out, or make it once per epoch: what no cycle holds is freed without it."
+            if where
+            else "After the set-up, in front of the loop: `import gc; gc.collect(); gc.freeze()`.",
+            facts={"asked": where is not None},
+        )  # fmt: skip
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        where = finding.location
+        if where is None or not finding.facts.get("asked"):
+            return None
+        calls = [node for node in script.calls if script.resolve(node.func) == "gc.collect"]
+        here = [node for node in calls if script.recorded(node) == where.line]
+        if len(here) != 1:
+            return Refusal("the collection is asked for by something that this line calls", where)
+        if not isinstance(script.parents[here[0]], ast.Expr):
+            return Refusal("what `gc.collect()` gives back is used", where)
+        return Fix(
+            "take `gc.collect()` out of the loop", Safety.EXACT, {where.file: delete(script, where.line).text}
+        )  # fmt: skip
 
 
-def _forecast(loop: Loop, early: float, late: float) -> Forecast:
-    per_step = (late - early) / (loop.steps / 2)
+def _pauses(loop: Loop) -> _Pauses:
+    table, count = loop.phases[1:], loop.count[1:]
+    built = table[:, Phase.TRACE] + table[:, Phase.BUILD]
+    each = np.where(built > table[:, Phase.GC], 0.0, table[:, Phase.GC])
+    half = len(each) // 2
+    early = float(np.average(each[:half], weights=count[:half]))
+    late = float(np.average(each[half:], weights=count[half:]))
+    often = min(int((each[:half] > 0).sum()), int((each[half:] > 0).sum())) >= _TREND
+    steady = max(1e-12, float((loop.seconds[1:] * count).sum()))
+    return _Pauses(each * count, steady, early, late, often and late > _GROWN * early > 0)
+
+
+def _asked_at(run: Run, loop: Loop, total: float) -> tuple[Location | None, int]:
+    """The user's line that asks for most of the collections, and how many."""
+    most: tuple[float, int, Location | None] = (total / 2, 0, None)
+    seen: dict[str, list[tuple[float, int]]] = {}
+    for event in run.of("gc"):
+        if loop.holds(event) and event.data.get("asked") and event.data.get("stack"):
+            data = event.data
+            sums = seen.setdefault(str(data["key"]), [(float(data["sum"]) - float(data["took"]), int(data["n"]) - 1)])
+            sums.append((float(data["sum"]), int(data["n"])))
+            seconds, calls = (after - before for before, after in zip(sums[0], sums[-1], strict=True))
+            if seconds > most[0]:
+                most = (seconds, int(calls), say.place(run, data["stack"][0]))
+    return most[2], most[1]
+
+
+def _forecast(loop: Loop, found: _Pauses) -> Forecast:
+    """Along the line through the middles of the two halves."""
+    per_step = (found.late - found.early) / (loop.steps / 2)
+    rest = (found.steady - found.total) / max(1, loop.steps - 1)
     step = loop.steps * 10
-    return Forecast(step=step, step_seconds=loop.typical() + per_step * step)
+    return Forecast(step=step, step_seconds=rest + found.early + per_step * (step - loop.steps / 4))
 
 
+def _collection(at: int, sofar: float) -> Fact:
+    stack = [["train.py", 14, "f"]]
+    return fact("gc", at, asked=True, stack=stack, key="train.py:14", n=at // 10 + 1, sum=sofar, took=0.01)
+
+
+_OFTEN = [0.9 if step % 10 == 9 else 0.0 for step in range(200)]
 GcPauses.FIRES = (
     Sketch("a tenth of each step", [0.01] * 100, phases={Phase.GC: 0.1}),
     Sketch("a share that grows", [0.01] * 100, phases={Phase.GC: [0.002 * n for n in range(100)]}),
-)
+    Sketch(
+        "a call in every tenth step", [0.01] * 200, phases={Phase.GC: _OFTEN},
+        facts=[_collection(step, 0.001 * (step + 1)) for step in range(9, 200, 10)],
+    ),
+)  # fmt: skip
 GcPauses.QUIET = (
     Sketch("one per cent", [0.01] * 100, phases={Phase.GC: 0.01}),
     Sketch("one long collection in the first step", [0.5] + [0.01] * 100, phases={Phase.GC: [0.9] + [0.0] * 100}),
-)
+    Sketch(
+        "a collection before each of three models", [0.3 if n in (1, 40, 80) else 0.01 for n in range(120)],
+        phases={Phase.GC: [0.9 if n in (1, 40, 80) else 0.0 for n in range(120)]},
+    ),
+    Sketch("collections while functions are traced", [0.1] * 100, phases={Phase.GC: 0.1, Phase.TRACE: 0.6}),
+)  # fmt: skip

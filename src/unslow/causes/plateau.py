@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
 
+from unslow.analyse.robust import spread
 from unslow.analyse.sketch import Sketch
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Loop, Run, Shape
 
 _LEAST = 200
 _FLAT = 0.02  # of the whole fall of the loss, in the second half
+_FIRST = 5  # values that say where the loss began
+_CLEAR = 4.0  # times the noise of the loss, that it must have fallen
 
 
 class Plateau(Cause):
@@ -36,29 +40,33 @@ class Plateau(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.training:
-            finding = self._judge(loop)
-            if finding is not None:
-                yield finding
+            yield from self._judge(loop)
 
-    def _judge(self, loop: Loop) -> Finding | None:
+    def _judge(self, loop: Loop) -> Iterable[Finding]:
         if loop.values is None or loop.trend.shape is not Shape.STEADY:
-            return None
-        values = loop.values[np.isfinite(loop.values)]
+            return
+        known = np.isfinite(loop.values)
+        values = loop.values[known]
         if len(values) < _LEAST:
-            return None
+            return
         parts = [float(np.median(part)) for part in np.array_split(values, 10)]
-        fall = parts[0] - parts[5]
+        # A loss that falls at once has come down before the first tenth is over.
+        first = float(np.median(values[: max(_FIRST, len(values) // 100)]))
+        fall = first - parts[5]
         late = parts[5] - parts[9]
-        if fall <= 0 or fall < 0.05 * abs(parts[0]) or abs(late) > _FLAT * fall:
-            return None
-        return Finding(
+        noise = spread(values[len(values) // 2 :])
+        if fall <= _CLEAR * noise or fall < 0.05 * abs(first) or abs(late) > _FLAT * fall:
+            return
+        half = len(values) // 2
+        since = float((loop.seconds[known][half:] * loop.count[known][half:]).sum())
+        yield Finding(
             cause=self.id,
             title=f"a step takes {loop.typical() * 1e3:.3g} ms as ever; the loss moved {late:.2g} in the second half",
             location=loop.location,
-            seconds=0.0,
+            seconds=since,
             fault=False,
             evidence=(
-                Evidence("loss at the start", round(parts[0], 5)),
+                Evidence("loss at the start", round(first, 5)),
                 Evidence("half-way", round(parts[5], 5)),
                 Evidence("at the end", round(parts[9], 5)),
             ),
@@ -70,9 +78,13 @@ Plateau.FIRES = (
     Sketch(
         "a loss that fell and then stood still", [0.01] * 400, values=[max(0.1, 1.0 - 0.006 * n) for n in range(400)]
     ),
+    Sketch("a loss that fell at once", [0.01] * 400, values=[max(0.1, 1.0 - 0.06 * n) for n in range(400)]),
 )
 Plateau.QUIET = (
     Sketch("a loss that still falls", [0.01] * 400, values=[1.0 - 0.002 * n for n in range(400)]),
     Sketch("steps that get slower", [0.01 * (1 + n / 200) for n in range(400)], values=[0.1] * 400),
     Sketch("no loss seen", [0.01] * 400),
+    Sketch(
+        "a loss that was never more than noise", [0.01] * 400, values=[1.0 + 0.1 * math.cos(n * n) for n in range(400)]
+    ),
 )

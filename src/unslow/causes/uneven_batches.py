@@ -37,30 +37,29 @@ class UnevenBatches(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            finding = self._judge(loop)
-            if finding is not None:
-                yield finding
+            yield from self._judge(loop)
 
-    def _judge(self, loop: Loop) -> Finding | None:
+    def _judge(self, loop: Loop) -> Iterable[Finding]:
         if loop.elements is None or len(loop.seconds) < _LEAST:
-            return None
+            return
         elements, seconds = loop.elements[1:], loop.seconds[1:]
         known = elements > 0
         if known.sum() < _LEAST:
-            return None
-        elements, seconds = elements[known], seconds[known]
+            return
+        elements, seconds, count = elements[known], seconds[known], loop.count[1:][known]
         small, large = np.quantile(elements, (0.1, 0.9))
-        slow = float(np.median(seconds[elements >= large]) / max(1e-12, np.median(seconds[elements <= small])))
+        quick = max(1e-12, float(np.median(seconds[elements <= small])))
+        slow = float(np.median(seconds[elements >= large])) / quick
         if large < _SPREAD * small or slow < 1.15:
-            return None
+            return
         share = changed_with(seconds, elements).share
         if share < _FOLLOWS:
-            return None
-        return Finding(
+            return
+        yield Finding(
             cause=self.id,
             title=f"step time follows the batch: {large / small:.1f}× the elements take {slow:.1f}× the time",
             location=loop.location,
-            seconds=0.0,
+            seconds=float((np.maximum(0.0, seconds - quick) * count).sum()),
             fault=False,
             evidence=(
                 Evidence("elements in a small batch", int(small)),
