@@ -707,6 +707,279 @@ for i, x in enumerate(ds):
 m.get_weights()
 """,
     ),
+    (
+        "variables-in-loop",
+        TRAINING,
+        """\
+for x in ds:
+    mean = tf.keras.metrics.Mean()  #!
+    mean.update_state(step(x))
+""",
+    ),
+    (
+        "variables-in-loop",
+        TRAINING,
+        """\
+from keras.optimizers import SGD as Descent
+def fresh():
+    return tf.Variable(1.0)  #!
+for x in ds:
+    v = fresh()
+    p = Descent(0.1)  #!
+    step(x)
+""",
+    ),
+    (
+        "variables-in-loop",
+        TRAINING,
+        """\
+for e in range(3):
+    mean = tf.keras.metrics.Mean()
+    for i, x in enumerate(ds):
+        mean.update_state(step(x))
+        if i % 100 == 0:
+            v = tf.Variable(1.0)
+        if i % 10:
+            continue
+        w = tf.Variable(1.0)
+layers = [tf.Variable(1.0) for _ in range(3)]
+for x in ds:
+    try:
+        step(x)
+    except ValueError:
+        w = tf.Variable(1.0)
+""",
+    ),
+    (
+        "variables-in-loop",
+        GRAPH,
+        """\
+with tf.Session() as s:
+    for i in range(10):
+        v = tf.Variable(1.0)
+        s.run(y, {x: 1})
+""",
+    ),
+    (
+        "model-rebuilt",
+        TF2,
+        """\
+from keras import Sequential, layers
+def build():
+    m = Sequential([layers.Dense(1)])
+    m.compile("adam", "mse")
+    return m
+for train, test in folds.split(x):
+    m = build()  #!
+    m.fit(x[train], y[train])
+""",
+    ),
+    (
+        "model-rebuilt",
+        TF2,
+        """\
+def fold(train):
+    m = tf.keras.Sequential([tf.keras.layers.Dense(1)])  #!
+    m.compile("adam", "mse")
+    m.fit(x[train], y[train])
+    return m.evaluate(x, y)
+for train in folds:
+    scores.append(fold(train))
+""",
+    ),
+    (
+        "model-rebuilt",
+        MODEL,
+        """\
+for e in range(20):
+    m.compile(tf.keras.optimizers.SGD(0.1 / (e + 1)), "mse")  #!
+    m.fit(x, y)
+""",
+    ),
+    (
+        "model-rebuilt",
+        TF2,
+        """\
+from keras import Sequential, layers
+def build(width=1):
+    m = Sequential([layers.Dense(width)])
+    m.compile("adam", "mse")
+    return m
+for i in range(3):
+    m = build()
+    m.fit(x, y)
+for width in widths:
+    m = build(width)
+    m.fit(x, y)
+for train in folds:
+    m = build()
+    m.fit(x[train], y[train])
+    models.append(m)
+for train in folds:
+    tf.keras.backend.clear_session()
+    m = build()
+    m.fit(x[train], y[train])
+for seed in seeds:
+    tf.keras.utils.set_random_seed(seed)
+    m = build()
+    m.fit(x, y)
+for train in folds:
+    m = build()
+    m.predict(x[train])
+""",
+    ),
+    (
+        "model-rebuilt",
+        MODEL,
+        """\
+for layer in m.layers:
+    layer.trainable = True
+    m.compile("adam", "mse")
+    m.fit(x, y)
+for loss in losses:
+    m.compile("adam", loss)
+    m.fit(x, y)
+for other in others:
+    other.compile("adam", "mse")
+    other.fit(x, y)
+""",
+    ),
+    (
+        "checkpoint-cost",
+        TRAINING,
+        """\
+manager = tf.train.CheckpointManager(tf.train.Checkpoint(m=m), "out", max_to_keep=2)
+for x in ds:
+    step(x)
+    manager.save()  #!
+    m.save_weights("last.weights.h5")  #!
+""",
+    ),
+    (
+        "checkpoint-cost",
+        TRAINING,
+        """\
+manager = tf.train.CheckpointManager(tf.train.Checkpoint(m=m), "out", max_to_keep=2)
+rare = tf.train.CheckpointManager(tf.train.Checkpoint(m=m), "out", 2, step_counter=o.iterations, checkpoint_interval=9)
+for e in range(9):
+    step(first)
+    for i, x in enumerate(ds):
+        step(x)
+        rare.save()
+        if i % 100 == 0:
+            manager.save()
+    manager.save()
+def keep(i):
+    if i % 100:
+        return
+    manager.save()
+for i, x in enumerate(ds):
+    step(x)
+    keep(i)
+    i % 100 == 0 and manager.save()
+    picture.save("x.png")
+""",
+    ),
+    (
+        "checkpoint-cost",
+        GRAPH,
+        """\
+saver = tf.train.Saver()
+with tf.Session() as s:
+    for e in range(10):
+        for i in range(10):
+            s.run(y, {x: 1})
+        s.run(y, {x: 2})
+        saver.save(s, "model")
+    for i in range(10):
+        s.run(y, {x: 1})
+        saver.save(s, "model")  #!
+""",
+    ),
+    (
+        "checkpoint-cost",
+        TF2,
+        """\
+tf.keras.callbacks.ModelCheckpoint("m.keras", save_freq=1)  #!
+tf.keras.callbacks.BackupAndRestore("b", 1)  #!
+tf.keras.callbacks.ModelCheckpoint("m.keras", save_freq="epoch")
+tf.keras.callbacks.ModelCheckpoint("m.keras", save_freq=500)
+""",
+    ),
+    (
+        "gc-pauses",
+        TRAINING,
+        """\
+import gc
+for e in range(3):
+    gc.collect()
+    for x in ds:
+        step(x)
+        gc.collect()  #!
+""",
+    ),
+    (
+        "summary-cost",
+        TRAINING,
+        """\
+tf.keras.callbacks.TensorBoard("logs", update_freq="batch")  #!
+tf.keras.callbacks.TensorBoard("logs", update_freq=1)  #!
+tf.keras.callbacks.TensorBoard("logs", update_freq="epoch")
+tf.keras.callbacks.TensorBoard("logs")
+for i, x in enumerate(ds):
+    loss = step(x)
+    tf.summary.scalar("loss", loss, i)
+    tf.summary.histogram("w", w, i)  #!
+    if i % 100 == 0:
+        tf.summary.image("w", w, i)
+""",
+    ),
+    (
+        "summary-cost",
+        TRAINING,
+        """\
+for i, x in enumerate(ds):
+    with tf.summary.record_if(i % 100 == 0):
+        loss = step(x)
+        tf.summary.histogram("w", w, i)
+""",
+    ),
+    (
+        "profiler-left-on",
+        TRAINING,
+        """\
+tf.profiler.experimental.start("logs")  #!
+tf.debugging.experimental.enable_dump_debug_info("dump")  #!
+tf.keras.callbacks.TensorBoard("logs", profile_batch=(1, 1000))  #!
+tf.keras.callbacks.TensorBoard("logs", profile_batch=(10, 20))
+tf.keras.callbacks.TensorBoard("logs", profile_batch=0)
+""",
+    ),
+    (
+        "profiler-left-on",
+        TRAINING,
+        """\
+for i, x in enumerate(ds):
+    if i == 10:
+        tf.profiler.experimental.start("logs")
+    step(x)
+tf.profiler.experimental.stop()
+if debugging:
+    tf.debugging.experimental.enable_dump_debug_info("dump")
+""",
+    ),
+    (
+        "profiler-left-on",
+        GRAPH,
+        """\
+full = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+with tf.Session() as s:
+    for i in range(10):
+        s.run(y, {x: 1}, options=full)  #!
+        if i == 3:
+            s.run(y, {x: 1}, options=full)
+""",
+    ),
 ]
 
 

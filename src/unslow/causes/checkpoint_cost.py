@@ -5,16 +5,21 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unslow.analyse import say
 from unslow.analyse.saves import Saves, saves_of
 from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.cause import Cause
+from unslow.cause import Cause, Spot
 from unslow.fix.calls import argument, call, keyword_set
 from unslow.fix.rarer import rarer
 from unslow.fix.script import CannotEdit, Script
 from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
+from unslow.source import Kind
+from unslow.source import argument as written
+
+if TYPE_CHECKING:
+    from unslow.source import Source
 
 _WORTH = 0.05  # of the training time
 _FEWEST = 3
@@ -22,6 +27,8 @@ _BETWEEN_FAILURES = 86_400.0  # seconds: one failure a day is a bad machine, so 
 _CALLBACKS = ("ModelCheckpoint", "BackupAndRestore")
 _POSITION = {"ModelCheckpoint": 6, "BackupAndRestore": 1}  # of save_freq, Keras 2.12 to 3
 _SAFE_FIELDS = ("epoch", "batch")
+_SAVERS = ("tf.train.Checkpoint", "tf.train.CheckpointManager", "tf.train.Saver")
+_SAVING = ("tf.saved_model.save", "keras.models.save_model")
 
 
 def _save(at: int, n: int, each: float, call: str = "Checkpoint.save", **data: Any) -> Fact:
@@ -138,6 +145,38 @@ class CheckpointCost(Cause):
             [*[_save(100 * n, n, 300.0) for n in range(1, 3)], _save(199, 3, 300.0)],
         ),
     )  # fmt: skip
+
+    def spot(self, source: Source) -> Iterable[Spot]:
+        for name, position in _POSITION.items():
+            for made in source.calls(f"keras.callbacks.{name}"):
+                if source.number_of(written(made, "save_freq", position)) == 1:
+                    yield source.spot(
+                        made,
+                        f"`{name}` writes a checkpoint after every batch",
+                        'save_freq="epoch", or a number of batches that take a few minutes',
+                    )
+        for node in source.every(ast.Call) if source.step_loops else ():
+            loop = source.every_step(node) if _saves(source, node) else None
+            if loop is not None:
+                yield source.spot(
+                    node,
+                    f"this saves in every step of the loop at line {loop.lineno}, and the training waits until all is"
+                    " written; it matters when a step is short",
+                    "save every few minutes: if step % 1000 == 0: ...",
+                )
+
+
+def _saves(source: Source, node: ast.Call) -> bool:
+    method = node.func
+    if source.name(method) in _SAVING:
+        return True
+    if not isinstance(method, ast.Attribute) or method.attr not in ("save", "write", "save_weights"):
+        return False
+    if source.kind(method.value) is Kind.MODEL:
+        return method.attr != "write"
+    made = source.maker(method.value)
+    # A manager that is told an interval leaves most calls undone.
+    return made is not None and source.name(made.func) in _SAVERS and written(made, "checkpoint_interval") is None
 
 
 def _who(saves: Saves) -> str:

@@ -11,13 +11,14 @@ import numpy as np
 
 from unslow.analyse import say
 from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.cause import Cause
+from unslow.cause import Cause, Spot
 from unslow.fix.script import Script
 from unslow.fix.statements import delete
 from unslow.model import Evidence, Finding, Fix, Forecast, Location, Loop, Phase, Refusal, Run, Safety
 
 if TYPE_CHECKING:
     from unslow.model import Floats
+    from unslow.source import Source
 
 _SHARE = 0.05
 _GROWN = 1.5
@@ -117,6 +118,16 @@ class GcPauses(Cause):
         return Fix(
             "take `gc.collect()` out of the loop", Safety.EXACT, {where.file: delete(script, where.line).text}
         )  # fmt: skip
+
+    def spot(self, source: Source) -> Iterable[Spot]:
+        for call in source.calls("gc.collect"):
+            loop = source.every_step(call)
+            if loop is not None:
+                yield source.spot(
+                    call,
+                    f"the loop at line {loop.lineno} looks through all objects of the process in every step",
+                    "gc.collect() and gc.freeze() once, before the loop; or every thousand steps",
+                )
 
 
 def _pauses(loop: Loop) -> _Pauses:

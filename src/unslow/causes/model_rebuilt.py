@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import bisect
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -12,11 +13,13 @@ import numpy as np
 
 from unslow.analyse import say
 from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.cause import Cause
+from unslow.cause import Cause, Spot
 from unslow.model import Event, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
+from unslow.source import Kind, argument, own_nodes
 
 if TYPE_CHECKING:
     from unslow.fix.script import Script
+    from unslow.source import Source
 
 _FEW = 3  # times made again: up to here it may be a search over a few models
 _MUCH_MEMORY = 200e6
@@ -103,6 +106,116 @@ class ModelRebuilt(Cause):
             note="Every turn starts from the same first weights instead of new random ones."
             if finding.facts["what"] == "model" else "The optimizer keeps its state over the turns.",
         )  # fmt: skip
+
+    def spot(self, source: Source) -> Iterable[Spot]:
+        methods = [node.attr for node in source.every(ast.Attribute)]
+        if "fit" not in methods or any(source.session_runs()):
+            return
+        for call in source.every(ast.Call):
+            made = isinstance(source.parents.get(call), ast.Assign)
+            compiled = isinstance(call.func, ast.Attribute) and call.func.attr == "compile"
+            loop = _comes_by(source, call) if made or compiled else None
+            if loop is None:
+                continue
+            if _compiles_again(source, call, loop):
+                yield source.spot(
+                    call,
+                    f"the loop at line {loop.lineno} compiles the same model in every turn, and each compile() makes"
+                    " a training function that is traced again",
+                    "compile once, before the loop; in it, model.optimizer.learning_rate = ...",
+                )
+            elif _makes_again(source, call, loop):
+                yield source.spot(
+                    call,
+                    f"the loop at line {loop.lineno} makes and trains the same model in every turn: each is traced"
+                    " again, and TensorFlow keeps what the last one held, if the loop runs more than a few times",
+                    "make and compile it once, before the loop, and start each turn with model.set_weights(first) and"
+                    " the optimizer's first state; or run each turn in a process of its own",
+                )
+
+
+_RESETS = (
+    "keras.backend.clear_session", "keras.utils.clear_session", "tf.random.set_seed", "tf.set_random_seed",
+    "keras.utils.set_random_seed",
+)  # fmt: skip
+
+
+def _comes_by(source: Source, call: ast.Call) -> ast.For | ast.AsyncFor | ast.While | None:
+    """The one loop of more than a few turns that comes by a call each time, and trains."""
+    loops = source.repeated_by(call)
+    if len(loops) != 1 or source.trace_of(call) is not None or any(source.conditions(call, loops[0])):
+        return None
+    loop = loops[0]
+    turns = loop.iter if isinstance(loop, ast.For) else None
+    if isinstance(turns, ast.List | ast.Tuple) and len(turns.elts) <= _FEW:
+        return None
+    if isinstance(turns, ast.Call) and source.name(turns.func) == "range" and len(turns.args) == 1:
+        number = source.number_of(turns.args[0])
+        if number is not None and number <= _FEW:
+            return None
+    return loop
+
+
+def _parts(source: Source, call: ast.Call, loop: ast.AST) -> list[ast.AST]:
+    """What runs in a turn: the loop's body, and that of the function that a call is in."""
+    function = source.function(call)
+    inside = [] if source.within(call, loop) or function is None else list(own_nodes(function))
+    return [*own_nodes(loop), *inside]
+
+
+def _fits(source: Source, parts: Sequence[ast.AST]) -> list[ast.expr]:
+    """The models whose fit() is among some nodes."""
+    calls = [part.func for part in parts if isinstance(part, ast.Call)]
+    methods = [function for function in calls if isinstance(function, ast.Attribute) and function.attr == "fit"]
+    return [method.value for method in methods if source.kind(method.value) is Kind.MODEL]
+
+
+def _compiles_again(source: Source, call: ast.Call, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    method = call.func
+    if not isinstance(method, ast.Attribute) or method.attr != "compile" or source.kind(method.value) is not Kind.MODEL:
+        return False
+    parts = _parts(source, call, loop)
+    if not source.bound_outside(method.value, loop) or not _fits(source, parts):
+        return False
+    function = None if source.within(call, loop) else source.function(call)
+    bound = source.reaching(method.value) if isinstance(method.value, ast.Name) else []
+    if function is not None and any(source.within(binding.node, function) for binding in bound):
+        return False  # made, or handed over, in every turn
+    # A layer that is frozen or thawed needs a new compile(), and so does another loss.
+    if any(isinstance(part, ast.Attribute) and part.attr == "trainable" for part in parts):
+        return False
+    given = [*call.args, *(item.value for item in call.keywords)]
+    optimizer = argument(call, "optimizer", 0)
+    return not any(source.varies(value, loop) for value in given if value is not optimizer)
+
+
+def _makes_again(source: Source, call: ast.Call, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    made = source.parents.get(call)
+    if not isinstance(made, ast.Assign) or source.kind(call) is not Kind.MODEL or source.varies(call, loop):
+        return False
+    names = {target.id for target in made.targets if isinstance(target, ast.Name)}
+    parts = _parts(source, call, loop)
+    trained = [model for model in _fits(source, parts) if isinstance(model, ast.Name) and model.id in names]
+    if not names or not trained or any(source.name(p.func) in _RESETS for p in parts if isinstance(p, ast.Call)):
+        return False
+    return not any(_is_kept(source, part, names) for part in parts)
+
+
+def _is_kept(source: Source, part: ast.AST, names: set[str]) -> bool:
+    """Whether a node hands a model on: into a container, out of the function, or to a function of another's."""
+    if isinstance(part, ast.Return | ast.Yield):
+        return any(isinstance(each, ast.Name) and each.id in names for each in _handed(part.value))
+    if isinstance(part, ast.Assign):
+        stored = any(not isinstance(target, ast.Name) for target in part.targets)
+        return any(isinstance(each, ast.Name) and each.id in names for each in _handed(part.value)) and stored
+    if isinstance(part, ast.Call):
+        given = [*part.args, *(item.value for item in part.keywords)]
+        return any(isinstance(each, ast.Name) and each.id in names for value in given for each in _handed(value))
+    return False
+
+
+def _handed(value: ast.expr | None) -> list[ast.expr]:
+    return list(value.elts) if isinstance(value, ast.Tuple | ast.List) else [value] if value is not None else []
 
 
 _ADVICE = {

@@ -6,6 +6,7 @@ import ast
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +14,14 @@ from unslow.analyse import say
 from unslow.analyse.machine import during, process_of
 from unslow.analyse.robust import spread
 from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.cause import Cause
+from unslow.cause import Cause, Spot
 from unslow.fix.script import Script
 from unslow.fix.statements import delete
 from unslow.model import Certainty, Evidence, Finding, Fix, Forecast, Location, Loop, Phase, Refusal, Run, Safety
+from unslow.source import argument
+
+if TYPE_CHECKING:
+    from unslow.source import Source
 
 _MANY = 100  # a profile of fewer steps is a look, not a habit
 _MOST_OF = 0.5  # unless it holds most of a short training
@@ -25,6 +30,11 @@ _COMPARED = 10  # steps without the profiler that its cost can be told from
 _GROWN = 32 << 20
 _TF = "tf.profiler"
 _CALLS = ("tensorflow.profiler.experimental.start", "tensorflow.profiler.experimental.stop")
+# What begins to record, and what ends it again: `unslow check` looks for the first without the second.
+_PAIRS = (
+    ("tf.profiler.experimental.start", "tf.profiler.experimental.stop"),
+    ("tf.debugging.experimental.enable_dump_debug_info", "tf.debugging.experimental.disable_dump_debug_info"),
+)
 
 
 @dataclass(frozen=True)
@@ -125,6 +135,33 @@ class ProfilerLeftOn(Cause):
         Sketch("a look at ten steps", [0.01] * 300, facts=[_switch(100, True), _switch(110, False, 0.01)]),
         Sketch("a profiler that costs nothing", [0.01] * 300, facts=[_switch(51, True)]),
     )
+
+    def spot(self, source: Source) -> Iterable[Spot]:
+        for start, stop in _PAIRS:
+            for call in source.calls(start):
+                ended = any(source.name(node) == stop for node in source.every(ast.Attribute))
+                if not ended and not any(source.conditions(call)):
+                    yield source.spot(
+                        call,
+                        f"this records until {stop} is called, and nothing in this file does so",
+                        "record ten steps in the middle of the training, then stop; or leave it away",
+                    )
+        for made in source.calls("keras.callbacks.TensorBoard"):
+            span = argument(made, "profile_batch")
+            ends = [source.number_of(end) for end in span.elts] if isinstance(span, ast.Tuple | ast.List) else []
+            first, last = (ends[0], ends[1]) if len(ends) == 2 else (None, None)
+            if first is not None and last is not None and last - first >= _MANY:
+                yield source.spot(
+                    span or made, f"this profiles {last - first + 1:,.0f} batches", "profile_batch=(10, 20)"
+                )
+        for run in source.session_runs():
+            options = source.maker(argument(run, "options", 2))
+            if options is None or source.name(options.func) != "tf.RunOptions" or source.every_step(run) is None:
+                continue
+            if source.name(argument(options, "trace_level")) == "tf.RunOptions.FULL_TRACE":
+                yield source.spot(
+                    run, "every run of the loop is traced in full", "trace every thousandth: if step % 1000 == 0: ..."
+                )
 
 
 def _recorded(run: Run, loop: Loop, what: str) -> _Recorded:

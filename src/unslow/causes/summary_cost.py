@@ -6,17 +6,21 @@ import ast
 import math
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unslow.analyse import say
 from unslow.analyse.saves import folders_of
 from unslow.analyse.sketch import Fact, Sketch, fact
 from unslow.analyse.tallies import Total, totals
-from unslow.cause import Cause
+from unslow.cause import Cause, Spot
 from unslow.fix.calls import set_keyword
 from unslow.fix.rarer import rarer
 from unslow.fix.script import Script
 from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
+from unslow.source import argument
+
+if TYPE_CHECKING:
+    from unslow.source import Source
 
 _WORTH = 0.05  # of the training time
 _FEWEST = 10
@@ -129,6 +133,26 @@ class SummaryCost(Cause):
                   stack=[["train.py", 13, "f"]]) for n in range(1, 5)],
         ),
     )  # fmt: skip
+
+    def spot(self, source: Source) -> Iterable[Spot]:
+        for made in source.calls(f"keras.callbacks.{_BOARD}"):
+            often = argument(made, "update_freq")
+            if source.text_of(often) == "batch" or source.number_of(often) == 1:
+                yield source.spot(
+                    often or made,
+                    "TensorBoard writes every metric after every batch",
+                    'update_freq="epoch", or 100 batches',
+                )
+        if any(source.session_runs()) or any(source.calls("tf.summary.record_if")):
+            return  # in a graph these only build ops; and where something else says how often, it is not every step
+        for call in source.calls("tf.summary.histogram", "tf.summary.image", "tf.summary.audio"):
+            loop = source.every_step(call)
+            if loop is not None:
+                yield source.spot(
+                    call,
+                    f"this is computed and written in every step of the loop at line {loop.lineno}",
+                    "every hundred steps: if step % 100 == 0: ..., or with tf.summary.record_if(...)",
+                )
 
 
 def _every(seconds: float, loop: Loop) -> int:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unslow.analyse import say
 from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.cause import Cause
+from unslow.cause import Cause, Spot
 from unslow.model import Event, Evidence, Finding, Forecast, Location, Loop, Run
+from unslow.source.library import Kind, made_by
+
+if TYPE_CHECKING:
+    from unslow.source import Source
 
 _OFTEN = 0.2  # made per step: what is made once per epoch is made on purpose
 _FEW = 10
@@ -87,7 +92,26 @@ class VariablesInLoop(Cause):
             advice=_ADVICE[what],
         )  # fmt: skip
 
+    def spot(self, source: Source) -> Iterable[Spot]:
+        if not source.step_loops or any(source.session_runs()):
+            return  # in a graph a variable is a matter of graph-growth
+        for call in source.every(ast.Call):
+            what = _KINDS.get(made_by(source.name(call.func)))
+            loop = source.every_step(call) if what else None
+            if what and loop is not None:
+                yield source.spot(
+                    call,
+                    f"the loop at line {loop.lineno} makes {_a(what)} in every step",
+                    _INSTEAD[what],
+                )
 
+
+_KINDS = {Kind.VARIABLE: "variable", Kind.METRIC: "metric", Kind.OPTIMIZER: "optimizer"}
+_INSTEAD = {
+    "variable": "make the variable once, before the loop, and give it its value with assign(...)",
+    "metric": "make the metric once, before the loop, and call reset_state() where it should start anew",
+    "optimizer": "make the optimizer once, before the loop: a new one has forgotten its momentum",
+}
 _ADVICE = {
     "variable": "Make the variable once, in front of the loop, and give it its value with `assign(…)`.",
     "metric": "Make the metric once, in front of the loop, and call its `reset_state()` where it should start anew.",

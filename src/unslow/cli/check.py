@@ -16,8 +16,8 @@ from unslow.check.formats import FORMATS
 @click.option(
     "--format", "form", type=click.Choice(list(FORMATS)), default="text", show_default=True, help="How to print."
 )
-@click.option("--only", metavar="CAUSE", multiple=True, help="Look for this cause only; may be given again.")
-@click.option("--skip", metavar="CAUSE", multiple=True, help="Do not look for this cause; may be given again.")
+@click.option("--only", metavar="CAUSE", multiple=True, help="Look for this cause only; several with commas.")
+@click.option("--skip", metavar="CAUSE", multiple=True, help="Do not look for this cause; several with commas.")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out files below a folder that match.")
 def check(
     paths: tuple[str, ...], form: str, only: tuple[str, ...], skip: tuple[str, ...], exclude: tuple[str, ...]
@@ -42,6 +42,7 @@ def check(
 
 def _chosen(causes: tuple[Cause, ...], only: tuple[str, ...], skip: tuple[str, ...]) -> list[Cause]:
     known = {cause.id for cause in causes}
+    only, skip = (tuple(name for text in texts for name in text.split(",")) for texts in (only, skip))
     for name in (*only, *skip):
         if name not in known:
             raise click.BadParameter(f"there is no cause {name}; `unslow explain` lists them")

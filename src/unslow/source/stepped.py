@@ -51,6 +51,51 @@ class Stepped(Valued):
         found = [loop for call in self.callers(function) for loop in self.repeated_by(call, depth - 1)]
         return list(dict.fromkeys(found))
 
+    def every_step(self, node: ast.AST, depth: int = _DEPTH) -> ast.For | ast.AsyncFor | ast.While | None:
+        """The training loop that comes by a node in each step, whatever is tested on the way; None where none must."""
+        if self.trace_of(node) is not None or self._is_skipped(node):
+            return None
+        own, function = self.innermost(node), self.function(node)
+        if own is not None:
+            return own if own in self.step_loops and not self._holds_steps(own) else None
+        if function is None or depth == 0:
+            return None
+        return next(filter(None, (self.every_step(call, depth - 1) for call in self.callers(function))), None)
+
+    def _is_skipped(self, node: ast.AST) -> bool:
+        """Whether some turns of its loop, or some calls of its function, may pass a node by."""
+        own = self.innermost(node)
+        if any(self.conditions(node, own)):
+            return True
+        child = node
+        for parent in self.ancestors(node):
+            if parent is own or isinstance(parent, FUNCTIONS):
+                break
+            late = isinstance(parent, ast.BoolOp) and child is not parent.values[0]
+            if late or isinstance(parent, (ast.ExceptHandler, ast.match_case)):
+                return True
+            child = parent
+        around, leaves = (own, ast.Continue) if own is not None else (self.function(node), ast.Return)
+        if around is None:
+            return False
+        ways_out = (part for part in own_nodes(around) if isinstance(part, leaves) and not self.within(node, part))
+        earlier = (part for part in ways_out if self._is_before(part, node))
+        return any(own is None or self._continues(part, own) for part in earlier)
+
+    def _continues(self, leave: ast.AST, loop: ast.AST) -> bool:
+        return next((parent for parent in self.ancestors(leave) if isinstance(parent, STATEMENT_LOOPS)), None) is loop
+
+    @staticmethod
+    def _is_before(node: ast.AST, other: ast.AST) -> bool:
+        return (node.lineno, node.col_offset) < (other.lineno, other.col_offset)  # type: ignore[attr-defined]
+
+    def _holds_steps(self, loop: ast.AST) -> bool:
+        """Whether the steps are made further in: a loop over epochs may run something of its own in each."""
+        inside = [node for node in own_nodes(loop) if node in self.step_loops]
+        called = [self.callee(node) for node in own_nodes(loop) if isinstance(node, ast.Call)]
+        own = [found.node for found in called if found is not None and found.source is self]
+        return bool(inside) or any(self.within(inner, node) for inner in self.step_loops for node in own)
+
     def is_step(self, call: ast.Call, depth: int = _DEPTH) -> bool:
         """Whether a call updates the weights once: itself, or through the user's own functions without a loop."""
         if isinstance(call.func, ast.Attribute):
