@@ -52,10 +52,16 @@ def read() -> dict[str, Row]:
 
 
 def keep(row: Row) -> None:
-    rows = {**read(), row["example"]: row}
+    rows = {**read(), row["example"]: {key: _short(value) for key, value in row.items()}}
     draft = KEPT.with_suffix(".draft")
     draft.write_text(json.dumps(dict(sorted(rows.items())), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     draft.replace(KEPT)
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_short(each) for each in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value
 
 
 def measure(example: Example, place: Path) -> Row:
@@ -131,6 +137,7 @@ def proved(row: Row, run: Run, folder: str, step: Step) -> Proof | None:
         "before": proof.before, "after": proof.after, "trial": proof.steps, "whole": question.whole,
         "difference": proof.difference, "noise": proof.noise, "text": proof.text,
         "promised": promised(run, step.finding, question.whole), "given": 1 - 1 / proof.speedup,
+        "per_step": step.finding.facts.get("bytes_per_step"),
         "growth": [proof.growth.what, proof.growth.before, proof.growth.after] if proof.growth else None,
     }  # fmt: skip
     return proof
@@ -143,11 +150,26 @@ def promised(run: Run, finding: Finding, whole: bool) -> float:
     return finding.seconds / counted
 
 
-def off(row: Row) -> float:
-    """By how much of what the fix gives back the promise misses it: 0.25 is a quarter too much, −0.25 too little."""
+def off(row: Row) -> float | None:
+    """By how much of what the fix gives back the promise misses it: 0.25 is a quarter too much, −0.25 too little.
+
+    None where nothing was promised that a trial could give back.
+    """
+    if row.get("per_step") and row["growth"]:
+        _, before, after = row["growth"]
+        return float(row["per_step"] / (before - after) - 1)
+    if not row["seconds"]:
+        return None
     low, high = 1 - 1 / max(row["low"], 1e-9), 1 - 1 / row["high"]
     nearest = min(max(row["promised"], low), high)
     return float((row["promised"] - nearest) / nearest) if nearest > 0 else float("inf")
+
+
+def grown(row: Row) -> str:
+    """The growth that is gone, per 1,000 steps."""
+    what, before, after = row["growth"]
+    unit, scale = ("ms", 1e6) if what == "step time" else ("MB", 1e-3)
+    return f"{what} grew by {before * scale:.3g} {unit} per 1,000 steps, and by {after * scale:.2g} after"
 
 
 def said(row: Row) -> str:
@@ -156,7 +178,9 @@ def said(row: Row) -> str:
         return ", ".join(parts)
     parts += ["" if row["line"] else "WRONG LINE", f"cost {row['seconds']:.2f} of {row['trained']:.2f} s"]
     if "verdict" in row:
-        parts += [row["text"], f"promised {row['promised']:.1%}, given {row['given']:.1%}, off by {off(row):+.0%}"]
+        missed = off(row)
+        parts += [row["text"], f"promised {row['promised']:.1%}, given {row['given']:.1%}"]
+        parts += ["" if missed is None else f"off by {missed:+.0%}"]
         parts += [f"left {row['left']}" if "left" in row else ""]
     else:
         parts += [row.get("failed") or (f"refused: {row['refused']}" if row["refused"] else "words only")]

@@ -9,10 +9,10 @@ import tempfile
 import tensorflow as tf
 
 tf.keras.utils.set_random_seed(1)
-x = tf.random.normal([512, 1024])
-y = tf.random.normal([512, 1])
-data = tf.data.Dataset.from_tensor_slices((x, y)).batch(512).repeat(60)
-model = tf.keras.Sequential([tf.keras.layers.Dense(4096, activation="relu"), tf.keras.layers.Dense(1)])
+x = tf.random.normal([2048, 1024])
+y = tf.random.normal([2048, 1])
+data = tf.data.Dataset.from_tensor_slices((x, y)).batch(2048).repeat(60)
+model = tf.keras.Sequential([tf.keras.layers.Dense(1024, activation="relu"), tf.keras.layers.Dense(1)])
 optimizer = tf.keras.optimizers.SGD(0.01)
 folder = tempfile.mkdtemp()
 manager = tf.train.CheckpointManager(tf.train.Checkpoint(model=model), folder, max_to_keep=None)  # <-- file-growth
@@ -28,7 +28,7 @@ def train(bx, by):
 
 for step, (bx, by) in enumerate(data):
     loss = train(bx, by)
-    if step % 12 == 0:
+    if step % 3 == 0:
         manager.save()
 print("loss", round(float(loss), 3))
 shutil.rmtree(folder)

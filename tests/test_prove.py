@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -98,6 +99,44 @@ def test_memory_that_no_longer_grows_is_proved_at_equal_speed(trials: Callable[.
     trials(lambda after: trial(noisy(rng, 0.01), rss=(level if after else climbing) + rng.normal(0, 1e6, 60)))
     found = proving.prove(BEFORE, AFTER, Question(200, grows=True))
     assert found.verdict is Verdict.PROVED and "memory grew" in found.text
+
+
+def test_a_growth_is_seen_although_the_machine_was_slow_at_the_start_of_one_trial(trials: Callable[..., None]) -> None:
+    rng = np.random.default_rng(0)
+    growing, elsewhere = np.linspace(1.0, 1.5, 300), np.linspace(2.5, 1.0, 300)
+    made: list[bool] = []
+
+    def make(after: bool) -> Trial:
+        made.append(after)
+        disturbed = elsewhere if made.count(False) == 2 and not after else 1.0
+        return trial(noisy(rng, 0.01, 300) * (1.0 if after else growing) * disturbed)
+
+    trials(make)
+    assert proving.prove(BEFORE, AFTER, Question(300, grows=True)).growth is not None
+
+
+def test_files_that_no_longer_pile_up_are_proved_once_as_many_are_there_as_are_kept(
+    trials: Callable[..., None],
+) -> None:
+    rng = np.random.default_rng(0)
+    steps = np.arange(10.0, 200.0, 10.0)
+
+    def make(after: bool) -> Trial:
+        held = np.minimum(steps, 50.0) if after else steps
+        return replace(trial(noisy(rng, 0.01)), files=held * 1e6, files_steps=steps)
+
+    trials(make)
+    found = proving.prove(BEFORE, AFTER, Question(200, grows=True))
+    assert found.growth is not None and found.growth.what == "what is on the disk"
+
+
+def test_a_script_against_itself_has_no_growth_that_is_gone(trials: Callable[..., None]) -> None:
+    rng = np.random.default_rng(2)
+    wander = np.exp(np.cumsum(rng.normal(0, 0.02, 5000)))
+    begin = rng.integers(0, 4900, 5000).tolist()
+    trials(lambda after: trial(noisy(rng, 0.01, 100) * wander[(at := begin.pop()) : at + 100]))
+    wrong = sum(proving.prove(BEFORE, AFTER, Question(100, grows=True)).growth is not None for _ in range(100))
+    assert wrong <= 2
 
 
 def test_a_script_against_itself_is_proved_or_slower_in_at_most_two_per_cent(trials: Callable[..., None]) -> None:

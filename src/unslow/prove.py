@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -158,24 +158,55 @@ def _results(
 
 
 def _growth_gone(sides: tuple[list[Trial], list[Trial]]) -> Growth | None:
-    """The step time or the memory that grew before and does not after, by slope."""
-    for name, series in (
-        ("step time", lambda t: (np.arange(len(t.seconds) - 1), t.seconds[1:])),
-        ("memory", lambda t: (t.rss_steps, t.rss)),
-    ):
-        slopes = [[_slope(*series(trial)) for trial in side] for side in sides]
-        before, after = slopes
-        if not all(one is not None and one.low > 0 for one in before) or any(one is None for one in after):
-            continue
-        typical = float(np.median([one.value for one in before if one]))
-        left = float(np.median([one.value for one in after if one]))
-        if abs(left) <= 0.2 * typical:
-            return Growth(name, typical, left)
+    """The step time, the memory or the files that grew before and do not after, by slope."""
+    for name, rate in _GROWTHS.items():
+        before, after = (rate(side) for side in sides)
+        if before is not None and after is not None and before.low > 0 and abs(after.value) <= 0.2 * before.value:
+            return Growth(name, before.value, after.value)
     return None
+
+
+def _step_time(trials: Sequence[Trial]) -> Slope | None:
+    """Of each step's median over the trials, and as sure as all of them but one: a busy machine can turn one around."""
+    steps = min(len(trial.seconds) for trial in trials)
+    rows = [trial.seconds[1:steps] for trial in trials]
+    middle, *each = (_slope(np.arange(steps - 1), row) for row in (np.median(rows, axis=0), *rows))
+    sure = sorted(one.low for one in each if one is not None)
+    if middle is None or not sure:
+        return None
+    return Slope(middle.value, min(middle.low, *sure[1:2] or sure), middle.high)
+
+
+def _together(slopes: Sequence[Slope | None]) -> Slope | None:
+    """The typical one, as sure as the least sure of them."""
+    seen = [one for one in slopes if one is not None]
+    if len(seen) < len(slopes):
+        return None
+    value = float(np.median([one.value for one in seen]))
+    return Slope(value, min(one.low for one in seen), max(one.high for one in seen))
+
+
+_GROWTHS: Mapping[str, Callable[[Sequence[Trial]], Slope | None]] = {
+    "step time": _step_time,
+    "memory": lambda trials: _together([_slope(trial.rss_steps, trial.rss) for trial in trials]),
+    "what is on the disk": lambda trials: _together([_late_rate(trial.files_steps, trial.files) for trial in trials]),
+}
 
 
 def _slope(x: np.ndarray, y: np.ndarray) -> Slope | None:
     return slope(x, y) if len(x) >= 8 else None
+
+
+def _late_rate(x: np.ndarray, y: np.ndarray) -> Slope | None:
+    """What is gained per step in the second half: who keeps the last few files gains until there are so many.
+
+    Bytes of files are counted, so there is no interval to it.
+    """
+    late = x >= x[-1] / 2 if len(x) else np.zeros(0, dtype=bool)
+    if np.count_nonzero(late) < 3 or x[late][-1] <= x[late][0]:
+        return None
+    rate = float((y[late][-1] - y[late][0]) / (x[late][-1] - x[late][0]))
+    return Slope(rate, rate, rate)
 
 
 def _words(verdict: Verdict, ratio: float, low: float, high: float, first: Sequence[float], second: Sequence[float],

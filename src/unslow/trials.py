@@ -52,6 +52,8 @@ class Trial:
     interrupted: bool = False
     compiled: bool = False  # XLA said on stderr that it compiled something
     told: tuple[Mapping[str, Any], ...] = ()  # what the switches of `whatif` did
+    files: Floats = field(default_factory=lambda: np.zeros(0))  # bytes in the folders it writes to, at `files_steps`
+    files_steps: Floats = field(default_factory=lambda: np.zeros(0))
     lost: Mapping[str, str] = field(default_factory=dict)  # probes and switches that failed, and why
 
     @property
@@ -95,10 +97,11 @@ def _trial(ended: launch.Ended, run: Run, out: Path, errors: bytes) -> Trial:
     seconds = _joined([np.repeat(loop.seconds / loop.group, loop.count * loop.group) for loop in loops])
     ends = _joined([np.repeat(loop.end, loop.count * loop.group) for loop in loops])
     rss, steps = _memory(run, loops)
+    files, files_steps = _files(run)
     weights, peak = _weights(out)
     return Trial(
         ended=ended.text, steps=len(seconds), seconds=seconds, ends=ends, rss=rss, rss_steps=steps,
-        weights=weights, losses=_losses(loops), interrupted=ended.interrupted,
+        files=files, files_steps=files_steps, weights=weights, losses=_losses(loops), interrupted=ended.interrupted,
         errors=errors[-4000:].decode("utf-8", "replace"), compiled=b"Compiled cluster using XLA" in errors,
         peak=peak or float(rss.max() if len(rss) else 0.0), group=loops[0].group if loops else 1,
         told=tuple(event.data for event in run.of("whatif")),
@@ -118,6 +121,17 @@ def _memory(run: Run, loops: Sequence[Loop]) -> tuple[Floats, Floats]:
     inside = (process.ticks.time >= loops[0].start) & (process.ticks.time <= loops[-1].stop)
     columns = process.ticks.columns
     return columns["rss"][inside], columns["steps"][inside]
+
+
+def _files(run: Run) -> tuple[Floats, Floats]:
+    """Bytes in all folders that the training writes to, at each look at one of them."""
+    held: dict[tuple[int, str], float] = {}
+    looks = []
+    for event in run.of("folder"):
+        held[event.process, str(event.data["folder"])] = float(event.data["bytes"])
+        looks.append((sum(held.values()), float(event.data["step"])))
+    values: Floats = np.array(looks, dtype=float).reshape(-1, 2)
+    return values[:, 0], values[:, 1]
 
 
 def _losses(loops: Sequence[Loop]) -> Floats:

@@ -87,7 +87,10 @@ class FileGrowth(Cause):
                 text=f"the disk is full after {ahead:,} more steps, {_long(full)} from the end of this run",
             ),
             advice=_advice(folder, saves),
-            facts={"call": saves.call if saves else "", "keep": saves.data.get("keep", -1) if saves else -1},
+            facts={
+                "call": saves.call if saves else "", "keep": saves.data.get("keep", -1) if saves else -1,
+                "bytes_per_step": folder.rate,
+            },
         )  # fmt: skip
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:

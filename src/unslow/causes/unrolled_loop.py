@@ -105,7 +105,8 @@ class UnrolledLoop(Cause):
                 Evidence("steps from which on unrolling pays", enough),
                 Evidence("steps of this run", loop.steps),
             ),
-            advice=_advice(enough, unrolls_itself), facts={} if unrolls_itself else {"loop": where.line},
+            advice=_advice(enough, unrolls_itself),
+            facts={"first_step": True, **({} if unrolls_itself else {"loop": where.line})},
         )  # fmt: skip
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
