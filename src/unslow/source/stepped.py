@@ -60,7 +60,8 @@ class Stepped(Valued):
             return own if own in self.step_loops and not self._holds_steps(own) else None
         if function is None or depth == 0:
             return None
-        return next(filter(None, (self.every_step(call, depth - 1) for call in self.callers(function))), None)
+        found = (self.every_step(call, depth - 1) for call in self.callers(function))
+        return next((loop for loop in found if loop is not None), None)
 
     def _is_skipped(self, node: ast.AST) -> bool:
         """Whether some turns of its loop, or some calls of its function, may pass a node by."""
