@@ -64,6 +64,15 @@ def repeated(loop: Loop) -> float:
     return loop.total - max(0.0, float(loop.seconds[0]) - loop.typical())
 
 
+def updating(window: Window, scope: str) -> float:
+    """Seconds per step of the kernels that an optimizer made, which carry its name; those that run at once share."""
+    if not scope:
+        return 0.0
+    named = re.compile(rf"(^|/){re.escape(scope)}(_\d+)?/", re.IGNORECASE)
+    spent = sum(op.seconds for op in window.ops if named.search(op.name))
+    return spent * min(1.0, window.kernels / max(1e-12, sum(op.seconds for op in window.ops)))
+
+
 def _window(event: Event, data: Mapping[str, Any]) -> Window:
     steps = int(data["steps"])
     ops = tuple(Op(str(name), str(kind), round(count / steps), s / steps) for name, kind, count, s in data["ops"])

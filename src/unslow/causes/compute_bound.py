@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from unslow.analyse import say
 from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.analyse.window import Window, repeated, windows
+from unslow.analyse.window import Window, windows
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Loop, Phase, Run
 
@@ -61,7 +61,7 @@ class ComputeBound(Cause):
             kinds[op.kind] = kinds.get(op.kind, 0.0) + op.seconds
         dearest = sorted(kinds.items(), key=lambda item: -item[1])[:_SHOWN]
         return Finding(
-            cause=self.id, location=say.place(run, loop.update), seconds=share * repeated(loop), fault=False,
+            cause=self.id, location=say.place(run, loop.update), seconds=0.0, fault=False,
             title=f"{share:.0%} of a step of {say.time(window.wall)} is in kernels, mostly in {_kind(dearest[0][0])}",
             evidence=(
                 Evidence("in kernels, per step", window.kernels, "s"), Evidence("a step", window.wall, "s"),

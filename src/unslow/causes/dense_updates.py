@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from unslow.analyse import say
 from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.analyse.window import Window, repeated, windows
+from unslow.analyse.window import repeated, updating, windows
 from unslow.cause import CannotJudge, Cause
 from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run
 
@@ -86,9 +85,9 @@ class DenseUpdates(Cause):
         if not looked:
             raise CannotJudge("the run was too short for a look through TensorFlow's profiler")
         window = looked[-1]
-        updating = _updating(window, str(data["scope"]))
+        update = updating(window, str(data["scope"]))
         part = float(table["bytes"]) / max(float(data["bytes"]), 1.0)
-        spent = updating * part * (1 - touched / rows)
+        spent = update * part * (1 - touched / rows)
         seconds = min(1.0, spent / window.wall) * repeated(loop)
         if seconds < _WORTH * run.trained:
             return
@@ -103,7 +102,7 @@ class DenseUpdates(Cause):
                 Evidence("rows of the table", rows), Evidence("rows in a batch, at most", touched or "unknown"),
                 Evidence("bytes of the table", float(table["bytes"]), "bytes"),
                 Evidence("bytes that the optimizer keeps for it", keeps * float(table["bytes"]), "bytes"),
-                Evidence("the optimizer's kernels, per step", updating, "s"),
+                Evidence("the optimizer's kernels, per step", update, "s"),
                 Evidence("a step", window.wall, "s"),
             ),
             advice=f"Update {name} with a plain SGD of its own, which touches the rows of the batch only, and the rest "
@@ -115,14 +114,6 @@ class DenseUpdates(Cause):
         Sketch("half of the rows", phases={Phase.RUN: 1.0}, facts=[_weights(50_000), _seen(0.7)]),
         Sketch("the update is cheap", phases={Phase.RUN: 1.0}, facts=[_weights(500), _seen(0.03)]),
     )
-
-
-def _updating(window: Window, scope: str) -> float:
-    """Seconds per step of the kernels that the optimizer made, which carry its name."""
-    if not scope:
-        return 0.0
-    named = re.compile(rf"(^|/){re.escape(scope)}(_\d+)?/", re.IGNORECASE)
-    return min(window.kernels, sum(op.seconds for op in window.ops if named.search(op.name)))
 
 
 def _where(run: Run, loop: Loop, data: Mapping[str, Any]) -> Location:

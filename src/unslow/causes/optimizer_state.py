@@ -9,8 +9,9 @@ from unslow.analyse import say
 from unslow.analyse.machine import during, process_of
 from unslow.analyse.memory import limit
 from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse.window import repeated, updating, windows
 from unslow.cause import Cause
-from unslow.model import Evidence, Finding, Loop, Run
+from unslow.model import Certainty, Evidence, Finding, Loop, Run
 
 _SHARE = 0.15  # of the process
 _LEAST = 128 << 20
@@ -43,7 +44,8 @@ class OptimizerState(Cause):
 
     When we are wrong
 
-    Where there is memory to spare, it is no trouble at all: this is a fact about the run, and no fault.
+    Where there is memory to spare, it is no trouble at all: this is a fact about the run, and no fault. What the state
+    costs in a step is told from the time of the update by the numbers that it reads and writes.
     """
 
     title = "the optimizer's state is large"
@@ -69,21 +71,32 @@ class OptimizerState(Cause):
         if state < _LEAST or state < _SHARE * whole:
             return None
         rest = max(0.0, whole - 2 * weights - state)
+        wall, update = _updates(run, loop, str(data.get("scope", "")))
+        # The weights are read and written and the gradients read; the state is read and written.
+        extra = update * 2 * slots_of(data) / (2 * slots_of(data) + 3)
         others = [(name, weights * slots) for name, slots in _OTHERS if weights * slots < state]
         return Finding(
-            cause=self.id, location=say.place(run, data["made"][0]) if data.get("made") else None, seconds=0.0,
-            fault=False,
+            cause=self.id, location=say.place(run, data["made"][0]) if data.get("made") else None,
+            seconds=min(1.0, extra / wall) * repeated(loop) if wall else 0.0, certainty=Certainty.LIKELY, fault=False,
             title=f"{data['optimizer']} keeps {say.size(state)} for {say.size(weights)} of weights: "
-            f"{state / whole:.0%} of the process",
+            f"{state / whole:.0%} of the process" + (f", {update / wall:.0%} of a step" if update else ""),
             evidence=(
                 Evidence("weights", weights, "bytes"), Evidence("gradients", weights, "bytes"),
                 Evidence("state of the optimizer", state, "bytes"),
                 Evidence("activations and all else, about", rest, "bytes"),
                 Evidence("limit", limit(process), "bytes"),
+                *([Evidence("the optimizer's kernels, per step", update, "s")] if update else []),
+                *([Evidence("of it for its state, about", extra, "s")] if update else []),
                 *(Evidence(f"{name} would keep", size, "bytes") for name, size in others),
             ),
             advice="If the memory is needed: " + ", ".join(f"{name} {say.size(size)}" for name, size in others) + ".",
         )  # fmt: skip
+
+
+def _updates(run: Run, loop: Loop, scope: str) -> tuple[float, float]:
+    """Seconds of a step, and those of the optimizer's kernels in it, as the profiler saw them; nothing without it."""
+    looked = windows(run, loop)
+    return (looked[-1].wall, updating(looked[-1], scope)) if looked else (0.0, 0.0)
 
 
 def slots_of(data: Mapping[str, Any]) -> int:
