@@ -7,7 +7,7 @@ import tensorflow as tf
 
 tf.keras.utils.set_random_seed(1)
 rng = np.random.default_rng(1)
-lengths = np.repeat([16, 64, 128, 192, 256, 320], 40)
+lengths = np.repeat([16, 128, 256, 384, 512, 640], 40)
 projection = tf.Variable(tf.random.normal([64, 512], stddev=0.1))
 readout = tf.Variable(tf.random.normal([512, 1], stddev=0.1))
 
