@@ -725,8 +725,20 @@ def fresh():
     return tf.Variable(1.0)  #!
 for x in ds:
     v = fresh()
+    step(x)
+for x in ds:
     p = Descent(0.1)  #!
     step(x)
+""",
+    ),
+    (
+        "variables-in-loop",
+        TRAINING,
+        """\
+for kind in kinds:
+    v = tf.Variable(1.0)
+    p = tf.keras.optimizers.SGD(0.1)
+    p.apply_gradients([(1.0, v)])
 """,
     ),
     (
