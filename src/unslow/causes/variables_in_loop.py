@@ -95,17 +95,17 @@ class VariablesInLoop(Cause):
     def spot(self, source: Source) -> Iterable[Spot]:
         if not source.step_loops or any(source.session_runs()):
             return  # in a graph a variable is a matter of graph-growth
-        made: dict[ast.AST, list[tuple[ast.Call, str]]] = defaultdict(list)
+        made: dict[int, list[tuple[ast.Call, str]]] = defaultdict(list)  # by the line of the loop
         for call in source.every(ast.Call):
             what = _KINDS.get(made_by(source.name(call.func)))
             loop = source.every_step(call) if what else None
             if what and loop is not None:
-                made[loop].append((call, what))
-        for loop, calls in made.items():
+                made[loop.lineno].append((call, what))
+        for line, calls in made.items():
             if {"variable", "optimizer"} <= {what for _, what in calls}:
                 continue  # what is trained and who trains it are both new: each turn is a training of its own
             for call, what in calls:
-                text = f"the loop at line {loop.lineno} makes {_a(what)} in every step"  # type: ignore[attr-defined]
+                text = f"the loop at line {line} makes {_a(what)} in every step"
                 yield source.spot(call, text, _INSTEAD[what])
 
 
