@@ -15,6 +15,7 @@ layers = [tf.keras.layers.Dense(16, activation="relu") for _ in range(30)]
 model = tf.keras.Sequential([*layers, tf.keras.layers.Dense(1)])
 optimizer = tf.keras.optimizers.SGD(0.01)
 folder = tempfile.mkdtemp()
+details = tf.profiler.experimental.ProfilerOptions(host_tracer_level=3, python_tracer_level=1)
 
 
 @tf.function
@@ -27,7 +28,7 @@ def train(bx, by):
 
 for step, (bx, by) in enumerate(data.take(500)):
     if step == 150:
-        tf.profiler.experimental.start(folder)  # <-- profiler-left-on
+        tf.profiler.experimental.start(folder, details)  # <-- profiler-left-on
     loss = train(bx, by)
 tf.profiler.experimental.stop()
 print("loss", round(float(loss), 3))

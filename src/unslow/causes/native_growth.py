@@ -75,7 +75,7 @@ class NativeGrowth(Cause):
                 Evidence("excluded", "Python objects, tensors, containers, graphs, traces, profilers, tf.data caches"),
             ),
             forecast=Forecast(
-                step=10 * loop.steps, bytes=growth.gained + 9 * growth.per_step * loop.steps,
+                step=10 * loop.steps, bytes=10 * growth.per_step * loop.steps,
                 text=f"the memory is full after {ahead:,} more steps" if left else "",
             ),
             advice=_advice(loose),

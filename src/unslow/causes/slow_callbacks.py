@@ -81,7 +81,7 @@ class SlowCallbacks(Cause):
         last = detailed[-1].data
         calls = int(events[-1].data["n"])
         seconds = float(last["own_sum"]) * calls / int(last["n"])
-        growth = _growth(detailed)
+        growth = _growth(detailed, loop)
         if calls < _FEWEST or (seconds < _WORTH * run.trained and growth is None):
             return
         name = f"{last['callback']}.{last['hook']}"
@@ -151,7 +151,7 @@ class SlowCallbacks(Cause):
     )  # fmt: skip
 
 
-def _growth(events: list[Event]) -> tuple[float, float, Forecast] | None:
+def _growth(events: list[Event], loop: Loop) -> tuple[float, float, Forecast] | None:
     """Seconds of an early and of a late call, if calls take clearly longer with their number."""
     number = np.array([float(event.data["n"]) for event in events])
     own = np.array([float(event.data["own"]) for event in events])
@@ -164,8 +164,10 @@ def _growth(events: list[Event]) -> tuple[float, float, Forecast] | None:
     if rate.low <= 0 or late < 1.5 * early or late - early < 1e-4:
         return None
     ahead = 10 ** len(str(int(number[-1])))
-    text = f"call {ahead:,} of the hook will take {say.time(late + rate.value * (ahead - float(number[-1])))}"
-    return early, late, Forecast(step=ahead, text=text)
+    then = late + rate.value * (ahead - 2.5 * third)  # `late` is that of the middle of the last third
+    text = f"call {ahead:,} of the hook will take {say.time(then)}"
+    each_step = abs(float(number[-1]) - loop.steps) < 0.1 * loop.steps
+    return early, late, Forecast(ahead, loop.trend.after - late + then if each_step else None, text=text)
 
 
 def _where(run: Run, loop: Loop, event: Event) -> Location:
