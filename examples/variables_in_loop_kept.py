@@ -1,6 +1,6 @@
 # expect: variables-in-loop
 # also: hoarded-tensors
-# steps: 250
+# steps: 2000
 """A running average of the weights that is a new variable in every step, kept in a history three calls deep."""
 
 import tensorflow as tf
@@ -32,7 +32,7 @@ def train_step(x):
 
 
 averages = Averages()
-for step in range(250):
+for step in range(2000):
     loss = train_step(features)
     averages.update()
 print(f"loss {float(loss):.4f}")

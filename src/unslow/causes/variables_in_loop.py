@@ -32,6 +32,7 @@ class _Line:
     count: int  # things of the outermost kind
     variables: int
     per_step: float
+    steps: int  # of the loop, when the totals were last written
     seconds: float
     bytes: float
     alive: int
@@ -79,7 +80,7 @@ class VariablesInLoop(Cause):
                 Evidence("seconds of making one", line.seconds / max(1, line.count), "s"),
                 Evidence("still there at the end", line.alive),
             ]
-        held = sum(line.bytes for line in piling)
+        rate = sum(line.bytes / line.steps for line in piling)
         title = (
             f"{say.code(first.location)} makes {_a(what)} in {'every' if first.per_step >= 0.9 else 'many a'} step: "
             f"{first.count} in {loop.steps} steps, {say.time(first.seconds / max(1, first.count))} each"
@@ -87,7 +88,7 @@ class VariablesInLoop(Cause):
         return Finding(
             cause=self.id, title=title + (f"; all {first.alive} of them are kept" if piling else ""),
             location=first.location, seconds=seconds, evidence=tuple(evidence), grows=bool(piling),
-            forecast=Forecast(loop.steps * 10, bytes=held * 10, text="held by what was made in the loop")
+            forecast=Forecast(loop.steps * 10, bytes=rate * loop.steps * 10, text="held by what was made in the loop")
             if piling else None,
             advice=_ADVICE[what],
         )  # fmt: skip
@@ -141,6 +142,7 @@ def _lines(run: Run, loop: Loop) -> list[_Line]:
         if outer is None:
             continue
         count = _during(kinds[outer], loop, "count")
+        steps = max(1, min(loop.steps, loop.step_at(kinds[outer][-1].time)))
         variables = _during(kinds["variable"], loop, "count") if "variable" in kinds else 0.0
         # A metric's own seconds hold those of its variables.
         seconds = max(_during(events, loop, "took") for kind, events in kinds.items() if kind != "compile")
@@ -148,7 +150,7 @@ def _lines(run: Run, loop: Loop) -> list[_Line]:
             _Line(
                 location=Location(file, line, str(kinds[outer][-1].data["stack"][0][2]), run.line(file, line)),
                 kinds=tuple(kinds), count=round(count), variables=round(variables), seconds=seconds,
-                per_step=count / max(1, loop.steps),
+                per_step=count / steps, steps=steps,
                 bytes=_during(kinds["variable"], loop, "amount") if "variable" in kinds else 0.0,
                 alive=int(kinds[outer][-1].data.get("alive") or 0),
             )
