@@ -74,7 +74,7 @@ def _print(view: dict[str, Any]) -> None:
 
     console = Console(highlight=False, soft_wrap=False)
     console.width = min(console.width, _WIDTH) if console.is_terminal else _WIDTH
-    console.print(renderable(view))
+    console.print(renderable(view, console.width))
 
 
 def _list() -> None:

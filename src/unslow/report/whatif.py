@@ -11,21 +11,30 @@ from rich.text import Text
 
 from unslow.report import words
 
-_STYLES = {"faster": "bold green", "slower": "red", "as it is": "bold"}
+_STYLES = {"faster": "bold green", "slower": "red", "as it is": "bold", "unsure": "dim"}
+_MARKS = {"faster": "+", "slower": "−", "no difference": "=", "unsure": "?", "as it is": ""}
+_MEANT = {
+    "faster": "surely faster",
+    "slower": "surely slower",
+    "no difference": "within a tenth of it",
+    "unsure": "not settled",
+}
+_ORDER = {"faster": 0, "slower": 2}  # what is not settled stands between them, with the script as it is
 _NAME = 22
+_WIDE = 96
 _NOISY = 0.2
 _LEGEND = (
-    "± and ranges: 95 % over trials. first: what the first steps took beyond the pace of the others. results: the "
+    "± and ranges: 95 % over trials. first, s: what the first steps took beyond the pace of the others. results: the "
     "weights after the same steps; `rounding`: no further apart than a rounding error leads to in this training."
 )
 
 
-def renderable(view: dict[str, Any]) -> RenderableType:
-    """Fits 100 columns; on 80 the names are wrapped."""
+def renderable(view: dict[str, Any], width: int = 100) -> RenderableType:
+    """Fits 100 columns; on fewer the time per example is left out: `times as fast` says it too."""
     parts: list[RenderableType] = [_head(view), _verdict(view)]
     if view["as_it_is"]:
-        parts.append(_table(view))
-        parts.append(Text(_LEGEND, style="dim"))
+        parts.append(_table(view, width))
+        parts.append(Text(_legend(view), style="dim"))
         parts += _noise(view["as_it_is"]["step_seconds"])
     parts += _failed(view["failed"]) + _notes(view["settings"]) + _lines(view["settings"])
     parts += _absent(view["does_not_apply"])
@@ -48,26 +57,30 @@ def _verdict(view: dict[str, Any]) -> Text:
         return Text("Nothing was measured.", style="bold yellow")
     if same:
         best = same[0]
-        return Text(f"{best['name']}: {_times(best)} faster, results kept.\n", style="bold green")
+        return Text(f"{best['name']}: {_times(best)}, results kept.\n", style="bold green")
     if faster:
         best = faster[0]
         why = best["changes"] or "other results"
-        return Text(f"{best['name']}: {_times(best)} faster, but with {why}.\n", style="bold yellow")
+        return Text(f"{best['name']}: {_times(best)}, but with {why}.\n", style="bold yellow")
     return Text("No setting is surely faster than the script as it is.\n", style="bold")
 
 
 def _times(row: dict[str, Any]) -> str:
     figure = row["speedup"]
     value, low, high = (words.digits(figure[name]) for name in ("value", "low", "high"))
-    return f"{value}× ({low} to {high})"
+    return f"{value}× as fast ({low} to {high})"
 
 
-def _table(view: dict[str, Any]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
-    rows = sorted([view["as_it_is"], *view["settings"]], key=lambda row: -(row["speedup"]["value"] or 0))
+def _table(view: dict[str, Any], width: int) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim", pad_edge=False)
+    rows = sorted(
+        [view["as_it_is"], *view["settings"]],
+        key=lambda row: (_ORDER.get(row["verdict"], 1), -(row["speedup"]["value"] or 0)),
+    )
     step, step_unit = _unit([row["step_seconds"]["value"] for row in rows])
-    examples = [row["example_seconds"]["value"] for row in rows if row["example_seconds"]]
+    examples = [row["example_seconds"]["value"] for row in rows if row["example_seconds"] and width >= _WIDE]
     example, example_unit = _unit(examples)
+    table.add_column("")
     table.add_column("setting", min_width=12, max_width=_NAME, overflow="fold")
     table.add_column("times as fast", no_wrap=True)
     table.add_column(f"{step_unit}/step", no_wrap=True, justify="right")
@@ -75,15 +88,21 @@ def _table(view: dict[str, Any]) -> Table:
         table.add_column(f"{example_unit}/example", no_wrap=True, justify="right")
     table.add_column("peak MB", no_wrap=True, justify="right")
     table.add_column("first, s", no_wrap=True, justify="right")
-    table.add_column("results", min_width=15)
+    table.add_column("results", min_width=9)
     for row in rows:
-        cells = [row["name"], _speedup(row), _within(row["step_seconds"], step)]
+        cells = [_MARKS[row["verdict"]], row["name"], _speedup(row), _within(row["step_seconds"], step)]
         if examples:
             cells.append(_within(row["example_seconds"], example))
         cells += [_within(row["peak_bytes"], 1e-6), _within(row["first_step_seconds"], 1.0), _results(row)]
         style = _STYLES.get(row["verdict"], "")
         table.add_row(*(Text(cell) for cell in cells), style=style)
     return table
+
+
+def _legend(view: dict[str, Any]) -> str:
+    seen = {row["verdict"] for row in view["settings"]}
+    marks = ", ".join(f"{_MARKS[name]} {meant}" for name, meant in _MEANT.items() if name in seen)
+    return f"{marks}. {_LEGEND}" if marks else _LEGEND
 
 
 def _unit(values: list[float]) -> tuple[float, str]:
@@ -99,8 +118,10 @@ def _within(figure: dict[str, Any] | None, scale: float) -> str:
     text = words.digits(value)
     if figure["high"] is None:
         return text
-    places = len(text.partition(".")[2])  # no more digits than the value itself has
-    return f"{text} ±{(figure['high'] - figure['low']) / 2 * scale:,.{places}f}"
+    reach = (figure["high"] - figure["low"]) / 2 * scale
+    # No more digits than the value itself has, nor than two of what it may be wrong by.
+    places = min(len(text.partition(".")[2]), len(words.digits(reach, 2).partition(".")[2]) if reach else 9, 2)
+    return f"{value:,.{places}f} ±{reach:,.{places}f}"
 
 
 def _speedup(row: dict[str, Any]) -> str:
@@ -109,8 +130,13 @@ def _speedup(row: dict[str, Any]) -> str:
         return "1"
     if not figure["low"] or figure["high"] is None:
         return words.digits(figure["value"])
-    value, low, high = (words.digits(figure[name]) for name in ("value", "low", "high"))
+    value, low, high = (_ratio(figure[name]) for name in ("value", "low", "high"))
     return f"{value} ({low}–{high})"
+
+
+def _ratio(value: float) -> str:
+    """Two places, and more only where they would hide what there is."""
+    return f"{value:.2f}" if 0.1 <= value < 100 else words.digits(value, 2)
 
 
 def _results(row: dict[str, Any]) -> str:
@@ -152,9 +178,9 @@ def _lines(rows: list[dict[str, Any]]) -> list[RenderableType]:
     for row in kept:
         gains = [_times(row)] if row["verdict"] == "faster" else []
         gains += ["less memory"] if row["less_memory"] else []
-        where = f" [{row['where']}]" if row["where"] else ""
+        where = f"  [{row['where']}]" if row["where"] else ""
         keep = row["keep"] or " + ".join(row["parts"])
-        parts.append(Text.assemble((f"{row['name']}", "bold"), f" ({', '.join(gains)}){where}\n    {keep}"))
+        parts.append(Text.assemble((f"{row['name']}", "bold"), f": {', '.join(gains)}\n    {keep}{where}"))
     return parts
 
 

@@ -97,8 +97,10 @@ class Bench:
             self.absent[setting.name] = missing
             return f"does not apply: {missing}"
         if trial.steps < LEAST_STEPS:
-            self.absent[setting.name] = f"only {trial.steps} steps are left then"
-            return self.absent[setting.name]
+            few = f"too few steps: the script ends after {trial.steps} then"
+            if not self.trials.get(setting.name):
+                self.absent[setting.name] = few
+            return f"{few}; left out"
         self.trials.setdefault(setting.name, []).append(trial)
         return f"{trial.steady * 1e3:.3g} ms a step"
 

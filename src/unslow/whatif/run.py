@@ -49,13 +49,13 @@ def whatif(side: Side, only: Sequence[str], steps: int | None, rounds: int, prog
     seen = survey_of(first)
     count = steps or _steps_for(first)
     settings = chosen(catalogue(seen, _machine(count)), only)
+    tried = [one for one in settings if not one.why_not]
     progress(
         f"{place_of(seen.updates) or 'the script'} trains: {count} steps a trial, "
-        f"{sum(not one.why_not for one in settings)} settings to try, {rounds} trials of each"
+        f"{len(_without_details(tried, only))} settings to try, {rounds} trials of each"
     )
     outcome = Outcome(side.command, count, seen.examples, trained_at=place_of(seen.updates))
     bench = Bench(side, count, progress)
-    tried = [one for one in settings if not one.why_not]
     extra: list[Setting] = []
     try:
         bench.rounds(_without_details(tried, only), rounds)

@@ -220,7 +220,7 @@ def _optimizer(seen: Survey, machine: Machine) -> Iterator[Setting]:
         if not facts:
             why_not = "no optimizer of Keras or tf.train is made"
         elif all(fact["own"] == target for fact in facts):
-            why_not = "so it is already"
+            why_not = f"the script uses {target} already"
         elif old and name not in names:
             why_not = "tf.train has none"
         yield Setting(
