@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 
+from unslow import launch, runfile
+from unslow.analyse.sketch import Sketch
+from unslow.fix.apply import side_of
 from unslow.workspace import Workspace
 
 
@@ -50,3 +55,19 @@ def test_environments_and_recordings_are_not_copied(tmp_path: Path) -> None:
     (tmp_path / "env" / "pyvenv.cfg").write_text("")
     with Workspace(str(tmp_path)) as copy:
         assert list(copy.cwd.iterdir()) == []
+
+
+def test_copies_of_files_elsewhere_are_found_after_the_way_in(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "model.py").write_text("old")
+    with Workspace(str(tmp_path / "here"), {str(tmp_path / "lib" / "model.py"): "new"}) as workspace:
+        paths = launch.environment("run", workspace.environment())["PYTHONPATH"].split(os.pathsep)
+    assert paths[0] == str(launch.INJECT) and paths[1] == workspace.environment()["PYTHONPATH"].split(os.pathsep)[0]
+
+
+def test_a_trial_does_not_copy_the_libraries_whose_lines_were_recorded(tmp_path: Path) -> None:
+    runfile.write_header(str(tmp_path), {})
+    library = "/env/lib/python3.11/site-packages/keras/adapter.py"
+    run = replace(Sketch("").run(), command=("python", "train.py"), sources={"train.py": "", library: ""})
+    assert set(side_of(run, str(tmp_path)).texts) == {"train.py"}

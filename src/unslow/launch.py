@@ -92,12 +92,11 @@ def new_folder(out: str | None, name: str) -> str:
 
 
 def environment(folder: str, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The user's environment with the way in before their own PYTHONPATH."""
-    env = dict(os.environ)
+    """The user's environment and what is added to it, with the way in before any PYTHONPATH."""
+    env = {**os.environ, **(extra or {})}
     path = env.get("PYTHONPATH")
     env["PYTHONPATH"] = f"{INJECT}{os.pathsep}{path}" if path else str(INJECT)
     env["UNSLOW_RUN"] = folder
-    env.update(extra or {})
     return env
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from unslow import runfile
 from unslow.cause import Cause, load
 from unslow.errors import UnslowError
+from unslow.fix.plan import is_library
 from unslow.fix.script import CannotEdit, Script
 from unslow.model import Diagnosis, Finding, Fix, Refusal, Run
 from unslow.trials import Side
@@ -71,7 +72,7 @@ def side_of(run: Run, folder: str, texts: Mapping[str, str] | None = None) -> Si
     stdin = str(header.get("stdin") or "")
     # A recorded PYTHONPATH begins with our own way in, which a trial puts there itself.
     env = {key: value for key, value in dict(header.get("environment") or {}).items() if key != "PYTHONPATH"}
-    sources = {file: text for file, text in run.sources.items() if not file.startswith("<")}
+    sources = {file: text for file, text in run.sources.items() if not file.startswith("<") and not is_library(file)}
     repeats = bool(run.loops) and not run.training
     return Side(run.command, run.cwd, {**sources, **(texts or {})}, env, stdin or None, repeats)
 

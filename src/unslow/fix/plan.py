@@ -22,6 +22,11 @@ def fixes_for(findings: Sequence[Finding], run: Run, causes: Sequence[Cause]) ->
     return planned
 
 
+def is_library(file: str) -> bool:
+    """Whether a file belongs to an installed library, which is neither edited nor copied for a trial."""
+    return "site-packages" in file or "dist-packages" in file
+
+
 def _plan(cause: Cause, finding: Finding, run: Run) -> Fix | Refusal | None:
     from unslow.fix.script import CannotEdit, Script
 
@@ -29,7 +34,7 @@ def _plan(cause: Cause, finding: Finding, run: Run) -> Fix | Refusal | None:
     text = run.sources.get(where.file) if where is not None else None
     if where is None or text is None:
         return Refusal("the source of this line was not kept with the run", where)
-    if "site-packages" in where.file or "dist-packages" in where.file:
+    if is_library(where.file):
         return Refusal(f"{where.file} belongs to an installed library, which is never edited", where)
     try:
         return cause.fix(finding, Script(where.file, text))
