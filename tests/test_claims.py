@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bench.claims import kept, page
 from bench.claims.catalogue import EXPERIMENTS, claims
 from bench.claims.documents import DOCUMENTS
 from bench.claims.experiment import Claim, Ratio, Result, Runs, Untested
-from bench.claims.verdict import Verdict, combined, judge
+from bench.claims.interval import ratio_of
+from bench.claims.verdict import Verdict, combined, judge, open_sides
 from unslow.whatif.settings import GROUPS
 
 ROOT = Path(__file__).parents[1]
@@ -85,6 +87,38 @@ def test_a_ratio_whose_interval_holds_the_limit_is_not_settled() -> None:
 
 def test_cases_that_disagree_make_a_claim_depend() -> None:
     assert combined([Verdict.TRUE, Verdict.FALSE, Verdict.OPEN]) is Verdict.DEPENDS
+
+
+def test_a_narrow_interval_that_holds_the_limit_is_a_slight_difference_at_most() -> None:
+    assert _ratio([1.09, 1.10, 1.11, 1.12, 1.10], [1.0, 1.0, 1.01, 1.0, 0.99]) is Verdict.SLIGHT
+
+
+def test_a_case_that_is_true_beside_a_slight_one_makes_a_claim_depend() -> None:
+    assert combined([Verdict.TRUE, Verdict.SLIGHT, Verdict.OPEN]) is Verdict.DEPENDS
+
+
+def test_a_false_case_beside_a_slight_one_leaves_a_slight_difference() -> None:
+    assert combined([Verdict.FALSE, Verdict.SLIGHT]) is Verdict.SLIGHT
+
+
+def test_a_machine_whose_pace_wanders_cancels_round_by_round() -> None:
+    pace = [1.0, 1.6, 0.7, 1.3, 2.0, 0.8]
+    assert _ratio([1.5 * each for each in pace], pace) is Verdict.TRUE
+
+
+def test_more_rounds_are_asked_of_the_open_case_only() -> None:
+    claim = Claim("", "", Ratio({"settled": ("a.s", "b.s"), "open": ("a.s", "c.s")}))
+    samples = {"a.s": [2.0, 2.1, 1.9], "b.s": [1.0, 1.0, 1.0], "c.s": [1.0, 2.5, 1.9]}
+    assert open_sides(claim, Result("", samples)) == {"a", "c"}
+
+
+def test_an_interval_of_99_per_cent_holds_the_truth_as_often() -> None:
+    rng = np.random.default_rng(3)
+    missed = 0
+    for _ in range(400):
+        _, low, high = ratio_of(rng.lognormal(0.2, 0.1, 6), rng.lognormal(0.0, 0.1, 6), one_process=False)
+        missed += not low < np.exp(0.2) < high
+    assert missed <= 12
 
 
 def test_a_case_that_is_open_keeps_an_agreeing_claim_open() -> None:

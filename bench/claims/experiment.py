@@ -17,9 +17,12 @@ class Experiment:
     compared: str
     sides: Mapping[str, Side]
     units: Mapping[str, str]  # by the number's name: s, bytes, bytes/step, share, count
-    pairs: int = 3  # rounds, every other one in the reverse order; fewer give no interval
+    pairs: int = 3  # rounds at first, every other one in the reverse order; fewer give no interval
     cpu: bool = False  # another machine, above all one with a GPU, may answer otherwise
     note: str = ""
+
+
+MUCH = 1.5  # what a claim of "much" has to reach
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import contextlib
 import multiprocessing
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -26,18 +26,25 @@ def context() -> multiprocessing.context.ForkServerContext:
     return made
 
 
-def rounds(experiment: Experiment, result: Result, count: int) -> Iterator[str]:
-    """Measure so many more rounds, A B then B A, into the result; yields before each process what comes."""
-    done = max((len(values) for values in result.samples.values()), default=0)
-    names = list(experiment.sides)
-    for turn in range(done, done + count):
+def rounds(experiment: Experiment, result: Result, wanted: int, some: Collection[str] = ()) -> Iterator[str]:
+    """Measure until so many rounds are done of all sides or of some, A B then B A; yields before each what comes."""
+    names = [name for name in experiment.sides if name in some or not some]
+    done = min((_rounds_of(name, result) for name in names), default=0)
+    for turn in range(done, wanted):
         for name in names if turn % 2 == 0 else reversed(names):
-            yield f"{name} ({turn + 1} of {done + count})"
+            if _rounds_of(name, result) > turn:
+                continue  # another claim asked for this side before
+            yield f"{name} ({turn + 1} of {wanted})"
             measured, raised = once(experiment.sides[name])
             if raised:
                 result.raised[name] = raised
             for number, value in measured.items():
                 result.samples.setdefault(f"{name}.{number}", []).append(float(f"{value:.6g}"))
+
+
+def _rounds_of(side: str, result: Result) -> int:
+    numbers = (values for name, values in result.samples.items() if name.split(".", 1)[0] == side)
+    return max(map(len, numbers), default=0)
 
 
 def once(side: Side) -> Outcome:

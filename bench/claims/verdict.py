@@ -6,7 +6,9 @@ import enum
 from dataclasses import dataclass
 
 from bench.claims.experiment import Above, Below, Claim, Ratio, Result, Runs
-from unslow.analyse.growth import bootstrap_ratio
+from bench.claims.interval import ratio_of
+
+SLIGHT = 1.25  # a difference below this is none that decides what to do; two medicines count as equal within it
 
 
 class Verdict(enum.Enum):
@@ -14,6 +16,7 @@ class Verdict(enum.Enum):
 
     TRUE = "true"
     FALSE = "false"
+    SLIGHT = "slight at most"
     DEPENDS = "depends"
     OPEN = "not settled"
 
@@ -37,11 +40,13 @@ def judge(claim: Claim, result: Result) -> tuple[Verdict, list[Case]]:
 
 
 def combined(verdicts: list[Verdict]) -> Verdict:
-    """True and false together are `depends`; otherwise a case that is not settled leaves the claim so."""
+    """A case that is true beside one that is not makes `depends`; otherwise one that is not settled stays so."""
     kinds = set(verdicts)
-    if Verdict.TRUE in kinds and Verdict.FALSE in kinds:
+    if Verdict.TRUE in kinds and kinds & {Verdict.FALSE, Verdict.SLIGHT}:
         return Verdict.DEPENDS
-    return Verdict.OPEN if Verdict.OPEN in kinds or not kinds else kinds.pop()
+    if Verdict.OPEN in kinds or not kinds:
+        return Verdict.OPEN
+    return Verdict.SLIGHT if Verdict.SLIGHT in kinds else kinds.pop()
 
 
 def _cases(claim: Claim, result: Result) -> list[Case]:
@@ -60,14 +65,27 @@ def _ran(name: str, side: str, result: Result) -> Case:
 
 def _ratio(name: str, pair: tuple[str, str], at_least: float, result: Result) -> Case:
     larger, smaller = (result.samples.get(number, []) for number in pair)
-    # Two numbers of one process share its luck; two processes of one round do not.
-    paired = pair[0].split(".")[0] == pair[1].split(".")[0] and len(larger) == len(smaller)
-    ratio, low, high = bootstrap_ratio(larger, smaller, paired=paired)
+    ratio, low, high = ratio_of(larger, smaller, side_of(pair[0]) == side_of(pair[1]))
     if low > at_least:
         return Case(name, Verdict.TRUE, (ratio, low, high))
     if high < at_least:
         return Case(name, Verdict.FALSE, (ratio, low, high), reverse=at_least > 1 and high < 1 / at_least)
-    return Case(name, Verdict.OPEN, (ratio, low, high))
+    slight = low > 1 / SLIGHT and high < SLIGHT
+    return Case(name, Verdict.SLIGHT if slight else Verdict.OPEN, (ratio, low, high))
+
+
+def side_of(number: str) -> str:
+    """The side that `side.number` names."""
+    return number.split(".", 1)[0]
+
+
+def open_sides(claim: Claim, result: Result) -> set[str]:
+    """The sides of which more rounds could settle a claim: those of its ratios that are not settled."""
+    verdict, cases = judge(claim, result)
+    if verdict is not Verdict.OPEN or not isinstance(claim.rule, Ratio):
+        return set()
+    names = [case.name for case in cases if case.verdict is Verdict.OPEN]
+    return {side_of(number) for name in names for number in claim.rule.cases[name]}
 
 
 def _against(name: str, number: str, rule: Above | Below, result: Result) -> Case:

@@ -1,6 +1,6 @@
 """Document 1: why session runs slow a training down."""
 
-from bench.claims.experiment import Claim, Document, Ratio, Runs, Untested
+from bench.claims.experiment import MUCH, Claim, Document, Ratio, Runs, Untested
 
 DOCUMENT = Document(
     1,
@@ -93,7 +93,8 @@ DOCUMENT = Document(
                     ),
                     "8 MB, rows of an array": ("8 MB, fed.seconds", "8 MB, array pipeline.seconds"),
                     "8 MB, Python generator as advised": ("8 MB, fed.seconds", "8 MB, generator pipeline.seconds"),
-                }
+                },
+                MUCH,
             ),
             ("feed-dict", "python-input"),
         ),

@@ -1,6 +1,6 @@
 """Document 3: why a training slows down after many iterations, with the memory full."""
 
-from bench.claims.experiment import Above, Below, Claim, Document, Ratio, Runs, Untested
+from bench.claims.experiment import MUCH, Above, Below, Claim, Document, Ratio, Runs, Untested
 
 _MEMORY = "4 KiB an iteration are 4 GiB in a million"
 
@@ -228,7 +228,8 @@ DOCUMENT = Document(
                 {
                     "mixed_float16": ("float32.seconds", "mixed_float16.seconds"),
                     "mixed_bfloat16": ("float32.seconds", "mixed_bfloat16.seconds"),
-                }
+                },
+                MUCH,
             ),
             ("wide-dtypes", "compute-bound"),
             ("precision",),
