@@ -73,3 +73,11 @@ def test_text_with_escape_sequences_and_stray_bytes_becomes_visible() -> None:
 
 def test_ordinary_text_of_any_script_is_left_alone() -> None:
     assert words.plain("größe 訓練 🚀\n\tx") == "größe 訓練 🚀\n\tx"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("each step waits", "Each step waits"), ("step_1 is traced", "step_1 is traced"), ("logs grows", "logs grows")],
+)
+def test_a_sentence_has_a_capital_unless_it_begins_with_a_name(text: str, shown: str) -> None:
+    assert words.sentence(text) == shown

@@ -44,6 +44,15 @@ def _visible(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
+_BEGINNINGS = ("a", "an", "each", "others", "the")  # any other small word may be a name of the program's
+
+
+def sentence(text: str) -> str:
+    """A text as the beginning of a page: with a capital, unless it begins with a name."""
+    first = text.split(" ", 1)[0]
+    return text[:1].upper() + text[1:] if first in _BEGINNINGS else text
+
+
 def spans(text: str) -> list[tuple[bool, str]]:
     """Text cut at its back-ticks: (is it code, the part). A tick without a partner is text."""
     parts = text.split("`")

@@ -44,8 +44,8 @@ def _verdict(kind: str, text: str, finding: dict[str, Any] | None = None, more: 
 
 def _fault(run: Run, finding: dict[str, Any]) -> str:
     title = finding["title"].rstrip(".")
-    likely = "Likely: " if finding["certainty"] == "likely" else ""
-    return f"{likely}{title} — {_cost(run, finding)}{_where(finding)}."
+    opening = f"Likely: {title}" if finding["certainty"] == "likely" else words.sentence(title)
+    return f"{opening} — {_cost(run, finding)}{_where(finding)}."
 
 
 def _cost(run: Run, finding: dict[str, Any]) -> str:
