@@ -4,7 +4,8 @@ Every example is recorded, diagnosed, fixed, proved and recorded again, in a cop
 there. What is compared must be the same steps on both sides, so a trial makes all the steps of the recording:
 
 * A cost in every step, or in some: the finding's seconds as a share of the steps that the proof counts (all but the
-  first, which pays for tracing on either side), against the share of these steps that is gone afterwards.
+  first, which pays for tracing on either side), against the share of these steps that is gone afterwards. How much of
+  the cost lay in the first step is not known: from nothing to all that it took.
 * A cost of the first step: the same, with the first step on both sides.
 * A cost that grows with the steps: the same, since the trial grows as far as the recording did. The verdict
   comes from the slope.
@@ -37,7 +38,7 @@ from unslow.diagnose import diagnose  # noqa: E402
 from unslow.errors import UnslowError  # noqa: E402
 from unslow.fix.apply import Composition, Step, side_of, write  # noqa: E402
 from unslow.fix.diff import unified_diff  # noqa: E402
-from unslow.model import Diagnosis, Finding, Fix, Proof, Refusal, Run  # noqa: E402
+from unslow.model import Diagnosis, Fix, Proof, Refusal, Run  # noqa: E402
 from unslow.prove import prove, question_for  # noqa: E402
 
 KEPT = ROOT / "bench" / "gains.json"
@@ -136,18 +137,12 @@ def proved(row: Row, run: Run, folder: str, step: Step) -> Proof | None:
         "verdict": proof.verdict.name, "ratio": proof.speedup, "low": proof.low, "high": proof.high,
         "before": proof.before, "after": proof.after, "trial": proof.steps, "whole": question.whole,
         "difference": proof.difference, "noise": proof.noise, "text": proof.text,
-        "promised": promised(run, step.finding, question.whole), "given": 1 - 1 / proof.speedup,
+        "promised": step.finding.seconds / run.trained, "given": 1 - 1 / proof.speedup,
+        "first_step": float(min(run.loops, key=lambda loop: loop.start).seconds[0]),
         "per_step": step.finding.facts.get("bytes_per_step"),
         "growth": [proof.growth.what, proof.growth.before, proof.growth.after] if proof.growth else None,
     }  # fmt: skip
     return proof
-
-
-def promised(run: Run, finding: Finding, whole: bool) -> float:
-    """The finding's seconds as a share of the steps that a trial's figure counts."""
-    first = min(run.loops, key=lambda loop: loop.start)
-    counted = run.trained - (0.0 if whole else float(first.seconds[0]))
-    return finding.seconds / counted
 
 
 def off(row: Row) -> float | None:
@@ -155,14 +150,17 @@ def off(row: Row) -> float | None:
 
     None where nothing was promised that a trial could give back.
     """
-    if row.get("per_step") and row["growth"]:
+    if row["per_step"] and row["growth"]:
         _, before, after = row["growth"]
         return float(row["per_step"] / (before - after) - 1)
     if not row["seconds"]:
         return None
-    low, high = 1 - 1 / max(row["low"], 1e-9), 1 - 1 / row["high"]
-    nearest = min(max(row["promised"], low), high)
-    return float((row["promised"] - nearest) / nearest) if nearest > 0 else float("inf")
+    first = 0.0 if row["whole"] else row["first_step"]
+    least, most = (max(0.0, row["seconds"] - known) / (row["trained"] - first) for known in (first, 0.0))
+    low, high = (1 - 1 / max(ratio, 1e-9) for ratio in (row["low"], row["high"]))
+    if least > high:
+        return float(least / high - 1) if high > 0 else float("inf")
+    return float(min(most, low) / low - 1) if low > 0 else 0.0
 
 
 def grown(row: Row) -> str:

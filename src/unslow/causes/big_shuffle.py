@@ -102,7 +102,7 @@ class BigShuffle(Cause):
             grows=large,
             advice="Shuffle file names or indices before they are read, or use a smaller buffer: "
             f"{smaller:,} elements are {smaller / batch:.0f} batches and {say.size(smaller * each)}.",
-            facts={"smaller": smaller},
+            facts={"smaller": smaller, "first_step": pipeline.in_python},
         )  # fmt: skip
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
