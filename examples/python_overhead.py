@@ -1,5 +1,5 @@
 # expect: python-overhead
-# steps: 900
+# steps: 2000
 """A curriculum learner that ranks all examples seen so far before every step."""
 
 import random
@@ -27,7 +27,7 @@ def hardest(history, count):
 
 
 history = []
-for step in range(900):
+for step in range(2000):
     for index in rng.integers(0, len(data), size=16):
         history.append((int(index), random.random()))
     chosen = hardest(history, 32)

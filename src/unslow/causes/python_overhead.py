@@ -202,9 +202,15 @@ def _ratio(values: Floats, middle: int) -> float:
 
 
 def _forecast(scope: Scope, rate: Slope) -> Forecast:
+    """On from the end, as fast as the second half grew: sorting takes more than twice as long for twice as many."""
     loop = max(scope.training, key=lambda loop: loop.total)
+    half = len(loop.seconds) // 2
+    lately = slope(loop.number.astype(float)[half:], loop.phases[half:, Phase.OTHER])
+    if lately.sure():
+        rate = lately
     step = 10 ** len(str(loop.steps))
-    seconds = loop.trend.after + rate.value * max(0, step - loop.steps)
+    last = len(loop.seconds) // 8
+    seconds = float(np.median(loop.seconds[-last:])) + rate.value * (step - float(np.mean(loop.number[-last:])))
     return Forecast(step=step, step_seconds=seconds)
 
 
