@@ -137,7 +137,7 @@ def proved(row: Row, run: Run, folder: str, step: Step) -> Proof | None:
         "verdict": proof.verdict.name, "ratio": proof.speedup, "low": proof.low, "high": proof.high,
         "before": proof.before, "after": proof.after, "trial": proof.steps, "whole": question.whole,
         "difference": proof.difference, "noise": proof.noise, "text": proof.text,
-        "promised": step.finding.seconds / run.trained, "given": 1 - 1 / proof.speedup,
+        "given": 1 - 1 / proof.speedup,
         "first_step": float(min(run.loops, key=lambda loop: loop.start).seconds[0]),
         "per_step": step.finding.facts.get("bytes_per_step"),
         "growth": [proof.growth.what, proof.growth.before, proof.growth.after] if proof.growth else None,
@@ -155,12 +155,18 @@ def off(row: Row) -> float | None:
         return float(row["per_step"] / (before - after) - 1)
     if not row["seconds"]:
         return None
-    first = 0.0 if row["whole"] else row["first_step"]
-    least, most = (max(0.0, row["seconds"] - known) / (row["trained"] - first) for known in (first, 0.0))
+    least, most = promised(row)
     low, high = (1 - 1 / max(ratio, 1e-9) for ratio in (row["low"], row["high"]))
     if least > high:
         return float(least / high - 1) if high > 0 else float("inf")
     return float(min(most, low) / low - 1) if low > 0 else 0.0
+
+
+def promised(row: Row) -> tuple[float, float]:
+    """The cost as a share of the steps that the proof counts: where all of the first step was cost, and where none."""
+    first = 0.0 if row["whole"] else row["first_step"]
+    least, most = (max(0.0, row["seconds"] - known) / (row["trained"] - first) for known in (first, 0.0))
+    return least, min(most, 1.0)
 
 
 def grown(row: Row) -> str:
@@ -177,7 +183,8 @@ def said(row: Row) -> str:
     parts += ["" if row["line"] else "WRONG LINE", f"cost {row['seconds']:.2f} of {row['trained']:.2f} s"]
     if "verdict" in row:
         missed = off(row)
-        parts += [row["text"], f"promised {row['promised']:.1%}, given {row['given']:.1%}"]
+        least, most = promised(row)
+        parts += [row["text"], f"promised {least:.1%} to {most:.1%}, given {row['given']:.1%}"]
         parts += ["" if missed is None else f"off by {missed:+.0%}"]
         parts += [f"left {row['left']}" if "left" in row else ""]
     else:
