@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from unslow.cause import CannotJudge
 from unslow.model import Event, Location, Loop, Phase, Run
+
+_LOOKS = 2  # steps that must agree
+_SHORT = 20  # steps of a loop that may end before it was looked at
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,17 @@ def looks(run: Run, loop: Loop) -> list[list[Event]]:
         if loop.holds(event):
             found[int(event.data["cycle"])].append(event)
     return [found[cycle] for cycle in sorted(found)]
+
+
+def looked_at(run: Run) -> Iterator[Loop]:
+    """The loops of a session of which some steps were looked at closely."""
+    for loop in run.loops:
+        if loop.style != "session":
+            continue
+        if len(looks(run, loop)) >= _LOOKS:
+            yield loop
+        elif loop.steps > _SHORT:
+            raise CannotJudge("no step of the session could be looked at closely")
 
 
 def sites(run: Run, loop: Loop) -> list[Site]:

@@ -10,9 +10,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from unslow.analyse import say
-from unslow.analyse.runs import looks
+from unslow.analyse.runs import looked_at, looks
 from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.cause import CannotJudge, Cause, Spot
+from unslow.cause import Cause, Spot
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Refusal, Run, Safety
 from unslow.source import How, argument
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from unslow.fix.script import Script
     from unslow.source import Source
 
-_LOOKS = 2
 _LEAST = 50e-6  # seconds: a conversion shorter than this is the price of any call
 _WORTH_COPY = 0.1  # of a step: a rewrite with tf.data is not worth less
 
@@ -87,15 +86,8 @@ class FeedDict(Cause):
     needs = ("sessions",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        for loop in run.loops:
-            if loop.style != "session":
-                continue
-            seen = len(looks(run, loop))
-            if loop.steps > 20 and seen < _LOOKS:
-                raise CannotJudge("no step of the session could be looked at closely")
-            if seen < _LOOKS:
-                continue
-            feeds = _feeds(run, loop, seen)
+        for loop in looked_at(run):
+            feeds = _feeds(run, loop, len(looks(run, loop)))
             dear = [feed for feed in feeds if feed.reason != "copy"]
             copied = [feed for feed in feeds if feed.reason == "copy"]
             if dear:

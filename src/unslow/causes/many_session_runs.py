@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from unslow.analyse.runs import Site, fetched, looks, run_seconds, sites
+from unslow.analyse.runs import Site, fetched, looked_at, run_seconds, sites
 from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.cause import CannotJudge, Cause, Spot
+from unslow.cause import Cause, Spot
 from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
 from unslow.source import argument
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from unslow.fix.script import Script
     from unslow.source import Source
 
-_LOOKS = 2  # steps that must agree
 _OFTEN = 0.5  # runs per step: what happens more seldom is asked for on purpose
 
 
@@ -42,15 +41,11 @@ class ManySessionRuns(Cause):
     needs = ("sessions",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        for loop in run.loops:
-            if loop.style != "session":
-                continue
-            if loop.steps > 20 and len(looks(run, loop)) < _LOOKS:
-                raise CannotJudge("no step of the session could be looked at closely")
+        for loop in looked_at(run):
             found = sites(run, loop)
             update = next((site for site in found if site.updates), None)
             extra = [site for site in found if not site.updates and site.mergeable and site.per_step >= _OFTEN]
-            if update is not None and extra and len(looks(run, loop)) >= _LOOKS:
+            if update is not None and extra:
                 yield self._finding(run, loop, update, extra)
 
     def _finding(self, run: Run, loop: Loop, update: Site, extra: Sequence[Site]) -> Finding:

@@ -10,13 +10,12 @@ from statistics import median
 from typing import Any
 
 from unslow.analyse import say
-from unslow.analyse.runs import fetched, looks
+from unslow.analyse.runs import fetched, looked_at
 from unslow.analyse.scopes import Sources
 from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.cause import CannotJudge, Cause
+from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Location, Loop, Run
 
-_LOOKS = 2
 _SOME = 0.05  # of the dearest one: what costs less is not worth naming beside it
 
 
@@ -53,18 +52,12 @@ class OverFetching(Cause):
     needs = ("sessions",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        for loop in run.loops:
-            if loop.style != "session":
-                continue
-            seen = len(looks(run, loop))
-            if loop.steps > 20 and seen < _LOOKS:
-                raise CannotJudge("no step of the session could be looked at closely")
-            if seen >= _LOOKS:
-                spare = [fetch for fetch in _fetches(run, loop) if fetch.use != "always" and fetch.seconds > 0]
-                most = max((fetch.seconds for fetch in spare), default=0.0)
-                found = [fetch for fetch in spare if fetch.seconds > _SOME * most]
-                if found:
-                    yield self._finding(run, loop, found)
+        for loop in looked_at(run):
+            spare = [fetch for fetch in _fetches(run, loop) if fetch.use != "always" and fetch.seconds > 0]
+            most = max((fetch.seconds for fetch in spare), default=0.0)
+            found = [fetch for fetch in spare if fetch.seconds > _SOME * most]
+            if found:
+                yield self._finding(run, loop, found)
 
     def _finding(self, run: Run, loop: Loop, found: Sequence[_Fetch]) -> Finding:
         found = sorted(found, key=lambda fetch: -fetch.seconds)
