@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.gains import WITHIN, Row, off, read
+from bench.gains import WITHIN, Row, off, promised, read
 from tests.examples import all_examples
 
 ROWS = read()
@@ -47,3 +47,29 @@ def test_the_promised_cost_was_within_a_quarter_of_what_the_fix_gave_back(row: R
 @each_fix
 def test_a_fix_without_a_cost_in_time_was_proved_by_what_no_longer_grows(row: Row) -> None:
     assert row["seconds"] or row.get("growth") or row["example"] in UNPROVED
+
+
+def made_up(**facts: object) -> Row:
+    """Half of ten seconds is promised, and the fix makes the steps 1.8 to 2.2 times as fast."""
+    row = {"seconds": 5.0, "trained": 10.0, "first_step": 0.0, "whole": False, "low": 1.8, "high": 2.2}
+    return {**row, "per_step": None, "growth": None, **facts}
+
+
+def test_a_promise_within_the_interval_of_the_proof_is_kept() -> None:
+    assert off(made_up()) == 0
+
+
+def test_a_promise_of_twice_what_is_given_back_is_off_by_all_of_it() -> None:
+    assert off(made_up(seconds=8.0, low=1.6, high=1 / 0.6)) == pytest.approx(1.0)
+
+
+def test_a_promise_of_half_of_what_is_given_back_is_off_by_half() -> None:
+    assert off(made_up(seconds=2.0, low=1 / 0.6, high=1.7)) == pytest.approx(-0.5)
+
+
+def test_a_cost_that_may_lie_in_the_first_step_is_a_range() -> None:
+    assert promised(made_up(first_step=2.0)) == pytest.approx((3 / 8, 5 / 8))
+
+
+def test_bytes_per_step_are_held_against_the_slope_that_is_gone() -> None:
+    assert off(made_up(seconds=0.0, per_step=1.2e6, growth=["memory", 1.1e6, 0.1e6])) == pytest.approx(0.2)
