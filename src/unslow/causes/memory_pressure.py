@@ -49,11 +49,9 @@ class MemoryPressure(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            finding = self._judge(run, loop)
-            if finding is not None:
-                yield finding
+            yield from self._judge(run, loop)
 
-    def _judge(self, run: Run, loop: Loop) -> Finding | None:
+    def _judge(self, run: Run, loop: Loop) -> Iterable[Finding]:
         process = process_of(run, loop)
         share = used(process, loop)
         stalled = gained(process, loop, "memory_stall")
@@ -61,16 +59,16 @@ class MemoryPressure(Cause):
         _, swap = during(process, loop, "swap_used")
         swapped = float(swap.max() - swap[0]) if len(swap) else 0.0
         if share < _FULL and swapped < _SWAPPED:
-            return None
+            return
         if (stalled or 0.0) < _STALLED and faults < _FAULTS:
-            return None
+            return
         lost = stalled if stalled is not None and stalled >= _STALLED else faults * _PAGE_READ
         seconds = min(0.95, lost) * loop.total
         where = "the container's limit" if process.machine.get("limit_bytes") else "the machine's memory"
         growth = rise(run, loop, "rss")
         rate = growth.per_step if growth is not None and growth.lasting else 0.0
         left = limit(process) * (1 - share)
-        return Finding(
+        yield Finding(
             cause=self.id, location=None, seconds=seconds, grows=rate > 0,
             title=f"{share:.0%} of {where} is in use: the training waits {min(0.95, lost):.0%} of the time for memory",
             certainty=Certainty.MEASURED if stalled else Certainty.LIKELY,

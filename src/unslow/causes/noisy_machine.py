@@ -38,11 +38,9 @@ class NoisyMachine(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            finding = self._judge(run, loop)
-            if finding is not None:
-                yield finding
+            yield from self._judge(run, loop)
 
-    def _judge(self, run: Run, loop: Loop) -> Finding | None:
+    def _judge(self, run: Run, loop: Loop) -> Iterable[Finding]:
         process = process_of(run, loop)
         cores = float(process.machine.get("cores") or 1)
         rates = {name: gained(process, loop, name) or 0.0 for name in ("waited", "throttled", "steal", "machine_cpu")}
@@ -51,7 +49,7 @@ class NoisyMachine(Cause):
         busy = rates["waited"] >= _WAITED and others >= _OTHERS
         taken = max(rates["throttled"], rates["steal"] / cores)
         if not busy and taken < _TAKEN:
-            return None
+            return
         share = max(rates["waited"] if busy else 0.0, taken)
         if busy:
             title = f"others used {others:.0%} of the {cores:.0f} cores; the training waited {share:.0%} of the time"
@@ -59,7 +57,7 @@ class NoisyMachine(Cause):
             title = f"the container's processor quota was spent {taken:.0%} of the time"
         else:
             title = f"the hypervisor took the processor away {taken:.0%} of the time"
-        return Finding(
+        yield Finding(
             cause=self.id,
             title=title,
             location=None,
