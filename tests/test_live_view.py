@@ -24,9 +24,11 @@ from unslow.live.follow import Follower
 from unslow.live.judge import Judge
 from unslow.live.rows import LATEST, MOST, Rows
 from unslow.live.state import state_of
+from unslow.live.turns import steps_of
 from unslow.live.watch import LONGEST, SHORTEST, Watch
 from unslow.model import Finding, Location, Phase
 from unslow.report.live import clock, frame, status_line
+from unslow.source import Source
 
 NAMES = ("input_bound_fit", "graph_growth", "hoarded_tensors", "eager_step")
 
@@ -347,21 +349,60 @@ def test_a_folder_that_is_away_for_a_moment_is_no_error(tmp_path: Path) -> None:
 
 def test_the_end_of_fit_is_told_from_its_epochs(tmp_path: Path) -> None:
     expected = looked(cut("input_bound_fit", tmp_path, 0.6))["expected"]
-    assert (expected["done"], expected["epochs"]) == (2, 6) and 1.0 < expected["left"] < 20.0
+    assert (expected["what"], expected["done"], expected["of"]) == ("epoch", 2, 6) and 1.0 < expected["left"] < 20.0
 
 
 def test_nothing_is_said_of_the_end_before_an_epoch_has_ended(tmp_path: Path) -> None:
     assert looked(cut("input_bound_fit", tmp_path, 0.2))["expected"] is None
 
 
-@pytest.mark.parametrize("name", ["graph_growth", "hoarded_tensors", "eager_step"])
-def test_nothing_is_said_of_the_end_of_another_loop(name: str, tmp_path: Path) -> None:
-    assert looked(cut(name, tmp_path, 0.6))["expected"] is None
+@pytest.mark.parametrize(("name", "steps"), [("graph_growth", 250), ("eager_step", 150), ("input_bound", 120)])
+def test_the_end_of_a_loop_is_told_from_its_range_or_its_dataset(name: str, steps: int, tmp_path: Path) -> None:
+    view = looked(cut(name, tmp_path, 0.6))
+    assert (view["expected"]["what"], view["expected"]["of"]) == ("step", steps)
+    assert view["expected"]["done"] == view["loop"]["steps"] and view["expected"]["left"] > 0
+    assert any(f"of {steps}, the loop ends in about" in line for line in drawn(view))
+
+
+def test_the_epochs_that_fit_is_given_by_position_are_read_from_its_line(tmp_path: Path) -> None:
+    folder = cut("input_bound_fit", tmp_path, 0.6)
+    log = next(folder.glob("*.events"))
+    log.write_bytes(log.read_bytes().replace(b'"epochs": 6', b'"epochs": 1'))
+    kept = next((folder / "sources").iterdir())
+    kept.write_text(kept.read_text().replace("epochs=6", "None, None, 6"))
+    assert looked(folder)["expected"]["of"] == 6
+
+
+LOOP = """\
+import tensorflow as tf
+v = tf.Variable(1.0)
+o = tf.keras.optimizers.SGD()
+def step():
+    o.apply_gradients([(1.0, v)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "steps"),
+    [
+        ("for i in range(30):\n    step()\n", 6, 30),
+        ("n = 7\nfor e in range(2, n):\n    for i, x in enumerate(data):\n        step()\n", 8, 500),
+        ("def main():\n    for i in range(9):\n        step()\nfor k in [1, 2]:\n    main()\n", 7, 18),
+        ("for i in range(n):\n    step()\n", 6, None),
+        ("for i in range(9):\n    step()\n    if i == 5:\n        break\n", 6, None),
+        ("for i in range(9):\n    if i % 3 == 0:\n        step()\n", 6, None),
+        ("def main():\n    for i in range(9):\n        step()\nmain()\nmain()\n", 7, None),
+        ("while True:\n    for i in range(9):\n        step()\n", 7, None),
+        ("for x in stream():\n    step()\n", 6, None),
+    ],
+)
+def test_a_loop_tells_its_steps_only_where_nothing_can_change_them(text: str, line: int, steps: int | None) -> None:
+    assert steps_of(Source("train.py", LOOP + text), line, {8: 100}) == steps
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [(b'"epochs": 6', b'"epochs": 1'), (b'"n": 1, "sum_ns": 0, "key": "(', b'"n": 2, "sum_ns": 0, "key": "(')],
+    [(b'"epochs": 6', b'"epochs": null'), (b'"n": 1, "sum_ns": 0, "key": "(', b'"n": 2, "sum_ns": 0, "key": "(')],
     ids=["more epochs than could be seen", "a fit that is called again and again"],
 )
 def test_nothing_is_said_of_the_end_where_it_would_be_a_guess(old: bytes, new: bytes, tmp_path: Path) -> None:

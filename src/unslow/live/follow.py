@@ -10,9 +10,23 @@ from typing import Any
 from unslow import runfile
 from unslow.live.rows import Rows
 from unslow.model import Loop
+from unslow.source import Source
 
-# Lines worth decoding: who it is, where its loops stand, how far it is, what it uses, how it ended.
-_KEPT = ("process", "imported", "machine", "site", "stack", "fit", "epoch", "probe", "end")
+# Lines worth decoding: who it is, where its loops stand, how far it is and will go, what it uses, how it ended.
+_KEPT = (
+    "process",
+    "imported",
+    "machine",
+    "site",
+    "stack",
+    "fit",
+    "epoch",
+    "probe",
+    "end",
+    "source",
+    "dataset",
+    "iterator",
+)
 _TICK = b'{"k": "tick"'
 _STARTS = tuple(f'{{"k": "{kind}"'.encode() for kind in (*_KEPT, "tick"))
 
@@ -57,6 +71,20 @@ class Followed:
     ticked: tuple[int, int] = (0, 0)  # the last two readings
     loops: list[Loop] = field(default_factory=list)  # as they were found when it had `loops_at` rows and lines
     loops_at: tuple[int, int] = (0, 0)
+    sources: dict[str, Source | None] = field(default_factory=dict)  # the user's files, as far as they were asked for
+
+    def source(self, file: str) -> Source | None:
+        """A file of the user's as it was run; None where it was not kept, or is no Python."""
+        if file not in self.sources:
+            line = next((each for each in self.lines if each["k"] == "source" and each.get("file") == file), None)
+            if line is None:
+                return None
+            kept = self.events_file.path.parent / runfile.SOURCES / f"{line.get('digest')}.py"
+            try:
+                self.sources[file] = Source(file, kept.read_text(encoding="utf-8"))
+            except (OSError, ValueError, SyntaxError, RecursionError):
+                self.sources[file] = None
+        return self.sources[file]
 
     def first(self, kind: str) -> dict[str, Any]:
         return next((line for line in self.lines if line["k"] == kind), {})

@@ -46,7 +46,7 @@ def state_of(follower: Follower, judge: Judge, quiet: float) -> dict[str, Any]:
         "steps": max((worker["steps"] for worker in workers), default=0),
         "loop": _loop(loops[-1]) if loops else None,
         "earlier": [_brief(loop) for loop in loops[:-1]],
-        "expected": expected_end(process, loops[-1]) if process and loops else None,
+        "expected": expected_end(process, loops[-1], _pace(loops[-1])) if process and loops else None,
         "memory": _memory(process or _largest(follower), judge),
         "workers": workers if len(workers) > 1 else [],
         "findings": judge.certain,
@@ -128,11 +128,16 @@ def _recent(loop: Loop) -> Loop:
     )  # fmt: skip
 
 
+def _pace(loop: Loop) -> float:
+    now = _recent(loop)
+    return now.total / now.steps if now.steps else 0.0
+
+
 def _loop(loop: Loop) -> dict[str, Any]:
     now = _recent(loop)
     return {
         **_brief(loop),
-        "now": now.total / now.steps if now.steps else 0.0,
+        "now": _pace(loop),
         "over": now.total,
         "bars": phase_bars(now),
         "trend": trend_of(loop.trend),

@@ -121,8 +121,9 @@ def _earlier(loop: dict[str, Any]) -> Text:
 
 
 def _end(expected: dict[str, Any]) -> str:
-    epochs = f"epoch {expected['done'] + 1:,} of {expected['epochs']:,}"
-    return f"{epochs}, fit() ends in about {clock(expected['left'])}"
+    what = "fit()" if expected["what"] == "epoch" else "the loop"
+    place = f"{expected['what']} {expected['done'] + 1:,} of {expected['of']:,}"
+    return f"{place}, {what} ends in about {clock(expected['left'])}"
 
 
 def _sparkline(line: dict[str, Any], width: int) -> Text:
