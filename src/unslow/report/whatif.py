@@ -60,8 +60,8 @@ def _verdict(view: dict[str, Any]) -> Text:
         return Text(f"{best['name']}: {_times(best)}, results kept.\n", style="bold green")
     if faster:
         best = faster[0]
-        why = best["changes"] or "other results"
-        return Text(f"{best['name']}: {_times(best)}, but with {why}.\n", style="bold yellow")
+        why = f": {best['changes']}" if best["changes"] else ""
+        return Text(f"{best['name']}: {_times(best)}, but the results are not the same{why}.\n", style="bold yellow")
     return Text("No setting is surely faster than the script as it is.\n", style="bold")
 
 
@@ -172,6 +172,9 @@ def _notes(rows: list[dict[str, Any]]) -> list[RenderableType]:
 def _lines(rows: list[dict[str, Any]]) -> list[RenderableType]:
     """What to add for everything that is surely faster, or lighter."""
     kept = [row for row in rows if (row["verdict"] == "faster" or row["less_memory"]) and (row["keep"] or row["parts"])]
+    alone = {row["name"]: row["speedup"]["value"] for row in rows}
+    # A combination is worth its words where it is more than the best of its parts.
+    kept = [row for row in kept if row["speedup"]["value"] > max((alone[part] for part in row["parts"]), default=0.0)]
     if not kept:
         return []
     parts: list[RenderableType] = [Text("\nTo keep it", style="bold underline")]

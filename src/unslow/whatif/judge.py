@@ -12,13 +12,11 @@ from unslow.analyse.growth import bootstrap_ratio
 from unslow.analyse.robust import student
 from unslow.prove import ALWAYS_SAME
 from unslow.trials import Trial, difference
-from unslow.whatif.measure import Bench, factor
+from unslow.whatif.measure import Bench, factor, opening, steady
 from unslow.whatif.settings import Setting
 
 BETTER = 1.05  # less is not worth a line
 _SETTLED = 1.10  # an interval inside of this says that there is no difference
-_COMMON = 0.95
-_OPENING = 3  # the first third of the steps is where tracing, compiling and warming up happen
 
 
 @dataclass(frozen=True)
@@ -49,22 +47,9 @@ class Row:
     trials: int
 
 
-def steady(trial: Trial) -> float:
-    """Mean seconds per step after the opening: auto-clustering, for one, compiles in a later step than the first.
-
-    The longest twentieth counts as its shortest: a pause of the machine hits few steps, an epoch's end more.
-    """
-    rest = trial.seconds[_opening(trial) :]
-    return float(np.minimum(rest, np.quantile(rest, _COMMON)).mean()) if len(rest) else trial.steady
-
-
-def _opening(trial: Trial) -> int:
-    return max(trial.group, len(trial.seconds) // _OPENING)
-
-
 def first_cost(trial: Trial) -> float:
     """Seconds that the opening took beyond the pace of the rest."""
-    count = _opening(trial)
+    count = opening(trial)
     return max(0.0, float(trial.seconds[:count].sum()) - count * steady(trial))
 
 

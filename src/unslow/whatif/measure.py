@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from unslow.prove import ROUNDING
 from unslow.trials import Side, Trial, run_trial
 from unslow.whatif.settings import Setting
@@ -16,6 +18,8 @@ LEAST_STEPS = 5
 _EVERY = 6  # settings between two trials of the script as it is: a machine's pace drifts
 _SLOWER = 1.3  # clearly slower twice: no third trial is needed to leave it
 _TIMES_AS_LONG = 10
+_COMMON = 0.95
+_OPENING = 3  # the first third of the steps is where tracing, compiling and warming up happen
 _LEAST_TIMEOUT = 120.0
 
 Progress = Callable[[str], None]
@@ -62,8 +66,8 @@ class Bench:
     def _is_out(self, setting: Setting) -> bool:
         if setting.name in self.failed or setting.name in self.absent:
             return True
-        own = [trial.steady / factor(trial) for trial in self.trials.get(setting.name, ())]
-        base = [trial.steady for trial in self.base]
+        own = [steady(trial) / factor(trial) for trial in self.trials.get(setting.name, ())]
+        base = [steady(trial) for trial in self.base]
         return len(own) >= 2 and min(own) > _SLOWER * max(base)
 
     def run(self, setting: Setting | None) -> None:
@@ -85,7 +89,7 @@ class Bench:
     def _judge_base(self, trial: Trial) -> str:
         if trial.ended.startswith("exit 0") and trial.steps >= LEAST_STEPS:
             self.base.append(trial)
-            return f"{trial.steady * 1e3:.3g} ms a step"
+            return f"{steady(trial) * 1e3:.3g} ms a step"
         return f"{reason(trial)}; left out"
 
     def _judge(self, setting: Setting, trial: Trial) -> str:
@@ -102,7 +106,7 @@ class Bench:
                 self.absent[setting.name] = few
             return f"{few}; left out"
         self.trials.setdefault(setting.name, []).append(trial)
-        return f"{trial.steady * 1e3:.3g} ms a step"
+        return f"{steady(trial) * 1e3:.3g} ms a step"
 
     def nudge(self) -> Trial:
         """What a rounding error becomes in this training; run once, when first asked for."""
@@ -117,6 +121,19 @@ class Bench:
         left = max(0, self._planned - self._done) * self._spent / self._done
         minutes = f", about {left / 60:.0f} min left" if left >= 90 else f", about {left:.0f} s left" if left else ""
         self.progress(f"[{self._done} of at most {max(self._planned, self._done)}{minutes}] {name}: {said}")
+
+
+def steady(trial: Trial) -> float:
+    """Mean seconds per step after the opening: auto-clustering, for one, compiles in a later step than the first.
+
+    The longest twentieth counts as its shortest: a pause of the machine hits few steps, an epoch's end more.
+    """
+    rest = trial.seconds[opening(trial) :]
+    return float(np.minimum(rest, np.quantile(rest, _COMMON)).mean()) if len(rest) else trial.steady
+
+
+def opening(trial: Trial) -> int:
+    return max(trial.group, len(trial.seconds) // _OPENING)
 
 
 def side_with(side: Side, setting: Setting | None) -> Side:
