@@ -22,6 +22,8 @@ _MEANT = {
 _ORDER = {"faster": 0, "slower": 2}  # what is not settled stands between them, with the script as it is
 _NAME = 22
 _WIDE = 96
+_HUGE = 1e5
+_HOPELESS = 0.01
 _NOISY = 0.2
 _LEGEND = (
     "± and ranges: 95 % over trials. first, s: what the first steps took beyond the pace of the others. results: the "
@@ -116,6 +118,8 @@ def _within(figure: dict[str, Any] | None, scale: float) -> str:
         return "–"
     value = figure["value"] * scale
     text = words.digits(value)
+    if value >= _HUGE:
+        return f"{value:.2g}"  # beside the others of its column the rest of it says nothing, and takes their room
     if figure["high"] is None:
         return text
     reach = (figure["high"] - figure["low"]) / 2 * scale
@@ -130,6 +134,8 @@ def _speedup(row: dict[str, Any]) -> str:
         return "1"
     if not figure["low"] or figure["high"] is None:
         return words.digits(figure["value"])
+    if figure["high"] < _HOPELESS:
+        return f"under {_HOPELESS}"
     value, low, high = (_ratio(figure[name]) for name in ("value", "low", "high"))
     return f"{value} ({low}–{high})"
 
