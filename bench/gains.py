@@ -4,8 +4,8 @@ Every example is recorded, diagnosed, fixed, proved and recorded again, in a cop
 there. What is compared must be the same steps on both sides, so a trial makes all the steps of the recording:
 
 * A cost in every step, or in some: the finding's seconds as a share of the steps that the proof counts (all but the
-  first, which pays for tracing on either side), against the share of these steps that is gone afterwards. How much of
-  the cost lay in the first step is not known: from nothing to all that it took.
+  first, which pays for tracing on either side), against the share of these steps that is gone afterwards. A little
+  of the cost may have been the first step's; the share is never more than all.
 * A cost of the first step: the same, with the first step on both sides.
 * A cost that grows with the steps: the same, since the trial grows as far as the recording did. The verdict
   comes from the slope.
@@ -155,18 +155,16 @@ def off(row: Row) -> float | None:
         return float(row["per_step"] / (before - after) - 1)
     if not row["seconds"]:
         return None
-    least, most = promised(row)
+    said = promised(row)
     low, high = (1 - 1 / max(ratio, 1e-9) for ratio in (row["low"], row["high"]))
-    if least > high:
-        return float(least / high - 1) if high > 0 else float("inf")
-    return float(min(most, low) / low - 1) if low > 0 else 0.0
+    nearest = min(max(said, low), high)
+    return float(said / nearest - 1) if nearest > 0 else float("inf")
 
 
-def promised(row: Row) -> tuple[float, float]:
-    """The cost as a share of the steps that the proof counts: where all of the first step was cost, and where none."""
+def promised(row: Row) -> float:
+    """The cost as a share of the steps that the proof counts."""
     first = 0.0 if row["whole"] else row["first_step"]
-    least, most = (max(0.0, row["seconds"] - known) / (row["trained"] - first) for known in (first, 0.0))
-    return least, min(most, 1.0)
+    return float(min(row["seconds"] / (row["trained"] - first), 1.0))
 
 
 def grown(row: Row) -> str:
@@ -183,8 +181,7 @@ def said(row: Row) -> str:
     parts += ["" if row["line"] else "WRONG LINE", f"cost {row['seconds']:.2f} of {row['trained']:.2f} s"]
     if "verdict" in row:
         missed = off(row)
-        least, most = promised(row)
-        parts += [row["text"], f"promised {least:.1%} to {most:.1%}, given {row['given']:.1%}"]
+        parts += [row["text"], f"promised {promised(row):.1%}, given {row['given']:.1%}"]
         parts += ["" if missed is None else f"off by {missed:+.0%}"]
         parts += [f"left {row['left']}" if "left" in row else ""]
     else:

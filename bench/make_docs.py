@@ -96,13 +96,13 @@ def gains(rows: Sequence[Row]) -> list[str]:
     written = next((row["diff"] for row in rows if "diff" in row), "")
     kept = sorted({row["measured"]["day"] for row in rows})
     days = " and ".join(kept if len(kept) < 3 else [kept[0], kept[-1]])
-    cores = rows[0]["measured"]["cores"]
+    cores, steps = rows[0]["measured"]["cores"], "all steps" if rows[0]["whole"] else "all steps but the first"
     return [
         "## What the fix gives",
         *([f"What `unslow fix` writes:\n\n```diff\n{written.rstrip()}\n```"] if written else []),
         "\n".join([head, *(gain(row) for row in rows)]),
-        "Promised is the finding's cost as a share of all steps but the first (a range, as part of it may lie in the "
-        "first), given back the share that was gone when before and after ran in turn. "
+        f"Promised is the finding's cost as a share of {steps}, given back the share that was gone when before and "
+        "after ran in turn. "
         f"Measured by `make gains` on {days}: {cores} cores, no GPU, "
         f"TensorFlow {rows[0]['measured']['tensorflow']}.",
     ]
@@ -112,18 +112,13 @@ def gain(row: Row) -> str:
     before, after = (sorted(row[side])[len(row[side]) // 2] * 1e3 for side in ("before", "after"))
     cells = [
         f"`{row['example']}`", row["verdict"].lower().replace("_", " "), f"{before:.3g} → {after:.3g} ms a step",
-        f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})", _share(*promised(row)), f"{row['given']:.0%}",
+        f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})", f"{promised(row):.0%}", f"{row['given']:.0%}",
     ]  # fmt: skip
     if row["growth"]:
         cells[2] += f"; {grown(row)}"
     if off(row) is None:
         cells[4] = cells[5] = "–"
     return f"| {' | '.join(cells)} |"
-
-
-def _share(least: float, most: float) -> str:
-    low, high = f"{least:.0%}", f"{most:.0%}"
-    return low if low == high else f"{low} to {high}"
 
 
 def index(causes: Sequence[Cause]) -> str:
