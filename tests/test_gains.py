@@ -12,7 +12,7 @@ FIXED = {name: row for name, row in ROWS.items() if "fix" in row}
 
 # Where a fix is not proved, or the promise not kept, and that is as it should be; each must still be so.
 OTHER_RESULTS = {
-    "iterator_rebuilt": "one iterator goes through one shuffle, where each new one shuffled anew: the batches are others"
+    "iterator_rebuilt": "one iterator goes through one shuffle, where each new one shuffled anew: other batches"
 }
 LOUD: dict[str, str] = {}
 INEXACT: dict[str, str] = {}
