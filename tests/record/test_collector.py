@@ -29,12 +29,11 @@ def full_collections() -> Iterator[list[bool]]:
     gc.enable()
 
 
-def gather(until: Callable[[], bool]) -> list[Any]:
+def gather(until: Callable[[], bool]) -> None:
     """Keep new objects until something has happened, or there are very many."""
     kept: list[Any] = []
     while not until() and len(kept) < 3_000_000:
         kept.append([len(kept)])
-    return kept
 
 
 def test_a_call_is_asked_for(full_collections: list[bool]) -> None:
@@ -45,14 +44,14 @@ def test_a_call_is_asked_for(full_collections: list[bool]) -> None:
 def test_a_call_while_the_collector_is_off_is_asked_for(full_collections: list[bool]) -> None:
     gc.disable()
     gc.set_threshold(1, 1, 1)
-    kept = gather(lambda: gc.get_count()[0] > 10)
+    gather(lambda: gc.get_count()[0] > 2000)
     gc.collect()
-    assert full_collections == [True] and kept
+    assert full_collections == [True]
 
 
 def test_what_python_does_by_itself_is_not(full_collections: list[bool]) -> None:
     gc.set_threshold(50, 2, 2)
-    kept = gather(lambda: bool(full_collections))
+    gather(lambda: bool(full_collections))
     if not full_collections:
         pytest.skip("this Python never looks through everything at once by itself")
-    assert full_collections == [False] and kept
+    assert full_collections == [False]
