@@ -151,7 +151,7 @@ def its_budget(section: Results) -> str:
         "in the dear looks of each probe, and in the watcher's thread (processor time). *Counted* is all but the "
         "watcher; *added* is the difference between the blocks: where it is much more, unslow's own report of its "
         "cost says too little. Bytes are those written per step. "
-        "`tests/test_budget.py` holds the same in bytecodes, which do not depend on the machine.",
+        "`tests/record/test_budget.py` holds the same in bytecodes, which do not depend on the machine.",
         table(("loop", "wrapped calls", "in them", *probes, "watcher", "counted", "added", "bytes"), rows),
     ])  # fmt: skip
 

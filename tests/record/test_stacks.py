@@ -22,7 +22,7 @@ def test_a_stack_is_read_from_its_innermost_line_outwards() -> None:
     thread = threading.Thread(target=outer)
     thread.start()
     ready.wait(10)
-    names = [code.co_name for code, _, _ in lines_of(thread.ident or 0)]
+    names = [code.co_name for code, _ in lines_of(thread.ident or 0)]
     go.set()
     thread.join()
     assert [name for name in names if name in ("inner", "outer")] == ["inner", "outer"]

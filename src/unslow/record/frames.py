@@ -19,6 +19,8 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _FOREIGN = ("tensorflow", "keras", "tf_keras", "numpy", "absl", "IPython", "ipykernel")
 _MADE_UP = ("<frozen", "<__array_function__", "<string>", "<decorator")
 
+_MOST_PLACES = 5000
+
 Place = tuple[str, int, str]  # file, line, function
 
 
@@ -37,6 +39,7 @@ class UserCode:
     def __init__(self) -> None:
         self._libraries = _library_folders()
         self._known: dict[str, bool] = {}
+        self._places: dict[tuple[int, int], tuple[CodeType, Place]] = {}
         self._trees: dict[str, ast.AST | None] = {}
 
     def owns(self, code: CodeType) -> bool:
@@ -87,10 +90,16 @@ class UserCode:
     def places(self, lines: Iterable[Line], limit: int) -> list[Place]:
         """The same of a stack that was read from another thread."""
         mine = (line for line in lines if self.owns(line[0]))
-        return [
-            (code.co_filename, line or _line_at(code, last), code.co_name)
-            for code, line, last in itertools.islice(mine, limit)
-        ]
+        return [self._place(code, last) for code, last in itertools.islice(mine, limit)]
+
+    def _place(self, code: CodeType, last: int) -> Place:
+        known = self._places.get((id(code), last))
+        if known is None:
+            if len(self._places) > _MOST_PLACES:
+                self._places.clear()
+            place = (code.co_filename, _line_at(code, last), code.co_name)
+            known = self._places[id(code), last] = (code, place)  # the code is kept, so that its id stays its own
+        return known[1]
 
     def innermost(self, frame: FrameType | None) -> Place | None:
         return next((place for place, _ in self.frames(frame, 1)), None)

@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 import time
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from unslow.phase import Phase
@@ -22,6 +22,7 @@ PHASES = len(Phase)
 # million facts make some 1 500 lines. Every line carries the running count, so totals stay exact.
 _FACTS_IN_FULL = 400
 
+_NOTHING = float("nan")
 _ABSORBED = frozenset((Phase.RUN, Phase.SYNC, Phase.INPUT, Phase.HOOKS))
 
 
@@ -33,7 +34,7 @@ class Lane:
 
     __slots__ = (
         "busy", "calls", "elements", "fit", "functions", "group", "last", "own", "phases", "ran", "stack", "steps",
-        "thread", "tracing", "updating", "value", "within",
+        "streak", "thread", "tracing", "updating", "value", "within",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -50,10 +51,20 @@ class Lane:
         self.steps = 0
         self.group = 1  # updates in one call: Keras's steps_per_execution
         self.elements = 0.0
-        self.value = float("nan")
+        self.value = _NOTHING
         self.ran = 0  # nanoseconds that TensorFlow ran inside `within`
+        self.streak: Any = None  # the update that is being repeated, if its calls are only noted
         self.within = -1  # the phase that everything inside counts for: EVAL while evaluate() runs
         self.busy = False  # a look of ours is under way: wrapped calls inside it are not the user's
+
+    def gathered(self) -> tuple[list[int], int, float, float]:
+        """What has gathered for the row that ends: nanoseconds by phase, our own, elements, value. The next begins."""
+        row = self.phases, self.own, self.elements, self.value
+        self.phases = [0] * PHASES
+        self.own = 0
+        self.elements = 0.0
+        self.value = _NOTHING
+        return row
 
 
 class _Lanes(threading.local):
@@ -165,6 +176,13 @@ class Recorder:
         entry[0] += 1
         entry[1] += took
         entry[2] += amount
+
+    def tallied(self, kind: str, code: CodeType, last: int, count: int, took: int, _: int) -> None:
+        """Add so many at once, at a line that is known."""
+        entry = self.tallies.get((kind, id(code), last))
+        if entry is not None:
+            entry[0] += count
+            entry[1] += took
 
     def write_tallies(self, steps: int) -> None:
         """What has changed since it was last written, as running totals."""

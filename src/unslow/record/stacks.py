@@ -8,10 +8,10 @@ import operator
 import sys
 from types import CodeType
 
-Line = tuple[CodeType, "int | None", int]  # code, line (a jump has none), offset of the instruction
+Line = tuple[CodeType, int]  # code, and the offset of the instruction: most lines are never asked for
 
 _DEEPEST = 300
-_READ = operator.attrgetter("f_code", "f_lineno", "f_lasti")
+_READ = operator.attrgetter("f_code", "f_lasti")
 # Up to 3.11 the garbage collector may start at any allocation, and run Python code from there.
 _COLLECTS_ANYWHERE = sys.version_info < (3, 12)
 

@@ -103,6 +103,7 @@ class Recording:
         if self._ended:
             return
         self._ended = True
+        self.steps.end_streak()
         self.arming.uninstall()
         self._show()
         if self.trial is not None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import operator
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
 from unslow.phase import Phase
 from unslow.record.frames import column_of
 from unslow.record.recorder import PHASES, Lane, Recorder, clock
+from unslow.record.streak import Streak
 from unslow.runfile import ROW
 
 # The first rows hold one update each. Past FULL, every further HALF rows hold twice as many updates as
@@ -22,12 +23,12 @@ HALF = 20_000
 # The training thread writes by itself when more than one row in this many is unwritten (at first, and later), so that
 # `kill -9` takes only about a hundredth of them; a write costs as much as ten rows. The watcher writes too, ten times
 # a second, and alone where a write is slow (a stalled network disk).
-_UNWRITTEN = 128, 32
-_AT_FIRST = 1024
+_UNWRITTEN = 100, 32
+_AT_FIRST = 256
 _SLOW_WRITE = 2_000_000
 _SLOW_WRITES = 3
 
-_OTHER = int(Phase.OTHER)
+_OTHER, _RUN = int(Phase.OTHER), int(Phase.RUN)
 _OWNERS_PER_PLACE = 32
 _MOST_RECENT = 1000
 _COST_EVERY = 63  # one row in 64 is timed, to know what rows cost
@@ -35,21 +36,21 @@ _ASKED_EACH_TIME = 256
 _ASKED_AT_LEAST = 64
 _NOTHING = float("nan")
 _REPEATED = 12
+_ALIKE = 8  # so many rows in a row of one site, and more are to be expected
 _LEADER_GONE = 64  # so many updates elsewhere in a row, and the next loop has begun
 
 
-def _path(depth: int) -> Callable[[FrameType], tuple[Any, ...]]:
-    """Asks a frame, in one call, for its place and those of its callers; that no more than these are there."""
-    names = [f"{'f_back.' * above}{name}" for above in range(depth) for name in ("f_code", "f_lasti")]
-    return operator.attrgetter(*names, *(["f_back." * (depth - 1) + "f_back"] if depth < _DEPTH else []))
-
-
 _DEPTH = 4  # frames that tell one place from another
-_PATHS = [_path(depth) for depth in range(1, _DEPTH + 1)]
-_PATHS.insert(0, _PATHS[0])
+# What is asked of a frame each time, as deep as its stack goes: the frames further up, and the code of the third, are
+# left out, since reading them costs a short step too much.
+_PATHS = [
+    operator.attrgetter("f_code", "f_lasti", "f_back"),
+    operator.attrgetter("f_code", "f_lasti", "f_back.f_code", "f_back.f_lasti", "f_back.f_back"),
+    operator.attrgetter("f_code", "f_lasti", "f_back.f_code", "f_back.f_lasti", "f_back.f_back.f_lasti"),
+]
 
-# When the row ended and began, our own looks, site, group, elements, value, nanoseconds by phase.
-_Raw = tuple[int, int, int, int, int, float, float, list[int]]
+# When the row ended and began, site, group; nanoseconds by phase, our own looks, elements, value.
+_Raw = tuple[int, int, int, int, list[int], int, float, float]
 
 UPDATES = "_unslow_updates"  # an attribute of a tf.function and of its graph: it writes trainable weights
 
@@ -59,11 +60,12 @@ class Steps:
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
-        self.total = 0
+        self.closed = 0  # rows so far
         self.listeners: list[Any] = []  # called as listener(lane, total) after a row, for dear looks
         self.counted: Any = None  # called as counted(lane) after every row, in a trial
         self.trains = [False]  # whether any weights were updated yet; a list, so that wrappers can hold on to it
         self.cost = 0  # nanoseconds that rows took, as far as they were timed
+        self._streak: Streak | None = None
         self._next_site = 0
         self._sites: dict[tuple[Any, ...], int] = {}
         self._places: dict[tuple[Any, ...], set[int]] = {}
@@ -79,12 +81,17 @@ class Steps:
         self._place_of: dict[int, int] = {}  # site → number of its place, whoever updates there
         self._leader = [-1, -1]  # site and place of the update that leads
         self._missed = 0
+        self._last_site = -1
+        self._alike = 0  # rows in a row of one site
         self._broken = False
         self._seen: set[int] = set()
         self.led = 0  # steps so far: updates of the leader
 
     def after_fork(self) -> None:
-        self.total = 0
+        self.closed = 0
+        if self._streak is not None:
+            self._streak.lane.streak = None
+            self._streak = None
         self._sites.clear()
         self._recent.clear()
         self._places.clear()
@@ -92,6 +99,11 @@ class Steps:
         self._packed = self._ask_at = 0
         self._writing = threading.Lock()
         self._rows.clear()
+
+    @property
+    def total(self) -> int:
+        """Updates so far."""
+        return self.closed + (len(self._streak.noted) if self._streak is not None else 0)
 
     @property
     def under_way(self) -> int:
@@ -139,7 +151,7 @@ class Steps:
         """Count anew: what was repeated before was not the training."""
         self.trains[0] = True
         if self.total:
-            self.total = self.led = self._ask_at = 0
+            self.closed = self.led = self._ask_at = 0
             self._leader, self._missed = [-1, -1], 0
             self._sites.clear()
             self._recent.clear()
@@ -160,7 +172,7 @@ class Steps:
         if number is None:
             number = self._new_site(lane, kind, owner, name, frame, key)
         if frame is not None and len(self._recent) < _MOST_RECENT:
-            path = _PATHS[(len(places) - 3) // 2]
+            path = _PATHS[min((len(places) - 5) // 2, 2)]
             self._recent[id(owner)] = (lane.fit, path, path(frame), number)
         return number
 
@@ -202,30 +214,78 @@ class Steps:
     def _close_row(self, lane: Lane, site: int) -> None:
         """Close the row of this thread and start the next."""
         now = clock()
+        if self._streak is not None:
+            self.end_streak()
         if lane.stack:
             _settle(lane, now)
-        total = self.total = self.total + 1
-        lane.steps += 1
+        self._buffer.append((now, lane.last, site, lane.group, *lane.gathered()))
+        lane.last = now
+        self._alike = self._alike + 1 if site == self._last_site else 0
+        self._last_site = site
+        self._count(lane, site, 1, now)
+        if not self.closed & _COST_EVERY:
+            self.cost += (clock() - now) * (_COST_EVERY + 1)
+
+    def _count(self, lane: Lane, site: int, rows: int, now: int) -> None:
+        """So many rows more, all of one site."""
+        total = self.closed = self.closed + rows
+        lane.steps += rows
         if site == self._leader[0]:
-            self.led += lane.group
+            self.led += rows * lane.group
             self._missed = 0
         else:
             self._lead(site, lane.group)
-        buffer = self._buffer
-        buffer.append((now, lane.last, lane.own, site, lane.group, lane.elements, lane.value, lane.phases))
-        lane.phases = [0] * PHASES
-        lane.last = now
-        lane.own = 0
-        lane.elements = 0.0
-        lane.value = _NOTHING
-        if len(buffer) * _UNWRITTEN[total > _AT_FIRST] > total and not self._deferred:
+        if len(self._buffer) * _UNWRITTEN[total > _AT_FIRST] > total and not self._deferred:
             self._write(now)
-        if not total & _COST_EVERY:
-            self.cost += (clock() - now) * (_COST_EVERY + 1)
         if total >= self._ask_at:
             self._ask(lane, total)
         if self.counted is not None:
             self.counted(lane)
+
+    def begin_streak(self, lane: Lane, owner: object) -> Streak | None:
+        """From here on calls of `owner` may be noted only; None where rows differ, or each is needed as it ends."""
+        recent = self._recent.get(id(owner))
+        if recent is None or self._alike < _ALIKE or self.closed < _ASKED_EACH_TIME or self.counted is not None:
+            return None
+        self._streak = lane.streak = Streak(lane, owner, *recent[1:])
+        self._room(self._streak)
+        return self._streak
+
+    def _room(self, streak: Streak) -> None:
+        """Not so many that a kill would lose more than a hundredth, nor past the row after which looks are due."""
+        streak.left = max(1, min(self._ask_at - self.closed, self.closed >> 7, _ASKED_AT_LEAST))
+
+    def settle(self, streak: Streak) -> None:
+        """Make rows of the calls that were noted. Never raises."""
+        try:
+            began, lane, noted = clock(), streak.lane, streak.noted[:]
+            del streak.noted[: len(noted)]  # the list itself stays: its thread may be about to append to it
+            rows = len(noted)
+            took = last = 0
+            for start, now, *more in noted:
+                row = more or ([0] * PHASES, 0, streak.elements, _NOTHING)
+                last = now - start
+                took += last
+                row[0][_RUN] += last
+                self._buffer.append((now, lane.last, streak.site, lane.group, *row))
+                lane.last = now
+            lane.calls += rows
+            streak.calls += rows
+            if rows:
+                if streak.tell is not None:
+                    streak.tell(rows, took, last)
+                self._count(lane, streak.site, rows, began)
+            self._room(streak)
+            self.cost += clock() - began
+        except Exception as problem:  # noqa: BLE001 - the fence of the step probe: the training goes on
+            self._broken = True
+            self.recorder.lost("steps", f"{type(problem).__name__}: {problem}")
+
+    def end_streak(self) -> None:
+        streak, self._streak = self._streak, None
+        if streak is not None:
+            streak.lane.streak = None
+            self.settle(streak)
 
     def _ask(self, lane: Lane, total: int) -> None:
         """Dear looks wait for powers of two or for time: past the first steps they need not be asked each time."""
@@ -237,7 +297,9 @@ class Steps:
 
     def ask_again(self) -> None:
         """Said by a listener that must be asked after the very next row: it has a window open."""
-        self._ask_at = self.total + 1
+        self._ask_at = self.closed + 1
+        if self._streak is not None:
+            self._streak.left = 1
 
     def _lead(self, site: int, group: int) -> None:
         """An update elsewhere than at the leader: of several updates in an iteration the first one seen leads."""
@@ -253,7 +315,7 @@ class Steps:
 
     def _pack(self, rows: list[_Raw]) -> Iterator[bytes]:
         """Rows as bytes; many at a time cost a fraction of what one costs in the middle of a step."""
-        for now, last, own, site, group, elements, value, phases in rows:
+        for now, last, site, group, phases, own, elements, value in rows:
             wall = max(0, now - last - own)
             phases[_OTHER] += wall - sum(phases)
             self._packed += 1
@@ -302,6 +364,8 @@ class Steps:
 
     def flush(self, last: bool = False) -> None:
         """Write what has gathered; `last` also writes merged rows that are not full yet."""
+        if last:
+            self.end_streak()
         self._write(clock(), last)
 
 

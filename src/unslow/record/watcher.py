@@ -15,16 +15,16 @@ from unslow.record.recorder import Lane, Recorder, clock
 from unslow.record.stacks import Line, lines_of, threads
 from unslow.record.steps import Steps
 
-_PERIOD = 0.02  # seconds between samples: within the noise of a step at 20 to 100 Hz
-_SETTLED = 20_000_000_000  # nanoseconds after which half the samples will do
-_TICK = 250_000_000  # nanoseconds between readings of counters, at first
-_TICKS_EARLY = 40  # after so many, half as often, and half again after twice as many
+_PERIOD = 0.02  # seconds between samples, at first
+_SETTLED = 5_000_000_000  # nanoseconds after which half the samples will do
+_TICK = 250_000_000  # nanoseconds between readings of counters, at first: a reading takes a millisecond
+_TICKS_EARLY = 20  # after so many, half as often, and half again after twice as many
 _TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
 _SAMPLES_EVERY = 250_000_000
 _FLUSH = 250_000_000  # nanoseconds between writes: of steps, the training thread itself writes what is more than 1 %
 _MOST_STACKS = 3000
 _FRAMES = 6
-_OTHER = int(Phase.OTHER)
+_OTHER, _RUN = int(Phase.OTHER), int(Phase.RUN)
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
@@ -41,7 +41,8 @@ class Watcher:
         self.call_cost = 0  # nanoseconds of one wrapped call, measured here
         self.samples = 0
         self.rss = 0  # bytes, at the last tick
-        self._stop = threading.Event()
+        self.stopping = False
+        self._stop = _Stop()
         self._thread: threading.Thread | None = None
         self._stacks: dict[tuple[Any, ...], int] = {}
         self._counts: dict[int, int] = {}
@@ -57,6 +58,7 @@ class Watcher:
         self._thread.start()
 
     def stop(self) -> None:
+        self.stopping = True
         self._stop.set()
         if self._thread is not None and self._thread.is_alive():
             self._thread.join(1.0)
@@ -180,6 +182,20 @@ class Watcher:
         return max(0, sorted(bursts)[4])
 
 
+class _Stop:
+    """An event to wait for by one call of C: `threading.Event` costs as much as the look that follows."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def wait(self, timeout: float) -> bool:
+        return self._lock.acquire(timeout=timeout)
+
+    def set(self) -> None:
+        self._lock.release()
+
+
 def _nothing() -> None:
     pass
 
@@ -189,7 +205,8 @@ def _phase(lane: Lane) -> int:
     try:
         return lane.within if lane.within >= 0 else lane.stack[-1][0]
     except IndexError:  # no span is open, or the last one was closed this very moment
-        return _OTHER
+        streak = lane.streak  # its calls have no span
+        return _RUN if streak is not None and streak.under_way else _OTHER
 
 
 def _library(file: str) -> str:

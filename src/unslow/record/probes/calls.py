@@ -70,6 +70,8 @@ class Calls(Probe):
         if lane.busy or lane.tracing:
             return
         self.resets[0] += 1
+        if lane.streak is not None:
+            self.steps.end_streak()
         held = next((frame for _, frame in self.recorder.user.frames(sys._getframe(2), 1)), None)
         if held is not None:
             self._reset = (held.f_code, held.f_lineno, way)

@@ -15,9 +15,12 @@ from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
 from unslow.record.signatures import code_place, describe, weights_of
 from unslow.record.steps import UPDATES
+from unslow.record.streak import Streak
 
 _RUN, _TRACE = int(Phase.RUN), int(Phase.TRACE)
 _LAST_WORDS = 500
+
+_Call = tuple[list[int], bool, int, int, int]  # its span; whether it is looked at; traces, their ns, our own ns by then
 
 
 class Functions(Probe):
@@ -102,74 +105,108 @@ class Functions(Probe):
         if self._owners.get(key) is function:
             del self._owners[key]
 
-    def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:  # noqa: C901 - a call costs a short step too much
-        recorder = self.recorder
-        local, close, calls = recorder.local, recorder.close_span, recorder.calls
-        updated, ended, mark_updating = self._updated, self.steps.ended, self.steps.mark_updating
-        traces, unusual, meet = self._traces, self._unusual, self._meet
-        trains, repeated = self.steps.trains, self.steps.repeated
-        resets = calls.resets if calls is not None else [0]
+    def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local, traces = self.recorder.local, self._traces
+        settle, mark_updating = self.steps.settle, self.steps.mark_updating
+        begin, done, failed, odd, meet = self._begin, self._done, self._failed, self._odd, self._meet
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
+            streak = lane.streak
+            if streak is not None and streak.owner is self and not lane.stack:
+                lane.functions.append(self)
+                streak.under_way = True
+                began = clock()
+                try:
+                    result = original(self, *args, **kwargs)
+                except BaseException:
+                    failed(lane, None, None)
+                    raise
+                now = clock()
+                streak.under_way = False
+                lane.functions.pop()
+                try:
+                    alike = streak.path(sys._getframe(1)) == streak.answer and now - began <= streak.limit
+                except AttributeError:  # the stack is not as deep as the last time
+                    alike = False
+                if not alike or traces[0] != streak.traces or lane.streak is not streak:
+                    odd(lane, self, streak, began, now, args, kwargs, sys._getframe(1))
+                    return result
+                if lane.calls == streak.calls and not lane.own:
+                    streak.note((began, now))
+                else:
+                    lane.elements = streak.elements or lane.elements
+                    streak.note_all(began, now)
+                streak.left -= 1
+                if not streak.left:
+                    settle(streak)
+                return result
             known = self.__dict__.get(KNOWN) or meet(self)
             if lane.tracing or lane.busy:
                 result = original(self, *args, **kwargs)
                 if lane.tracing and known.writes and known.writes == known.traces:
                     mark_updating()
                 return result
-            functions = lane.functions
-            watched = not (known.fixed or functions) or known.resets != resets[0]
-            if watched and recorder.calls is not None:
-                calls.prepare(lane, self, known, args, kwargs)
-            functions.append(self)
-            before, traced = traces
-            own, stack = lane.own, lane.stack
-            entry = [_RUN, clock(), 0]
-            stack.append(entry)
+            call = begin(lane, self, known, args, kwargs)
             try:
                 result = original(self, *args, **kwargs)
             except BaseException:  # the end of the data, an error: no weights were updated
-                close(lane, entry)
-                functions.pop()
-                known.ran = False
-                if calls is not None:
-                    calls.given_up(lane)
+                failed(lane, call, known)
                 raise
-            functions.pop()
-            if stack[-1] is entry and lane.within < 0:  # what close_span does, without the call
-                took = clock() - entry[1]
-                stack.pop()
-                lane.phases[_RUN] += took - entry[2]
-                lane.calls += 1
-                if stack:
-                    stack[-1][2] += took
-            else:
-                took = close(lane, entry)
-            if watched or took > known.limit or traces[0] != before:
-                took -= lane.own - own
-                unusual(
-                    lane, self, known, took, traces[0] != before, traces[1] - traced, args, kwargs, sys._getframe(1)
-                )
-            else:
-                known.calls += 1
-                known.took += took
-                if not known.calls & 7:
-                    known.follow(took)
-            if known.writes:
-                wrote = known.ran or known.writes == known.traces
-                known.ran = False
-                if wrote and not functions and not lane.updating:
-                    if known.size >= 0:
-                        lane.elements = known.size or lane.elements
-                        ended(lane, "function", self, known.name, sys._getframe(1))
-                    else:
-                        updated(lane, self, known, args, sys._getframe(1))
-            elif not trains[0] and not functions and lane.within < 0 and not known.legacy:
-                repeated(lane, "function", self, known.name, sys._getframe(1))
+            done(lane, self, known, call, args, kwargs, sys._getframe(1))
             return result
 
         return __call__
+
+    def _begin(
+        self, lane: Lane, function: Any, known: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> _Call:
+        """Before a call: its span, whether it is looked at closely, what was traced and spent by then."""
+        calls = self.recorder.calls
+        watched = calls is not None and (not (known.fixed or lane.functions) or known.resets != calls.resets[0])
+        if watched:
+            calls.prepare(lane, function, known, args, kwargs)
+        lane.functions.append(function)
+        return self.recorder.open_span(lane, _RUN), watched, self._traces[0], self._traces[1], lane.own
+
+    def _failed(self, lane: Lane, call: _Call | None, known: Compiled | None) -> None:
+        if call is None or known is None:
+            self.steps.end_streak()
+        else:
+            self.recorder.close_span(lane, call[0])
+            known.ran = False
+        lane.functions.pop()
+        if self.recorder.calls is not None:
+            self.recorder.calls.given_up(lane)
+
+    def _done(self, lane: Lane, function: Any, known: Compiled, call: _Call, args: tuple[Any, ...],
+              kwargs: dict[str, Any], frame: FrameType) -> None:  # fmt: skip
+        """After a call: whether it was like the others, and whether it ends a step."""
+        entry, watched, before, traced, own = call
+        lane.functions.pop()
+        took = self.recorder.close_span(lane, entry) - (lane.own - own)
+        anew = self._traces[0] != before
+        if watched or anew or took > known.limit:
+            self._unusual(lane, function, known, took, anew, self._traces[1] - traced, args, kwargs, frame)
+        else:
+            known.tell(1, took, took)
+        if known.writes:
+            wrote = known.ran or known.writes == known.traces
+            known.ran = False
+            if wrote and not lane.functions and not lane.updating:
+                self._updated(lane, function, known, args, frame)
+        elif not (self.steps.trains[0] or lane.functions or known.legacy) and lane.within < 0:
+            self.steps.repeated(lane, "function", function, known.name, frame)
+
+    def _odd(self, lane: Lane, function: Any, streak: Streak, began: int, ended: int, args: tuple[Any, ...],
+             kwargs: dict[str, Any], frame: FrameType) -> None:  # fmt: skip
+        """A call that was taken for one more of a streak, and is not."""
+        known, traced = vars(function)[KNOWN], self._traces[1] - streak.traced
+        self.steps.end_streak()
+        entry = self.recorder.open_span(lane, _RUN)
+        entry[1:] = began + (clock() - ended), traced
+        lane.functions.append(function)
+        self._done(lane, function, known, (entry, False, streak.traces, streak.traced, lane.own), args, kwargs, frame)
 
     def _run_graph(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, mark_updating = self.recorder.local, self.steps.mark_updating
@@ -247,11 +284,19 @@ class Functions(Probe):
     def _updated(self, lane: Lane, function: Any, known: Compiled, args: tuple[Any, ...], frame: FrameType) -> None:
         if known.legacy and not self._context.executing_eagerly():
             return
-        size = self._size(args)
+        size = known.size if known.size >= 0 else self._size(args)
         lane.elements = size or lane.elements
         if known.traces == 1 and not known.open and not known.legacy:
             known.size = size
         self.steps.ended(lane, "function", function, known.name, frame)
+        if known.size >= 0 and known.fixed and lane.streak is None and not lane.stack:
+            self._repeat(lane, function, known)
+
+    def _repeat(self, lane: Lane, function: Any, known: Compiled) -> None:
+        streak = self.steps.begin_streak(lane, function)
+        if streak is not None:
+            streak.elements, streak.limit, streak.tell = known.size, known.limit, known.tell
+            streak.traces, streak.traced = self._traces
 
     def _graph_ended(self, lane: Lane, concrete: Any, args: tuple[Any, ...], frame: FrameType | None) -> None:
         if self._context is not None and self._context.executing_eagerly():

@@ -66,7 +66,7 @@ class Graphs(Probe):
 
         def _do_run(self: Any, handle: Any, targets: Any, fetches: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
-            if lane.busy:
+            if lane.busy or (lane.streak is not None and lane.streak.under_way):
                 return original(self, handle, targets, fetches, *args, **kwargs)
             graph = probe._graph(self._graph)
             fresh, worked = graph.begin(targets, fetches), 0

@@ -69,16 +69,18 @@ class Keras(Probe):
         return lambda original: make(original, name)
 
     def _fit(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local = self.recorder.local
+        local, steps = self.recorder.local, self.steps
         probe = self
 
         def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
             outer, group = lane.fit, lane.group
+            steps.end_streak()
             lane.fit, lane.group = probe._begin(self, args, kwargs), _group(self)
             try:
                 return original(self, *args, **kwargs)
             finally:
+                steps.end_streak()
                 lane.fit, lane.group = outer, group
 
         return fit

@@ -265,7 +265,7 @@ class Objects(Probe):
     def _write(self) -> None:
         """Running totals of each line, where they have changed by a tenth."""
         for made in list(self._places.values()):
-            if made.count >= made.written * 1.1 + 1 or (made.count != made.written and self.watcher._stop.is_set()):
+            if made.count >= made.written * 1.1 + 1 or (made.count != made.written and self.watcher.stopping):
                 made.written = made.count
                 self.recorder.line(
                     "made", clock(), what=made.what, count=made.count, took_ns=made.took, amount=made.amount,

@@ -43,9 +43,7 @@ class Sizes(Probe):
         places = self.recorder.user.places(lines, 1)
         found: dict[str, int] = {}
         main = sys.modules.get("__main__")
-        if any(
-            code.co_name == "<module>" and code.co_filename == getattr(main, "__file__", "") for code, _, _ in lines
-        ):
+        if any(code.co_name == "<module>" and code.co_filename == getattr(main, "__file__", "") for code, _ in lines):
             for name, value in list(vars(main).items())[:_MOST_NAMES]:
                 self._add(found, name, value)
         largest = sorted(found.items(), key=lambda item: -item[1])[:_MOST]

@@ -1,0 +1,118 @@
+"""Calls that are only noted make the same rows as calls that are looked at one by one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.record.standins import Clock, compiled, session
+from unslow.phase import Phase
+from unslow.record.probe import span
+from unslow.record.start import Recording
+from unslow.runfile import ROW
+
+WARM = 400  # rows after which calls are only noted
+STEP = 1_000_000
+
+
+class Rows:
+    """The rows that a recording writes."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._data = b""
+        recording.recorder.writer.rows = self._keep  # type: ignore[method-assign]
+        self._recording = recording
+
+    def _keep(self, data: bytes) -> None:
+        self._data += data
+
+    def all(self) -> list[tuple[Any, ...]]:
+        self._recording.steps.flush(last=True)
+        return list(ROW.iter_unpack(self._data))
+
+
+@pytest.fixture(params=[compiled, session], ids=["compiled", "session"])
+def step(request: pytest.FixtureRequest, recording: Recording) -> Callable[[], object]:
+    return request.param(recording)  # type: ignore[no-any-return]
+
+
+def repeat(step: Callable[[], object], times: int, clock: Clock, before: dict[int, Callable[[], None]] = {}) -> None:  # noqa: B006
+    """Call a step from one line, so many times; before some of them something else happens."""
+    for index in range(times):
+        before.get(index, bool)()
+        clock.now += STEP
+        step()
+
+
+def is_noted(recording: Recording) -> bool:
+    return recording.recorder.local.lane.streak is not None
+
+
+def test_every_call_is_a_row(recording: Recording, clock: Clock, step: Callable[[], object]) -> None:
+    rows = Rows(recording)
+    repeat(step, WARM + 1000, clock)
+    assert is_noted(recording)
+    assert recording.steps.total == WARM + 1000
+    written = rows.all()
+    assert len(written) == recording.steps.total == recording.steps.led == WARM + 1000
+    assert len({row[5] for row in written}) == 1
+
+
+def test_rows_follow_each_other_without_a_gap(recording: Recording, clock: Clock, step: Callable[[], object]) -> None:
+    rows = Rows(recording)
+    repeat(step, WARM + 100, clock)
+    written = rows.all()[-100:]
+    gaps = [later[0] - earlier[0] - later[1] for earlier, later in itertools.pairwise(written)]
+    assert sum(gap != 0 for gap in gaps) < 10  # looks of ours, which are kept out of the steps
+    assert min(gaps) >= 0
+
+
+def test_what_happens_between_two_calls_is_in_the_row_that_follows(
+    recording: Recording,
+    clock: Clock,
+    step: Callable[[], object],
+) -> None:
+    rows, noted = Rows(recording), []
+
+    def read() -> None:
+        clock.now += 300_000
+
+    wait = span(recording.recorder, read, int(Phase.SYNC))
+    note = lambda: noted.append(is_noted(recording))  # noqa: E731
+    repeat(step, WARM + 10, clock, {WARM: wait, WARM + 1: note})
+    sync = [row[9 + int(Phase.SYNC)] for row in rows.all()]
+    assert sync[WARM] >= 300_000
+    assert sum(sync) == sync[WARM]
+    assert noted == [True]
+
+
+def test_a_call_from_another_line_is_another_site(
+    recording: Recording, clock: Clock, step: Callable[[], object]
+) -> None:
+    rows = Rows(recording)
+
+    def elsewhere() -> None:
+        clock.now += STEP
+        step()
+
+    repeat(step, WARM + 50, clock, {WARM: elsewhere})
+    sites = [row[5] for row in rows.all()]
+    assert len(sites) == WARM + 51
+    assert sites[WARM] != sites[0]
+    assert set(sites[:WARM] + sites[WARM + 1 :]) == {sites[0]}
+
+
+def test_a_call_that_fails_is_no_row(recording: Recording, clock: Clock) -> None:
+    step = compiled(recording)
+    rows = Rows(recording)
+    repeat(step, WARM, clock)
+    function = step.__closure__[1].cell_contents  # type: ignore[union-attr]
+    with pytest.raises(TypeError):
+        function()
+    assert not is_noted(recording)
+    assert recording.recorder.local.lane.functions == []
+    repeat(step, 5, clock)
+    assert len(rows.all()) == WARM + 5
