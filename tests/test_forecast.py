@@ -15,8 +15,8 @@ from unslow.model import Finding, Loop, Run
 
 WITHIN = 0.2
 MEMORY = (
-    "graph_growth_method", "graph_growth_gradients", "hoarded_tensors", "native_growth", "variables_in_loop_kept",
-    "file_growth",
+    "graph_growth", "graph_growth_assign", "graph_growth_deep", "graph_growth_gradients", "graph_growth_helper",
+    "graph_growth_method", "hoarded_tensors", "native_growth", "variables_in_loop_kept", "file_growth",
 )  # fmt: skip
 TIME = ("graph_growth_method", "graph_growth_keras", "python_overhead", "slow_callbacks_growing")
 

@@ -85,14 +85,14 @@ class GraphGrowth(Cause):
         law = _law(loop, growth)
         seconds = min(loop.total, _cost(growth) + _creation(run, loop, growth))
         rate = _bytes_per_step(run, loop)
-        grows = law.grows or (law.kind is Kind.COUNTER and law.rate.low > 0)
-        forecast = _forecast(loop, law, rate) if grows else None
+        slower = law.grows or (law.kind is Kind.COUNTER and law.rate.low > 0)
+        forecast = _forecast(loop, law if slower else None, rate)
         title = (
             f"{_ops(growth.per_step)} added to the graph in every step: "
             f"{growth.first:,} → {growth.last:,} in {loop.steps:,} steps"
         )
         return Finding(
-            cause=self.id, title=title, location=where, seconds=seconds, grows=grows, forecast=forecast,
+            cause=self.id, title=title, location=where, seconds=seconds, grows=forecast is not None, forecast=forecast,
             evidence=tuple(_evidence(loop, growth, law, rate)),
             advice=f"Make these ops once, in front of the loop at {loop.location}, and only run them inside it. "
             "graph.finalize() in front of the loop then raises an error at any other line that adds ops.",
@@ -239,15 +239,16 @@ def _bytes_per_step(run: Run, loop: Loop) -> float:
     return max(0.0, law.rate.value) if law.rate.low > 0 else 0.0
 
 
-def _forecast(loop: Loop, law: Law, rate: float) -> Forecast:
-    """Ten times as many steps, in a round number."""
+def _forecast(loop: Loop, law: Law | None, rate: float) -> Forecast | None:
+    """Ten times as many steps, in a round number: of time where the steps follow a law, of memory where it grows."""
+    if law is None and not rate:
+        return None
     digits = 10 ** math.floor(math.log10(loop.steps * 10))
     step = int(round(loop.steps * 10 / digits) * digits)
-    seconds = law.forecast(step)
-    text = f"at step {step:,} a step will take {seconds:.2g} s"
-    if rate:
-        text += f", and memory will have grown by {rate * step / 1e9:.2g} GB"
-    return Forecast(step, step_seconds=seconds, bytes=rate * step or None, text=text)
+    seconds = law.forecast(step) if law is not None else None
+    said = [f"a step will take {seconds:.2g} s"] if seconds is not None else []
+    said += [f"memory will have grown by {rate * step / 1e9:.2g} GB"] if rate else []
+    return Forecast(step, seconds, rate * step or None, f"at step {step:,} {', and '.join(said)}")
 
 
 def _evidence(loop: Loop, growth: _Growth, law: Law, rate: float) -> Iterable[Evidence]:
