@@ -10,8 +10,10 @@ import pytest
 
 from tests.examples import EXAMPLES, Example
 from tests.halves import whole_and_half
+from unslow.analyse.sketch import Sketch
+from unslow.cause import by_id
 from unslow.diagnose import diagnose
-from unslow.model import Finding, Loop, Run
+from unslow.model import Finding, Loop, Phase, Run
 
 WITHIN = 0.2
 MEMORY = (
@@ -69,3 +71,16 @@ def test_steps_take_as_long_as_their_first_half_says(name: str, tmp_path: Path) 
     last, then = late(longest(whole), rows)
     per_step = (forecast.step_seconds - now) / (forecast.step - middle)
     assert now + per_step * (last - middle) == pytest.approx(then, rel=WITHIN)
+
+
+def test_pauses_of_the_collector_grow_as_their_first_half_says() -> None:
+    pauses = [2e-5 * step for step in range(400)]
+    seconds = [0.01 + pause for pause in pauses]
+    shares = [pause / second for pause, second in zip(pauses, seconds, strict=True)]
+    half = Sketch("the first half", seconds[:200], phases={Phase.GC: shares[:200]}).run()
+    cause = by_id("gc-pauses")
+    assert cause is not None
+    (finding,) = cause.detect(half)
+    assert finding.forecast is not None and finding.forecast.step_seconds is not None
+    per_step = (finding.forecast.step_seconds - seconds[199]) / (finding.forecast.step - 200)
+    assert seconds[199] + 200 * per_step == pytest.approx(seconds[399], rel=WITHIN)
