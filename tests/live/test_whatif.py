@@ -51,6 +51,35 @@ def test_a_session_gets_threads_and_no_fit_settings(tmp_path: Path) -> None:
     assert {"intra-op-1", "sgd"} <= names(view, "settings") and names(view, "does_not_apply") == {"steps_per_execution"}
 
 
+def test_a_script_that_asks_for_determinism_is_run_without_it(tmp_path: Path) -> None:
+    script = (EXAMPLES / "styles" / "fit_arrays.py").read_text()
+    script = script.replace("import tensorflow as tf\n", "import tensorflow as tf\n\n" + _DETERMINISTIC)
+    (tmp_path / "train.py").write_text(script)
+    words = ["whatif", "--only", "determinism", "--trials", "2", "--format", "json", "train.py"]
+    view = json.loads(unslow(words, tmp_path).stdout)
+    found = result(view, "determinism-off")
+    line = script.splitlines().index(_DETERMINISTIC.splitlines()[-1]) + 1
+    assert found["where"] == f"train.py:{line}" and found["keep"] == "leave enable_op_determinism() away"
+    assert found["results"] in ("identical", "same", "rounding")
+
+
+_DETERMINISTIC = "tf.keras.utils.set_random_seed(3)\ntf.config.experimental.enable_op_determinism()\n"
+
+
+def test_keras_2_gets_another_optimizer_of_its_own(tmp_path: Path) -> None:
+    view = measured("keras2_fit.py", "sgd,accumulate-4", tmp_path)
+    assert names(view, "settings") == {"sgd"} and result(view, "sgd")["changes"] == "other optimizer"
+    assert view["does_not_apply"][0]["reason"] == "no optimizer of Keras 3"
+
+
+@pytest.mark.slow
+def test_keras_2_has_the_switches_of_compile_and_fit_too(tmp_path: Path) -> None:
+    view = measured("keras2_fit.py", "jit_compile,steps_per_execution,batch-x2,mixed_bfloat16", tmp_path)
+    assert names(view, "settings") == {"jit_compile", "steps_per_execution", "batch-x2", "mixed_bfloat16"}
+    assert result(view, "steps_per_execution")["results"] in ("identical", "same", "rounding")
+    assert result(view, "mixed_bfloat16")["results"] == "differ" and not view["failed"]
+
+
 def test_a_setting_that_breaks_the_script_is_a_row_with_its_reason(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         (EXAMPLES / "styles" / "fit_arrays.py").read_text().replace(

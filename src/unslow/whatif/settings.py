@@ -100,7 +100,9 @@ def _precision(seen: Survey, machine: Machine) -> Iterator[Setting]:
 
 def _batch(seen: Survey, machine: Machine) -> Iterator[Setting]:
     arrays = [fact for fact in seen.fits if fact["arrays"]]
-    why_not = "" if arrays or seen.batches else "the batch is made by the script itself: neither fit() nor batch() cuts"
+    why_not = (
+        "" if arrays or seen.batches else "the batch is made by the script itself: neither fit() nor batch() cuts it"
+    )
     where = place_of(arrays or seen.batches)
     now = seen.examples
     for name, factor in (("batch-half", 0.5), ("batch-x2", 2.0), ("batch-x4", 4.0)):
