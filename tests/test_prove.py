@@ -146,6 +146,25 @@ def test_a_script_against_itself_is_proved_or_slower_in_at_most_two_per_cent(tri
     assert wrong <= 10
 
 
+def test_one_burst_of_other_work_does_not_hide_what_is_twice_as_fast(trials: Callable[..., None]) -> None:
+    levels = {False: [0.007, 0.026, 0.022, 0.012, 0.014], True: [0.003, 0.003, 0.008, 0.006, 0.005]}
+    trials(lambda after: trial(np.full(200, levels[after].pop(0))))
+    assert verdict() is Verdict.PROVED
+
+
+def test_a_machine_that_wanders_proves_nothing_of_a_script_against_itself(trials: Callable[..., None]) -> None:
+    rng = np.random.default_rng(6)
+    level = [1.0]
+
+    def make(after: bool) -> Trial:
+        level[0] *= rng.lognormal(0, 0.1)
+        return trial(noisy(rng, 0.01 * level[0] * rng.lognormal(0, 0.2), 50))
+
+    trials(make)
+    wrong = sum(verdict(Question(50)) in (Verdict.PROVED, Verdict.SLOWER) for _ in range(400))
+    assert wrong <= 8
+
+
 def test_two_sides_that_end_at_different_steps_are_compared_at_the_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
