@@ -113,7 +113,10 @@ class WideDtypes(Cause):
         if found is None or len(found.args) != 1 or not isinstance(found.args[0], ast.Constant):
             return Refusal("the precision is not written out on this line", where)
         fixed = script.edit([replaced(script, found.args[0], '"float32"')])
-        return Fix("compute in float32, Keras's default", Safety.CLOSE, {where.file: fixed.text})
+        return Fix(
+            "compute in float32, Keras's default", Safety.REVIEW, {where.file: fixed.text},
+            note="Numbers then keep 7 digits instead of 16, and the same seed draws other starting weights.",
+        )  # fmt: skip
 
     FIRES = (
         Sketch("all of it is float64", phases={Phase.RUN: 1.0}, facts=[_made(), _weights(120, 0), _seen(0.9)]),
