@@ -14,7 +14,6 @@ import json
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from unslow.phase import Phase
@@ -34,21 +33,23 @@ class Unreadable(Exception):
     """A run folder that cannot be read; the message says why."""
 
 
-@dataclass
 class ProcessLog:
     """One process as it was written: raw rows and decoded lines."""
 
-    name: str
-    rows: bytes = b""
-    lines: list[dict[str, Any]] = field(default_factory=list)
-    torn: bool = False  # the end of a file was cut off
+    def __init__(self, name: str, rows: bytes = b"", lines: list[dict[str, Any]] | None = None) -> None:
+        self.name = name
+        self.rows = rows
+        self.lines = lines if lines is not None else []
+        self.torn = False  # the end of a file was cut off
 
 
-@dataclass
 class Folder:
-    path: str
-    header: dict[str, Any]
-    logs: list[ProcessLog]
+    """A run folder as it was written."""
+
+    def __init__(self, path: str, header: dict[str, Any], logs: list[ProcessLog]) -> None:
+        self.path = path
+        self.header = header
+        self.logs = logs
 
 
 def write_header(folder: str, header: dict[str, Any]) -> None:

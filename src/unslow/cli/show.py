@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from unslow.errors import UnslowError
 from unslow.launch import RUNS
-from unslow.model import Diagnosis
+
+if TYPE_CHECKING:
+    from unslow.model import Diagnosis
 
 
 def report_on(folder: str) -> tuple[Diagnosis, dict[str, Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import sys
 import threading
 import time
@@ -17,6 +16,7 @@ from unslow.runfile import Writer
 
 clock = time.perf_counter_ns
 PHASES = len(Phase)
+_HOST = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "localhost")
 
 # A kind of fact is written each time up to this many, then at counts that grow by one per cent: ten
 # million facts make some 1 500 lines. Every line carries the running count, so totals stay exact.
@@ -83,7 +83,7 @@ class Recorder:
         self.local = _Lanes(self.lanes)
         self.started = clock()
         self.pid = os.getpid()
-        self.writer = Writer(folder, f"{socket.gethostname()}-{self.pid}")
+        self.writer = Writer(folder, f"{_HOST}-{self.pid}")
         self.probes: dict[str, str] = {}
         self.weights: set[int] = set()  # ids of variables that a gradient was taken for
         self.kept_weights: dict[int, Any] | None = None  # those variables themselves, in a trial only
@@ -100,7 +100,7 @@ class Recorder:
     def header(self) -> None:
         """The first line of a process: who it is, and how its clock maps to the wall's."""
         self.line(
-            "process", clock(), pid=os.getpid(), host=socket.gethostname(), argv=list(getattr(sys, "argv", [])),
+            "process", clock(), pid=os.getpid(), host=_HOST, argv=list(getattr(sys, "argv", [])),
             python=sys.version.split()[0], executable=sys.executable, wall_at=time.time_ns(),
             clock_at=clock(), cluster=os.environ.get("TF_CONFIG", ""), cwd=os.getcwd(),
         )  # fmt: skip
@@ -238,7 +238,7 @@ class Recorder:
     def after_fork(self) -> None:
         """In a forked child: nothing of the parent's is written again."""
         self.pid = os.getpid()
-        self.writer = Writer(self.folder, f"{socket.gethostname()}-{self.pid}")
+        self.writer = Writer(self.folder, f"{_HOST}-{self.pid}")
         self._pending = []
         self._counts = {}
         self.tallies = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from unslow.record.recorder import Recorder, clock
@@ -26,19 +25,14 @@ _READS = ("ReadVariableOp", "ResourceGather", "VariableV2", "Variable", "VarHand
 _DRAWS = ("IteratorGetNext", "QueueDequeue", "ReaderRead", "IteratorGetNextSync", "OneShotIterator", "FIFOQueue")
 
 
-@dataclass
 class Ran:
     """One run of the step: what went in and what came out, kept until the step is over."""
 
-    session: Any
-    fetches: Any
-    feed: Any
-    result: Any
-    took: int
-    updates: bool
-    stack: list[Any]
-    metadata: Any = None
-    ops: dict[str, Any] = field(default_factory=dict)  # by name: all that the fetches depend on
+    def __init__(self, session: Any, fetches: Any, feed: Any, result: Any, took: int, updates: bool, stack: list[Any],
+                 metadata: Any = None) -> None:  # fmt: skip
+        self.session, self.fetches, self.feed, self.result = session, fetches, feed, result
+        self.took, self.updates, self.stack, self.metadata = took, updates, stack, metadata
+        self.ops: dict[str, Any] = {}  # by name: all that the fetches depend on
 
 
 class Window:

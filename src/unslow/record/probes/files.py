@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Callable
@@ -54,6 +53,8 @@ class Files(Probe):
         return doors
 
     def _on_tensorflow(self, module: ModuleType) -> None:
+        import logging  # TensorFlow has loaded it by now
+
         self.replace(logging.Logger, "callHandlers", self._logging("logging"))
         self.watcher.looks.append(self._look)
 
