@@ -18,6 +18,7 @@ class Experiment:
     sides: Mapping[str, Side]
     units: Mapping[str, str]  # by the number's name: s, bytes, bytes/step, share, count
     pairs: int = 3  # rounds at first, every other one in the reverse order; fewer give no interval
+    abreast: bool = False  # the sides take turns call by call, so that all see the same machine at the same time
     cpu: bool = False  # another machine, above all one with a GPU, may answer otherwise
     note: str = ""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.claims.experiment import Experiment, Measured
-from bench.claims.gauges import calm, seconds, size_of
+from bench.claims.gauges import calm, each, seconds, size_of
 from bench.claims.lazy import keras, tf
 from bench.claims.loops import small
 
@@ -26,7 +26,8 @@ def saving(steps: int, every: int) -> Measured:
     """Seconds of an epoch of so many steps where the weights are saved every so many epochs."""
     model, data = _fitted(steps, 4000)
     saver = keras.callbacks.ModelCheckpoint("{epoch}.weights.h5", save_weights_only=True, save_freq=every * steps)
-    return {"seconds an epoch": seconds(lambda: model.fit(data, epochs=5, verbose=0, callbacks=[saver])) / 5}
+    fit = partial(model.fit, data, epochs=5, verbose=0, callbacks=[saver])
+    return {"seconds an epoch": min(each(fit, 2)) / 5}
 
 
 def one_save(weights_only: bool) -> Measured:
@@ -104,12 +105,14 @@ EXPERIMENTS = (
             "150 steps, every fifth": partial(saving, 150, 5),
         },
         {"seconds an epoch": "s"},
+        abreast=True,
     ),
     Experiment(
         "weights-only",
         "a whole model with Adam's state against its weights only",
         {"whole model": partial(one_save, False), "weights only": partial(one_save, True)},
         {"bytes": "bytes", "seconds": "s"},
+        abreast=True,
     ),
     Experiment(
         "pile",
@@ -143,5 +146,6 @@ EXPERIMENTS = (
             "progress bar": partial(logged, "ERROR", 1),
         },
         {"seconds": "s"},
+        abreast=True,
     ),
 )

@@ -137,6 +137,7 @@ EXPERIMENTS = (
         {name: partial(precision, name) for name in ("float32", "mixed_float16", "mixed_bfloat16")},
         _SECONDS,
         cpu=True,
+        abreast=True,
     ),
     Experiment(
         "mixed-memory",
@@ -166,6 +167,7 @@ EXPERIMENTS = (
         },
         _FIRST,
         cpu=True,
+        abreast=True,
     ),
     Experiment(
         "graph-optimiser",
@@ -173,6 +175,7 @@ EXPERIMENTS = (
         " with all of them off",
         {setting: partial(optimised, setting) for setting in ("by default", "asked for", "off")},
         _SECONDS,
+        abreast=True,
     ),
     Experiment(
         "shapes",
@@ -185,6 +188,7 @@ EXPERIMENTS = (
         },
         _SECONDS,
         cpu=True,
+        abreast=True,
     ),
     Experiment(
         "fresh-buffers",
@@ -197,5 +201,6 @@ EXPERIMENTS = (
         },
         _SECONDS,
         cpu=True,
+        abreast=True,
     ),
 )

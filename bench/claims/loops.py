@@ -183,6 +183,7 @@ EXPERIMENTS = (
         },
         _SECONDS,
         cpu=True,
+        abreast=True,
     ),
     Experiment(
         "updates-per-call",
@@ -195,6 +196,7 @@ EXPERIMENTS = (
         },
         _SECONDS,
         cpu=True,
+        abreast=True,
     ),
     Experiment(
         "backward",

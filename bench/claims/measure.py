@@ -6,11 +6,12 @@ import contextlib
 import multiprocessing
 import os
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from bench.claims.experiment import Experiment, Measured, Result, Side
+from bench.claims.gauges import take_turns
 
 _ROOT = Path(__file__).parents[2]
 _PATIENCE = 120.0  # seconds; a side takes one or two, the longest some ten
@@ -31,15 +32,26 @@ def rounds(experiment: Experiment, result: Result, wanted: int, some: Collection
     names = [name for name in experiment.sides if name in some or not some]
     done = min((_rounds_of(name, result) for name in names), default=0)
     for turn in range(done, wanted):
-        for name in names if turn % 2 == 0 else reversed(names):
+        order = names if turn % 2 == 0 else names[::-1]
+        if experiment.abreast:
+            yield f"{', '.join(order)} ({turn + 1} of {wanted})"
+            due = [name for name in order if _rounds_of(name, result) <= turn]
+            for name, outcome in abreast({name: experiment.sides[name] for name in due}).items():
+                _put(name, outcome, result)
+            continue
+        for name in order:
             if _rounds_of(name, result) > turn:
                 continue  # another claim asked for this side before
             yield f"{name} ({turn + 1} of {wanted})"
-            measured, raised = once(experiment.sides[name])
-            if raised:
-                result.raised[name] = raised
-            for number, value in measured.items():
-                result.samples.setdefault(f"{name}.{number}", []).append(float(f"{value:.6g}"))
+            _put(name, once(experiment.sides[name]), result)
+
+
+def _put(name: str, outcome: Outcome, result: Result) -> None:
+    measured, raised = outcome
+    if raised:
+        result.raised[name] = raised
+    for number, value in measured.items():
+        result.samples.setdefault(f"{name}.{number}", []).append(float(f"{value:.6g}"))
 
 
 def _rounds_of(side: str, result: Result) -> int:
@@ -68,7 +80,49 @@ def once(side: Side) -> Outcome:
     return answer
 
 
-def _child(side: Side, answers: Connection, place: str) -> None:
+def abreast(sides: Mapping[str, Side]) -> dict[str, Outcome]:
+    """What several sides hand back whose processes prepare at once and then compute one at a time, call by call.
+
+    What else the machine does changes from second to second, and in this way meets all of them alike.
+    """
+    made, answers, turns = context(), dict[str, Outcome](), dict[str, Connection]()
+    with tempfile.TemporaryDirectory(prefix="unslow-claims-") as place:
+        children = []
+        for number, (name, side) in enumerate(sides.items()):
+            own = Path(place) / str(number)
+            own.mkdir()
+            turns[name], theirs = made.Pipe()
+            children.append(made.Process(target=_child, args=(side, theirs, str(own), True)))
+            children[-1].start()
+            theirs.close()
+        try:
+            for name in sides:
+                _heard(name, turns, answers)
+            while turns:
+                for name in [name for name in sides if name in turns]:
+                    turns[name].send(None)
+                    _heard(name, turns, answers)
+        finally:
+            for child in children:
+                child.kill()
+                child.join()
+    return answers
+
+
+def _heard(name: str, turns: dict[str, Connection], answers: dict[str, Outcome]) -> None:
+    """Wait until a side asks for its next turn, or is through: then it has no more turns."""
+    try:
+        said = turns[name].recv() if turns[name].poll(_PATIENCE) else ({}, f"TimeoutError: none in {_PATIENCE:.0f} s")
+    except EOFError:
+        said = ({}, "the process ended without an answer")
+    if said is not None:
+        answers[name] = said
+        del turns[name]
+
+
+def _child(side: Side, answers: Connection, place: str, in_turns: bool = False) -> None:
+    if in_turns:
+        take_turns(lambda: (answers.send(None), answers.recv()))
     os.chdir(place)
     os.environ["TMPDIR"] = tempfile.tempdir = place
     with open(os.devnull, "w") as nowhere:  # noqa: PTH123

@@ -24,8 +24,9 @@ Five documents found on the web say why a TensorFlow training is slow and what t
 restated here in our words, turned into an experiment in our code, and judged by numbers.
 
 **How.** Every side of a comparison runs in processes of its own, in turn (A B, B A, …), each forked from one that has
-only imported TensorFlow. A ratio is given with its 99 % interval; from five rounds on it is that of the two processes
-of each round, so that what else the machine does cancels.
+only imported TensorFlow; where the sides can wait for each other, they take turns call by call. A ratio is given with
+its 99 % interval; from five rounds on it is that of the two processes of each round, so that what else the machine does
+cancels.
 
 **Verdicts** are computed, never written by hand. A claim that one thing is larger or slower than another is *true*
 where the whole interval lies above a limit, *false* where it lies below; the limit is 1.1 (less than a tenth is

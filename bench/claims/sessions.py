@@ -189,12 +189,14 @@ EXPERIMENTS = (
             "large, one run": partial(calls_per_step, LARGE, merged=True),
         },
         _SECONDS,
+        abreast=True,
     ),
     Experiment(
         "bystanders",
         "the same step in a graph with 10 and with 5 000 ops that the step does not need",
         {"10 others": partial(bystanders, 10), "5000 others": partial(bystanders, 5000)},
         _SECONDS,
+        abreast=True,
     ),
     Experiment(
         "fixed-share",
@@ -207,12 +209,14 @@ EXPERIMENTS = (
         "a row's share of the step, in batches of 4 and of 512 rows",
         {"batches of 4": partial(row_cost, 4, 700), "batches of 512": partial(row_cost, 512, 140)},
         {"seconds a row": "s"},
+        abreast=True,
     ),
     Experiment(
         "fetches",
         "the training op alone, with 20 scalars that are there anyway, and with a matrix of 4 MB",
         {what: partial(fetched, what) for what in ("training only", "twenty scalars", "one matrix")},
         _SECONDS,
+        abreast=True,
     ),
     Experiment(
         "feeding",
