@@ -171,7 +171,11 @@ def grown(row: Row) -> str:
     """The growth that is gone, per 1,000 steps."""
     what, before, after = row["growth"]
     unit, scale = ("ms", 1e6) if what == "step time" else ("MB", 1e-3)
-    return f"{what} grew by {before * scale:.3g} {unit} per 1,000 steps, and by {after * scale:.2g} after"
+    return f"{what} grew by {plain(before * scale)} {unit} per 1,000 steps, and by {plain(after * scale)} after"
+
+
+def plain(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}" if abs(value) >= 0.01 else "0"
 
 
 def said(row: Row) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bench.gains import Row, grown, off, promised, read  # noqa: E402
+from bench.gains import Row, grown, off, plain, promised, read  # noqa: E402
 from tests.examples import Example, all_examples  # noqa: E402
 from unslow.cause import HEADINGS, Cause, load  # noqa: E402
 from unslow.explain import ERRORS  # noqa: E402
@@ -116,8 +116,11 @@ def gain(row: Row) -> str:
     ]  # fmt: skip
     if row["growth"]:
         cells[2] += f"; {grown(row)}"
-    if off(row) is None:
-        cells[4] = cells[5] = "–"
+    if row["growth"] and row["per_step"]:
+        back = row["growth"][1] - row["growth"][2]
+        cells[4:] = [f"{plain(rate * 1e-3)} MB per 1,000 steps" for rate in (row["per_step"], back)]
+    elif off(row) is None:
+        cells[4:] = ["–", "–"]
     return f"| {' | '.join(cells)} |"
 
 

@@ -232,7 +232,7 @@ def _words(verdict: Verdict, ratio: float, low: float, high: float, first: Seque
 
 def _grown(growth: Growth) -> str:
     unit, scale = ("ms", 1e6) if growth.what == "step time" else ("MB", 1e-3)
-    return (
-        f"{growth.what} grew by {growth.before * scale:.3g} {unit} per 1 000 steps, "
-        f"and by {growth.after * scale:.2g} after"
+    before, after = (
+        f"{rate:,.0f}" if abs(rate) >= 100 else f"{rate:.2g}" for rate in (growth.before * scale, growth.after * scale)
     )
+    return f"{growth.what} grew by {before} {unit} per 1 000 steps, and by {after} after"
