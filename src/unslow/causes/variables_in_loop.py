@@ -150,7 +150,7 @@ def _lines(run: Run, loop: Loop) -> list[_Line]:
             _Line(
                 location=Location(file, line, str(kinds[outer][-1].data["stack"][0][2]), run.line(file, line)),
                 kinds=tuple(kinds), count=round(count), variables=round(variables), seconds=seconds,
-                per_step=count / steps, steps=steps,
+                per_step=count / max(1, loop.steps), steps=steps,
                 bytes=_during(kinds["variable"], loop, "amount") if "variable" in kinds else 0.0,
                 alive=int(kinds[outer][-1].data.get("alive") or 0),
             )
@@ -181,5 +181,6 @@ VariablesInLoop.FIRES = (
 VariablesInLoop.QUIET = (
     Sketch("a metric per epoch of 20 steps", facts=[_total(100, 5, "metric")]),
     Sketch("a model's variables, before the first step", facts=[_total(0, 200)]),
+    Sketch("an optimizer's own variables, in the first step", facts=[_total(1, 16, took=0.4)]),
     Sketch("one that costs next to nothing", seconds=[1.0] * 100, facts=[_total(100, 100)]),
 )
