@@ -39,30 +39,46 @@ def one_save(weights_only: bool) -> Measured:
 
 
 def piling() -> Measured:
-    """Sixty checkpoints that are all kept: seconds of early and late saves, bytes on the disk."""
+    """Sixty checkpoints that are all kept, the late ones in turn with the early ones of a second folder."""
     model, _ = _fitted(4, 10_000)
-    times, sizes = [], []
-    folder = Path("all")
+    full, fresh = Path("full"), Path("fresh")
+    early, late, sizes = [], [], []
+
+    def save(folder: Path, number: int) -> float:
+        return seconds(partial(tf.train.Checkpoint(model=model).write, str(folder / f"save{number}")))
+
     for number in range(60):
-        write = partial(tf.train.Checkpoint(model=model).write, str(folder / f"save{number}"))
-        times.append(seconds(write))
-        sizes.append(size_of(folder))
+        if number < 45:
+            save(full, number)
+            if number < 5:
+                save(fresh, number)
+        else:
+            late.append(save(full, number))
+            early.append(save(fresh, number))
+        sizes.append(size_of(full))
     return {
-        "early saves": calm(times[5:20]),
-        "late saves": calm(times[45:]),
+        "early saves": calm(early),
+        "late saves": calm(late),
         "early bytes": float(sizes[5]),
         "late bytes": float(sizes[-1]),
     }
 
 
 def summaries() -> Measured:
-    """A scalar summary written in every step: seconds of early and late writes into one file that grows."""
-    writer = tf.summary.create_file_writer("events")
-    times: list[float] = []
-    with writer.as_default():
-        for step in range(3000):
-            times.append(seconds(partial(tf.summary.scalar, "loss", 0.5, step)))
-    return {"early writes": calm(times[300:1300]), "late writes": calm(times[-1000:])}
+    """A scalar summary written in every step: late writes into a file that has grown, in turn with early ones."""
+    full, fresh = (tf.summary.create_file_writer(name) for name in ("full", "fresh"))
+
+    def write(writer: Any, first: int, count: int) -> float:
+        with writer.as_default():
+            return seconds(lambda: [tf.summary.scalar("loss", 0.5, first + step) for step in range(count)]) / count
+
+    write(full, 0, 2000)
+    write(fresh, 0, 300)
+    late, early = [], []
+    for part in range(20):
+        late.append(write(full, 2000 + 50 * part, 50))
+        early.append(write(fresh, 300 + 50 * part, 50))
+    return {"early writes": calm(early), "late writes": calm(late)}
 
 
 def temporary() -> Measured:
@@ -116,13 +132,13 @@ EXPERIMENTS = (
     ),
     Experiment(
         "pile",
-        "the 46th to 60th checkpoint against the 6th to 20th, where all are kept",
+        "the 46th to 60th checkpoint of a folder in turn with the 6th to 20th of another, where all are kept",
         {"all kept": piling},
         {"early saves": "s", "late saves": "s", "early bytes": "bytes", "late bytes": "bytes"},
     ),
     Experiment(
         "summaries",
-        "scalar summaries 2 000 to 3 000 against 300 to 1 300",
+        "scalar summaries 2 000 to 3 000 of a file in turn with 300 to 1 300 of another",
         {"every step": summaries},
         {"early writes": "s", "late writes": "s"},
     ),

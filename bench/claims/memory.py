@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from bench.claims.experiment import Experiment, Measured
-from bench.claims.gauges import calm, each, peak, resident
+from bench.claims.gauges import calm, each, peak, resident, seconds
 from bench.claims.lazy import keras, np, tf, tf1
 from bench.claims.loops import small, trainer
 
@@ -60,27 +60,33 @@ def keeping_loop(detached: bool) -> Measured:
 
 
 def epochs() -> Measured:
-    """Seconds of an early and of a late epoch of `fit`, and what an epoch adds to the memory."""
-    model, _ = small()
+    """Late epochs of one model in turn with early ones of another, and what an epoch adds to the memory."""
+    model, other = small()[0], small()[0]
     model.compile("adam", "mse")
+    other.compile("adam", "mse")
     x = np.random.default_rng(1).normal(size=(1024, 16)).astype("float32")
     y = np.sin(x.sum(axis=1, keepdims=True))
     data = tf.data.Dataset.from_tensor_slices((x, y)).batch(32)
-    ends: list[float] = []
     levels: list[int] = []
     losses: list[float] = []
 
     class Watch(keras.callbacks.Callback):  # type: ignore[misc]
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            ends.append(float(tf.timestamp()))
             levels.append(resident())
             losses.append(logs["loss"])
 
-    model.fit(data, epochs=24, verbose=0, callbacks=[Watch()])
-    times = np.diff(ends)
+    watch = [Watch()]
+    model.fit(data, epochs=18, verbose=0, callbacks=watch)
+    other.fit(data, epochs=2, verbose=0)
+    late, early = [], []
+    for epoch in range(6):
+        late.append(
+            seconds(partial(model.fit, data, epochs=19 + epoch, initial_epoch=18 + epoch, verbose=0, callbacks=watch))
+        )
+        early.append(seconds(partial(other.fit, data, epochs=3 + epoch, initial_epoch=2 + epoch, verbose=0)))
     return {
-        "epochs 3 to 8": calm(list(times[1:7])),
-        "epochs 19 to 24": calm(list(times[-6:])),
+        "epochs 3 to 8": calm(early),
+        "epochs 19 to 24": calm(late),
         "bytes an epoch": (levels[-1] - levels[4]) / 19,
         "loss gained in epochs 1 to 6": losses[0] - losses[5],
         "loss gained in epochs 19 to 24": max(losses[18] - losses[23], 1e-9),
