@@ -146,6 +146,13 @@ def test_a_script_against_itself_is_proved_or_slower_in_at_most_two_per_cent(tri
     assert wrong <= 10
 
 
+def test_trials_that_are_apart_but_too_few_to_be_sure_are_followed_by_more(trials: Callable[..., None]) -> None:
+    levels = {False: [0.008, 0.030, 0.009, 0.012, 0.010], True: [0.003, 0.007, 0.003, 0.004, 0.003]}
+    trials(lambda after: trial(np.full(200, levels[after].pop(0))))
+    found = proving.prove(BEFORE, AFTER, Question(200))
+    assert found.verdict is Verdict.PROVED and len(found.before) == 5
+
+
 def test_one_burst_of_other_work_does_not_hide_what_is_twice_as_fast(trials: Callable[..., None]) -> None:
     levels = {False: [0.007, 0.026, 0.022, 0.012, 0.014], True: [0.003, 0.003, 0.008, 0.006, 0.005]}
     trials(lambda after: trial(np.full(200, levels[after].pop(0))))

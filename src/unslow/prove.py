@@ -104,9 +104,10 @@ def _figures(trials: Sequence[Trial], question: Question) -> list[float]:
 
 
 def _is_clear(before: Sequence[float], after: Sequence[float]) -> bool:
-    ratio = float(np.median(before) / np.median(after))
+    """Whether more trials could not change the answer: far apart, by an interval that says so, too."""
+    ratio, low, high = bootstrap_ratio(before, after)
     apart = min(before) > max(after) or min(after) > max(before)
-    return apart and not 1 / _CLEAR < ratio < _CLEAR
+    return apart and (low > 1.0 or high < 1.0) and not 1 / _CLEAR < ratio < _CLEAR
 
 
 def _judge(sides: tuple[list[Trial], list[Trial]], before: Side, question: Question, progress: Progress) -> Proof:
