@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.claims.experiment import Experiment, Measured
-from bench.claims.gauges import calm, each, seconds, size_of
+from bench.claims.gauges import calm, each, in_turn, seconds, size_of
 from bench.claims.lazy import keras, tf
 from bench.claims.loops import small
 
@@ -42,25 +42,21 @@ def piling() -> Measured:
     """Sixty checkpoints that are all kept, the late ones in turn with the early ones of a second folder."""
     model, _ = _fitted(4, 10_000)
     full, fresh = Path("full"), Path("fresh")
-    early, late, sizes = [], [], []
 
     def save(folder: Path, number: int) -> float:
         return seconds(partial(tf.train.Checkpoint(model=model).write, str(folder / f"save{number}")))
 
-    for number in range(60):
-        if number < 45:
-            save(full, number)
-            if number < 5:
-                save(fresh, number)
-        else:
-            late.append(save(full, number))
-            early.append(save(fresh, number))
-        sizes.append(size_of(full))
+    for number in range(45):
+        save(full, number)
+        if number < 6:
+            save(fresh, number)
+    few = size_of(fresh)
+    late, early = in_turn(lambda turn: save(full, 45 + turn), lambda turn: save(fresh, 6 + turn), 15)
     return {
-        "early saves": calm(early),
-        "late saves": calm(late),
-        "early bytes": float(sizes[5]),
-        "late bytes": float(sizes[-1]),
+        "early saves": early,
+        "late saves": late,
+        "early bytes": float(few),
+        "late bytes": float(size_of(full)),
     }
 
 
@@ -74,11 +70,10 @@ def summaries() -> Measured:
 
     write(full, 0, 2000)
     write(fresh, 0, 300)
-    late, early = [], []
-    for part in range(20):
-        late.append(write(full, 2000 + 50 * part, 50))
-        early.append(write(fresh, 300 + 50 * part, 50))
-    return {"early writes": calm(early), "late writes": calm(late)}
+    late, early = in_turn(
+        lambda part: write(full, 2000 + 50 * part, 50), lambda part: write(fresh, 300 + 50 * part, 50), 20
+    )
+    return {"early writes": early, "late writes": late}
 
 
 def temporary() -> Measured:

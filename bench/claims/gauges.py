@@ -60,6 +60,18 @@ def _blocks(call: Callable[[], Any], calls: int, warm: int) -> list[float]:
     return [taken / width for taken in each(block, max(7, calls // width))]
 
 
+def in_turn(one: Callable[[int], float], other: Callable[[int], float], times: int) -> tuple[float, float]:
+    """Two things timed in one process, A B then B A, undisturbed: what the first leaves behind meets both."""
+    ones, others = [], []
+    for turn in range(times):
+        if turn % 2 == 0:
+            ones.append(one(turn))
+        others.append(other(turn))
+        if turn % 2 == 1:
+            ones.append(one(turn))
+    return calm(ones), calm(others)
+
+
 def calm(values: Sequence[float]) -> float:
     """The lower quartile: what else runs on the machine can only make a call longer."""
     return statistics.quantiles(values, n=4)[0] if len(values) > 1 else values[0]
