@@ -30,6 +30,7 @@ class Recording:
         self.watcher = Watcher(self.recorder, self.steps)
         self.arming = Arming(self.recorder, self._probes())
         self.trial = Trial(trial, self.recorder, self.steps) if trial else None
+        self.own_bytes = 0  # memory that the recorder took before the program began
         self._show = hide_wrappers()
         self._begun = False
         self._ended = False
@@ -121,7 +122,7 @@ class Recording:
             looks=self.recorder.looks, rows_ns=self.steps.cost,
             calls=sum(lane.calls for lane in self.recorder.lanes), call_cost_ns=self.watcher.call_cost,
             samples=self.watcher.samples, keras=getattr(keras, "__version__", ""),
-            threads=threading.active_count(),
+            threads=threading.active_count(), recorder_bytes=self.own_bytes,
         )  # fmt: skip
         self.recorder.flush()
         self.recorder.writer.close()

@@ -274,7 +274,7 @@ def _limits(view: dict[str, Any]) -> list[RenderableType]:
         parts.append(_item(f"unexplained: {unexplained} of the training"))
     own = view["own_cost"]
     cost = f"{words.seconds(own['seconds'])} ({words.share(own['share'])})"
-    memory = f", {words.size(own['peak_rss_bytes'])} of memory at the peak" if own["peak_rss_bytes"] else ""
+    memory = f", {words.size(own['peak_rss_bytes'])} of memory" if own["peak_rss_bytes"] else ""
     parts.append(_item(f"unslow itself cost {cost}{memory}"))
     return parts
 

@@ -181,15 +181,22 @@ class Functions(Probe):
 
     def _done(self, lane: Lane, function: Any, known: Compiled, call: _Call, args: tuple[Any, ...],
               kwargs: dict[str, Any], frame: FrameType) -> None:  # fmt: skip
-        """After a call: whether it was like the others, and whether it ends a step."""
+        """After a call: whether it was like the others, and what it means."""
         entry, watched, before, traced, own = call
         lane.functions.pop()
         took = self.recorder.close_span(lane, entry) - (lane.own - own)
         anew = self._traces[0] != before
-        if watched or anew or took > known.limit:
-            self._unusual(lane, function, known, took, anew, self._traces[1] - traced, args, kwargs, frame)
-        else:
-            known.tell(1, took, took)
+        try:
+            if watched or anew or took > known.limit:
+                self._unusual(lane, function, known, took, anew, self._traces[1] - traced, args, kwargs, frame)
+            else:
+                known.tell(1, took, took)
+            self._judge(lane, function, known, args, frame)
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+
+    def _judge(self, lane: Lane, function: Any, known: Compiled, args: tuple[Any, ...], frame: FrameType) -> None:
+        """Whether a call ends a step."""
         if known.writes:
             wrote = known.ran or known.writes == known.traces
             known.ran = False
