@@ -467,6 +467,15 @@ def test_a_class_that_is_made_with_several_kinds_of_tensors_is_left_alone() -> N
     assert "more than one `Net` may be made" in refused(text.replace("net = Net(4)", "net = Net(4); Net(None)"), *WAYS)
 
 
+def derived(init: str) -> str:
+    child = f"class Wide(Net):\n    def __init__(self, size):\n        {init}\n\n\ndef main"
+    return a_class(ACCURACY, CALL).replace("def main", child, 1).replace("Net(4)", "Wide(4)")
+
+
+def test_a_class_below_that_does_without_its_init_is_left_alone() -> None:
+    assert "does not call its `__init__`" in refused(derived("self.sess = tf.Session()"), *WAYS)
+
+
 def test_a_function_of_another_file_is_left_alone() -> None:
     text = module(SET_RATE, "set_rate(session, 0.1)")
     way = [("other.py", 3, "f"), ("train.py", text.splitlines().index("    # the loop") + 4, "<module>")]

@@ -171,6 +171,7 @@ def _at_birth(script: Script, function: Function, needs: Needs) -> Place:
         what = script.source(needs.whole.func)
         raise script.refuse(f"`{what}` takes all that the graph holds by then: more than `__init__` makes", needs.whole)
     _one_kind(script, owner, needs)
+    _no_other_birth(script, owner)
     last = _last_place(script, owner, init, needs)
     users = Users(script, function)
     if users.among(init.body):
@@ -216,6 +217,19 @@ def _one_kind(script: Script, owner: ast.ClassDef, needs: Needs) -> None:
         problem = _disturbed(script, from_here(script, script.statement_of(site))[1:])
         if problem is not None:
             raise problem
+
+
+def _no_other_birth(script: Script, owner: ast.ClassDef) -> None:
+    """Raises where a class that builds on this one has an `__init__` that may do without this one's."""
+    for kind in ast.walk(script.tree):
+        if not isinstance(kind, ast.ClassDef) or not any(last_name(base) == owner.name for base in kind.bases):
+            continue
+        for init in kind.body:
+            if isinstance(init, FUNCTIONS) and init.name == "__init__":
+                calls = [node for node in ast.walk(init) if isinstance(node, ast.Call)]
+                if not any(isinstance(c.func, ast.Attribute) and c.func.attr == "__init__" for c in calls):
+                    raise script.refuse(f"`{kind.name}` is a `{owner.name}` and does not call its `__init__`", init)
+        _no_other_birth(script, kind)
 
 
 def _runs_once(script: Script, call: ast.Call) -> bool:
