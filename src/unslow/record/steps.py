@@ -252,8 +252,8 @@ class Steps:
         return self._streak
 
     def _room(self, streak: Streak) -> None:
-        """Not so many that a kill would lose more than a hundredth, nor past the row after which looks are due."""
-        streak.left = max(1, min(self._ask_at - self.closed, self.closed >> 7, _ASKED_AT_LEAST))
+        """Not so many that a kill would lose much, nor past the row after which looks are due."""
+        streak.left = max(1, min(self._ask_at - self.closed, self.closed >> 6, _ASKED_AT_LEAST))
 
     def settle(self, streak: Streak) -> None:
         """Make rows of the calls that were noted. Never raises."""

@@ -16,7 +16,7 @@ from unslow.record.stacks import Line, lines_of, threads
 from unslow.record.steps import Steps
 
 _PERIOD = 0.02  # seconds between samples, at first
-_SETTLED = 5_000_000_000  # nanoseconds after which half the samples will do
+_LATER = (5e9, 0.05), (60e9, 0.1)  # after so many nanoseconds, so many seconds: what is seen by then needs fewer
 _TICK = 250_000_000  # nanoseconds between readings of counters, at first: a reading takes a millisecond
 _TICKS_EARLY = 20  # after so many, half as often, and half again after twice as many
 _TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
@@ -76,7 +76,7 @@ class Watcher:
                 # A call that holds Python's lock keeps us waiting, and we see it once it ends: the wait was its
                 # own. But where steps went by meanwhile, it was the machine that kept us waiting.
                 self._due += late if self.steps.total == steps else period / _PERIOD
-                period = _PERIOD if began - started < _SETTLED else 2 * _PERIOD
+                period = max([_PERIOD, *(later for since, later in _LATER if began - started > since)])
                 self._wake()
                 self._prompt.adjust(threads())
                 began, steps = clock(), self.steps.total

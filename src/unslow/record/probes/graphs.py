@@ -64,20 +64,21 @@ class Graphs(Probe):
         local = self.recorder.local
         probe = self
 
-        def _do_run(self: Any, handle: Any, targets: Any, fetches: Any, *args: Any, **kwargs: Any) -> Any:
+        def _do_run(self: Any, handle: Any, targets: Any, fetches: Any, *rest: Any) -> Any:
             lane = local.lane
-            if lane.busy or (lane.streak is not None and lane.streak.under_way):
-                return original(self, handle, targets, fetches, *args, **kwargs)
+            streak = lane.streak
+            if lane.busy or (streak is not None and streak.under_way):
+                return original(self, handle, targets, fetches, *rest)
             graph = probe._graph(self._graph)
             fresh, worked = graph.begin(targets, fetches), 0
             if not fresh and not graph.growths and graph.count() == graph.nodes:  # a run of known fetches says nothing
-                return original(self, handle, targets, fetches, *args, **kwargs)
+                return original(self, handle, targets, fetches, *rest)
             extended = graph.extended
             began = clock()
             if fresh:
                 worked = cpu()
             try:
-                return original(self, handle, targets, fetches, *args, **kwargs)
+                return original(self, handle, targets, fetches, *rest)
             finally:
                 took = clock() - began
                 probe._ran(lane, graph, fresh, took, cpu() - worked if fresh else 0, graph.extended - extended)
