@@ -40,7 +40,7 @@ class Watcher:
         self.main = threading.main_thread().ident or 0
         self.call_cost = 0  # nanoseconds of one wrapped call, measured here
         self.samples = 0
-        self.rss = 0  # bytes, at the last tick
+        self.rss = 0  # bytes, when last asked
         self.stopping = False
         self._stop = _Stop()
         self._thread: threading.Thread | None = None
@@ -162,10 +162,18 @@ class Watcher:
         for look in self.looks:
             look()
 
+    def resident(self) -> int:
+        """Bytes of memory that the process holds now; those of the last time where the system does not tell."""
+        try:
+            with open("/proc/self/statm", "rb") as file:
+                self.rss = int(file.read().split()[1]) * _PAGE
+        except (OSError, ValueError, IndexError):
+            pass
+        return self.rss
+
     def _memory(self) -> dict[str, float]:
-        with open("/proc/self/statm", "rb") as file:
-            self.rss = int(file.read().split()[1]) * _PAGE
-        return {"rss": self.rss}
+        size = self.resident()
+        return {"rss": size} if size else {}
 
     def _calibrate(self) -> int:
         """What one wrapped call costs here: the median of short bursts around nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from types import FrameType, FunctionType, ModuleType
@@ -70,6 +71,7 @@ class Memory(Probe):
         if began < self._rested:
             return
         self._next = max(total + 1, int(total * _FURTHER))
+        worked = time.thread_time_ns()
         lane.busy = True
         try:
             self._walk(sys._getframe(1), total, began + _LONGEST)
@@ -78,10 +80,10 @@ class Memory(Probe):
             self.steps.listeners.remove(self._look)
         finally:
             lane.busy = False
-            spent = clock() - began
-            self.recorder.keep_out(lane, spent, self.name)
-            size = self.watcher.rss
-            self._rested = began + spent * _REST[size - self._size < _GROWN]
+            self.recorder.keep_out(lane, clock() - began, self.name)
+            size = self.watcher.resident()
+            # By the work it was, not by the time it took: on a busy machine the looks would become too few.
+            self._rested = began + (time.thread_time_ns() - worked) * _REST[size - self._size < _GROWN]
             self._size = size
 
     def _walk(self, frame: FrameType, total: int, until: int) -> None:
