@@ -52,6 +52,10 @@ class UserCode:
             known = self._known[name] = self._is_user_file(name)
         return known
 
+    def has_seen(self, name: str) -> bool:
+        """Whether a file is already known to be the user's."""
+        return self._known.get(name, False)
+
     def _is_user_file(self, name: str) -> bool:
         if name.startswith("<"):
             return name.startswith(("<stdin", "<ipython-input")) and not name.startswith(_MADE_UP)

@@ -129,7 +129,7 @@ class Memory(Probe):
                     yield (file, function), name, value
         for module in list(sys.modules.values()):
             source = getattr(module, "__file__", None)
-            if source and source not in modules and user._known.get(source):
+            if source and source not in modules and user.has_seen(source):
                 modules[source] = vars(module)
         for place, names in modules.items():
             for name, value in list(names.items()):
@@ -140,7 +140,7 @@ class Memory(Probe):
         """An object of a class of the user's own: its attributes are theirs to fill."""
         module = sys.modules.get(type(value).__module__)
         file = getattr(module, "__file__", None)
-        return bool(file and self.recorder.user._known.get(file)) or type(value).__module__ == "__main__"
+        return bool(file and self.recorder.user.has_seen(file)) or type(value).__module__ == "__main__"
 
 
 def _containers(
