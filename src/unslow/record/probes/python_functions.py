@@ -86,7 +86,7 @@ class PythonFunctions(Probe):
             return _Function([])
         function = registry.get(token, None)
         place = code_place(getattr(function, "_func", function))  # py_function keeps it in an object
-        if place[0] and self.recorder.user._is_user_file(place[0]):
+        if place[0] and self.recorder.user.owns_file(place[0]):
             self.recorder.keep_source(place[0])
         return self._known.setdefault(token, _Function(place))
 
