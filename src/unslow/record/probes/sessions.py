@@ -94,7 +94,7 @@ class Sessions(Probe):
                 if lane.calls == streak.calls and size == streak.elements and not lane.own:
                     streak.note((began, now))
                 else:
-                    lane.elements = float(size)
+                    lane.elements = max(lane.elements, float(size))
                     streak.note_all(began, now)
                 streak.left -= 1
                 if not streak.left:
@@ -178,7 +178,7 @@ class Sessions(Probe):
                 if self.recorder.kept_weights is not None:
                     self.recorder.kept_weights[id(session)] = session
                 self.steps.ended(lane, "session", None, "run", frame)
-                if lane.streak is None and not lane.stack and self._window is None:
+                if lane.streak is None and not (lane.stack or self._window or self._full):
                     self._repeat(lane, session, fetches, feed, known, held)
             elif not self.steps.trains[0]:
                 self.steps.repeated(lane, "session", None, "run", held)
