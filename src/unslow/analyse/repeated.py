@@ -16,7 +16,7 @@ def cache_finding(cause: str, run: Run, wait: Wait, remedy: Remedy) -> Finding:
     verb = "decodes the same files" if facts["files"] else "does the same work"
     evidence = (
         Evidence("wait per step", wait.per_step, "s"),
-        Evidence("share of the step", f"{wait.share:.0%}"),
+        Evidence("share of the step", f"{say.share(wait.share)}"),
         Evidence("passes over the data", round(facts["passes"], 1)),
         Evidence("elements in a pass", round(facts["length"])),
         Evidence("what a cache would hold", facts["bytes"], "B"),

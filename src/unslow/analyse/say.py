@@ -26,6 +26,10 @@ def size(value: float) -> str:
     return f"{value:.0f} B"
 
 
+def share(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
 def _digits(value: float) -> str:
     """Three significant digits, never in scientific notation."""
     if value == 0 or not math.isfinite(value):

@@ -86,7 +86,9 @@ class BigShuffle(Cause):
             saved = min(saved, loop.total - filling)
         text = f"{say.code(place)} holds {size:,.0f} elements, {say.size(held)}"
         title = (
-            f"{text}, {held / memory:.0%} of the memory" if large else f"{text}; filling it takes {say.time(filling)}"
+            f"{text}, {say.share(held / memory)} of the memory"
+            if large
+            else f"{text}; filling it takes {say.time(filling)}"
         )
         yield Finding(
             cause=self.id, title=title, location=place, seconds=saved,

@@ -88,7 +88,7 @@ class CheckpointCost(Cause):
         share = saves.seconds / max(run.trained, 1e-9)
         if share < _WORTH or seconds < _WORTH * run.trained:
             return
-        how = f"saves {_often(apart)} and takes {share:.0%} of the training"
+        how = f"saves {_often(apart)} and takes {say.share(share)} of the training"
         yield Finding(
             cause=self.id, location=saves.where, seconds=seconds,
             title=f"{_who(saves)} {how}: {say.time(saves.each)} each",
@@ -203,8 +203,8 @@ def _advice(saves: Saves, every: int, wanted: float) -> str:
     weights, slots = float(saves.data.get("weights_bytes") or 0), float(saves.data.get("slots_bytes") or 0)
     if slots > 0.2 * (weights + slots) and not (saves.data.get("options") or {}).get("save_weights_only"):
         said.append(
-            f"The weights alone are {weights / (weights + slots):.0%} of what is saved: `save_weights_only=True` where "
-            "the training need not be resumed."
+            f"The weights alone are {say.share(weights / (weights + slots))} of what is saved: "
+            "`save_weights_only=True` where the training need not be resumed."
         )
     if saves.call.startswith("Checkpoint"):
         said.append(

@@ -62,7 +62,8 @@ class ComputeBound(Cause):
         dearest = sorted(kinds.items(), key=lambda item: -item[1])[:_SHOWN]
         return Finding(
             cause=self.id, location=say.place(run, loop.update), seconds=0.0, fault=False,
-            title=f"{share:.0%} of a step of {say.time(window.wall)} is in kernels, mostly in {_kind(dearest[0][0])}",
+            title=f"{say.share(share)} of a step of {say.time(window.wall)} is in kernels, "
+            f"mostly in {_kind(dearest[0][0])}",
             evidence=(
                 Evidence("in kernels, per step", window.kernels, "s"), Evidence("a step", window.wall, "s"),
                 *(Evidence(f"in {_kind(kind)}, per step", seconds, "s") for kind, seconds in dearest),

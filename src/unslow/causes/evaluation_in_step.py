@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from unslow.analyse import say
 from unslow.analyse.sketch import Sketch
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Loop, Phase, Run
@@ -55,7 +56,8 @@ class EvaluationInStep(Cause):
         every = f"every {period} steps" if period else "once"
         yield Finding(
             cause=self.id,
-            title=f"the long steps are validation, {every}: {spent:.3g} s, {spent / loop.total:.0%} of the training",
+            title=f"the long steps are validation, {every}: "
+            f"{spent:.3g} s, {say.share(spent / loop.total)} of the training",
             location=loop.location,
             seconds=spent,
             fault=False,

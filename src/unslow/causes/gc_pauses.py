@@ -83,9 +83,9 @@ class GcPauses(Cause):
         more = ", and more and more" if found.grows else ""
         yield Finding(
             cause=self.id,
-            title=f"{say.code(where)} takes {share:.0%} of the steps{more}"
+            title=f"{say.code(where)} takes {say.share(share)} of the steps{more}"
             if where
-            else f"the garbage collector takes {share:.0%} of the steps{more}",
+            else f"the garbage collector takes {say.share(share)} of the steps{more}",
             location=where or loop.location,
             seconds=found.total,
             grows=found.grows,

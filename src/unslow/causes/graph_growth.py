@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unslow.analyse import say
 from unslow.analyse.growth import Kind, Law, fit_law
 from unslow.analyse.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
@@ -255,7 +256,8 @@ def _evidence(loop: Loop, growth: _Growth, law: Law, rate: float) -> Iterable[Ev
     yield Evidence("nodes at first", growth.first)
     yield Evidence("nodes at last", growth.last)
     yield Evidence("ops per step", round(growth.per_step, 2))
-    kinds = ", ".join(f"{count / sum(growth.types.values()):.0%} {kind}" for kind, count in growth.types.most_common(5))
+    ops = sum(growth.types.values())
+    kinds = ", ".join(f"{say.share(count / ops)} {kind}" for kind, count in growth.types.most_common(5))
     yield Evidence("their types", kinds)
     for line, count in growth.lines.most_common(4):
         share = count / sum(growth.lines.values())

@@ -79,7 +79,7 @@ class HostSync(Cause):
         share = seconds / max(run.trained, 1e-9)
         return Finding(
             cause=self.id, location=total.location, seconds=seconds,
-            title=f"{say.code(total.location)} fetches {what} and takes {share:.0%} of the training",
+            title=f"{say.code(total.location)} fetches {what} and takes {say.share(share)} of the training",
             evidence=(
                 Evidence("fetches per step", round(total.count / max(1, loop.steps), 2)),
                 Evidence("bytes in a fetch", size, "bytes"), Evidence("by", way),

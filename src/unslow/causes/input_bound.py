@@ -83,7 +83,7 @@ class InputBound(Cause):
         waiting = f"each step waits {say.time(wait.per_step)} of its {say.time(wait.step)} for data"
         evidence = [
             Evidence("wait per step", wait.per_step, "s"),
-            Evidence("share of the step", f"{wait.share:.0%}"),
+            Evidence("share of the step", f"{say.share(wait.share)}"),
             Evidence("seen by", "the iterator's own model" if wait.compiled else "the fetch of the batch"),
         ]
         if stage is not None and wait.pipeline is not None:
@@ -180,7 +180,7 @@ def _why(remedy: Remedy) -> str:
     code = say.code(stage.location) if stage.location else stage.name
     if remedy.kind == "threads":
         asleep = remedy.facts["slept"] / max(remedy.facts["took"], 1e-9)
-        return f"{code} sleeps {asleep:.0%} of its time, {stage.parallelism:.0f} at once"
+        return f"{code} sleeps {say.share(asleep)} of its time, {stage.parallelism:.0f} at once"
     if remedy.kind == "parallel":
         return f"{code} may only use {_threads(stage.parallelism)}"
     if remedy.kind == "vectorise":

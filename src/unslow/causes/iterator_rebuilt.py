@@ -89,7 +89,7 @@ class IteratorRebuilt(Cause):
             Evidence("steps", loop.steps),
             Evidence("making one", making / made, "s"),
             Evidence("for data, per step", each, "s"),
-            Evidence("share of the training", f"{spent / max(loop.total, 1e-9):.0%}"),
+            Evidence("share of the training", f"{say.share(spent / max(loop.total, 1e-9))}"),
         ]
         what = ""
         if produced > 2 * needed > 0:

@@ -70,7 +70,8 @@ class MemoryPressure(Cause):
         left = limit(process) * (1 - share)
         yield Finding(
             cause=self.id, location=None, seconds=seconds, grows=rate > 0,
-            title=f"{share:.0%} of {where} is in use: the training waits {min(0.95, lost):.0%} of the time for memory",
+            title=f"{say.share(share)} of {where} is in use: "
+            f"the training waits {say.share(min(0.95, lost))} of the time for memory",
             certainty=Certainty.MEASURED if stalled else Certainty.LIKELY,
             evidence=(
                 Evidence("limit", limit(process), "bytes"), Evidence("of it in use", round(share, 3)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from unslow.analyse import say
 from unslow.analyse.machine import gained, process_of
 from unslow.analyse.sketch import Sketch
 from unslow.cause import Cause
@@ -52,11 +53,12 @@ class NoisyMachine(Cause):
             return
         share = max(rates["waited"] if busy else 0.0, taken)
         if busy:
-            title = f"others used {others:.0%} of the {cores:.0f} cores; the training waited {share:.0%} of the time"
+            title = f"others used {say.share(others)} of the {cores:.0f} cores; "
+            title += f"the training waited {say.share(share)} of the time"
         elif rates["throttled"] >= rates["steal"] / cores:
-            title = f"the container's processor quota was spent {taken:.0%} of the time"
+            title = f"the container's processor quota was spent {say.share(taken)} of the time"
         else:
-            title = f"the hypervisor took the processor away {taken:.0%} of the time"
+            title = f"the hypervisor took the processor away {say.share(taken)} of the time"
         yield Finding(
             cause=self.id,
             title=title,

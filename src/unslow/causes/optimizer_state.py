@@ -79,7 +79,8 @@ class OptimizerState(Cause):
             cause=self.id, location=say.place(run, data["made"][0]) if data.get("made") else None,
             seconds=min(1.0, extra / wall) * repeated(loop) if wall else 0.0, certainty=Certainty.LIKELY, fault=False,
             title=f"{data['optimizer']} keeps {say.size(state)} for {say.size(weights)} of weights: "
-            f"{state / whole:.0%} of the process" + (f", {update / wall:.0%} of a step" if update else ""),
+            f"{say.share(state / whole)} of the process"
+            + (f", {say.share(update / wall)} of a step" if update else ""),
             evidence=(
                 Evidence("weights", weights, "bytes"), Evidence("gradients", weights, "bytes"),
                 Evidence("state of the optimizer", state, "bytes"),

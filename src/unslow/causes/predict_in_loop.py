@@ -190,7 +190,7 @@ def _often(calls: int, steps: int) -> str:
     per_step = calls / max(1, steps)
     if per_step >= 0.95:
         return "once a step" if per_step < 1.5 else f"{per_step:.1f} times a step"
-    return f"every {1 / per_step:.0f} steps" if per_step < 0.67 else f"in {per_step:.0%} of the steps"
+    return f"every {1 / per_step:.0f} steps" if per_step < 0.67 else f"in {say.share(per_step)} of the steps"
 
 
 def _changes(source: Source, rows: ast.expr, loop: LoopNode) -> bool:

@@ -74,7 +74,7 @@ class PythonInput(Cause):
         calls, took, ran, slept = (float(remedy.facts[name]) for name in ("calls", "took", "ran", "slept"))
         evidence = [
             Evidence("wait per step", wait.per_step, "s"),
-            Evidence("share of the step", f"{wait.share:.0%}"),
+            Evidence("share of the step", f"{say.share(wait.share)}"),
             Evidence("Python per batch", took, "s"),
             Evidence("of it on a processor", ran, "s"),
             Evidence("calls per batch", round(calls, 1)),
@@ -117,7 +117,7 @@ class PythonInput(Cause):
             location=place, seconds=saved,
             evidence=(
                 Evidence("making data, per step", spent / steps, "s"),
-                Evidence("share of the training", f"{spent / trained:.0%}"),
+                Evidence("share of the training", f"{say.share(spent / trained)}"),
                 Evidence("stack samples there", count),
             ),
             advice="Make the batch with NumPy on whole arrays, or give the work to `tf.data` (`from_generator` at "

@@ -97,7 +97,7 @@ class PythonOverhead(Cause):
         place = say.place(run, hot.location)
         code = say.code(place)
         share = hot.seconds / max(run.trained, 1e-9)
-        title = f"{code} takes {share:.0%} of the training in Python"
+        title = f"{code} takes {say.share(share)} of the training in Python"
         evidence = [
             Evidence("in this line", hot.seconds, "s"),
             Evidence("per step", hot.seconds / max(1, steps), "s"),

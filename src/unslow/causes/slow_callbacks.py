@@ -89,14 +89,15 @@ class SlowCallbacks(Cause):
         evidence = [
             Evidence("calls", calls), Evidence("a call takes", each, "s"), Evidence("in this hook", seconds, "s"),
         ]  # fmt: skip
-        title = f"{name} takes {seconds / max(run.trained, 1e-9):.0%} of the training: {say.time(each)} each time"
+        share = say.share(seconds / max(run.trained, 1e-9))
+        title = f"{name} takes {share} of the training: {say.time(each)} each time"
         forecast = None
         if growth is not None:
             early, late, forecast = growth
             title = f"{name} takes ever longer: from {say.time(early)} to {say.time(late)} a call"
             evidence += [Evidence("a call at first", early, "s"), Evidence("a call at the end", late, "s")]
         if last["callback"] == _PROGRESS:
-            title = f"the progress bar takes {seconds / max(run.trained, 1e-9):.0%} of the training"
+            title = f"the progress bar takes {share} of the training"
         yield Finding(
             cause=self.id, title=title, location=_where(run, loop, detailed[-1]), seconds=seconds,
             evidence=tuple(evidence), grows=growth is not None, forecast=forecast,

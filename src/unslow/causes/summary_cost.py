@@ -82,7 +82,7 @@ class SummaryCost(Cause):
         rate = next((folder.rate for folder in folders_of(run, loop) if folder.kind == "summaries"), 0.0)
         return Finding(
             cause=self.id, location=where, seconds=seconds * (1 - 1 / every),
-            title=f"{who} takes {share:.0%} of the training: {writes / loop.steps:.3g} writes a step",
+            title=f"{who} takes {say.share(share)} of the training: {writes / loop.steps:.3g} writes a step",
             evidence=(
                 Evidence("writes", writes), Evidence("one takes", seconds / writes, "s"),
                 Evidence("writing in all", seconds, "s"),

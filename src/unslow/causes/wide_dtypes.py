@@ -88,8 +88,8 @@ class WideDtypes(Cause):
         where, by = _where(run, loop)
         yield Finding(
             cause=self.id, location=where, seconds=seconds, certainty=Certainty.LIKELY,
-            title=f"{_part(data):.0%} of the model works in float64; in float32 a step of {say.time(window.wall)} "
-            f"would take some {say.time(window.wall - gain)}",
+            title=f"{say.share(_part(data))} of the model works in float64; "
+            f"in float32 a step of {say.time(window.wall)} would take some {say.time(window.wall - gain)}",
             evidence=(
                 Evidence("float64 ops", int(data.get("ops_float64") or 0)),
                 Evidence("float32 ops", int(data.get("ops_float32") or 0)),
