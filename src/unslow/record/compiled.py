@@ -59,6 +59,18 @@ class Compiled:
         return bool(self.usual) and took > self.limit
 
 
+def batch_size(args: tuple[Any, ...]) -> float:
+    """Numbers in the first tensor that a step is given."""
+    for value in args:
+        shape_of = getattr(value, "_shape_tuple", None)
+        if shape_of is not None:
+            size = 1.0
+            for dimension in shape_of() or ():
+                size *= dimension or 1
+            return size
+    return 0.0
+
+
 def shapes(args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[Any, ...]:
     """The shapes of the first few tensors and arrays in the arguments."""
     found: list[Any] = []

@@ -10,7 +10,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from unslow.phase import Phase
-from unslow.record.compiled import KNOWN, Compiled, holds_update, way_to_user
+from unslow.record.compiled import KNOWN, Compiled, batch_size, holds_update, way_to_user
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
 from unslow.record.signatures import code_place, describe, weights_of
@@ -291,7 +291,7 @@ class Functions(Probe):
     def _updated(self, lane: Lane, function: Any, known: Compiled, args: tuple[Any, ...], frame: FrameType) -> None:
         if known.legacy and not self._context.executing_eagerly():
             return
-        size = known.size if known.size >= 0 else self._size(args)
+        size = known.size if known.size >= 0 else batch_size(args)
         lane.elements = size or lane.elements
         if known.traces == 1 and not known.open and not known.legacy:
             known.size = size
@@ -306,24 +306,12 @@ class Functions(Probe):
             streak.traces, streak.traced = self._traces
 
     def _graph_ended(self, lane: Lane, concrete: Any, args: tuple[Any, ...], frame: FrameType | None) -> None:
-        if self._context is not None and self._context.executing_eagerly():
-            lane.elements = self._size(args) or lane.elements
-            self.steps.ended(lane, "function", concrete, str(getattr(concrete, "name", "")), frame)
-
-    def _size(self, args: tuple[Any, ...]) -> float:
-        """The size of the batch: numbers in the first tensor that the step is given."""
-        size = 0.0
         try:
-            for value in args:
-                shape_of = getattr(value, "_shape_tuple", None)
-                if shape_of is not None:
-                    size = 1.0
-                    for dimension in shape_of() or ():
-                        size *= dimension or 1
-                    break
+            if self._context is not None and self._context.executing_eagerly():
+                lane.elements = batch_size(args) or lane.elements
+                self.steps.ended(lane, "function", concrete, str(getattr(concrete, "name", "")), frame)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-        return size
 
     def _create(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local = self.recorder.local
