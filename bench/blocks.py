@@ -25,8 +25,9 @@ sys.path.insert(0, str(ROOT))
 from bench.loops import STYLES, Style  # noqa: E402
 from bench.results import keep, median, ratio, run  # noqa: E402
 
-BLOCK = 0.1  # seconds: five looks of the watcher, and short against what changes the machine's pace
-SETTLE = 2  # calls after each switch that are not timed: methods that were replaced are looked up anew
+BLOCK = 0.15  # seconds: some looks of the watcher, and short against what changes the machine's pace
+LEAST = 8  # calls in a block, however long they take
+SETTLE = 8  # calls after each switch that are not timed: Python learns anew where the methods are that were replaced
 
 
 class Gate:
@@ -101,7 +102,7 @@ def compared(style: Style, recording: Any, pairs: int) -> dict[str, Any]:
     for _ in range(style.warm):
         step()
     switch, chance = Switch(recording), random.Random(0)
-    calls = max(1, round(BLOCK / seconds_of(step, max(1, style.timed // 10))))
+    calls = max(LEAST if style.steps == 1 else 1, round(BLOCK / seconds_of(step, max(1, style.timed // 10))))
     began = budget(recording)
     sides: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(pairs):
