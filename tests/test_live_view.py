@@ -468,15 +468,15 @@ def test_a_huge_folder_is_not_judged_beside_the_training() -> None:
     assert not judge.is_due(1e6, judging.MOST + 1) and judge.too_large
 
 
-def test_a_dear_look_makes_the_next_one_wait() -> None:
+def test_looks_that_are_dear_again_and_again_make_the_next_one_wait() -> None:
     spent = [0.0]
     watch = Watch("nowhere", spent=lambda: spent[0])
     pauses = []
-    for cost in (0.001, 0.02, 9.0):
+    for cost in (0.5, 0.001, 0.02, 0.02, 9.0, 9.0):
         before = spent[0]
         spent[0] += cost
         pauses.append(watch.rest(before))
-    assert pauses[0] == SHORTEST and pauses[1] == pytest.approx(2.0) and pauses[2] == LONGEST
+    assert pauses == pytest.approx([SHORTEST, SHORTEST, SHORTEST, 2.0, 2.0, LONGEST])
 
 
 def test_a_growing_run_is_judged_twice_and_then_named(tmp_path: Path) -> None:

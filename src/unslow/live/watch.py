@@ -30,6 +30,7 @@ class Watch:
         self._news = now()
         self._trained: float | None = None
         self._apart = 0.0  # spent during a look on what does not recur with every look
+        self._last = 0.0  # what the look before took
 
     def look(self) -> dict[str, Any]:
         """The state of the run at this moment."""
@@ -57,7 +58,8 @@ class Watch:
         """Seconds to wait after a look that began when `spent_before` had been spent."""
         cost = self._spent() - spent_before - self._apart
         self._apart = 0.0
-        return min(LONGEST, max(SHORTEST, cost / SHARE))
+        recurs, self._last = min(cost, self._last), cost  # a file that was parsed is dear once only
+        return min(LONGEST, max(SHORTEST, recurs / SHARE))
 
     def _diagnose(self) -> bool:
         """Judge when it is due. The wait counts from the first step, and a diagnosis pays from its own share."""
