@@ -51,6 +51,7 @@ def test_a_session_gets_threads_and_no_fit_settings(tmp_path: Path) -> None:
     assert {"intra-op-1", "sgd"} <= names(view, "settings") and names(view, "does_not_apply") == {"steps_per_execution"}
 
 
+@pytest.mark.slow
 def test_a_script_that_asks_for_determinism_is_run_without_it(tmp_path: Path) -> None:
     script = (EXAMPLES / "styles" / "fit_arrays.py").read_text()
     script = script.replace("import tensorflow as tf\n", "import tensorflow as tf\n\n" + _DETERMINISTIC)
@@ -66,6 +67,7 @@ def test_a_script_that_asks_for_determinism_is_run_without_it(tmp_path: Path) ->
 _DETERMINISTIC = "tf.keras.utils.set_random_seed(3)\ntf.config.experimental.enable_op_determinism()\n"
 
 
+@pytest.mark.slow
 def test_keras_2_gets_another_optimizer_of_its_own(tmp_path: Path) -> None:
     view = measured("keras2_fit.py", "sgd,accumulate-4", tmp_path)
     assert names(view, "settings") == {"sgd"} and result(view, "sgd")["changes"] == "other optimizer"
