@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from unslow.cause import CannotJudge, Cause, load
@@ -68,24 +68,27 @@ def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]
     deeper = {cause.id: cause.deeper_than for cause in causes}
     yielding = {cause.id for cause in causes if cause.yields}
     kept = list(findings)
+    there = {finding.cause for finding in kept}
+    gone: set[int] = set()  # ids: a run of a thousand processes may have as many findings
+    named: dict[int, Finding] = {}
     for leader in sorted(kept, key=lambda finding: -finding.seconds):
+        symptoms = there.intersection(deeper.get(leader.cause, ()))
+        lines = there & yielding if leader.cause not in yielding else set()
+        if id(leader) in gone or not (symptoms or lines):
+            continue
         absorbed = [
             other
             for other in kept
-            if leader in kept
-            and (
-                _is_symptom(other, leader, deeper.get(leader.cause, ()))
-                or (other.cause in yielding and leader.cause not in yielding and _same_line(other, leader))
-            )
+            if id(other) not in gone
+            and (_is_symptom(other, leader, symptoms) or (other.cause in lines and _same_line(other, leader)))
         ]
-        if absorbed:
-            names = tuple(name for other in absorbed for name in (other.cause, *other.merged))
-            kept = [finding for finding in kept if finding not in absorbed]
-            kept[kept.index(leader)] = replace(leader, merged=(*leader.merged, *names))
-    return kept
+        gone.update(map(id, absorbed))
+        names = [name for other in absorbed for name in (other.cause, *named.get(id(other), other).merged)]
+        named[id(leader)] = replace(leader, merged=(*leader.merged, *names))
+    return [named.get(id(finding), finding) for finding in kept if id(finding) not in gone]
 
 
-def _is_symptom(other: Finding, leader: Finding, symptoms: Sequence[str]) -> bool:
+def _is_symptom(other: Finding, leader: Finding, symptoms: Collection[str]) -> bool:
     explained = leader.fault or (other.seconds <= _EXPLAINED * leader.seconds and not other.grows)
     return other.cause in symptoms and explained
 
