@@ -116,3 +116,11 @@ def test_a_call_that_fails_is_no_row(recording: Recording, clock: Clock) -> None
     assert recording.recorder.local.lane.functions == []
     repeat(step, 5, clock)
     assert len(rows.all()) == WARM + 5
+
+
+def test_what_the_program_lets_go_is_not_kept_alive(recording: Recording, clock: Clock) -> None:
+    step = compiled(recording)
+    repeat(step, WARM, clock)
+    assert is_noted(recording)
+    streak, function = recording.recorder.local.lane.streak, step.__closure__[1].cell_contents  # type: ignore[union-attr]
+    assert not any(getattr(streak, name) is function for name in streak.__slots__)

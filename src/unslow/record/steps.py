@@ -137,7 +137,7 @@ class Steps:
         recent = self._sites.last_of(owner)
         if recent is None or self._alike < _ALIKE or self.closed < _ASKED_EACH_TIME or self.counted is not None:
             return None
-        self._streak = lane.streak = Streak(lane, owner, *recent)
+        self._streak = lane.streak = Streak(lane, id(owner), *recent)
         self._room(self._streak)
         return self._streak
 

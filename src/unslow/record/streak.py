@@ -23,9 +23,9 @@ class Streak:
         "owner", "path", "site", "tell", "traced", "traces", "under_way",
     )  # fmt: skip
 
-    def __init__(self, lane: Lane, owner: object, path: Any, answer: Any, site: int) -> None:
+    def __init__(self, lane: Lane, owner: int, path: Any, answer: Any, site: int) -> None:
         self.lane = lane
-        self.owner = owner
+        self.owner = owner  # its id: what the program lets go must not be kept alive here
         self.path, self.answer, self.site = path, answer, site
         self.calls = lane.calls  # wrapped calls of the thread by the last row
         self.elements = 0.0  # numbers in a batch, where all have as many

@@ -113,7 +113,7 @@ class Functions(Probe):
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
             streak = lane.streak
-            if streak is not None and streak.owner is self and not lane.stack:
+            if streak is not None and streak.owner == id(self) and not lane.stack:
                 lane.functions.append(self)
                 streak.under_way = True
                 began = clock()

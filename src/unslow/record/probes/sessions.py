@@ -64,7 +64,7 @@ class Sessions(Probe):
             lane = local.lane
             streak = lane.streak
             if (
-                streak is not None and streak.owner is self and options is None and not lane.stack
+                streak is not None and streak.owner == id(self) and options is None and not lane.stack
                 and (tuple(map(id, fetches)) if fetches.__class__ is list else id(fetches)) == streak.fetches
                 and streak.count() == streak.nodes and probe._window is None
             ):  # fmt: skip
@@ -80,10 +80,7 @@ class Sessions(Probe):
                 try:
                     size = max(map(_SIZE, feed_dict.values())) if feed_dict else 0
                     alike = streak.path(sys._getframe(1)) == streak.answer and lane.streak is streak
-                except (
-                    AttributeError,
-                    TypeError,
-                ):  # other things are fed, or the stack is not as deep as the last time
+                except (AttributeError, TypeError):  # other things are fed, or the stack is not as deep
                     alike = False
                 if not alike:
                     end_streak()
@@ -193,7 +190,7 @@ class Sessions(Probe):
             return
         streak = self.steps.begin_streak(lane, None)
         if streak is not None:
-            streak.owner = session
+            streak.owner = id(session)
             streak.held = list(leaves)
             streak.fetches = tuple(map(id, fetches)) if isinstance(fetches, list) else id(fetches)
             streak.count, streak.nodes = known.count, nodes
