@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from unslow.analyse.sketch import Sketch
 from unslow.cause import CannotJudge, Cause
-from unslow.diagnose import diagnose, merge, rank
+from unslow.diagnose import diagnose, fold, merge, rank
 from unslow.model import Evidence, Finding, Forecast, Location, Run
 
 RUN = Sketch("a run of a second", [0.01] * 100, before=0.0).run()
@@ -71,6 +71,22 @@ def test_a_cost_below_two_per_cent_is_no_finding_unless_it_grows() -> None:
     small = replace(ONE, seconds=0.01)
     assert not diagnose(RUN, [Finds(small)], with_fixes=False).findings
     assert diagnose(RUN, [Finds(replace(small, grows=True))], with_fixes=False).findings
+
+
+def test_what_every_process_does_at_one_line_is_told_once() -> None:
+    here = replace(ONE, location=Location("train.py", 7, code="step()"))
+    there = replace(here, seconds=0.75, title="the dearest")
+    other = replace(here, location=Location("train.py", 9))
+    told = fold([here, other, there])
+    assert [(one.title, one.seconds) for one in told] == [("the dearest", 1.25), ("one", 0.5)]
+    assert told[0].evidence[-1].value == 2
+
+
+def test_what_costs_each_of_many_processes_a_little_is_a_finding() -> None:
+    many = replace(RUN, processes=RUN.processes * 4, loops=RUN.loops * 4)  # four seconds of training in all
+    small = replace(ONE, seconds=0.03)
+    assert not diagnose(many, [Finds(small)], with_fixes=False).findings
+    assert diagnose(many, [Finds(*[small] * 4)], with_fixes=False).findings
 
 
 def test_a_symptom_is_merged_into_its_cause() -> None:

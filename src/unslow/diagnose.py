@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from unslow.cause import CannotJudge, Cause, load
 from unslow.fix.plan import fixes_for
-from unslow.model import Diagnosis, Finding, Phase, Run, Unjudged
+from unslow.model import Diagnosis, Evidence, Finding, Location, Phase, Run, Unjudged
 
 # Below this share of the time a cost is not worth a reader's attention, unless it grows.
 _WORTH = 0.02
@@ -26,12 +26,13 @@ def diagnose(run: Run, causes: Sequence[Cause] | None = None, with_fixes: bool =
             unjudged.append(Unjudged(cause.id, missing))
             continue
         try:
-            findings.extend(finding for finding in cause.detect(run) if _worth(finding, run))
+            findings.extend(cause.detect(run))
         except CannotJudge as reason:
             unjudged.append(Unjudged(cause.id, str(reason)))
         except Exception as problem:  # noqa: BLE001 - the fence of a cause: one that fails is named, the rest speaks
             unjudged.append(Unjudged(cause.id, f"it failed: {type(problem).__name__}: {problem}"))
-    ranked = rank(merge(findings, judged), run.trained)
+    told = findings if len(run.processes) < 2 else fold(findings)
+    ranked = rank(merge((finding for finding in told if _worth(finding, run)), judged), run.trained)
     return Diagnosis(
         run=run,
         findings=tuple(ranked),
@@ -58,6 +59,26 @@ def _missing(cause: Cause, run: Run) -> str:
 def _worth(finding: Finding, run: Run) -> bool:
     whole = max(run.seconds, run.trained, 1e-9)
     return finding.grows or not finding.fault or finding.seconds >= _WORTH * whole
+
+
+def fold(findings: Iterable[Finding]) -> list[Finding]:
+    """What many processes of a run do at one line is told once, by the one that it costs most."""
+    alike: dict[tuple[str, Location | None], list[Finding]] = {}
+    for finding in findings:
+        where = replace(finding.location, code="", function="") if finding.location else None
+        alike.setdefault((finding.cause, where), []).append(finding)
+    return [_together(group) for group in alike.values()]
+
+
+def _together(group: Sequence[Finding]) -> Finding:
+    lead = max(group, key=lambda finding: finding.seconds)
+    if len(group) == 1:
+        return lead
+    return replace(
+        lead,
+        seconds=sum(finding.seconds for finding in group),
+        evidence=(*lead.evidence, Evidence("seen so often, in all processes", len(group))),
+    )
 
 
 def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]:

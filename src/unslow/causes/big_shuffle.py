@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from unslow.fix.script import Script
 
 _OF_RAM = 0.25  # of the machine's memory: more for one buffer leaves too little for the rest
+_SMALL = 0.05  # of the machine's memory: what a smaller buffer may take
 _OF_TRAINING = 0.1  # of the training time spent filling
 _FEWEST_BATCHES = 50  # a buffer below so many batches does not mix well: it is not made smaller than this
 
@@ -80,10 +81,17 @@ class BigShuffle(Cause):
         if not (large or slow):
             return
         place = say.place(run, stage.location or loop.location)
-        smaller = int(2 ** math.floor(math.log2(max(enough, min(size / 2, 0.05 * memory / max(each, 1.0) or size)))))
+        fitting = enough if slow else max(enough, min(size / 2, _SMALL * memory / max(each, 1.0)))
+        smaller = 2 ** math.ceil(math.log2(fitting))
         saved = filling * max(0.0, 1 - smaller / size)
         if pipeline.length * batch > size / 2:  # all of it is used: what is saved is only what steps can overlap with
             saved = min(saved, loop.total - filling)
+        instead = (
+            f", or use a smaller buffer: {smaller:,} elements are {smaller / batch:.0f} batches and "
+            f"{say.size(smaller * each)}"
+            if smaller < size
+            else ""
+        )
         text = f"{say.code(place)} holds {size:,.0f} elements, {say.size(held)}"
         title = (
             f"{text}, {say.share(held / memory)} of the memory"
@@ -102,15 +110,18 @@ class BigShuffle(Cause):
                 Evidence("batches it holds", round(size / batch)),
             ),
             grows=large,
-            advice="Shuffle file names or indices before they are read, or use a smaller buffer: "
-            f"{smaller:,} elements are {smaller / batch:.0f} batches and {say.size(smaller * each)}.",
-            facts={"smaller": smaller, "first_step": pipeline.in_python},
+            advice=f"Shuffle file names or indices before they are read{instead}.",
+            facts={"smaller": smaller if smaller < size else 0, "first_step": pipeline.in_python},
         )  # fmt: skip
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.pipelines import smaller_shuffle
 
         assert finding.location is not None
+        if not finding.facts["smaller"]:
+            return Refusal(
+                "a smaller buffer would not mix the batches any more: shuffle what is small", finding.location
+            )
         return smaller_shuffle(script, finding.location.line, int(finding.facts["smaller"]))
 
     FIRES = (

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import sys
-import weakref
 from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any
 
 from unslow.phase import Phase
-from unslow.record.compiled import KNOWN, Compiled, batch_size, holds_update, way_to_user
+from unslow.record.compiled import KNOWN, Compiled, batch_size
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
-from unslow.record.signatures import code_place, describe, weights_of
+from unslow.record.registry import Registry
+from unslow.record.signatures import code_place
 from unslow.record.steps import UPDATES
 from unslow.record.streak import Streak
 
 _RUN, _TRACE = int(Phase.RUN), int(Phase.TRACE)
-_LAST_WORDS = 500
 
 _Call = tuple[list[int], bool, int, int, int]  # its span; whether it is looked at; traces, their ns, our own ns by then
 
@@ -28,11 +26,10 @@ class Functions(Probe):
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self._count = 0
+        self._registry = Registry(self.name, self.recorder, self.steps, self._tell_graphs_apart)
         self._context: Any = None
         self._concrete: Any = None
         self._traces = [0, 0]  # traces so far, and their nanoseconds: outermost ones only
-        self._owners: dict[int, weakref.ref[Any]] = {}  # by the id of a function's cache of traces
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         place = "tensorflow.python.eager.polymorphic_function"
@@ -45,7 +42,7 @@ class Functions(Probe):
         }
 
     def _on_context(self, module: ModuleType) -> None:
-        self._context = module
+        self._context = self._registry.context = module
 
     def _on_function(self, module: ModuleType) -> None:
         self.replace(module.Function, "__call__", self._call)
@@ -68,7 +65,7 @@ class Functions(Probe):
             self.replace(concrete, "_call_flat", self._run_graph)
 
     def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        made = self._made
+        made = self._registry.made
 
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
@@ -76,39 +73,10 @@ class Functions(Probe):
 
         return __init__
 
-    def _made(self, function: Any, frame: FrameType | None) -> None:
-        """Number a new tf.function, and note who made it and from where."""
-        try:
-            self._count += 1
-            user = self.recorder.user
-            known = Compiled(self._count, way_to_user(frame, user), user.stack(frame, 3))
-            known.name = str(function._name)
-            vars(function)[KNOWN] = known
-            key = id(function._function_cache)
-            self._owners[key] = weakref.ref(function, functools.partial(self._gone, key))
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-
-    def _meet(self, function: Any) -> Compiled:
-        """A function that was made, and perhaps traced, before the recording began."""
-        known = Compiled(0, "", [])
-        vars(function)[KNOWN] = known
-        try:
-            known.name = str(function._name)
-            for concrete in function._list_all_concrete_functions():
-                self._learn(function, known, concrete.graph, holds_update(concrete.graph))
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-        return known
-
-    def _gone(self, key: int, function: weakref.ref[Any]) -> None:
-        if self._owners.get(key) is function:
-            del self._owners[key]
-
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, traces = self.recorder.local, self._traces
         settle, mark_updating = self.steps.settle, self.steps.mark_updating
-        begin, done, failed, odd, meet = self._begin, self._done, self._failed, self._odd, self._meet
+        begin, done, failed, odd, meet = self._begin, self._done, self._failed, self._odd, self._registry.meet
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
@@ -316,7 +284,7 @@ class Functions(Probe):
     def _create(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local = self.recorder.local
         close = self.recorder.close_span
-        traced, traces = self._traced, self._traces
+        traced, traces = self._registry.traced, self._traces
 
         def _create_concrete_function(
             function_type: Any, type_context: Any, func_graph: Any, tracing_options: Any
@@ -342,66 +310,6 @@ class Functions(Probe):
 
         return _create_concrete_function
 
-    def _traced(self, lane: Lane, took: int, inner: int, concrete: Any, function_type: Any, options: Any) -> None:
-        try:
-            self._note_trace(lane, took, inner, concrete, function_type, options)
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-
-    def _note_trace(self, lane: Lane, took: int, inner: int, concrete: Any, function_type: Any, options: Any) -> None:
-        graph = getattr(concrete, "graph", None)
-        place = code_place(options.python_function)
-        owner = self._owner(lane, place, options)
-        known = vars(owner).get(KNOWN) if owner is not None else None
-        updates = graph is not None and getattr(graph, UPDATES, False)
-        if known is not None and graph is not None:
-            self._learn(owner, known, graph, updates)
-        name = str(options.name)
-        key = f"{name}@{place}"
-        began = clock()
-        if self.recorder.wants("trace", key):
-            self.recorder.fact(
-                "trace", key, took, name=name, place=place, function=known.number if known else 0,
-                depth=lane.tracing, inner_ns=inner, failed=concrete is None, args=describe(function_type),
-                way=known.way if known else "", made=known.made if known else [],
-                nodes=len(graph.get_operations()) if graph is not None else 0, updates=updates,
-                jit=bool(getattr(owner, "_jit_compile", False)), step=self.steps.total,
-                relaxed=bool(getattr(options, "reduce_retracing", False)), weights=weights_of(graph),
-                stack=self.recorder.stack(sys._getframe(3)),
-            )  # fmt: skip
-        else:
-            self.recorder.fact("trace", key, took)
-        self.recorder.keep_out(lane, clock() - began, self.name)
-
-    def _learn(self, function: Any, known: Compiled, graph: Any, updates: bool) -> None:
-        known.traces += 1
-        known.writes += updates
-        known.size = -1.0
-        known.open = known.open or not all(tensor.shape.is_fully_defined() for tensor in graph.inputs)
-        if updates:
-            setattr(graph, UPDATES, True)
-            setattr(function, UPDATES, True)
-        if known.writes and known.writes != known.traces:
-            self._tell_graphs_apart()
-        if not self._context.executing_eagerly() and not hasattr(graph.outer_graph, "outer_graph"):
-            known.legacy = True
-
     def disarm(self) -> None:
-        """The last word on every function that was traced, so that its calls are counted to the end."""
-        for held in list(self._owners.values())[:_LAST_WORDS]:
-            known = vars(held() or object).get(KNOWN)
-            if known is not None and known.traces:
-                self.recorder.line(
-                    "function", clock(), function=known.number, calls=known.calls, calls_took_ns=known.took
-                )
+        self._registry.last_words()
         super().disarm()
-
-    def _owner(self, lane: Lane, place: list[Any], options: Any) -> Any:
-        """The tf.function that is being traced: the one that holds this cache of traces."""
-        held = self._owners.get(id(options.function_cache))
-        owner = held() if held is not None else None
-        if owner is not None and owner._function_cache is options.function_cache:
-            return owner
-        calling = lane.functions[-1] if lane.functions else None
-        same = calling is not None and code_place(getattr(calling, "_python_function", None)) == place
-        return calling if same else None
