@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,12 +37,24 @@ class Example:
         return None if word == "nothing" else word
 
     @property
+    def possible(self) -> bool:
+        """Whether what it needs of the machine is there."""
+        return not self.words("needs") or limits_memory()
+
+    @property
     def allowed(self) -> set[str]:
         return {*self.words("also"), *([self.expected] if self.expected else [])}
 
     def lines(self, mark: str) -> list[int]:
         """The lines that end in `# <-- mark`."""
         return marked(self.path.read_text(), mark)
+
+
+def limits_memory() -> bool:
+    """Whether this process may go into a control group of its own: one example needs it."""
+    roots = [Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")]
+    root = next((one for one in roots if (one / "cgroup.procs").exists()), None)
+    return root is not None and os.access(root / "cgroup.procs", os.W_OK)
 
 
 def marked(text: str, mark: str) -> list[int]:

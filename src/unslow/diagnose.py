@@ -84,7 +84,8 @@ def _together(group: Sequence[Finding]) -> Finding:
 def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]:
     """Where one cause is another's symptom, the deeper one leads and names the other.
 
-    An honest answer ("the machine was busy") takes in only what it can well explain: clearly less than its own.
+    An honest answer ("the machine was busy") takes in only what it can well explain: clearly less than its own. A
+    fault without a line ("the memory is full") takes in what is not much more than its own.
     """
     deeper = {cause.id: cause.deeper_than for cause in causes}
     yielding = {cause.id for cause in causes if cause.yields}
@@ -110,8 +111,11 @@ def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]
 
 
 def _is_symptom(other: Finding, leader: Finding, symptoms: Collection[str]) -> bool:
-    explained = leader.fault or (other.seconds <= _EXPLAINED * leader.seconds and not other.grows)
-    return other.cause in symptoms and explained
+    if other.cause not in symptoms:
+        return False
+    if not leader.fault:
+        return other.seconds <= _EXPLAINED * leader.seconds and not other.grows
+    return leader.location is not None or _EXPLAINED * other.seconds <= leader.seconds
 
 
 def _same_line(other: Finding, leader: Finding) -> bool:

@@ -19,7 +19,17 @@ HEALTHY = [e for e in all_examples() if e.expected is None]
 
 
 def slow_unless(examples: list[Example], key: set[str]) -> list[object]:
-    return [pytest.param(e, id=e.name, marks=() if e.path.stem in key else pytest.mark.slow) for e in examples]
+    return [
+        pytest.param(
+            example,
+            id=example.name,
+            marks=(
+                *(() if example.path.stem in key else (pytest.mark.slow,)),
+                *(() if example.possible else (pytest.mark.skip("the machine does not let it limit its memory"),)),
+            ),
+        )
+        for example in examples
+    ]
 
 
 @pytest.mark.parametrize("example", slow_unless(SICK, KEY))

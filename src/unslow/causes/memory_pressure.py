@@ -11,7 +11,7 @@ from unslow.analyse.machine import during, gained, process_of
 from unslow.analyse.memory import held, limit, rise, used
 from unslow.analyse.sketch import Sketch
 from unslow.cause import Cause
-from unslow.model import Certainty, Evidence, Finding, Forecast, Loop, Run
+from unslow.model import Certainty, Evidence, Finding, Forecast, Loop, Process, Run
 
 _STALLED = 0.05  # seconds of waiting for memory per second
 _FAULTS = 50.0  # pages a second read back from the disk
@@ -45,7 +45,7 @@ class MemoryPressure(Cause):
 
     title = "the memory is full"
     needs = ("machine",)
-    deeper_than = ("noisy-machine",)
+    deeper_than = ("noisy-machine", "python-overhead", "python-input", "input-bound")
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
@@ -56,13 +56,15 @@ class MemoryPressure(Cause):
         share = used(process, loop)
         stalled = gained(process, loop, "memory_stall")
         faults = gained(process, loop, "major_faults") or 0.0
+        paged = _paged(process, loop) if faults >= _FAULTS else None
         _, swap = during(process, loop, "swap_used")
         swapped = float(swap.max() - swap[0]) if len(swap) else 0.0
         if share < _FULL and swapped < _SWAPPED:
             return
         if (stalled or 0.0) < _STALLED and faults < _FAULTS:
             return
-        lost = stalled if stalled is not None and stalled >= _STALLED else faults * _PAGE_READ
+        told = max(stalled or 0.0, paged or 0.0)
+        lost = told if told >= _STALLED else faults * _PAGE_READ
         seconds = min(0.95, lost) * loop.total
         where = "the container's limit" if process.machine.get("limit_bytes") else "the machine's memory"
         growth = rise(run, loop, "rss")
@@ -72,23 +74,41 @@ class MemoryPressure(Cause):
             cause=self.id, location=None, seconds=seconds, grows=rate > 0,
             title=f"{say.share(share)} of {where} is in use: "
             f"the training waits {say.share(min(0.95, lost))} of the time for memory",
-            certainty=Certainty.MEASURED if stalled else Certainty.LIKELY,
+            certainty=Certainty.MEASURED if told >= _STALLED else Certainty.LIKELY,
             evidence=(
                 Evidence("limit", limit(process), "bytes"), Evidence("of it in use", round(share, 3)),
                 Evidence("waited for memory", round(stalled or 0.0, 3), "s per s"),
-                Evidence("pages read back", round(faults, 1), "per s"), Evidence("moved to the swap", swapped, "bytes"),
+                Evidence("pages read back", round(faults, 1), "per s"),
+                *([Evidence("kernel and disk busy with them", round(paged, 3), "s per s")] if paged else []),
+                Evidence("moved to the swap", swapped, "bytes"),
                 *(Evidence(f"held by `{name}`", size, "bytes") for name, size in held(run, loop)[:3] if size > 1e6),
             ),
             forecast=Forecast(
                 step=loop.steps + int(left / rate), bytes=limit(process),
                 text=f"the memory is used up after {int(left / rate):,} more steps",
             ) if rate > 0 else None,
-            advice=_advice(run, loop),
+            advice=_advice(run, loop, bool(paged)),
         )  # fmt: skip
 
 
-def _advice(run: Run, loop: Loop) -> str:
+def _paged(process: Process, loop: Loop) -> float | None:
+    """Seconds per second of waiting for the disk, and of the kernel's own work, where both are for pages.
+
+    They are where the disk reads much more than the program asks for. The kernel counts as waiting for memory only
+    what it threw out shortly before.
+    """
+    disk, asked = gained(process, loop, "read_bytes") or 0.0, gained(process, loop, "read_chars") or 0.0
+    waited = gained(process, loop, "io_stall")
+    return waited + (gained(process, loop, "system_cpu") or 0.0) if waited and disk > 2 * asked else None
+
+
+def _advice(run: Run, loop: Loop, paged: bool) -> str:
     """What would free how much."""
+    if paged:
+        return (
+            "Files that are mapped into memory (`np.memmap`, `mmap_mode=`) are read from the disk a piece at a time: "
+            "give the process as much memory as they need, or read them in their order and shuffle what was read."
+        )
     process = process_of(run, loop)
     said = [f"`{name}` holds {say.size(size)}" for name, size in held(run, loop)[:1] if size > 1e7]
     _, slack = during(process, loop, "heap_slack")
@@ -105,6 +125,14 @@ def _ticks(**columns: tuple[float, float]) -> dict[str, list[float]]:
 _SIZE = {"cores": 2, "memory_bytes": 8e9}
 MemoryPressure.FIRES = (
     Sketch(
+        "a table on the disk that is larger than the container's memory", [0.01] * 400,
+        machine={**_SIZE, "limit_bytes": 2e9},
+        ticks=_ticks(
+            group_bytes=(1.95e9, 1.99e9), memory_stall=(0, 0.1), io_stall=(0, 2), major_faults=(0, 900),
+            read_bytes=(0, 1e8), read_chars=(0, 1e6), available=(5e9, 5e9),
+        ),
+    ),
+    Sketch(
         "a machine that swaps", [0.01] * 400, machine=_SIZE,
         ticks=_ticks(
             memory_stall=(0, 1.5), available=(4e8, 1e8), swap_used=(0, 1e9), major_faults=(0, 4000), rss=(6e9, 7e9),
@@ -116,6 +144,13 @@ MemoryPressure.FIRES = (
     ),
 )  # fmt: skip
 MemoryPressure.QUIET = (
+    Sketch(
+        "a container whose memory is full of files that are read", [0.01] * 400, machine={**_SIZE, "limit_bytes": 2e9},
+        ticks=_ticks(
+            group_bytes=(1.95e9, 1.99e9), memory_stall=(0, 0.01), io_stall=(0, 2), major_faults=(0, 20),
+            read_bytes=(0, 1e9), read_chars=(0, 1e9), available=(5e9, 5e9),
+        ),
+    ),
     Sketch(
         "a large process that waits for nothing", [0.01] * 400, machine=_SIZE,
         ticks=_ticks(memory_stall=(0, 0.01), available=(3e8, 2e8), swap_used=(0, 0), major_faults=(0, 10)),
