@@ -1,6 +1,7 @@
 # expect: checkpoint-cost
 # steps: 160
 """Keras fit with a checkpoint of the whole model after every few batches."""
+
 import os
 import tempfile
 

@@ -10,7 +10,8 @@ from unslow.analyse.sketch import Sketch
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Loop, Run
 
-_WAITED = 0.15  # of the time, the training thread could have run and did not
+_WAITED = 0.15  # of the time in which the training thread could have run, it did not
+_LEAST = 0.02  # seconds per second: a thread that can run less than this tells nothing of the others
 _OTHERS = 0.25  # of all cores were used by others
 _TAKEN = 0.05  # of the time, throttled or stolen
 
@@ -44,14 +45,17 @@ class NoisyMachine(Cause):
     def _judge(self, run: Run, loop: Loop) -> Iterable[Finding]:
         process = process_of(run, loop)
         cores = float(process.machine.get("cores") or 1)
-        rates = {name: gained(process, loop, name) or 0.0 for name in ("waited", "throttled", "steal", "machine_cpu")}
+        names = ("waited", "ran", "throttled", "steal", "machine_cpu")
+        rates = {name: gained(process, loop, name) or 0.0 for name in names}
         own = (gained(process, loop, "user_cpu") or 0.0) + (gained(process, loop, "system_cpu") or 0.0)
         others = max(0.0, rates["machine_cpu"] - own) / cores
-        busy = rates["waited"] >= _WAITED and others >= _OTHERS
+        ready = rates["waited"] + rates["ran"]  # TensorFlow's own threads, for which it sleeps, fare no better
+        waited = rates["waited"] / ready if ready >= _LEAST else 0.0
+        busy = waited >= _WAITED and others >= _OTHERS
         taken = max(rates["throttled"], rates["steal"] / cores)
         if not busy and taken < _TAKEN:
             return
-        share = max(rates["waited"] if busy else 0.0, taken)
+        share = max(waited if busy else 0.0, taken)
         if busy:
             title = f"others used {say.share(others)} of the {cores:.0f} cores; "
             title += f"the training waited {say.share(share)} of the time"
@@ -66,7 +70,7 @@ class NoisyMachine(Cause):
             seconds=min(0.95, share) * loop.total,
             fault=False,
             evidence=(
-                Evidence("ready but not running", round(rates["waited"], 3), "s per s"),
+                Evidence("waiting, of the time it could have run", round(waited, 3)),
                 Evidence("cores used by others", round(others * cores, 2)),
                 Evidence("throttled", round(rates["throttled"], 3), "s per s"),
                 Evidence("stolen", round(rates["steal"], 3), "s per s"),
@@ -82,17 +86,21 @@ def _ticks(**rates: float) -> dict[str, list[float]]:
 NoisyMachine.FIRES = (
     Sketch(
         "another process on the same cores", [0.01] * 300,
-        ticks=_ticks(waited=0.4, machine_cpu=2.0, user_cpu=0.8, system_cpu=0.1, throttled=0.0, steal=0.0),
+        ticks=_ticks(waited=0.4, ran=0.6, machine_cpu=2.0, user_cpu=0.8, system_cpu=0.1, throttled=0.0, steal=0.0),
+    ),
+    Sketch(
+        "another process on the cores of the threads that the training thread sleeps for", [0.01] * 300,
+        ticks=_ticks(waited=0.08, ran=0.12, machine_cpu=2.0, user_cpu=0.7, system_cpu=0.1),
     ),
     Sketch("a container's quota", [0.01] * 300, ticks=_ticks(throttled=0.3, machine_cpu=1.0, user_cpu=1.0)),
 )  # fmt: skip
 NoisyMachine.QUIET = (
     Sketch(
         "a training whose own threads compete", [0.01] * 300,
-        ticks=_ticks(waited=0.4, machine_cpu=2.0, user_cpu=1.9, system_cpu=0.1),
+        ticks=_ticks(waited=0.4, ran=0.6, machine_cpu=2.0, user_cpu=1.9, system_cpu=0.1),
     ),
     Sketch(
         "others in the background that take nothing away", [0.01] * 300,
-        ticks=_ticks(waited=0.02, machine_cpu=1.6, user_cpu=0.8),
+        ticks=_ticks(waited=0.02, ran=0.5, machine_cpu=1.6, user_cpu=0.8),
     ),
 )  # fmt: skip

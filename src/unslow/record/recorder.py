@@ -33,8 +33,8 @@ class Lane:
     """
 
     __slots__ = (
-        "busy", "calls", "elements", "fit", "functions", "group", "last", "own", "phases", "ran", "stack", "steps",
-        "streak", "thread", "tracing", "updating", "value", "within",
+        "busy", "calls", "elements", "fit", "functions", "graded", "group", "last", "own", "phases", "ran", "stack",
+        "steps", "streak", "thread", "tracing", "updating", "value", "within",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -45,6 +45,7 @@ class Lane:
         self.own = 0  # nanoseconds of our own dear looks since the last row, kept out of the step
         self.calls = 0
         self.tracing = 0
+        self.graded = False  # gradients may have been taken since a step ended: assigning to weights may be training
         self.updating = 0  # depth of update calls: only the outermost one ends a step
         self.fit: Any = None  # the library's own training loop that is under way, if any
         self.functions: list[Any] = []  # tf.functions being called, outermost first

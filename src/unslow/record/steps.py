@@ -82,6 +82,7 @@ class Steps:
         try:
             if trains and not self.trains[0]:
                 self._training_begins()
+            lane.graded = lane.graded and kind == "assign"  # an update by hand has an assignment for every weight
             self._close_row(lane, self._sites.of(lane, kind, owner, name, frame))
         except Exception as problem:  # noqa: BLE001 - the fence of the step probe: the training goes on
             self._broken = True

@@ -103,6 +103,7 @@ class Eager(Probe):
                     recorder.kept_weights[id(variable)] = variable
             if lane.tracing or lane.busy:
                 return original(self, target, sources, *args, **kwargs)
+            lane.graded = True
             entry = [_RUN, clock(), 0]
             lane.stack.append(entry)
             try:
@@ -122,6 +123,8 @@ class Eager(Probe):
                 return original(self, *args, **kwargs)
             if lane.tracing:
                 probe.steps.mark_updating()
+                return original(self, *args, **kwargs)
+            if not lane.graded:  # weights are put back or copied, between trainings or networks
                 return original(self, *args, **kwargs)
             return probe._updating(lane, "assign", self, original, (self, *args), kwargs)
 

@@ -170,7 +170,9 @@ class Functions(Probe):
             known.ran = False
             if wrote and not lane.functions and not lane.updating:
                 self._updated(lane, function, known, args, frame)
-        elif not (self.steps.trains[0] or lane.functions or known.legacy) and lane.within < 0:
+            return
+        lane.graded = lane.graded or known.way != "keras"  # what it returned may be gradients
+        if not (self.steps.trains[0] or lane.functions or known.legacy) and lane.within < 0:
             self.steps.repeated(lane, "function", function, known.name, frame)
 
     def _odd(self, lane: Lane, function: Any, streak: Streak, began: int, ended: int, args: tuple[Any, ...],
@@ -207,6 +209,7 @@ class Functions(Probe):
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
             if lane.busy or not getattr(self.graph, UPDATES, False):
+                lane.graded = lane.graded or not lane.functions
                 return original(self, *args, **kwargs)
             if lane.tracing:
                 mark_updating()
