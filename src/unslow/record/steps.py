@@ -115,8 +115,8 @@ class Steps:
         self._alike = self._alike + 1 if site == self._last_site else 0
         self._last_site = site
         self._count(lane, site, 1, now)
-        if not self.closed & _COST_EVERY:
-            self.cost += (clock() - now) * (_COST_EVERY + 1)
+        if not self.closed & _COST_EVERY:  # the looks that were due are counted by themselves, and kept out of the row
+            self.cost += max(0, clock() - now - lane.own) * (_COST_EVERY + 1)
 
     def _count(self, lane: Lane, site: int, rows: int, now: int) -> None:
         """So many rows more, all of one site."""

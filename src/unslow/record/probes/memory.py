@@ -23,6 +23,8 @@ _BLOCKS_EVERY = 8
 _DEPTH = 3
 _MOST_REPORTED = 12
 _CONTAINERS = (list, dict, set, deque)
+_PLAIN = (str, bytes, int, float, complex, type, ModuleType, FunctionType)
+_WORTH_NAMING = 1000  # bytes of an attribute that say what an object is made of
 _SAMPLED = 3  # elements whose size is taken, from the end, where the latest are
 
 
@@ -180,15 +182,20 @@ def _sizes(held: Any) -> dict[str, Any]:
         latest = [value for value, _ in zip(held, range(_SAMPLED), strict=False)]
     else:
         latest = [held[-index] for index in range(1, min(_SAMPLED, len(held)) + 1)]
-    sizes = [_bytes(value) for value in latest]
-    each = sum(sizes) / len(sizes) if sizes else 0.0
+    seen: set[int] = set()  # what two elements share, neither of them keeps
+    sizes = sorted(_bytes(value, seen) for value in latest)
+    each = sizes[len(sizes) // 2] if sizes else 0.0
     return {
         "bytes": each * len(held), "element": _described(latest[0]) if latest else "",
         "bounded": getattr(held, "maxlen", None) is not None,
     }  # fmt: skip
 
 
-def _bytes(value: Any, depth: int = 0) -> float:
+def _bytes(value: Any, seen: set[int], depth: int = 0) -> float:
+    if not isinstance(value, _PLAIN):
+        if id(value) in seen:
+            return 8.0
+        seen.add(id(value))
     shape_of = getattr(value, "_shape_tuple", None)
     if shape_of is not None:  # an eager tensor: its object and its buffer
         size = float(getattr(getattr(value, "dtype", None), "size", 4) or 4)
@@ -197,15 +204,25 @@ def _bytes(value: Any, depth: int = 0) -> float:
         return size + 250
     held = getattr(value, "nbytes", None)
     if isinstance(held, int):
-        return float(held) + 100
+        base = getattr(value, "base", None)  # of a view: what it keeps is all of the array that it looks at
+        return 100 + (float(held) if base is None else _bytes(base, seen, depth + 1))
     if depth < 3 and isinstance(value, list | tuple | set | deque):
-        return 60 + sum(_bytes(inner, depth + 1) for inner in list(value)[:200])
+        return 60 + sum(_bytes(inner, seen, depth + 1) for inner in list(value)[:200])
     if depth < 3 and isinstance(value, dict):
-        return 100 + sum(_bytes(inner, depth + 1) for inner in list(value.values())[:200])
+        return 100 + sum(_bytes(inner, seen, depth + 1) for inner in list(value.values())[:200])
+    if depth < 3 and not isinstance(value, _PLAIN):
+        return 50 + sum(_bytes(inner, seen, depth + 1) for inner in list(_attributes(value).values())[:200])
     try:
         return float(sys.getsizeof(value))
     except TypeError:
         return 50.0
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """What an object holds: a record that was kept is as large as what it is made of."""
+    slots = getattr(type(value), "__slots__", ())
+    names = [slots] if isinstance(slots, str) else slots
+    return {**getattr(value, "__dict__", {}), **{name: getattr(value, name, None) for name in names}}
 
 
 def _described(value: Any, depth: int = 0) -> str:
@@ -217,6 +234,10 @@ def _described(value: Any, depth: int = 0) -> str:
         return f"{type(value).__name__} of {len(value)} × {_described(value[0], depth + 1)}"
     if isinstance(value, dict) and value and depth < 2:
         return f"dict of {len(value)} × {_described(next(iter(value.values())), depth + 1)}"
+    if depth < 2 and not isinstance(value, _PLAIN):
+        largest = max(_attributes(value).values(), key=lambda inner: _bytes(inner, set()), default=None)
+        if largest is not None and _bytes(largest, set()) > _WORTH_NAMING:
+            return f"{type(value).__name__} with {_described(largest, depth + 1)}"
     return type(value).__name__
 
 

@@ -1,0 +1,67 @@
+"""How much a container of the user's holds, from its latest elements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from unslow.record.probes.memory import _sizes
+
+BIG = 4_000_000  # bytes of an array of a million numbers
+
+
+@dataclass
+class Rollout:
+    observations: Any
+    steps: int = 5
+
+
+@dataclass(slots=True)
+class Slotted:
+    observations: Any
+
+
+class Nested:
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+
+def array() -> Any:
+    return np.zeros(1_000_000, np.float32)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [array, lambda: (array(), 3), lambda: {"x": array()}, lambda: Rollout(array()), lambda: Slotted(array()),
+     lambda: Nested(Rollout(array()))],
+    ids=["array", "tuple", "dict", "dataclass", "slots", "nested"],
+)  # fmt: skip
+def test_an_element_is_as_large_as_what_it_is_made_of(make: Any) -> None:
+    found = _sizes([make() for _ in range(10)])
+    assert found["bytes"] == pytest.approx(10 * BIG, rel=0.01)
+    assert "array float32[1000000]" in found["element"]
+
+
+def test_what_elements_share_is_not_kept_by_each() -> None:
+    shared, whole = array(), array()
+    assert _sizes([Nested(shared) for _ in range(10)])["bytes"] < 10_000
+    assert _sizes([whole[start : start + 1000] for start in range(10)])["bytes"] < 10_000
+
+
+def test_a_view_keeps_all_of_its_array() -> None:
+    assert _sizes([array()[:10] for _ in range(10)])["bytes"] == pytest.approx(10 * BIG, rel=0.01)
+
+
+def test_neighbours_that_share_a_part_keep_the_other() -> None:
+    states = [array() for _ in range(11)]
+    moves = [(states[index], states[index + 1]) for index in range(10)]
+    assert _sizes(moves)["bytes"] == pytest.approx(10 * BIG, rel=0.01)
+
+
+def test_an_object_that_holds_itself_has_an_end() -> None:
+    loop = Nested(None)
+    loop.inner = loop
+    assert _sizes([loop])["bytes"] < 1000
