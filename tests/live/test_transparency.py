@@ -107,6 +107,44 @@ with tf.Session() as session:
     assert under == alone and "ValueError" in under
 
 
+FULL_TRACE = """
+import time
+import tensorflow.compat.v1 as tf
+tf.disable_eager_execution()
+w = tf.get_variable("w", [], initializer=tf.ones_initializer())
+train = tf.train.GradientDescentOptimizer(0.01).minimize(w * w)
+options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for step in range(400):
+        metadata = tf.RunMetadata()
+        traced = options if {when} else None
+        session.run(train, options=traced, run_metadata=metadata if traced else None)
+        time.sleep(0.003)
+    print(round(float(session.run(w)), 4))
+"""
+
+
+@pytest.mark.parametrize("when", ["True", "step % 7 == 0", "step > 200"])
+def test_a_session_that_traces_its_runs_keeps_the_profiler_to_itself(tmp_path: Path, when: str) -> None:
+    """There can be one profiler in a process: TensorFlow raises where a second one starts."""
+    assert alike(tmp_path, FULL_TRACE.format(when=when)) == ("", "")
+
+
+def test_a_training_that_profiles_some_steps_keeps_the_profiler_to_itself(tmp_path: Path) -> None:
+    profile = """
+for number in range(400):
+    if number % 50 == 20:
+        tf.profiler.experimental.start("profile")
+    step(tf.constant(2.0))
+    time.sleep(0.003)
+    if number % 50 == 25:
+        tf.profiler.experimental.stop()
+print(round(float(w), 4))
+"""
+    assert alike(tmp_path, STEPS + profile) == ("", "")
+
+
 def test_arguments_input_main_and_paths_are_the_same(tmp_path: Path) -> None:
     script = STEPS + (
         "print(sys.argv, __name__, __file__, sys.stdin.read(), sys.path)\n"

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
@@ -90,6 +91,7 @@ class Recorder:
         self.kept_weights: dict[int, Any] | None = None  # those variables themselves, in a trial only
         self.calls: Any = None  # the probe that is told of unusual calls of compiled functions
         self.full_trace: Any = None  # told when runs of a session begin or cease to be asked for a full trace
+        self.windows: list[Callable[[], None]] = []  # close a window of ours, and open none again
         self.looks: dict[str, int] = {}  # nanoseconds of dear looks by probe, in any thread
         self._pending: list[str] = []
         self._counts: dict[tuple[str, str], list[int]] = {}
@@ -224,6 +226,11 @@ class Recorder:
         if stack:
             stack[-1][2] += took
         return took
+
+    def give_way(self) -> None:
+        """The program uses TensorFlow's profiler, of which there can be one in a process: it is the program's."""
+        for close in self.windows:
+            close()
 
     def keep_out(self, lane: Lane, spent: int, name: str) -> None:
         """Take a look of a probe's out of the step that is under way, and out of the spans that are open around it."""

@@ -31,7 +31,9 @@ class Calls(Probe):
         self._sizes: list[int] = []  # of the windows that were kept, in bytes
         self._firsts: dict[str, int] = {}  # first calls of functions, by their name
         self._windows: dict[int, tuple[Any, int]] = {}  # open windows by thread, and since when
+        self._given_way = False  # the program uses the profiler
         self.watcher.looks.append(self._overdue)
+        self.recorder.windows.append(self._give_way)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         place = "tensorflow.python.eager.polymorphic_function"
@@ -94,7 +96,7 @@ class Calls(Probe):
 
     def _open(self, lane: Lane) -> None:
         """Open a window on the rest of a call; never in a trial, which is timed as it is."""
-        if lane.thread in self._windows or self.recorder.kept_weights is not None:
+        if self._given_way or lane.thread in self._windows or self.recorder.kept_weights is not None:
             return
         began = clock()
         window = open_window()
@@ -175,11 +177,15 @@ class Calls(Probe):
             known.follow(took)  # a new level, perhaps: it must not look long for ever
         self._write(lane, function, known, took, traced, key, why, inside)
 
-    def disarm(self) -> None:
+    def _give_way(self) -> None:
+        self._given_way = True
         for thread in list(self._windows):
             window = self._windows.pop(thread, None)
             if window is not None:
                 stop_window(window[0])
+
+    def disarm(self) -> None:
+        self._give_way()
         super().disarm()
 
     def _write(self, lane: Lane, function: Any, known: Compiled, took: int, traced: int, key: Any, why: list[str],

@@ -118,14 +118,19 @@ class Sessions(Probe):
     def _asked(self, options: Any, frame: FrameType) -> None:
         """A run that is asked for a full trace of itself, by its options, or the first one that no longer is."""
         full = options is not None and getattr(options, "trace_level", 0) > 0
+        if full:
+            self.recorder.give_way()
         if full != self._full and self.recorder.full_trace is not None:
             self._full = full
             self.recorder.full_trace(full, frame, 0)
 
-    @staticmethod
-    def _make_callable(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _make_callable(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        give_way = self.recorder.give_way
+
         def __init__(self: Any, session: Any, callable_options: Any) -> None:
             original(self, session, callable_options)
+            if callable_options.run_options.trace_level > 0:
+                give_way()
             self._unslow_fetches = (*callable_options.fetch, *callable_options.target)
 
         return __init__

@@ -42,6 +42,7 @@ class Window(Probe):
         self._wanted = 1
         self._thread = 0
         self.steps.listeners.append(self._stepped)
+        self.recorder.windows.append(self._give_way)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {_V2: self._on_profiler}
@@ -51,16 +52,18 @@ class Window(Probe):
         self.watcher.looks.append(self._overdue)
 
     def _yield(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """There can be one session in a process, and it is the user's."""
-        probe = self
+        give_way = self.recorder.give_way
 
         def start(*args: Any, **kwargs: Any) -> Any:
-            probe._number = _WINDOWS
-            if probe._session is not None:
-                probe._close(probe.recorder.local.lane)
+            give_way()
             return original(*args, **kwargs)
 
         return start
+
+    def _give_way(self) -> None:
+        self._number = _WINDOWS
+        if self._session is not None:
+            self._close(self.recorder.local.lane)
 
     def _stepped(self, lane: Lane, total: int) -> None:
         if self._session is not None:
