@@ -19,6 +19,8 @@ from unslow.model import Evidence, Finding, Forecast, Location, Phase, Run, Samp
 
 _WORTH = 0.10  # of the training time: less is the price of any loop written in Python
 _BLOCKS = 16  # parts of a run that are compared with each other
+_ONCE = 0.6  # of a line's seconds in a single step: something happened there once (a thing was torn down, perhaps)
+_MANY = 20  # steps
 _FEWEST = 8  # samples: fewer may be chance
 
 if TYPE_CHECKING:
@@ -86,7 +88,8 @@ class PythonOverhead(Cause):
             for hot in hot_lines(run, process.index, scope) if scope.training else ():
                 if hot.library == "python" and (hot.location.file, hot.location.line) in fetching:
                     continue
-                if hot.samples >= _FEWEST and (hot.seconds >= _WORTH * run.trained or hot.grows):
+                worth = hot.seconds >= _WORTH * run.trained or hot.grows
+                if hot.samples >= _FEWEST and worth and not _at_once(scope, hot.seconds):
                     yield self._finding(run, scope, hot)
 
     def _finding(self, run: Run, scope: Scope, hot: Hot) -> Finding:
@@ -143,6 +146,13 @@ class PythonOverhead(Cause):
     )
     QUIET = (
         Sketch(
+            "one step of a hundred in which an iterator is torn down",
+            seconds=[0.01] * 50 + [0.5] + [0.01] * 49,
+            phases={Phase.RUN: [0.95] * 50 + [0.02] + [0.95] * 49},
+            source=SOURCE,
+            samples=[_sample(11, "python", 2, 23), _sample(12, "tensorflow", 24, 25, Phase.RUN)],
+        ),
+        Sketch(
             "eager TensorFlow below the line is not the line's own Python",
             phases={Phase.RUN: 0.5},
             source=SOURCE,
@@ -174,6 +184,13 @@ class PythonOverhead(Cause):
             samples=[_sample(11, "python", 5, 5), _sample(12, "tensorflow", 95, 95, Phase.RUN)],
         ),
     )
+
+
+def _at_once(scope: Scope, seconds: float) -> bool:
+    """Whether one step of many took most of it."""
+    steps = sum(loop.steps for loop in scope.training)
+    longest = max(float(loop.phases[:, Phase.OTHER][loop.count == 1].max(initial=0.0)) for loop in scope.training)
+    return steps >= _MANY and longest > _ONCE * seconds
 
 
 def _fetching(run: Run, process: int) -> set[tuple[str, int]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +17,10 @@ from unslow.record.signatures import code_place
 
 _LARGE = 500  # nodes below which a graph is traced in no time, whatever it is made of
 _REPEATS = 8  # iterations that a loop must have had to be told from a few alike layers
-_AS_MUCH = 0.85
+_SURE = 16  # the same where no kind of op occurs just so often: small numbers divide anything
+_COMPARED = 12  # kinds of ops, the most frequent ones
+_AS_MUCH = 0.9
+_MOSTLY = 0.6  # of the kinds of ops that occur so often or more must fit: some do so by chance
 _CONSTANT = 1 << 20  # bytes of one constant below which it is no burden
 _SAMPLED = 24  # repeated ops whose way to the user's lines is asked for: 40 µs each
 _TOUCHES = ("ReadVariableOp", "Assign", "ResourceApply", "ResourceGather")  # ops that are given a variable
@@ -140,16 +145,32 @@ def _own(names: Sequence[str]) -> bool:
 
 def _period(counts: Sequence[int], nodes: int) -> int:
     """How often a loop's body was repeated: the number that most of the ops occur a multiple of times."""
-    covered = {
-        period: sum(count for count in counts if _repeats(count, period))
-        for period in {count for count in counts if count >= _REPEATS}
-    }
+    periods = {count for count in counts if count >= _REPEATS} | _shared(counts)
+    covered = {period: sum(count for count in counts if _repeats(count, period)) for period in periods}
     most = max(covered.values(), default=0)
-    # Whatever is a multiple of 200 is one of 10 as well: of those that explain about as much, the longest is meant.
-    best = max((period for period in covered if covered[period] >= _AS_MUCH * most), default=0)
-    return best if best and 2 * covered[best] >= nodes else 0
+    near = [period for period in covered if covered[period] >= _AS_MUCH * most]
+    # Whatever is a multiple of 200 is one of 10 as well: of those that fit as well, the longest is meant.
+    best = max(near, key=lambda period: (*_fit(counts, period), period), default=0)
+    return best if best and 2 * covered[best] >= nodes and _fit(counts, best)[0] >= _MOSTLY else 0
+
+
+def _fit(counts: Sequence[int], period: int) -> tuple[float, float]:
+    """Of the kinds of ops that occur as often or more, the share that fits; and how well, in whole per cents."""
+    large = [count for count in counts if count >= period - 1]
+    fitting = [count for count in large if _repeats(count, period)]
+    missed = sum(abs(count - round(count / period) * period) for count in fitting)
+    return round(len(fitting) / max(1, len(large)), 2), -round(missed / max(1, sum(fitting)), 2)
+
+
+def _shared(counts: Sequence[int]) -> set[int]:
+    """What the largest counts are all but multiples of: a body may make every kind of op several times."""
+    largest = sorted(counts, reverse=True)[:_COMPARED]
+    near = [(one + first, other + second) for one, other in itertools.combinations(largest, 2)
+            for first in (-1, 0, 1) for second in (-1, 0, 1)]  # fmt: skip
+    return {divisor for pair in near if (divisor := math.gcd(*pair)) >= _SURE}
 
 
 def _repeats(count: int, period: int) -> bool:
-    """A multiple, or one less or more: the first iteration and the last may differ from the others."""
-    return count >= period - 1 and (count + 1) % period <= 2
+    """A multiple, or nearly: in the first iteration and the last each op of the body may be missing, or one more."""
+    times = round(count / period)
+    return times > 0 and abs(count - times * period) <= max(1, min(times, period // 8))
