@@ -37,6 +37,12 @@ _PAIRS = (
 )
 
 
+_FULL = "FULL_TRACE"
+_POWERS = (64, 128, 192, 256)
+_SEEN = 4  # runs that were weighed
+_LITTLE = 5e-4  # seconds: a run takes a part of this around its graph without any trace
+
+
 @dataclass(frozen=True)
 class _Recorded:
     what: str
@@ -69,8 +75,8 @@ class ProfilerLeftOn(Cause):
 
     When we are wrong
 
-    What it costs is told from the steps without it. Where there are none, only the memory that it fills and the
-    time of the writing are measured.
+    What it costs is told from the steps without it. Where there are none, only the memory that it fills, the time of
+    the writing, and what a traced run of a session takes beside its graph are measured.
     """
 
     title = "a profiler is left on"
@@ -130,8 +136,20 @@ class ProfilerLeftOn(Cause):
             "on all the time, and its results take long to write", [0.01] * 300, {Phase.LOG: [0.0] * 299 + [1.0]},
             [_switch(0, True), _switch(300, False, 2.0)],
         ),
+        Sketch(
+            "every run of a session is traced in full, and takes as long again beside its graph", [0.01] * 300,
+            facts=[_switch(0, True, what=_FULL), *(fact("full_trace", at, took=0.009, inside=0.004) for at in _POWERS)],
+        ),
     )  # fmt: skip
     QUIET = (
+        Sketch(
+            "every run is traced in full, at no cost that could be told",
+            [0.01] * 50 + [0.01] * 250,
+            facts=[
+                _switch(51, True, what=_FULL),
+                *(fact("full_trace", at, took=0.009, inside=0.0088) for at in _POWERS),
+            ],
+        ),
         Sketch("a look at ten steps", [0.01] * 300, facts=[_switch(100, True), _switch(110, False, 0.01)]),
         Sketch("a profiler that costs nothing", [0.01] * 300, facts=[_switch(51, True)]),
     )
@@ -176,7 +194,16 @@ def _recorded(run: Run, loop: Loop, what: str) -> _Recorded:
         if not event.data["on"] and event.time >= loop.start:
             writing += float(event.data["took"])
     counts = int(loop.count[on].sum()), int(loop.count[~on].sum())
-    return _Recorded(what, *counts, _added(loop.seconds[1:], on[1:]), writing, place)
+    added = _added(loop.seconds[1:], on[1:])
+    return _Recorded(what, *counts, _around(run, loop) if added is None and what == _FULL else added, writing, place)
+
+
+def _around(run: Run, loop: Loop) -> float | None:
+    """What a run that is traced in full takes beside the graph itself; None where it is little, or was not seen."""
+    seen = [event.data for event in run.of("full_trace") if loop.holds(event) and event.data["inside"] > 0]
+    beside = sorted(float(data["took"]) - float(data["inside"]) for data in seen)
+    middle = beside[len(beside) // 2] if len(beside) >= _SEEN else 0.0
+    return middle if middle > max(_LITTLE, 0.1 * loop.typical()) else None
 
 
 def _added(seconds: np.ndarray, on: np.ndarray) -> float | None:

@@ -156,6 +156,12 @@ def _node_times(metadata: Any) -> dict[str, tuple[int, int]]:
     return times
 
 
+def lasted(metadata: Any) -> int:
+    """Nanoseconds from the first node's start to the last one's end."""
+    spans = _node_times(metadata).values()
+    return max(end for _, end in spans) - min(start for start, _ in spans) if spans else 0
+
+
 def _covered(spans: Iterable[tuple[int, int]]) -> int:
     """The length of the union of spans."""
     total = reach = 0

@@ -12,7 +12,7 @@ from typing import Any
 from unslow.phase import Phase
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
-from unslow.record.runs import Ran, Window
+from unslow.record.runs import Ran, Window, lasted
 
 _RUN = int(Phase.RUN)
 _SIZE = operator.attrgetter("size")
@@ -28,6 +28,7 @@ class Sessions(Probe):
         self._graphs: dict[int, _Graph] = {}
         self._window: Window | None = None
         self._full = False  # runs are asked for a full trace of themselves
+        self._weighed = 0  # such runs
         self._traced: Any = None  # makes the options and the metadata of a run that times its nodes
         self.steps.listeners.append(self._look)
 
@@ -124,6 +125,14 @@ class Sessions(Probe):
             self._full = full
             self.recorder.full_trace(full, frame, 0)
 
+    def _weigh(self, lane: Lane, metadata: Any, took: int) -> None:
+        """How long the graph itself ran in a run that was traced in full, now and then: the rest is the tracing."""
+        self._weighed += 1
+        if self._weighed & (self._weighed - 1) == 0:
+            began = clock()
+            self.recorder.line("full_trace", began, took_ns=took, inside_ns=lasted(metadata))
+            self.recorder.keep_out(lane, clock() - began, self.name)
+
     def _make_callable(self, original: Callable[..., Any]) -> Callable[..., Any]:
         give_way = self.recorder.give_way
 
@@ -170,6 +179,8 @@ class Sessions(Probe):
             if not user.owns(frame.f_code):
                 held = next((found for _, found in user.frames(frame, 1)), frame)
             self.recorder.tally("runs", held, took)
+            if self._full and metadata is not None:
+                self._weigh(lane, metadata, took)
             window = self._window
             if window is not None and window.thread == lane.thread and len(window.runs) < _MOST_RUNS:
                 ran = Ran(session, fetches, feed, result, took, updates, self.recorder.stack(held), metadata)
