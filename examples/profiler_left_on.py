@@ -1,6 +1,6 @@
 # expect: profiler-left-on
 # steps: 500
-"""A profile that was meant for a few steps, and that nobody stops."""
+"""A profile that was meant for a few steps, and is written for every epoch."""
 
 import shutil
 import tempfile
@@ -26,10 +26,10 @@ def train(bx, by):
     return loss
 
 
-for step, (bx, by) in enumerate(data.take(500)):
-    if step == 150:
-        tf.profiler.experimental.start(folder, details)  # <-- profiler-left-on
-    loss = train(bx, by)
-tf.profiler.experimental.stop()
+for epoch in range(10):
+    tf.profiler.experimental.start(folder, details)  # <-- profiler-left-on
+    for bx, by in data.take(50):
+        loss = train(bx, by)
+    tf.profiler.experimental.stop()
 print("loss", round(float(loss), 3))
 shutil.rmtree(folder)

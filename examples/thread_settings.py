@@ -1,6 +1,6 @@
 # expect: thread-settings
 # also: compute-bound
-# steps: 40
+# steps: 60
 """A script that was once told to share its machine, and still runs on one thread."""
 
 import numpy as np
@@ -25,6 +25,6 @@ def train(batch):
     return loss
 
 
-for step in range(40):
+for step in range(60):
     loss = train(batch)
 print("loss", float(loss))

@@ -18,6 +18,7 @@ _SECONDS = 0.3
 _CONSTANTS = 8 << 20  # bytes in a graph from which on they are what costs
 _PER_NODE = 2e-3  # seconds that tracing and preparing a node may take
 _PYTHON_PER_NODE = 40e-3  # seconds per node from which on a trace did other work; 31 ms was seen on a busy machine
+_WORKED = 1.5  # seconds of such a trace
 _LONG = 2.0
 # A step that XLA has not compiled was seen to take up to twice as long: only what is beyond that is promised.
 _WITHOUT_XLA = 1.0
@@ -109,7 +110,7 @@ def _python_work(run: Run, loop: Loop, first: FirstStep) -> _Fault | None:
     """A trace that took far longer than its nodes can explain: Python code in the function did other work."""
     nodes = nodes_traced(run, first.calls)
     spent = first.parts["trace"]
-    if not nodes or spent < 2 * _LONG or spent / nodes < _PYTHON_PER_NODE:
+    if not nodes or spent < _WORKED or spent / nodes < _PYTHON_PER_NODE:
         return None
     traces = [event for event in run.of("trace") if _in_first(event, loop) and event.data.get("place")]
     longest = max(traces, key=lambda event: float(event.data.get("took") or 0.0), default=None)

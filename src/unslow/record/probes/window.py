@@ -16,7 +16,7 @@ from unslow.record.window import export_window, open_window
 
 _SECOND = 1_000_000_000
 _SETTLED = (40, int(0.6 * _SECOND))  # so many steps and so much time, and the training runs as it will go on
-_LONG = 2 * _SECOND  # or so much time, however few the steps
+_LONG = (5, int(1.2 * _SECOND))  # or fewer steps that are longer
 _REST = 20  # times what a long window will take, before it is opened: what it saw takes as long again to write
 _AGAIN = 60 * _SECOND  # from the first window to the second, which is the last
 _WINDOWS = 2
@@ -82,7 +82,7 @@ class Window(Probe):
         if not self._began:
             self._began = now
         age, steps = now - self._began, self.steps.led
-        settled = (steps >= _SETTLED[0] and age >= _SETTLED[1]) or (age >= _LONG and steps >= 3)
+        settled = any(steps >= enough and age >= long for enough, long in (_SETTLED, _LONG))
         expected = age // max(1, steps) * self._steps_wanted(steps, age)
         if expected > 2 * _SPAN and age < _REST * expected:
             return
