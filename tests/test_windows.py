@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from unslow.analyse.sketch import Sketch, fact
-from unslow.analyse.window import covered, repeated, seen, summary, windows
-from unslow.analyse.xplane import Span, Thread, read
+from unslow.analyse.window import repeated, seen, summary, windows
+from unslow.analyse.xplane import Span, Thread, covered, read
 
 
 def varint(value: int) -> bytes:
@@ -100,3 +100,59 @@ def test_a_window_counts_per_step() -> None:
 def test_what_the_first_step_took_more_is_not_repeated() -> None:
     run = Sketch("", seconds=[5.0, *[0.1] * 50]).run()
     assert repeated(run.loops[0]) == pytest.approx(5.1)
+
+
+def stage(name: str, start: float, length: float, number: int, parent: int = 0, **facts: int) -> Span:
+    """An element that is asked of an iterator; the outermost one has no parent."""
+    whose = {"id": number, "parent_id": parent} if parent else {"id": number}
+    return Span(f"Iterator::{name}", start, length, 0, {**whose, **facts})
+
+
+def got(start: float, length: float) -> Span:
+    return Span("IteratorGetNextOp::DoCompute", start, length)
+
+
+def test_a_graph_that_asks_for_a_batch_waits() -> None:
+    threads = [Thread("tf_data_iterator_get_next/1", (got(0.0, 2.0),)), thread(("a:MatMul", 2.0, 1.0))]
+    assert summary(threads)["waits"] == pytest.approx(2.0)
+
+
+def test_a_batch_that_is_fetched_while_kernels_run_is_not_waited_for() -> None:
+    spans = (got(0.0, 2.0), stage("Root", 0.1, 1.8, 1))
+    (pipe,) = summary([Thread("tf_data_iterator_get_next/1", spans), thread(("a:MatMul", 0.5, 3.0))])["pipes"]
+    assert (pipe["gets"], pipe["wait"]) == (1, pytest.approx(0.5))
+
+
+def test_a_stage_is_not_charged_for_those_it_asks_in_its_thread() -> None:
+    spans = (got(0.0, 1.0), stage("Root", 0.0, 0.9, 1), stage("Root::Map", 0.1, 0.8, 2, 1),
+             stage("Root::Map::Range", 0.1, 0.1, 3, 2), stage("Root::Map::Range", 0.3, 0.1, 3, 2))  # fmt: skip
+    (pipe,) = summary([Thread("tf_data_iterator_get_next/1", spans)])["pipes"]
+    own = {place: (one["count"], round(one["own"], 6)) for place, one in pipe["stages"].items()}
+    assert own == {"Root": (1, 0.1), "Root/Map": (1, 0.6), "Root/Map/Range": (2, 0.2)}
+
+
+def test_a_function_that_is_called_in_other_threads_is_work_of_the_stage_that_called_it() -> None:
+    asked = (got(0.0, 1.0), stage("Root", 0.0, 1.0, 1), stage("Root::ParallelMapV2", 0.0, 1.0, 2, 1, parallelism=4))
+    calls = (stage("Root::ParallelMapV2::Range", 0.1, 0.1, 3, 2),
+             Span("InstantiatedCapturedFunction::RunAsync", 0.2, 0.1, 0, {"id": 77}))  # fmt: skip
+    ran = (
+        Span("ExecutorState::Process", 0.3, 0.4, 0, {"id": 77}),
+        Span("ExecutorState::Process", 0.8, 0.5, 0, {"id": 5}),
+    )
+    threads = [Thread(f"tf_data_{number}", spans) for number, spans in enumerate((asked, calls, ran))]
+    (pipe,) = summary(threads)["pipes"]
+    found = pipe["stages"]["Root/ParallelMapV2"]
+    assert (found["parallelism"], found["work"], found["took"]) == (4, pytest.approx(0.4), pytest.approx(0.5))
+
+
+def test_two_iterators_are_told_apart_and_each_pass_of_one_is_the_same_stage() -> None:
+    spans = (got(0.0, 1.0), stage("Root", 0.0, 1.0, 1), stage("Root::ForeverRepeat[7]::Range", 0.1, 0.1, 4, 1),
+             stage("Root::ForeverRepeat[8]::Range", 0.3, 0.1, 5, 1), got(2.0, 0.5), stage("Root", 2.0, 0.5, 2),
+             stage("Root::Range", 2.1, 0.1, 6, 2))  # fmt: skip
+    pipes = summary([Thread("tf_data_iterator_get_next/1", spans)])["pipes"]
+    counts = [{place: one["count"] for place, one in pipe["stages"].items()} for pipe in pipes]
+    assert counts == [{"Root": 1, "Root/ForeverRepeat/Range": 2}, {"Root": 1, "Root/Range": 1}]
+
+
+def test_an_iterator_that_no_graph_asks_is_left_out() -> None:
+    assert summary([Thread("tf_data_prefetch/1", (stage("Root", 0.0, 1.0, 1),))])["pipes"] == []

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from unslow.analyse.graph_pipeline import readings as said_in_graphs
 from unslow.analyse.overlay import NOT_RUN, aligned, base
 from unslow.model import Event, Location, Run
 
@@ -103,7 +104,7 @@ def pipelines(run: Run) -> list[Pipeline]:
     built: dict[tuple[int, int], Sequence[Mapping[str, Any]]] = {}
     made: dict[tuple[int, int], list[Event]] = defaultdict(list)
     readings: dict[tuple[int, int, bool], dict[int, list[Event]]] = {}
-    for event in run.of("dataset", "iterator", "pipeline"):
+    for event in (*run.of("dataset", "iterator", "pipeline"), *said_in_graphs(run)):
         key = (event.process, int(event.data["dataset"]))
         if event.kind == "dataset":
             built[key] = event.data["stages"]
@@ -134,12 +135,13 @@ def _pipeline(run: Run, process: int, dataset: int, evaluates: bool, built: Sequ
     return Pipeline(
         process=process, dataset=dataset, location=_location(run, stack[0]) if stack else None,
         stages=tuple(_stages(run, built, list(readings.values()))), built=tuple(built), batches=batches,
-        wait=_mean_wait(last), over=over, later=_mean_wait(last[1:]), fetches=fetches,
-        fetch=sum(float(event.data["fetch"]) for event in last) / fetches if fetches else 0.0,
+        wait=_mean_wait(last), over=over, later=_mean_wait(last if last[0].data.get("settled") else last[1:]),
+        fetches=fetches, fetch=sum(float(event.data["fetch"]) for event in last) / fetches if fetches else 0.0,
         per_step=stepped / steps if steps else 0.0, iterators=max((int(event.data["n"]) for event in made), default=0),
-        made=tuple(event.time for event in made),
+        made=tuple(event.time for event in made if not event.data.get("graph")),  # in a graph it is only built
         sources=max((int(event.data.get("sources", 1)) for event in made), default=1),
-        length=max(int(event.data["elements"]) for event in last), span=(min(times), max(times)), evaluates=evaluates,
+        length=max(int(event.data.get("length", event.data["elements"])) for event in last),
+        span=(min(times), max(times)), evaluates=evaluates,
         cores=max(int(event.data["cpu_budget"]) for event in last),
         spare_bytes=float(last[-1].data["ram_budget"]),
     )  # fmt: skip

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unslow.analyse.xplane import Span, Thread, read
+from unslow.analyse.iterators import gets, pipes
+from unslow.analyse.xplane import Span, Thread, covered, read
 from unslow.model import Event, Loop, Run
 
 _KERNEL = re.compile(r"^([^:]+):([A-Za-z_]\w*)$")  # "sequential/dense/MatMul:MatMul"
@@ -39,7 +40,7 @@ class Window:
     wall: float
     kernels: float  # time in which at least one kernel ran
     executor: float  # time in which the graph's executor was at work: kernels and what it does between them
-    waits: float  # time in the kernels that wait for data
+    waits: float  # time in what waits for data
     ops: tuple[Op, ...]  # the dearest kernels; seconds per step, count per step rounded
     iterations: int  # of the longest loop in the graph
     looping: float  # time of the executor in iterations of loops
@@ -97,10 +98,11 @@ def seen(folder: str, data: Mapping[str, Any]) -> dict[str, Any]:
 
 def summary(threads: Iterable[Thread]) -> dict[str, Any]:
     """Totals over the window."""
+    threads = list(threads)
     ours = [thread for thread in threads if not thread.name.startswith(_OTHERS)]
     kernels = [(span, name, kind) for thread in ours for span, name, kind in _kernels(thread)]
     processing = [span for thread in ours for span in thread.spans if span.name == _PROCESS]
-    waits = [span for span, _, kind in kernels if kind in _WAITS]
+    waits = [*gets(threads), *(span for span, _, kind in kernels if kind in _WAITS)]
     work = [(span, name, kind) for span, name, kind in kernels if kind not in _WAITS]
     looping = [span for span in processing if span.iteration > 0]
     ops: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0])
@@ -116,6 +118,7 @@ def summary(threads: Iterable[Thread]) -> dict[str, Any]:
             "iterations": max((span.iteration for span in looping), default=0), "seconds": covered(looping),
             "kernels": covered(span for span, name, _ in work if "/while" in name or name.startswith("while")),
         },
+        "pipes": pipes(threads, busy),
     }  # fmt: skip
 
 
@@ -133,14 +136,3 @@ def _kernels(thread: Thread) -> Iterator[tuple[Span, str, str]]:
         if span.start >= end and span.length > 0:
             end = span.start + span.length
             yield span, name, kind
-
-
-def covered(spans: Iterable[Span]) -> float:
-    """The length of the union of spans."""
-    total, reach = 0.0, float("-inf")
-    for span in sorted(spans, key=lambda span: span.start):
-        end = span.start + span.length
-        if end > reach:
-            total += end - max(span.start, reach)
-            reach = end
-    return total

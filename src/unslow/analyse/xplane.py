@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 _HOST = b"/host:CPU"
+_TOLD = ("Iterator", "ExecutorState::Process", "InstantiatedCapturedFunction::Run")  # spans whose facts are read
+_FACTS = frozenset(
+    (b"id", b"parent_id", b"iter_num", b"parallelism", b"autotune", b"buffered_elements", b"buffered_bytes_MB",
+     b"cpu_budget", b"ram_budget_megabytes", b"element_size")
+)  # fmt: skip
 
 # The messages of tsl/profiler/protobuf/xplane.proto, as far as they are read here: name → fields as
 # (name, number, kind). Names are bytes, because TensorFlow also writes some that are not UTF-8.
@@ -16,7 +21,7 @@ _MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
     "XPlane": (("name", 2, "bytes"), ("lines", 3, "XLine*"), ("events", 4, "Event*"), ("stats", 5, "Stat*")),
     "XLine": (("name", 2, "bytes"), ("start", 3, "int64"), ("events", 4, "XEvent*")),
     "XEvent": (("kind", 1, "int64"), ("offset", 2, "int64"), ("length", 3, "int64"), ("stats", 4, "XStat*")),
-    "XStat": (("kind", 1, "int64"), ("unsigned", 3, "uint64"), ("signed", 4, "int64")),
+    "XStat": (("kind", 1, "int64"), ("unsigned", 3, "uint64"), ("signed", 4, "int64"), ("named", 7, "uint64")),
     "Event": (("key", 1, "int64"), ("value", 2, "Named")),  # entries of maps from id to metadata
     "Stat": (("key", 1, "int64"), ("value", 2, "Named")),
     "Named": (("id", 1, "int64"), ("name", 2, "bytes")),
@@ -29,6 +34,11 @@ class Span:
     start: float  # seconds on the profile's own clock
     length: float
     iteration: int = 0  # the iteration of a graph's loop, where the executor says it
+    facts: Mapping[str, int] = field(default_factory=dict, compare=False)  # what else it says: numbers, and 1 for true
+
+    @property
+    def end(self) -> float:
+        return self.start + self.length
 
 
 @dataclass(frozen=True)
@@ -46,9 +56,9 @@ def _space() -> Any:
     file = descriptor_pb2.FileDescriptorProto(name="unslow/xplane.proto", package="unslow", syntax="proto3")
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
-        for field, number, kind in fields:
+        for label, number, kind in fields:
             many = kinds.LABEL_REPEATED if kind.endswith("*") else kinds.LABEL_OPTIONAL
-            made = message.field.add(name=field, number=number, label=many)
+            made = message.field.add(name=label, number=number, label=many)
             made.type = plain.get(kind, kinds.TYPE_MESSAGE)
             if kind not in plain:
                 made.type_name = f".unslow.{kind.removesuffix('*')}"
@@ -74,16 +84,32 @@ def read(data: bytes) -> list[Thread]:
 
 def _threads(plane: Any) -> Iterator[Thread]:
     names = {entry.key: entry.value.name.decode("utf-8", "replace") for entry in plane.events}
-    iteration = next((entry.key for entry in plane.stats if entry.value.name == b"iter_num"), -1)
+    told = {key for key, name in names.items() if name.startswith(_TOLD)}
+    kinds = {entry.key: entry.value.name.decode() for entry in plane.stats if entry.value.name in _FACTS}
+    true = {entry.key for entry in plane.stats if entry.value.name == b"true"}
     for line in plane.lines:
-        spans = [
-            Span(names.get(event.kind, ""), line.start / 1e9 + event.offset / 1e12, event.length / 1e12,
-                 _iteration(event, iteration))
-            for event in line.events
-        ]  # fmt: skip
+        spans = []
+        for event in line.events:
+            facts = _facts(event, kinds, true) if event.kind in told else {}
+            start, length = line.start / 1e9 + event.offset / 1e12, event.length / 1e12
+            spans.append(Span(names.get(event.kind, ""), start, length, facts.pop("iter_num", 0), facts))
         spans.sort(key=lambda span: (span.start, -span.length))
         yield Thread(line.name.decode("utf-8", "replace"), tuple(spans))
 
 
-def _iteration(event: Any, kind: int) -> int:
-    return next((stat.signed or stat.unsigned for stat in event.stats if stat.kind == kind), 0)
+def _facts(event: Any, kinds: Mapping[int, str], true: set[int]) -> dict[str, int]:
+    found = {}
+    for stat in event.stats:
+        if stat.kind in kinds:
+            found[kinds[stat.kind]] = stat.signed or stat.unsigned or int(stat.named in true)
+    return found
+
+
+def covered(spans: Iterable[Span]) -> float:
+    """The length of the union of spans."""
+    total, reach = 0.0, float("-inf")
+    for span in sorted(spans, key=lambda span: span.start):
+        if span.end > reach:
+            total += span.end - max(span.start, reach)
+            reach = span.end
+    return total

@@ -56,11 +56,13 @@ class NoisyMachine(Cause):
         if not busy and taken < _TAKEN:
             return
         share = max(waited if busy else 0.0, taken)
+        advice = "Measure again on a quiet machine: what is said here of small costs may be the machine's."
         if busy:
             title = f"others used {say.share(others)} of the {cores:.0f} cores; "
             title += f"the training waited {say.share(share)} of the time"
         elif rates["throttled"] >= rates["steal"] / cores:
-            title = f"the container's processor quota was spent {say.share(taken)} of the time"
+            title = f"the container's processor quota was spent {say.share(min(taken, 1.0))} of the time"
+            advice = "Raise the container's quota, or measure again without it."
         else:
             title = f"the hypervisor took the processor away {say.share(taken)} of the time"
         yield Finding(
@@ -75,7 +77,7 @@ class NoisyMachine(Cause):
                 Evidence("throttled", round(rates["throttled"], 3), "s per s"),
                 Evidence("stolen", round(rates["steal"], 3), "s per s"),
             ),
-            advice="Measure again on a quiet machine: what is said here of small costs may be the machine's.",
+            advice=advice,
         )
 
 

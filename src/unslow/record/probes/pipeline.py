@@ -70,13 +70,19 @@ class Pipeline(Probe):
 
     def _on_models(self, module: ModuleType) -> None:
         self._ask = module.get_model_proto
-        self._eager = module.context.executing_eagerly
 
     def _on_datasets(self, module: ModuleType) -> None:
+        self._eager = module.context.executing_eagerly
         self.replace(module.DatasetV2, "__init__", self._dataset)
+        # The ways of TensorFlow 1, private ones seen on 2.21: where one is missing, its iterators are not seen.
+        for door in ("_make_one_shot_iterator", "_make_initializable_iterator"):
+            if hasattr(getattr(module, "DatasetV1", None), door):
+                self.replace(module.DatasetV1, door, self._make_in_graph)
 
     def _on_iterators(self, module: ModuleType) -> None:
         self.replace(module.OwnedIterator, "_create_iterator", self._create)
+        if hasattr(getattr(module, "Iterator", None), "make_initializer"):
+            self.replace(module.Iterator, "make_initializer", self._initialize_in_graph)
 
     def _dataset(self, original: Callable[..., Any]) -> Callable[..., Any]:
         recorder = self.recorder
@@ -106,6 +112,33 @@ class Pipeline(Probe):
 
         return _create_iterator
 
+    def _make_in_graph(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        made = self._made_in_graph
+
+        def make_iterator(self: Any, *args: Any, **kwargs: Any) -> Any:
+            began = clock()
+            iterator = original(self, *args, **kwargs)
+            made(self, clock() - began, sys._getframe(1))
+            return iterator
+
+        return make_iterator
+
+    def _initialize_in_graph(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        made = self._made_in_graph
+
+        def make_initializer(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
+            began = clock()
+            operation = original(self, dataset, *args, **kwargs)
+            made(dataset, clock() - began, sys._getframe(1))
+            return operation
+
+        return make_initializer
+
+    def _made_in_graph(self, dataset: Any, took: int, frame: Any) -> None:
+        lane = self.recorder.local.lane
+        if not (lane.busy or lane.tracing or self._eager()):
+            self._iterator_made(lane, None, dataset, took, frame)
+
     def _iterator_made(self, lane: Lane, iterator: Any, dataset: Any, took: int, frame: Any) -> None:
         began = clock()
         lane.busy = True
@@ -117,7 +150,9 @@ class Pipeline(Probe):
             lane.busy = False
         self._spent(lane, began)
 
-    def _note(self, lane: Lane, iterator: Any, dataset: Any, took: int, frame: Any) -> None:
+    def _note(self, lane: Lane, iterator: Any | None, dataset: Any, took: int, frame: Any) -> None:
+        """An iterator was made; one that a graph holds is None, since there is nothing to ask without an op of ours."""
+        graph = iterator is None
         self._made += 1
         watched = self._made <= _ALL_ITERATORS or self._made >= self._next
         stack = self.recorder.stack(frame)
@@ -125,25 +160,26 @@ class Pipeline(Probe):
         count, number = self._at.get(key, (0, 0))
         # Telling pipelines apart takes a millisecond: one line builds the same one again and again.
         if count < _DESCRIBED or count & (count - 1) == 0:
-            number = self._dataset_number(dataset)
+            number = self._dataset_number(dataset, graph)
         if key in self._at or len(self._at) < _MOST_DATASETS:
             self._at[key] = (count + 1, number)
         evaluates = lane.within == _EVAL
         self.recorder.fact(
             "iterator", key, took, iterator=self._made, dataset=number, stack=stack, step=self.steps.total,
             evaluates=evaluates, in_fit=lane.fit is not None, sources=self._sources_of(dataset, number),
+            graph=graph,
         )  # fmt: skip
-        if watched:
+        if watched and not graph:
             self._next = self._made + self._made // 10
             self._watched = [known for known in self._watched if known.iterator() is not None][-_MOST_WATCHED + 1 :]
             self._watched.append(_Watched(self._made, number, iterator, evaluates))
 
-    def _dataset_number(self, dataset: Any) -> int:
+    def _dataset_number(self, dataset: Any, graph: bool) -> int:
         """A number per pipeline: the same for pipelines that the same lines built in the same way."""
         number = dataset.__dict__.get(_NUMBER)
         if number is not None:
             return int(number)
-        stages = describe(dataset, self.recorder.keep_source)
+        stages = describe(dataset, self.recorder.keep_source, graph)
         key = repr([{name: one[name] for name in one if name != "tokens"} for one in stages])
         number = self._datasets.get(key)
         if number is None:

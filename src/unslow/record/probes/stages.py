@@ -18,19 +18,23 @@ _SETTINGS = {
 _RANDOM = ("Random", "Multinomial", "TruncatedNormal", "ParameterizedTruncatedNormal", "SampleDistortedBoundingBox")
 _PYTHON = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
 _FILES = ("ReadFile", "WholeFileReader")
+_ENDLESS, _UNKNOWN = -1, -2  # lengths, as TensorFlow writes them
+_SAME_LENGTH = ("Map", "ParallelMap", "Shuffle", "Prefetch", "Cache", "Options")
 
 
-def describe(dataset: Any, keep_source: Callable[[str], None]) -> list[dict[str, Any]]:
+def describe(dataset: Any, keep_source: Callable[[str], None], graph: bool = False) -> list[dict[str, Any]]:
     """The stages from the last to the sources; `inputs` are positions in this list.
 
-    Attributes of datasets are private: what a version of TensorFlow does not have is left out.
+    Attributes of datasets are private: what a version of TensorFlow does not have is left out. In a graph nothing is
+    asked that would add an op to it.
     """
     stages: list[dict[str, Any]] = []
-    _add(dataset, stages, keep_source)
+    _add(dataset, stages, keep_source, graph)
     return stages
 
 
-def _add(dataset: Any, stages: list[dict[str, Any]], keep_source: Callable[[str], None]) -> int:
+def _add(dataset: Any, stages: list[dict[str, Any]], keep_source: Callable[[str], None], graph: bool) -> int:
+    dataset = _inner(dataset)
     position = len(stages)
     stage: dict[str, Any] = {"kind": _kind(dataset), "stack": list(getattr(dataset, PLACE, ()))[:4]}
     stages.append(stage)
@@ -44,16 +48,23 @@ def _add(dataset: Any, stages: list[dict[str, Any]], keep_source: Callable[[str]
     filename = _text(getattr(dataset, "_filename", None))
     if filename is not None:
         stage["file"] = filename
-    length = _cardinality(dataset)
-    if length is not None:
-        stage["length"] = length
     size = _bytes(getattr(dataset, "element_spec", None))
     if size:
         stage["bytes"] = size
     _add_function(dataset, stage, keep_source)
     inputs = dataset._inputs() if hasattr(dataset, "_inputs") else ()
-    stage["inputs"] = [_add(one, stages, keep_source) for one in inputs if len(stages) < _MOST_STAGES]
+    stage["inputs"] = [_add(one, stages, keep_source, graph) for one in inputs if len(stages) < _MOST_STAGES]
+    length = _told_length(dataset, stage, stages) if graph else _cardinality(dataset)
+    if length is not None:
+        stage["length"] = length
     return position
+
+
+def _inner(dataset: Any) -> Any:
+    """The dataset itself where TensorFlow 1's interface is put around it."""
+    while any(kind.__name__ == "DatasetV1Adapter" for kind in type(dataset).__mro__) and hasattr(dataset, "_dataset"):
+        dataset = dataset._dataset
+    return dataset
 
 
 def _kind(dataset: Any) -> str:
@@ -107,6 +118,27 @@ def _cardinality(dataset: Any) -> int | None:
         return None
 
 
+def _told_length(dataset: Any, stage: dict[str, Any], stages: list[dict[str, Any]]) -> int:
+    """The same from what is known while a graph is built, where TensorFlow's own answer would be an op."""
+    kind = stage["kind"]
+    if kind == "TensorSlice":
+        shapes = [tensor.shape for tensor in getattr(dataset, "_tensors", ())]
+        lengths = [int(shape[0]) for shape in shapes if shape.rank and shape[0] is not None]
+        return lengths[0] if lengths else _UNKNOWN
+    if kind == "Range":
+        ends = [_number(getattr(dataset, name, None)) for name in ("_start", "_stop", "_step")]
+        return len(range(*ends)) if None not in ends and ends[2] else _UNKNOWN  # type: ignore[arg-type]
+    below = int(stages[stage["inputs"][0]].get("length", _UNKNOWN)) if len(stage["inputs"]) == 1 else _UNKNOWN
+    count = int(stage.get("count", _UNKNOWN))
+    if kind == "Repeat" and below != _UNKNOWN and "count" in stage:
+        return _ENDLESS if count < 0 or below == _ENDLESS else below * count
+    if kind == "Take" and below != _UNKNOWN and count >= 0:
+        return count if below == _ENDLESS else min(below, count)
+    if kind in ("Batch", "ParallelBatch") and stage.get("batch_size"):
+        return below if below < 0 else -(-below // int(stage["batch_size"]))
+    return below if kind in _SAME_LENGTH else _UNKNOWN
+
+
 def _only_scalar_constants(graph: Any) -> bool:
     if graph is None:
         return False
@@ -121,14 +153,26 @@ def _number(value: Any) -> int | None:
     try:
         return int(value.numpy())
     except (AttributeError, TypeError, ValueError, NotImplementedError):
-        return None
+        constant = _constant(value)
+        return int(constant) if isinstance(constant, int) else None
 
 
 def _text(value: Any) -> str | None:
     try:
         return str(value.numpy().decode("utf-8", "replace"))
     except (AttributeError, TypeError, ValueError, NotImplementedError):
+        constant = _constant(value)
+        return constant.decode("utf-8", "replace") if isinstance(constant, bytes) else None
+
+
+def _constant(tensor: Any) -> int | bytes | None:
+    """A scalar constant of a graph, from its op: TensorFlow's own `constant_value` would forbid to feed it."""
+    op: Any = getattr(tensor, "op", None)
+    if getattr(op, "type", "") != "Const":
         return None
+    value = op.get_attr("value")
+    found = [*value.int64_val, *value.int_val, *value.string_val]
+    return found[0] if len(found) == 1 else None
 
 
 def _bytes(spec: Any) -> int:

@@ -1,0 +1,144 @@
+"""Pipelines in the graph of a session: what a window of the profiler saw, laid over the lines that built them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from unslow.analyse.inputs import waits
+from unslow.analyse.pipeline import Pipeline, pipelines
+from unslow.analyse.remedies import remedies
+from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.model import Phase, Run
+
+
+def built(kind: str, line: int, *inputs: int, **settings: Any) -> dict[str, Any]:
+    return {"kind": kind, "stack": [["train.py", line, "<module>"]], "inputs": list(inputs), **settings}
+
+
+BUILT = [
+    built("Prefetch", 5, 1),
+    built("Batch", 4, 2, batch_size=8),
+    built("Map", 3, 3, function=["train.py", 1, "f"], random=True),
+    built("TensorSlice", 2, length=400),
+]
+
+
+def made(number: int, stages: list[dict[str, Any]]) -> list[Fact]:
+    iterator = fact(
+        "iterator", 0, n=1, iterator=number, dataset=number, stack=[["train.py", 6, "<module>"]], graph=True,
+        evaluates=False, in_fit=False,
+    )  # fmt: skip
+    return [fact("dataset", 0, dataset=number, stages=stages), iterator]
+
+
+def seen(count: int, own: float = 0.0, **more: Any) -> dict[str, Any]:
+    none = {"took": 0.0, "work": 0.0, "parallelism": 0, "tuned": False, "buffered": 0, "buffered_bytes": 0}
+    return {"count": count, "total": own, "own": own, **none, **more}
+
+
+STAGES = {
+    "Root": seen(10), "Root/Prefetch": seen(10, 0.09),
+    "Root/Prefetch/MapAndBatch": seen(9, 0.09, work=0.095, took=0.095, parallelism=1),
+    "Root/Prefetch/MapAndBatch/TensorSlice": seen(80, 0.001),
+}  # fmt: skip
+
+
+def window(stages: dict[str, Any], wait: float = 0.09, at: int = 60, **more: Any) -> Fact:
+    """Ten steps, a batch each."""
+    pipe = {"gets": 10, "wait": wait, "bytes": 8000, "cores": 2, "memory": 1e9, "stages": stages}
+    return fact("window", at, steps=10, step=at - 10, wall=0.1, kernels=0.01, ops=[], pipes=[pipe], **more)
+
+
+def run(*facts: Fact, style: str = "session") -> Run:
+    return Sketch("", phases={Phase.RUN: 0.95}, facts=facts, style=style).run()
+
+
+def only(*facts: Fact) -> Pipeline:
+    (found,) = pipelines(run(*facts))
+    return found
+
+
+def lines(found: Pipeline) -> list[tuple[str, int | None]]:
+    return [(one.name, one.location.line if one.location else None) for one in found.stages]
+
+
+def test_stages_in_a_graph_have_the_lines_that_built_them() -> None:
+    found = only(*made(1, BUILT), window(STAGES))
+    assert lines(found) == [("Prefetch", 5), ("MapAndBatch", 3), ("TensorSlice", 2)]
+    assert found.location is not None and found.location.line == 6
+
+
+def test_a_window_speaks_for_all_steps_of_its_loop() -> None:
+    found = only(*made(1, BUILT), window(STAGES))
+    assert (found.batches, found.per_step, found.over) == (100, pytest.approx(1.0), 10)
+    assert found.wait == pytest.approx(0.009)
+    assert found.stages[1].busy == pytest.approx(0.0095)
+    assert found.stages[2].elements == pytest.approx(8.0)
+
+
+def test_what_a_function_gives_has_the_size_of_its_part_of_a_batch() -> None:
+    found = only(*made(1, BUILT), window(STAGES))
+    assert [stage.bytes for stage in found.stages] == [8000, 8000, 0]
+    assert found.stages[1].item_bytes == pytest.approx(1000)
+
+
+def test_a_map_that_is_held_to_one_thread_is_what_the_step_waits_for() -> None:
+    recorded = run(*made(1, BUILT), window(STAGES))
+    (wait,) = waits(recorded)
+    assert (wait.compiled, wait.per_step) == (True, pytest.approx(0.009))
+    best = remedies(recorded, wait)[0]
+    assert best.stage is not None and best.stage.location is not None
+    assert (best.kind, best.stage.location.line) == ("parallel", 3)
+
+
+def test_a_wait_that_no_stage_accounts_for_is_told_without_one() -> None:
+    idle = {**STAGES, "Root/Prefetch/MapAndBatch": seen(9, 0.09)}
+    recorded = run(*made(1, BUILT), window(idle))
+    (wait,) = waits(recorded)
+    assert [(one.kind, one.stage) for one in remedies(recorded, wait)] == [("none", None)]
+
+
+def test_of_two_pipelines_it_is_the_one_with_these_stages() -> None:
+    other = [built("Batch", 9, 1), built("Range", 8)]
+    assert lines(only(*made(1, other), *made(2, BUILT), window(STAGES)))[1] == ("MapAndBatch", 3)
+
+
+def test_of_two_pipelines_with_the_same_stages_none_is_blamed() -> None:
+    other = [built("Prefetch", 9, 1), built("Batch", 8, 2), built("Map", 7, 3), built("TensorSlice", 7)]
+    assert only(*made(1, other), *made(2, BUILT), window(STAGES)).stages == ()
+
+
+def test_the_inputs_of_a_zip_keep_their_order() -> None:
+    stages = [built("Zip", 4, 1, 2), built("Map", 2, 3), built("Range", 3), built("Range", 1)]
+    places = {
+        "Root": seen(10), "Root/Zip": seen(10), "Root/Zip[1]/Range": seen(10), "Root/Zip[0]/Map": seen(10, 0.09),
+        "Root/Zip[0]/Map/Range": seen(10),
+    }  # fmt: skip
+    assert lines(only(*made(1, stages), window(places))) == [("Zip", 4), ("Map", 2), ("Range", 1), ("Range", 3)]
+
+
+def test_what_is_made_per_element_counts_for_the_line_that_makes_it() -> None:
+    stages = [built("FlatMap", 2, 1, function=["train.py", 1, "f"]), built("Tensor", 2)]
+    places = {"Root": seen(10), "Root/FlatMap": seen(10, 0.01), "Root/FlatMap[]/Generator": seen(10, 0.08)}
+    first = only(*made(1, stages), window(places)).stages[0]
+    assert (first.name, first.busy) == ("FlatMap", pytest.approx(0.009))
+
+
+def test_while_a_cache_is_being_filled_nothing_is_said() -> None:
+    stages = [built("Cache", 3, 1), built("Map", 2, 2, function=["train.py", 1, "f"]), built("Range", 1)]
+    read = {"Root": seen(10), "Root/MemoryCache": seen(10, 0.05), "Root/MemoryCache/MemoryCacheImpl": seen(10, 0.04)}
+    filling = {**read, "Root/MemoryCache/MemoryCacheImpl/Map": seen(10, 0.08)}
+    assert pipelines(run(*made(1, stages), window(filling))) == []
+    (wait,) = waits(run(*made(1, stages), window(read)))
+    assert (wait.per_step, wait.steps) == (pytest.approx(0.009), 50)
+
+
+@pytest.mark.parametrize("more", [{"whole": False}, {"at": 0}])
+def test_without_a_window_of_whole_steps_nothing_is_said(more: dict[str, Any]) -> None:
+    assert waits(run(*made(1, BUILT), window(STAGES, **more))) == []
+
+
+def test_iterators_that_speak_for_themselves_are_not_spoken_for() -> None:
+    assert pipelines(run(*made(1, BUILT), window(STAGES), style="keras")) == []
