@@ -34,7 +34,7 @@ class Lane:
     """
 
     __slots__ = (
-        "busy", "calls", "elements", "fit", "functions", "graded", "group", "last", "own", "phases", "ran", "stack",
+        "busy", "called", "calls", "elements", "fit", "graded", "group", "last", "own", "phases", "ran", "stack",
         "steps", "streak", "thread", "tracing", "updating", "value", "within",
     )  # fmt: skip
 
@@ -49,7 +49,7 @@ class Lane:
         self.graded = False  # gradients may have been taken since a step ended: assigning to weights may be training
         self.updating = 0  # depth of update calls: only the outermost one ends a step
         self.fit: Any = None  # the library's own training loop that is under way, if any
-        self.functions: list[Any] = []  # tf.functions being called, outermost first
+        self.called: list[Any] = []  # tf.functions being called, outermost first; those of a streak are not here
         self.steps = 0
         self.group = 1  # updates in one call: Keras's steps_per_execution
         self.elements = 0.0
@@ -58,6 +58,12 @@ class Lane:
         self.streak: Any = None  # the update that is being repeated, if its calls are only noted
         self.within = -1  # the phase that everything inside counts for: EVAL while evaluate() runs
         self.busy = False  # a look of ours is under way: wrapped calls inside it are not the user's
+
+    @property
+    def functions(self) -> list[Any]:
+        """All tf.functions that are being called, outermost first."""
+        calling = self.streak.calling if self.streak is not None else None
+        return self.called if calling is None else [calling, *self.called]
 
     def gathered(self) -> tuple[list[int], int, float, float]:
         """What has gathered for the row that ends: nanoseconds by phase, our own, elements, value. The next begins."""
@@ -237,6 +243,7 @@ class Recorder:
         for entry in lane.stack:
             entry[1] += spent
         lane.own += spent
+        lane.calls += 1  # what is noted next is not just one more of a streak
         self.spent(name, spent)
 
     def spent(self, name: str, nanoseconds: int) -> None:

@@ -23,10 +23,14 @@ _AT_FIRST = 256
 _SLOW_WRITE = 2_000_000
 _SLOW_WRITES = 3
 
-_OTHER = int(Phase.OTHER)
+_RUN, _OTHER = int(Phase.RUN), int(Phase.OTHER)
+_BEFORE, _BETWEEN = (0,) * _RUN, (0,) * (_OTHER - _RUN - 1)  # phases of a row that only ran
+_NOTHING = float("nan")
 
 # When the row ended and began, site, group; nanoseconds by phase, our own looks, elements, value.
 Raw = tuple[int, int, int, int, list[int], int, float, float]
+# Many that differ in their times only: when the first began, site, group, elements; when each call began and ended.
+Alike = tuple[int, int, int, float, list[Any]]
 
 
 class Rows:
@@ -39,20 +43,33 @@ class Rows:
         self.clear()
 
     def clear(self) -> None:
-        self._waiting: list[Raw] = []
-        self.append = self._waiting.append
+        self._waiting: list[Raw | Alike] = []
+        self._unwritten = 0
         self._packed = 0
         self._merged: dict[int, list[Any]] = {}  # open merged rows by site
         self._writing = threading.Lock()
 
+    def append(self, row: Raw) -> None:
+        self._waiting.append(row)
+        self._unwritten += 1
+
+    def alike(self, last: int, site: int, group: int, elements: float, calls: list[Any]) -> None:
+        """Rows that hold a call each and nothing else but Python between them."""
+        self._waiting.append((last, site, group, elements, calls))
+        self._unwritten += len(calls)
+
     def written_in_time(self, total: int, now: int) -> None:
         """Write if too many of all these rows are waiting."""
-        if len(self._waiting) * _UNWRITTEN[total > _AT_FIRST] > total and not self._deferred:
+        if self._unwritten * _UNWRITTEN[total > _AT_FIRST] > total and not self._deferred:
             self.write(now)
 
-    def _pack(self, rows: list[Raw]) -> Iterator[bytes]:
+    def _pack(self, rows: list[Raw | Alike]) -> Iterator[bytes]:
         """Rows as bytes; many at a time cost a fraction of what one costs in the middle of a step."""
-        for now, last, site, group, phases, own, elements, value in rows:
+        for row in rows:
+            if len(row) == 5:
+                yield from self._pack_alike(*row)
+                continue
+            now, last, site, group, phases, own, elements, value = row
             wall = max(0, now - last - own)
             phases[_OTHER] += wall - sum(phases)
             self._packed += 1
@@ -61,12 +78,43 @@ class Rows:
             else:
                 yield from self._merge(site, now, wall, group, elements, value, phases)
 
-    def _merge(self, site: int, now: int, wall: int, group: int, elements: float, value: float,
-               phases: list[int]) -> Iterator[bytes]:  # fmt: skip
-        width = 1 << (((self._packed - FULL) // HALF + 2).bit_length() - 1)
+    def _pack_alike(self, last: int, site: int, group: int, elements: float, calls: list[Any]) -> Iterator[bytes]:
+        pack, room = ROW.pack, max(0, FULL - self._packed)
+        for began, now in calls[:room]:
+            wall, ran = now - last, now - began
+            last = now
+            yield pack(
+                now, wall, wall, wall, 1, site, group, elements, _NOTHING, *_BEFORE, ran, *_BETWEEN, wall - ran
+            )  # fmt: skip
+        self._packed += min(len(calls), room)
+        rest = calls[room:]
+        while rest:
+            row = self._open_row(site, rest[0][1], group, rest[0][1] - last)
+            room = max(1, self._width(1) - row[4])
+            part, rest = rest[:room], rest[room:]
+            _add_alike(row, last, elements, part)
+            last = part[-1][1]
+            self._packed += len(part)
+            yield from self._closed_row(site, row)
+
+    def _width(self, more: int = 0) -> int:
+        """Updates that a row holds by now."""
+        return 1 << (((self._packed + more - FULL) // HALF + 2).bit_length() - 1)
+
+    def _open_row(self, site: int, now: int, group: int, wall: int) -> list[Any]:
         row = self._merged.get(site)
         if row is None:
-            row = self._merged[site] = [now, 0, wall, wall, 0, site, group, 0.0, value, *([0] * PHASES)]
+            row = self._merged[site] = [now, 0, wall, wall, 0, site, group, 0.0, _NOTHING, *([0] * PHASES)]
+        return row
+
+    def _closed_row(self, site: int, row: list[Any]) -> Iterator[bytes]:
+        if row[4] >= self._width():
+            del self._merged[site]
+            yield ROW.pack(*row)
+
+    def _merge(self, site: int, now: int, wall: int, group: int, elements: float, value: float,
+               phases: list[int]) -> Iterator[bytes]:  # fmt: skip
+        row = self._open_row(site, now, group, wall)
         row[0] = now
         row[1] += wall
         row[2] = min(row[2], wall)
@@ -76,9 +124,7 @@ class Rows:
         row[8] = value
         for index, took in enumerate(phases):
             row[9 + index] += took
-        if row[4] >= width:
-            del self._merged[site]
-            yield ROW.pack(*row)
+        yield from self._closed_row(site, row)
 
     def write(self, now: int, last: bool = False) -> None:
         """Append what waits; `last` also writes merged rows that are not full yet."""
@@ -88,6 +134,7 @@ class Rows:
             # The list itself stays: the other thread may be about to append to it.
             rows = self._waiting[:]
             del self._waiting[: len(rows)]
+            self._unwritten = 0
             data = b"".join(self._pack(rows))
             if last:
                 data += b"".join(ROW.pack(*row) for row in self._merged.values())
@@ -99,3 +146,19 @@ class Rows:
         if clock() - now > _SLOW_WRITE:
             self._slow += 1
             self._deferred = self._slow >= _SLOW_WRITES
+
+
+def _add_alike(row: list[Any], last: int, elements: float, calls: list[Any]) -> None:
+    """Some more of the calls that a merged row holds."""
+    ends = [now for _, now in calls]
+    walls = [now - before for now, before in zip(ends, [last, *ends], strict=False)]
+    ran = sum(ends) - sum(began for began, _ in calls)
+    row[0] = ends[-1]
+    row[1] += ends[-1] - last
+    row[2] = min(row[2], *walls)
+    row[3] = max(row[3], *walls)
+    row[4] += len(calls)
+    row[7] += elements * len(calls)
+    row[8] = _NOTHING
+    row[9 + _RUN] += ran
+    row[9 + _OTHER] += ends[-1] - last - ran

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from types import FrameType
 from typing import Any
@@ -10,9 +11,10 @@ from unslow.phase import Phase
 from unslow.record.recorder import PHASES, Lane, Recorder, clock
 from unslow.record.rows import Rows
 from unslow.record.sites import Sites
-from unslow.record.streak import Streak
+from unslow.record.streak import Noted, Streak
 
 _RUN = int(Phase.RUN)
+_BEGAN, _ENDED = operator.itemgetter(0), operator.itemgetter(1)  # of a call that was noted
 _COST_EVERY = 63  # one row in 64 is timed, to know what rows cost
 _ASKED_EACH_TIME = 256
 _ASKED_AT_LEAST = 64
@@ -152,25 +154,32 @@ class Steps:
             began, lane, noted = clock(), streak.lane, streak.noted[:]
             del streak.noted[: len(noted)]  # the list itself stays: its thread may be about to append to it
             rows = len(noted)
-            took = last = 0
-            for start, now, *more in noted:
-                row = more or ([0] * PHASES, 0, streak.elements, _NOTHING)
-                last = now - start
-                took += last
-                row[0][_RUN] += last
-                self._rows.append((now, lane.last, streak.site, lane.group, *row))
-                lane.last = now
+            mixed, streak.mixed = streak.mixed, False
+            if mixed:
+                self._settle_mixed(streak, noted)
+            elif rows:
+                self._rows.alike(lane.last, streak.site, lane.group, streak.elements, noted)
+                lane.last = noted[-1][1]
             lane.calls += rows
             streak.calls += rows
             if rows:
                 if streak.tell is not None:
-                    streak.tell(rows, took, last)
+                    took = sum(map(_ENDED, noted)) - sum(map(_BEGAN, noted))
+                    streak.tell(rows, took, noted[-1][1] - noted[-1][0])
                 self._count(lane, streak.site, rows, began)
             self._room(streak)
             self.cost += clock() - began
         except Exception as problem:  # noqa: BLE001 - the fence of the step probe: the training goes on
             self._broken = True
             self.recorder.lost("steps", f"{type(problem).__name__}: {problem}")
+
+    def _settle_mixed(self, streak: Streak, noted: list[Noted]) -> None:
+        lane = streak.lane
+        for start, now, *more in noted:
+            row = more or ([0] * PHASES, 0, streak.elements, _NOTHING)
+            row[0][_RUN] += now - start
+            self._rows.append((now, lane.last, streak.site, lane.group, *row))
+            lane.last = now
 
     def end_streak(self) -> None:
         streak, self._streak = self._streak, None

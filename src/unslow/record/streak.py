@@ -19,8 +19,9 @@ class Streak:
     """
 
     __slots__ = (
-        "answer", "calls", "count", "elements", "fetches", "held", "lane", "left", "limit", "nodes", "note", "noted",
-        "owner", "path", "site", "tell", "traced", "traces", "under_way",
+        "answer", "calling", "calls", "count", "elements", "fetches", "held", "lane", "left", "limit", "mixed", "nodes",
+        "note", "noted",
+        "owner", "path", "site", "tell", "traced", "traces",
     )  # fmt: skip
 
     def __init__(self, lane: Lane, owner: int, path: Any, answer: Any, site: int) -> None:
@@ -31,17 +32,19 @@ class Streak:
         self.elements = 0.0  # numbers in a batch, where all have as many
         self.left = 1  # calls to note before they are made into rows
         self.limit = 0  # nanoseconds: a call that takes more is not like the others
-        self.under_way = False  # one of its calls is
+        self.calling: Any = None  # the owner, while one of its calls is under way
         self.traces = self.traced = 0  # of functions: how many traces there were by now, and their nanoseconds
         self.fetches: Any = None  # of a session: the ids of what it fetches
         self.held: Any = None  # the same themselves, so that their ids stay theirs
         self.count: Callable[[], int] | None = None  # how many nodes its graph has now
         self.nodes = 0  # and by then
+        self.mixed = False  # some that are noted have more to them than their times
         self.noted: list[Noted] = []
         self.note = self.noted.append
         self.tell: Callable[[int, int, int], None] | None = None  # told how many calls, their nanoseconds, the last's
 
     def note_all(self, began: int, now: int) -> None:
         """A call, with what else has gathered since the last."""
+        self.mixed = True
         self.note((began, now, *self.lane.gathered()))
         self.calls = self.lane.calls

@@ -214,7 +214,7 @@ def _phase(lane: Lane) -> int:
         return lane.within if lane.within >= 0 else lane.stack[-1][0]
     except IndexError:  # no span is open, or the last one was closed this very moment
         streak = lane.streak  # its calls have no span
-        return _RUN if streak is not None and streak.under_way else _OTHER
+        return _RUN if streak is not None and streak.calling is not None else _OTHER
 
 
 def _library(file: str) -> str:

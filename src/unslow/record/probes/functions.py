@@ -74,7 +74,7 @@ class Functions(Probe):
         return __init__
 
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, traces = self.recorder.local, self._traces
+        local, getframe = self.recorder.local, sys._getframe
         settle, mark_updating = self.steps.settle, self.steps.mark_updating
         begin, done, failed, odd, meet = self._begin, self._done, self._failed, self._odd, self._registry.meet
 
@@ -82,8 +82,7 @@ class Functions(Probe):
             lane = local.lane
             streak = lane.streak
             if streak is not None and streak.owner == id(self) and not lane.stack:
-                lane.functions.append(self)
-                streak.under_way = True
+                streak.calling = self
                 began = clock()
                 try:
                     result = original(self, *args, **kwargs)
@@ -91,16 +90,15 @@ class Functions(Probe):
                     failed(lane, None, None)
                     raise
                 now = clock()
-                streak.under_way = False
-                lane.functions.pop()
+                streak.calling = None
                 try:
-                    alike = streak.path(sys._getframe(1)) == streak.answer and now - began <= streak.limit
+                    alike = now - began <= streak.limit and streak.path(getframe(1)) == streak.answer
                 except AttributeError:  # the stack is not as deep as the last time
                     alike = False
-                if not alike or traces[0] != streak.traces or lane.streak is not streak:
+                if not alike or lane.streak is not streak:
                     odd(lane, self, streak, began, now, args, kwargs, sys._getframe(1))
                     return result
-                if lane.calls == streak.calls and not lane.own:
+                if lane.calls == streak.calls:
                     streak.note((began, now))
                 else:
                     lane.elements = streak.elements or lane.elements
@@ -134,7 +132,7 @@ class Functions(Probe):
         watched = calls is not None and (not (known.fixed or lane.functions) or known.resets != calls.resets[0])
         if watched:
             calls.prepare(lane, function, known, args, kwargs)
-        lane.functions.append(function)
+        lane.called.append(function)
         return self.recorder.open_span(lane, _RUN), watched, self._traces[0], self._traces[1], lane.own
 
     def _failed(self, lane: Lane, call: _Call | None, known: Compiled | None) -> None:
@@ -143,7 +141,7 @@ class Functions(Probe):
         else:
             self.recorder.close_span(lane, call[0])
             known.ran = False
-        lane.functions.pop()
+            lane.called.pop()
         if self.recorder.calls is not None:
             self.recorder.calls.given_up(lane)
 
@@ -151,7 +149,7 @@ class Functions(Probe):
               kwargs: dict[str, Any], frame: FrameType) -> None:  # fmt: skip
         """After a call: whether it was like the others, and what it means."""
         entry, watched, before, traced, own = call
-        lane.functions.pop()
+        lane.called.pop()
         took = self.recorder.close_span(lane, entry) - (lane.own - own)
         anew = self._traces[0] != before
         try:
@@ -182,7 +180,7 @@ class Functions(Probe):
         self.steps.end_streak()
         entry = self.recorder.open_span(lane, _RUN)
         entry[1:] = began + (clock() - ended), traced
-        lane.functions.append(function)
+        lane.called.append(function)
         self._done(lane, function, known, (entry, False, streak.traces, streak.traced, lane.own), args, kwargs, frame)
 
     def _run_graph(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -296,6 +294,8 @@ class Functions(Probe):
             if lane.busy:
                 return original(function_type, type_context, func_graph, tracing_options)
             lane.tracing += 1
+            if lane.streak is not None:
+                lane.streak.limit = -1  # a call that traces is not like the others, however short
             entry = [_TRACE, clock(), 0]
             lane.stack.append(entry)
             concrete = None

@@ -67,7 +67,7 @@ class Graphs(Probe):
         def _do_run(self: Any, handle: Any, targets: Any, fetches: Any, *rest: Any) -> Any:
             lane = local.lane
             streak = lane.streak
-            if lane.busy or (streak is not None and streak.under_way):
+            if lane.busy or (streak is not None and streak.calling is not None):
                 return original(self, handle, targets, fetches, *rest)
             graph = probe._graph(self._graph)
             fresh, worked = graph.begin(targets, fetches), 0

@@ -69,7 +69,7 @@ class Sessions(Probe):
                 and (tuple(map(id, fetches)) if fetches.__class__ is list else id(fetches)) == streak.fetches
                 and streak.count() == streak.nodes and probe._window is None
             ):  # fmt: skip
-                streak.under_way = True
+                streak.calling = self
                 began = clock()
                 try:
                     result = original(self, fetches, feed_dict, options, run_metadata)
@@ -77,7 +77,7 @@ class Sessions(Probe):
                     end_streak()
                     raise
                 now = clock()
-                streak.under_way = False
+                streak.calling = None
                 try:
                     size = max(map(_SIZE, feed_dict.values())) if feed_dict else 0
                     alike = streak.path(sys._getframe(1)) == streak.answer and lane.streak is streak
@@ -89,7 +89,7 @@ class Sessions(Probe):
                     lane.calls += 1
                     probe._ran(lane, self, fetches, feed_dict, now - began, result, None)
                     return result
-                if lane.calls == streak.calls and size == streak.elements and not lane.own:
+                if lane.calls == streak.calls and size == streak.elements:
                     streak.note((began, now))
                 else:
                     lane.elements = max(lane.elements, float(size))
