@@ -119,6 +119,7 @@ class Writer:
     def __init__(self, folder: str, name: str) -> None:
         self._paths = (os.path.join(folder, f"{name}.steps"), os.path.join(folder, f"{name}.events"))
         self._files = [-1, -1]
+        self._known: list[Any] = [None, None]  # which file each descriptor is of
         self.lost = ""
         self.written = 0
 
@@ -132,9 +133,10 @@ class Writer:
         if self.lost:
             return
         try:
-            if self._files[which] < 0:
+            if not self._is_open(which):
                 flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
                 self._files[which] = os.open(self._paths[which], flags, 0o644)
+                self._known[which] = _identity(self._files[which])
             written = os.write(self._files[which], data)
             while written < len(data):  # a nearly full disk takes a part first
                 written += os.write(self._files[which], data[written:])
@@ -142,11 +144,20 @@ class Writer:
         except OSError as problem:
             self.lost = f"the run folder could not be written: {problem.strerror or problem}"
 
+    def _is_open(self, which: int) -> bool:
+        """Whether a descriptor is still ours: a program that closes all of them may have it for a file of its own."""
+        return self._files[which] >= 0 and _identity(self._files[which]) == self._known[which]
+
     def close(self) -> None:
-        for file in self._files:
-            if file >= 0:
-                try:
-                    os.close(file)
-                except OSError:
-                    pass
+        for which, file in enumerate(self._files):
+            if self._is_open(which):
+                os.close(file)
         self._files = [-1, -1]
+
+
+def _identity(file: int) -> tuple[int, int] | None:
+    try:
+        found = os.fstat(file)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

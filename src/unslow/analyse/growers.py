@@ -27,6 +27,14 @@ def grower(source: str, function: str, path: str, loop: tuple[int, int] | None) 
     return next(line for line, depth in inside or candidates if depth == deepest)
 
 
+def _parts(value: ast.expr) -> list[ast.expr]:
+    """What a new value is put together from: `a + b`, or the arguments of a call such as `np.append(a, b)`."""
+    if isinstance(value, ast.BinOp):
+        return [value.left]
+    given = value.args if isinstance(value, ast.Call) else []
+    return [part for one in given for part in (one.elts if isinstance(one, ast.List | ast.Tuple) else [one])]
+
+
 def _mutations(tree: ast.AST, wanted: str, attribute: bool = False) -> Iterator[tuple[int, int]]:
     """Lines that add to the name, with the number of loops around each."""
 
@@ -45,9 +53,8 @@ def _mutations(tree: ast.AST, wanted: str, attribute: bool = False) -> Iterator[
             yield node.lineno, depth
         elif isinstance(node, ast.Assign):
             for target in node.targets:
-                if (isinstance(target, ast.Subscript) and is_wanted(target.value)) or (
-                    is_wanted(target) and isinstance(node.value, ast.BinOp) and is_wanted(node.value.left)
-                ):
+                made_anew = is_wanted(target) and any(map(is_wanted, _parts(node.value)))
+                if made_anew or (isinstance(target, ast.Subscript) and is_wanted(target.value)):
                     yield node.lineno, depth
         for child in ast.iter_child_nodes(node):
             yield from walk(child, depth)

@@ -61,6 +61,8 @@ class HoardedTensors(Cause):
             return None
         file, function, path = key
         line = grower(run.sources.get(file, ""), function, path, None)
+        if last["kind"] == "ndarray" and not line:
+            return None
         where = Location(file, line, function) if line else loop.update
         process = next(one for one in run.processes if one.index == loop.process)
         left = _left(process.machine, process.ticks.columns)
@@ -85,13 +87,21 @@ class HoardedTensors(Cause):
             advice=(
                 f"Keep numbers instead of tensors in `{path}` (`float(loss)`), a running metric, or only the latest "
                 f"few: `collections.deque(maxlen=100)`."
+                if last["kind"] != "ndarray"
+                else f"Keep only what is needed of `{path}`; joining copies all of it each time."
             ),
-            facts={"path": path, "bytes_per_step": rate, "element": last["element"], "seen": bool(line)},
-        )
+            facts={
+                "kind": last["kind"],
+                "path": path,
+                "bytes_per_step": rate,
+                "element": last["element"],
+                "seen": bool(line),
+            },
+        )  # fmt: skip
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where, path = finding.location, str(finding.facts["path"])
-        if where is None or not finding.facts["seen"]:
+        if where is None or not finding.facts["seen"] or finding.facts["kind"] == "ndarray":
             return None
         if _SCALAR.fullmatch(str(finding.facts["element"])):
             return Fix(

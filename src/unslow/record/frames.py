@@ -10,7 +10,9 @@ import site
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
+from inspect import CO_OPTIMIZED
 from types import CodeType, FrameType
+from typing import Any
 
 from unslow.record.stacks import Line
 
@@ -20,6 +22,7 @@ _FOREIGN = ("tensorflow", "keras", "tf_keras", "numpy", "absl", "IPython", "ipyk
 _MADE_UP = ("<frozen", "<__array_function__", "<string>", "<decorator")
 
 _MOST_PLACES = 5000
+_ASKS = frozenset(("locals", "vars", "dir", "eval", "exec"))
 
 Place = tuple[str, int, str]  # file, line, function
 
@@ -59,7 +62,10 @@ class UserCode:
     def _is_user_file(self, name: str) -> bool:
         if name.startswith("<"):
             return name.startswith(("<stdin", "<ipython-input")) and not name.startswith(_MADE_UP)
-        path = os.path.abspath(name)
+        try:
+            path = os.path.abspath(name)
+        except (OSError, ValueError):  # the program's folder is gone
+            return False
         if "__autograph_generated_file" in path:
             return False
         if any(f"{os.sep}{folder}{os.sep}" in path for folder in ("site-packages", "dist-packages")):
@@ -127,6 +133,22 @@ def _line_at(code: CodeType, last: int) -> int:
             break
         line = found or line
     return line
+
+
+def local_names(frame: FrameType) -> list[tuple[str, Any]]:
+    """The names of a function's own and what they stand for; nothing is left behind.
+
+    Before Python 3.13 a frame keeps the dict that it is asked for: it would hold on to what the function lets go, and
+    it is the very one that the program itself got from `locals()`.
+    """
+    code = frame.f_code
+    if not code.co_flags & CO_OPTIMIZED or not _ASKS.isdisjoint(code.co_names):
+        return []
+    held = frame.f_locals
+    found = list(held.items())
+    if sys.version_info < (3, 13):
+        held.clear()
+    return found
 
 
 def column_of(frame: FrameType) -> int | None:

@@ -150,6 +150,7 @@ def hide_wrappers() -> Callable[[], None]:
 
     shown = sys.excepthook
     initialise = traceback.TracebackException.__init__
+    walked = traceback.walk_tb
 
     def hook(kind: Any, error: Any, trace: Any) -> None:
         clean_exception(error)
@@ -159,7 +160,11 @@ def hide_wrappers() -> Callable[[], None]:
         clean_exception(exc_value)
         initialise(self, exc_type, exc_value, clean(exc_traceback), **options)
 
+    def walk_tb(tb: Any) -> Any:
+        return (found for found in walked(tb) if not _is_ours(found[0].f_code))
+
     sys.excepthook = hook
+    traceback.walk_tb = walk_tb
     traceback.TracebackException.__init__ = init  # type: ignore[method-assign]
 
     def undo() -> None:
@@ -167,5 +172,7 @@ def hide_wrappers() -> Callable[[], None]:
             sys.excepthook = shown
         if traceback.TracebackException.__init__ is init:
             traceback.TracebackException.__init__ = initialise  # type: ignore[method-assign]
+        if traceback.walk_tb is walk_tb:
+            traceback.walk_tb = walked
 
     return undo

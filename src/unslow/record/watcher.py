@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import threading
 import time
@@ -43,7 +44,8 @@ class Watcher:
         self.rss = 0  # bytes, when last asked
         self.stopping = False
         self._stop = _Stop()
-        self._thread: threading.Thread | None = None
+        self._thread = 0
+        self._ended = _thread.allocate_lock()  # held while the thread runs
         self._stacks: dict[tuple[Any, ...], int] = {}
         self._counts: dict[int, int] = {}
         self._due = 0.0
@@ -54,14 +56,23 @@ class Watcher:
         self._flushed = 0
 
     def start(self) -> None:
-        self._thread = threading.Thread(target=self._watch, name="unslow", daemon=True)
-        self._thread.start()
+        """Of a thread that `threading` does not list: a program may join all that it finds there."""
+        self._ended = _thread.allocate_lock()
+        self._ended.acquire()
+        _thread.start_new_thread(self._run, (self._ended,))
+
+    def _run(self, ended: _thread.LockType) -> None:
+        self._thread = _thread.get_ident()
+        try:
+            self._watch()
+        finally:
+            ended.release()
 
     def stop(self) -> None:
         self.stopping = True
         self._stop.set()
-        if self._thread is not None and self._thread.is_alive():
-            self._thread.join(1.0)
+        if self._ended.acquire(timeout=1.0):
+            self._ended.release()
         self._prompt.restore()
         self.tick(clock())
         self._write_samples(clock())
@@ -151,7 +162,7 @@ class Watcher:
         if self._distance[1] in (_TICKS_EARLY, 3 * _TICKS_EARLY) or self._distance[1] % _TICKS_IN_FULL == 0:
             self._distance[0] *= 2
         values: dict[str, float] = {"steps": self.steps.total}
-        if threading.current_thread() is self._thread:
+        if _thread.get_ident() == self._thread:
             values |= {"own_cpu": time.thread_time_ns(), "watcher": 1}
         for read in (self._memory, _counters, _traffic, *self.readers):
             try:

@@ -97,7 +97,7 @@ class Eager(Probe):
         def gradient(self: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
             for source in _flat(sources):
-                variable = getattr(source, "_value", source)  # a Keras 3 variable holds TensorFlow's own
+                variable = _held(source)
                 weights.add(id(variable))
                 if recorder.kept_weights is not None:
                     recorder.kept_weights[id(variable)] = variable
@@ -181,6 +181,14 @@ class Eager(Probe):
         if self._window is not None:
             self._window.close(self.recorder.local.lane, self.steps.total)
         super().disarm()
+
+
+def _held(source: Any) -> Any:
+    """A Keras 3 variable holds TensorFlow's own."""
+    try:
+        return vars(source).get("_value", source)
+    except TypeError:  # a tensor
+        return source
 
 
 def _flat(sources: Any) -> Any:

@@ -9,6 +9,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from unslow.phase import Phase
+from unslow.record.frames import local_names
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
 
@@ -218,7 +219,7 @@ class Files(Probe):
             return
         data: dict[str, Any] = {}
         if ("log", id(frame.f_code), frame.f_lasti) not in self.recorder.tallies:
-            maker = board.f_locals.get("self") if board is not None else None
+            maker = dict(local_names(board)).get("self") if board is not None else None
             data = {
                 "call": "TensorBoard" if maker is not None else call, "made": self._made.get(id(maker), []),
                 "update_freq": getattr(maker, "update_freq", None) if maker is not None else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from unslow.phase import Phase
@@ -87,7 +87,14 @@ class Keras(Probe):
 
     def _begin(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Which call of fit this is, told by the user's line."""
-        stack = self.recorder.stack(sys._getframe(2))
+        try:
+            return self._noted(model, args, kwargs)
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+            return {"place": ("", 0, ""), "count": 0}
+
+    def _noted(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        stack = self.recorder.stack(sys._getframe(3))
         place = tuple(stack[0]) if stack else ("", 0, "")
         known = self._fits.setdefault(place, {"place": place, "count": 0})
         known["count"] += 1
@@ -153,17 +160,25 @@ class Keras(Probe):
 
         def on_train_begin(self: Any, *args: Any, **kwargs: Any) -> Any:
             for callback in getattr(self, "callbacks", ()):
-                probe._hook(type(callback))
-                probe._hook_instance(callback)
+                probe._hook_all(callback)
             return spanned(self, *args, **kwargs)
 
         return on_train_begin
+
+    def _hook_all(self, callback: Any) -> None:
+        try:
+            self._hook(type(callback))
+            self._hook_instance(callback)
+        except Exception:  # noqa: BLE001 - the fence of a probe: a class that lets nobody change it is left alone
+            return
 
     def _hook(self, kind: type) -> None:
         """Time each hook that a callback's class really has; inherited empty ones are left alone."""
         for name in _HOOK_NAMES:
             owner = next((base for base in kind.__mro__ if name in vars(base)), None)
             if owner is None or owner.__name__ in ("Callback", "CallbackList") or (owner, name) in self._hooked:
+                continue
+            if not isinstance(vars(owner)[name], FunctionType):  # what else can be called is not always given `self`
                 continue
             self._hooked.add((owner, name))
             self.replace(owner, name, self._named(self._timed_hook, name))
@@ -173,7 +188,7 @@ class Keras(Probe):
         """A LambdaCallback holds its hooks as attributes of its own."""
         for name in _HOOK_NAMES:
             hook = getattr(callback, "__dict__", {}).get(name)
-            if hook is not None and hasattr(hook, "__code__") and len(self._instances) < _MOST_INSTANCES:
+            if isinstance(hook, FunctionType) and len(self._instances) < _MOST_INSTANCES:
                 self._instances.append(callback)  # kept, so that its id is not used again
                 self.replace(callback, name, self._named(self._timed_lambda, name))
                 _shown_as_ours(vars(callback)[name])
@@ -211,7 +226,10 @@ class Keras(Probe):
             if lane.phases is phases:
                 apart = sum(phases[phase] for phase in _NOT_THE_HOOKS) - apart
             apart += self._evaluated.get(lane.thread, 0) - evaluated
-            self._hooked_once(lane, kind, name, original, took, max(0, took - apart))
+            try:
+                self._hooked_once(lane, kind, name, original, took, max(0, took - apart))
+            except Exception as problem:  # noqa: BLE001 - the fence of a probe
+                self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _hooked_once(self, lane: Lane, kind: type, name: str, original: Any, took: int, own: int) -> None:
         code: Any = getattr(original, "__code__", None)
@@ -236,7 +254,8 @@ class Keras(Probe):
         spanned = span(recorder, original, _HOOKS)
 
         def on_epoch_end(self: Any, epoch: Any, logs: Any = None) -> Any:
-            values = {str(key): _plain(value) for key, value in list((logs or {}).items())[:20]}
+            logged = list(logs.items())[:20] if type(logs) is dict else []
+            values = {key: _plain(value) for key, value in logged if type(key) is str}
             recorder.fact("epoch", "", epoch=_plain(epoch), step=steps.total, logs=values)
             return spanned(self, epoch, logs)
 
@@ -277,14 +296,14 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     try:
-        return float(value)
-    except (TypeError, ValueError):
+        return float(value) if hasattr(type(value), "dtype") else type(value).__name__  # NumPy's, Keras's, TensorFlow's
+    except Exception:  # noqa: BLE001 - the fence of a probe: no number, for whatever reason
         return type(value).__name__
 
 
 def _length(data: Any) -> float:
-    shape = getattr(data, "shape", None)
     try:
+        shape = getattr(data, "shape", None)
         return float(shape[0]) if shape is not None and len(shape) else 0.0
-    except (TypeError, ValueError):
+    except Exception:  # noqa: BLE001 - the fence of a probe: data of the program's own kind
         return 0.0

@@ -10,8 +10,21 @@ from collections.abc import Callable, Iterator
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
+from unslow.record.frames import local_names
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
+from unslow.record.statics import (
+    array_of,
+    attributes,
+    container_of,
+    is_tensor,
+    items,
+    latest,
+    length,
+    module_file,
+    module_names,
+    values,
+)
 
 _FIRST_LOOK = 16
 _FURTHER = 1.4  # each look comes after so many times the steps of the last
@@ -22,8 +35,8 @@ _GROWN = 2 << 20
 _BLOCKS_EVERY = 8
 _DEPTH = 3
 _MOST_REPORTED = 12
-_CONTAINERS = (list, dict, set, deque)
-_PLAIN = (str, bytes, int, float, complex, type, ModuleType, FunctionType)
+_NUMBERS = (str, bytes, int, float, complex, bool, type(None))
+_PLAIN = (*_NUMBERS, type, ModuleType, FunctionType)
 _WORTH_NAMING = 1000  # bytes of an attribute that say what an object is made of
 _SAMPLED = 3  # elements whose size is taken, from the end, where the latest are
 
@@ -95,12 +108,12 @@ class Memory(Probe):
         for scope, name, held in self._named(frame):
             for path, container in _containers(name, held, seen, self._is_users, until):
                 key = (*scope, path)
-                length = len(container)
+                size = _count(container)
                 before = self._lengths.get(key)
-                self._lengths[key] = length
-                if before is not None and length > before:
+                self._lengths[key] = size
+                if before is not None and size > before:
                     self._grown[key] = self._grown.get(key, 0) + 1
-                if self._grown.get(key, 0) >= 2 or (before is not None and length > before + 8):
+                if self._grown.get(key, 0) >= 2 or (before is not None and size > before + 8):
                     grown.append((key, container))
             if clock() > until:
                 break
@@ -109,7 +122,7 @@ class Memory(Probe):
                 "file": file,
                 "function": function,
                 "path": path,
-                "length": len(held),
+                "length": _count(held),
                 "kind": type(held).__name__,
                 **_sizes(held),
             }
@@ -126,13 +139,12 @@ class Memory(Probe):
         for (file, _, function), held in user.frames(frame, 12):
             modules[file] = held.f_globals
             self.recorder.keep_source(file)
-            if held.f_locals is not held.f_globals:
-                for name, value in list(held.f_locals.items()):
-                    yield (file, function), name, value
+            for name, value in local_names(held):
+                yield (file, function), name, value
         for module in list(sys.modules.values()):
-            source = getattr(module, "__file__", None)
+            source = module_file(module)
             if source and source not in modules and user.has_seen(source):
-                modules[source] = vars(module)
+                modules[source] = module_names(module)
         for place, names in modules.items():
             for name, value in list(names.items()):
                 if not name.startswith("__"):
@@ -140,105 +152,106 @@ class Memory(Probe):
 
     def _is_users(self, value: Any) -> bool:
         """An object of a class of the user's own: its attributes are theirs to fill."""
-        module = sys.modules.get(type(value).__module__)
-        file = getattr(module, "__file__", None)
-        return bool(file and self.recorder.user.has_seen(file)) or type(value).__module__ == "__main__"
+        name = type(value).__module__
+        file = module_file(sys.modules.get(name)) if type(name) is str else ""
+        return bool(file and self.recorder.user.has_seen(file)) or name == "__main__"
 
 
 def _containers(
     name: str, held: Any, seen: set[int], is_users: Callable[[Any], bool], until: int, depth: int = 0
 ) -> Iterator[tuple[str, Any]]:
     """A value's containers by the path the user would write: `self.history`, `cache['grads']`."""
-    if id(held) in seen or depth > _DEPTH or isinstance(held, ModuleType | type):
+    if id(held) in seen or depth > _DEPTH or type in type(held).__mro__ or ModuleType in type(held).__mro__:
         return
-    if isinstance(held, _CONTAINERS):
+    kind = container_of(held)
+    if kind is None and array_of(held) is not None:
+        yield name, held
+    elif kind is not None:
         seen.add(id(held))
         yield name, held
-        if isinstance(held, dict) and len(held) <= 50:
-            for key, value in list(held.items()):
-                yield from _containers(f"{name}[{key!r}]", value, seen, is_users, until, depth + 1)
-        elif isinstance(held, list) and len(held) <= 20:
-            for index, value in enumerate(held):
+        if kind is dict and length(held) <= 50:
+            for key, value in items(held):
+                if type(key) in (str, int):
+                    yield from _containers(f"{name}[{key!r}]", value, seen, is_users, until, depth + 1)
+        elif kind is list and length(held) <= 20:
+            for index, value in enumerate(values(held, 20)):
                 yield from _containers(f"{name}[{index}]", value, seen, is_users, until, depth + 1)
-    elif isinstance(held, FunctionType):
-        names = held.__code__.co_freevars
-        for inner, cell in zip(names, held.__closure__ or (), strict=False):
-            try:
-                yield from _containers(inner, cell.cell_contents, seen, is_users, until, depth + 1)
-            except ValueError:  # a cell that is still empty
-                continue
+    elif type(held) is FunctionType:
+        for inner, value in _closure(held):
+            yield from _containers(inner, value, seen, is_users, until, depth + 1)
     elif is_users(held) and clock() < until:
         seen.add(id(held))
-        for attribute, value in list(getattr(held, "__dict__", {}).items()):
+        for attribute, value in list(attributes(held).items()):
             if not attribute.startswith("_"):
                 yield from _containers(f"{name}.{attribute}", value, seen, is_users, until, depth + 1)
 
 
+def _closure(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # a cell that is still empty
+            continue
+
+
+def _count(held: Any) -> int:
+    array = array_of(held)
+    return length(held) if array is None else next(iter(array[1]), 0)
+
+
 def _sizes(held: Any) -> dict[str, Any]:
     """Bytes that a container holds, from its latest elements, and what they are."""
-    if isinstance(held, dict):
-        latest = [held[key] for key in list(held)[-_SAMPLED:]]
-    elif isinstance(held, set):
-        latest = [value for value, _ in zip(held, range(_SAMPLED), strict=False)]
-    else:
-        latest = [held[-index] for index in range(1, min(_SAMPLED, len(held)) + 1)]
+    array = array_of(held)
+    if array is not None:
+        return {"bytes": float(array[0]), "element": _described(held), "bounded": False}
+    last = latest(held, _SAMPLED)
     seen: set[int] = set()  # what two elements share, neither of them keeps
-    sizes = sorted(_bytes(value, seen) for value in latest)
+    sizes = sorted(_bytes(value, seen) for value in last)
     each = sizes[len(sizes) // 2] if sizes else 0.0
     return {
-        "bytes": each * len(held), "element": _described(latest[0]) if latest else "",
-        "bounded": getattr(held, "maxlen", None) is not None,
+        "bytes": each * length(held), "element": _described(last[0]) if last else "",
+        "bounded": container_of(held) is deque and deque.maxlen.__get__(held) is not None,
     }  # fmt: skip
 
 
 def _bytes(value: Any, seen: set[int], depth: int = 0) -> float:
-    if not isinstance(value, _PLAIN):
-        if id(value) in seen:
-            return 8.0
-        seen.add(id(value))
-    shape_of = getattr(value, "_shape_tuple", None)
-    if shape_of is not None:  # an eager tensor: its object and its buffer
-        size = float(getattr(getattr(value, "dtype", None), "size", 4) or 4)
-        for dimension in shape_of() or ():
+    if type(value) in _PLAIN:
+        return float(sys.getsizeof(value)) if type(value) in _NUMBERS else 50.0
+    if id(value) in seen:
+        return 8.0
+    seen.add(id(value))
+    if is_tensor(value):  # its object and its buffer
+        size = float(getattr(value.dtype, "size", 4) or 4)
+        for dimension in value._shape_tuple() or ():
             size *= dimension or 0
         return size + 250
-    held = getattr(value, "nbytes", None)
-    if isinstance(held, int):
-        base = getattr(value, "base", None)  # of a view: what it keeps is all of the array that it looks at
-        return 100 + (float(held) if base is None else _bytes(base, seen, depth + 1))
-    if depth < 3 and isinstance(value, list | tuple | set | deque):
-        return 60 + sum(_bytes(inner, seen, depth + 1) for inner in list(value)[:200])
-    if depth < 3 and isinstance(value, dict):
-        return 100 + sum(_bytes(inner, seen, depth + 1) for inner in list(value.values())[:200])
-    if depth < 3 and not isinstance(value, _PLAIN):
-        return 50 + sum(_bytes(inner, seen, depth + 1) for inner in list(_attributes(value).values())[:200])
-    try:
-        return float(sys.getsizeof(value))
-    except TypeError:
+    array = array_of(value)
+    if array is not None:  # of a view: what it keeps is all of the array that it looks at
+        return 100 + (float(array[0]) if array[3] is None else _bytes(array[3], seen, depth + 1))
+    if depth >= 3:
         return 50.0
-
-
-def _attributes(value: Any) -> dict[str, Any]:
-    """What an object holds: a record that was kept is as large as what it is made of."""
-    slots = getattr(type(value), "__slots__", ())
-    names = [slots] if isinstance(slots, str) else slots
-    return {**getattr(value, "__dict__", {}), **{name: getattr(value, name, None) for name in names}}
+    if container_of(value) is not None:
+        return 100 + sum(_bytes(inner, seen, depth + 1) for inner in values(value, 200))
+    inside = tuple.__iter__(value) if tuple in type(value).__mro__ else attributes(value).values()
+    return 60 + sum(_bytes(inner, seen, depth + 1) for inner in list(inside)[:200])
 
 
 def _described(value: Any, depth: int = 0) -> str:
-    if hasattr(value, "_shape_tuple"):
+    kind = str(type(value).__name__)
+    if is_tensor(value):
         return f"tensor {getattr(value.dtype, 'name', '')}{list(value._shape_tuple() or ())}"
-    if type(value).__module__ == "numpy" and hasattr(value, "shape"):
-        return f"array {value.dtype}{list(value.shape)}"
-    if isinstance(value, list | tuple) and value and depth < 2:
-        return f"{type(value).__name__} of {len(value)} × {_described(value[0], depth + 1)}"
-    if isinstance(value, dict) and value and depth < 2:
-        return f"dict of {len(value)} × {_described(next(iter(value.values())), depth + 1)}"
-    if depth < 2 and not isinstance(value, _PLAIN):
-        largest = max(_attributes(value).values(), key=lambda inner: _bytes(inner, set()), default=None)
-        if largest is not None and _bytes(largest, set()) > _WORTH_NAMING:
-            return f"{type(value).__name__} with {_described(largest, depth + 1)}"
-    return type(value).__name__
+    array = array_of(value)
+    if array is not None:
+        return f"array {array[2]}{list(array[1])}"
+    if type(value) in _PLAIN or depth >= 2:
+        return kind
+    if type(value) in (list, tuple, dict) and value:
+        first = next(iter(value.values() if type(value) is dict else value))
+        return f"{kind} of {len(value)} × {_described(first, depth + 1)}"
+    largest = max(attributes(value).values(), key=lambda inner: _bytes(inner, set()), default=None)
+    if largest is not None and _bytes(largest, set()) > _WORTH_NAMING:
+        return f"{kind} with {_described(largest, depth + 1)}"
+    return kind
 
 
 class _MallInfo(ctypes.Structure):

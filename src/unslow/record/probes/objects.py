@@ -9,6 +9,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from unslow.phase import Phase
+from unslow.record.frames import local_names
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
 
@@ -276,7 +277,9 @@ class Objects(Probe):
 def _makes_itself(frame: FrameType, thing: Any) -> bool:
     """Whether a frame is the thing's own `__init__`: who calls it makes the thing."""
     code = frame.f_code
-    return code.co_name == "__init__" and bool(code.co_argcount) and frame.f_locals.get(code.co_varnames[0]) is thing
+    if code.co_name != "__init__" or not code.co_argcount:
+        return False
+    return dict(local_names(frame)).get(code.co_varnames[0]) is thing
 
 
 def _bytes(variable: Any) -> float:

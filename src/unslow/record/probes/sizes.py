@@ -12,6 +12,7 @@ from unslow.phase import Phase
 from unslow.record.probe import Probe
 from unslow.record.recorder import clock
 from unslow.record.stacks import Line
+from unslow.record.statics import attributes, module_file, module_names
 
 _WATCHED = (int(Phase.OTHER), int(Phase.HOOKS))
 _CONTAINERS = (list, dict, set, frozenset, tuple, deque)
@@ -43,8 +44,8 @@ class Sizes(Probe):
         places = self.recorder.user.places(lines, 1)
         found: dict[str, int] = {}
         main = sys.modules.get("__main__")
-        if any(code.co_name == "<module>" and code.co_filename == getattr(main, "__file__", "") for code, _ in lines):
-            for name, value in list(vars(main).items())[:_MOST_NAMES]:
+        if any(code.co_name == "<module>" and code.co_filename == module_file(main) for code, _ in lines):
+            for name, value in list(module_names(main).items())[:_MOST_NAMES]:
                 self._add(found, name, value)
         largest = sorted(found.items(), key=lambda item: -item[1])[:_MOST]
         if places and largest:
@@ -57,11 +58,10 @@ class Sizes(Probe):
         if length >= _LEAST:
             found[name] = max(found.get(name, 0), length)
             return
-        module = sys.modules.get(type(thing).__module__)
-        file = getattr(module, "__file__", None)
-        held = getattr(thing, "__dict__", None)
-        if file and type(held) is dict and self.recorder.user.owns_file(file):  # an object of the user's own class
-            for attribute, value in list(held.items())[:_MOST_NAMES]:
+        module = type(thing).__module__
+        file = module_file(sys.modules.get(module)) if type(module) is str else ""
+        if file and self.recorder.user.owns_file(file):  # an object of the user's own class
+            for attribute, value in list(attributes(thing).items())[:_MOST_NAMES]:
                 if _length(value) >= _LEAST:
                     found[f"{name}.{attribute}"] = _length(value)
 

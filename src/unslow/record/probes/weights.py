@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from unslow.record.probe import Probe
@@ -87,8 +87,7 @@ class Weights(Probe):
 
         def apply(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
             if _NOTED not in self.__dict__:
-                chosen = trainable_variables or getattr(self, "_trainable_variables", ())
-                probe._first(self, lambda: list(zip(grads, chosen, strict=False)))
+                probe._first(self, lambda: _pairs(self, grads, trainable_variables))
             return original(self, grads, trainable_variables)
 
         return apply
@@ -166,16 +165,33 @@ class Weights(Probe):
         return set_floatx
 
     def _variable(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        recorder = self.recorder
+        recorder, made = self.recorder, self._variable_made
 
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
-            if self.dtype.name == _WIDE and not recorder.local.lane.busy:
-                shape = [int(side or 0) for side in self.shape]
-                stack = recorder.stack(sys._getframe(1))
-                recorder.fact("wide", str(stack[:1]), stack=stack, name=str(self.name), bytes=_size(shape, _WIDE))
+            if not recorder.local.lane.busy:
+                made(self, sys._getframe(1))
 
         return __init__
+
+    def _variable_made(self, variable: Any, frame: FrameType) -> None:
+        try:
+            if variable.dtype.name == _WIDE:
+                shape = [int(side or 0) for side in variable.shape]
+                stack = self.recorder.stack(frame)
+                self.recorder.fact(
+                    "wide", str(stack[:1]), stack=stack, name=str(variable.name), bytes=_size(shape, _WIDE)
+                )
+        except Exception:  # noqa: BLE001 - the fence of a probe: a class of the program's own, not made to its end yet
+            return
+
+
+def _pairs(optimizer: Any, grads: Any, variables: Any) -> list[Any]:
+    """Gradients beside their variables, where both may be looked at twice."""
+    chosen = getattr(optimizer, "_trainable_variables", ()) if variables is None else variables
+    if not isinstance(grads, list | tuple) or not isinstance(chosen, list | tuple):
+        return []
+    return list(zip(grads, chosen, strict=False))
 
 
 def _flat(sources: Any) -> list[Any]:

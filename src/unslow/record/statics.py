@@ -1,0 +1,93 @@
+"""What objects of the user's hold, read past all that their classes override: a look must run no code of theirs."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections import deque
+from collections.abc import Iterable
+from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
+from typing import Any
+
+CONTAINERS = (list, dict, set, deque)
+
+
+def container_of(value: Any) -> Any:
+    """The built-in class that makes an object a container; None for anything else."""
+    return next((base for base in type(value).__mro__ if base in CONTAINERS), None)
+
+
+def length(value: Any) -> int:
+    return int(container_of(value).__len__(value))
+
+
+def values(value: Any, most: int) -> list[Any]:
+    """The first of what a container holds."""
+    base = container_of(value)
+    held: Iterable[Any] = dict.values(value) if base is dict else base.__iter__(value)
+    return list(itertools.islice(held, most))
+
+
+def items(value: Any) -> list[tuple[Any, Any]]:
+    return list(dict.items(value))
+
+
+def latest(value: Any, most: int) -> list[Any]:
+    """The last of what a container holds, where it has an order."""
+    base = container_of(value)
+    if base is dict:
+        return [dict.__getitem__(value, key) for key in itertools.islice(dict.__reversed__(value), most)]
+    held: Iterable[Any] = base.__iter__(value) if base is set else base.__reversed__(value)
+    return list(itertools.islice(held, most))
+
+
+def attributes(value: Any) -> dict[str, Any]:
+    """Attributes that are really there: of its dict and its slots, not those that its class makes up."""
+    found: dict[str, Any] = {}
+    for kind in type(value).__mro__:
+        members = type.__dict__["__dict__"].__get__(kind)
+        for name, member in members.items():
+            if type(member) is MemberDescriptorType and name not in found:
+                try:
+                    found[name] = member.__get__(value)
+                except AttributeError:  # a slot that is empty
+                    continue
+    for kind in type(value).__mro__:
+        held = type.__dict__["__dict__"].__get__(kind).get("__dict__")
+        if held is not None:
+            if type(held) is GetSetDescriptorType:
+                found.update(held.__get__(value))
+            break
+    return found
+
+
+def array_of(value: Any) -> tuple[int, tuple[int, ...], str, Any] | None:
+    """Bytes, shape, dtype and base of a NumPy array; None for anything else."""
+    numpy = sys.modules.get("numpy")
+    kind = module_names(numpy).get("ndarray") if numpy is not None else None
+    if kind is None or kind not in type(value).__mro__:
+        return None
+    read = type.__dict__["__dict__"].__get__(kind)
+    return (
+        int(read["nbytes"].__get__(value)), tuple(read["shape"].__get__(value)), str(read["dtype"].__get__(value)),
+        read["base"].__get__(value),
+    )  # fmt: skip
+
+
+def is_tensor(value: Any) -> bool:
+    """An eager tensor of TensorFlow's own class."""
+    kind = type(value)
+    return kind.__name__ == "EagerTensor" and str(kind.__module__).startswith("tensorflow")
+
+
+def module_names(module: Any) -> dict[str, Any]:
+    """The names of a module; a lazy one stays lazy."""
+    found: dict[str, Any] = {}
+    if ModuleType in type(module).__mro__:
+        found = type.__dict__["__dict__"].__get__(ModuleType)["__dict__"].__get__(module)
+    return found
+
+
+def module_file(module: Any) -> str:
+    file = module_names(module).get("__file__")
+    return file if type(file) is str else ""
