@@ -51,6 +51,14 @@ def is_python(sample: Sample) -> bool:
     return not sample.leaf.startswith(_NOT_PYTHON)
 
 
+def _is_beside(sample: Sample, scope: Scope) -> bool:
+    """TensorFlow's own Python (data turned into tensors, say) at a line other than that of the compiled step."""
+    places = {(loop.update.file, loop.update.line) for loop in scope.training}
+    inner = sample.stack[0]
+    compiled = all(loop.style in ("function", "session") for loop in scope.training)
+    return compiled and sample.leaf == "tensorflow" and (inner.file, inner.line) not in places
+
+
 def hot_lines(run: Run, process: int, scope: Scope | None = None) -> list[Hot]:
     """Lines of the user's own Python between the calls, the dearest first; waits for data are left out."""
     scope = scope or Scope(run, process)
@@ -65,7 +73,11 @@ def hot_lines(run: Run, process: int, scope: Scope | None = None) -> list[Hot]:
     total = sum(sample.in_steps for sample, _ in mine if sample.leaf != "unslow")
     if not total or other <= 0:
         return []
-    root = _tree((sample, depth) for sample, depth in mine if is_python(sample) and not scope.fetches(sample, depth))
+    root = _tree(
+        (sample, depth)
+        for sample, depth in mine
+        if (is_python(sample) or _is_beside(sample, scope)) and not scope.fetches(sample, depth)
+    )
     found = [_hot(group, other / total, _halves(scope), scope.sources) for group in _groups(root, scope)]
     return sorted(found, key=lambda hot: -hot.seconds)
 

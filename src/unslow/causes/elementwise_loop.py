@@ -59,6 +59,7 @@ class ElementwiseLoop(Cause):
 
     title = "elements are handled one by one"
     needs = ("tensors",)
+    deeper_than = ("python-overhead",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:

@@ -84,6 +84,7 @@ class FeedDict(Cause):
 
     title = "feeding the batch costs a real part of the step"
     needs = ("sessions",)
+    deeper_than = ("tiny-batches",)  # what each run costs is spent whatever the batch
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in looked_at(run):

@@ -39,6 +39,7 @@ class ManySessionRuns(Cause):
 
     title = "several session runs per step that could be one"
     needs = ("sessions",)
+    deeper_than = ("tiny-batches",)  # what each run costs is spent whatever the batch
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in looked_at(run):

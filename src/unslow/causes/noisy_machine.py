@@ -69,7 +69,7 @@ class NoisyMachine(Cause):
             cause=self.id,
             title=title,
             location=None,
-            seconds=min(0.95, share) * loop.total,
+            seconds=min(0.95, max(rates["waited"] if busy else 0.0, taken)) * loop.total,  # no more than was seen
             fault=False,
             evidence=(
                 Evidence("waiting, of the time it could have run", round(waited, 3)),

@@ -18,6 +18,7 @@ from unslow.cause import CannotJudge, Cause
 from unslow.model import Evidence, Finding, Forecast, Location, Phase, Run, Sample
 
 _WORTH = 0.10  # of the training time: less is the price of any loop written in Python
+_BESIDE = 0.3  # the same of TensorFlow's own Python at a line beside the step: a little of it is in any loop
 _BLOCKS = 16  # parts of a run that are compared with each other
 _ONCE = 0.6  # of a line's seconds in a single step: something happened there once (a thing was torn down, perhaps)
 _MANY = 20  # steps
@@ -88,7 +89,8 @@ class PythonOverhead(Cause):
             for hot in hot_lines(run, process.index, scope) if scope.training else ():
                 if hot.library == "python" and (hot.location.file, hot.location.line) in fetching:
                     continue
-                worth = hot.seconds >= _WORTH * run.trained or hot.grows
+                least = _BESIDE if hot.library == "tensorflow" else _WORTH
+                worth = hot.seconds >= least * run.trained or (hot.grows and hot.library != "tensorflow")
                 if hot.samples >= _FEWEST and worth and not _at_once(scope, hot.seconds):
                     yield self._finding(run, scope, hot)
 

@@ -12,6 +12,7 @@ from unslow.analyse import say
 from unslow.analyse.saves import folders_of
 from unslow.analyse.sketch import Fact, Sketch, fact
 from unslow.analyse.tallies import Total, totals
+from unslow.analyse.window import repeated, windows
 from unslow.cause import Cause, Spot
 from unslow.fix.calls import set_keyword
 from unslow.fix.rarer import rarer
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _WORTH = 0.05  # of the training time
 _FEWEST = 10
+_IN_GRAPH = 0.1  # of the training time, in ops of the step itself
+_KINDS = ("Summary", "SummaryV2", "SummaryOp")
 _RARE = 0.01  # the share that writing now and then may still take
 _BOARD = "TensorBoard"
 
@@ -31,6 +34,13 @@ _BOARD = "TensorBoard"
 def _log(at: int, each: float, call: str = "tf.summary", line: int = 13, **data: Any) -> Fact:
     place = ["train.py", line, "f"]
     return fact("log", at, count=at, took=at * each, amount=0.0, steps=at, call=call, stack=[place], **data)
+
+
+def _ops(took: float) -> Fact:
+    return fact(
+        "window", 50, steps=10, step=50, wall=0.1, kernels=0.095, executor=0.098, waits=0.0,
+        ops=[["weights", "HistogramSummary", 40, 10 * took], ["MatMul", "MatMul", 40, 0.095 - 10 * took]],
+    )  # fmt: skip
 
 
 class SummaryCost(Cause):
@@ -58,7 +68,7 @@ class SummaryCost(Cause):
 
     title = "summaries are written in every step"
     needs = ("files",)
-    deeper_than = ()
+    deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
@@ -70,6 +80,31 @@ class SummaryCost(Cause):
                 writes = sum(total.count for total in found)
                 if seconds >= _WORTH * run.trained and writes >= max(_FEWEST, loop.steps / 10):
                     yield self._finding(run, loop, found, min(seconds, loop.total), writes)
+            yield from self._in_graph(run, loop, [total for found in groups.values() for total in found])
+
+    def _in_graph(self, run: Run, loop: Loop, written: list[Total]) -> Iterable[Finding]:
+        """Summaries that the step itself computes, as `merge_all` of TensorFlow 1 does, seen by the profiler."""
+        looked = next(iter(windows(run, loop)), None)
+        if looked is None:
+            return
+        ops = [op for op in looked.ops if op.kind.endswith(_KINDS) and op.count]
+        spent = sum(op.seconds for op in ops) * min(1.0, looked.kernels / sum((op.seconds for op in looked.ops), 1e-12))
+        seconds = spent / looked.wall * repeated(loop)
+        if seconds < _IN_GRAPH * run.trained:
+            return
+        where = next((total.location for total in written), say.place(run, loop.update))
+        dearest = max(ops, key=lambda op: op.seconds)
+        every = _every(seconds, loop)
+        yield Finding(
+            cause=self.id, location=where, seconds=seconds * (1 - 1 / every),
+            title=f"each step computes summaries: {say.time(spent)} of {say.time(looked.wall)}, mostly {dearest.kind}",
+            evidence=(
+                Evidence("summaries in a step", sum(op.count for op in ops)), Evidence("they take", spent, "s"),
+                Evidence("a step", looked.wall, "s"), Evidence("the dearest", dearest.name),
+            ),
+            advice=f"Run the summaries every {every:,} steps only: without them in the fetches they cost nothing.",
+            facts={"in_graph": True},
+        )  # fmt: skip
 
     def _finding(self, run: Run, loop: Loop, found: list[Total], seconds: float, writes: int) -> Finding:
         top = found[0]  # the dearest line
@@ -96,9 +131,10 @@ class SummaryCost(Cause):
         )  # fmt: skip
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where, every = finding.location, int(finding.facts["every"])
-        if where is None:
+        where = finding.location
+        if where is None or "in_graph" in finding.facts:
             return None
+        every = int(finding.facts["every"])
         if finding.facts["board"]:
             fixed = set_keyword(script, where.line, _BOARD, "update_freq", str(every))
         else:
@@ -120,8 +156,16 @@ class SummaryCost(Cause):
             facts=[_log(step, 0.001, "TensorBoard", made=[["train.py", 5, "f"]]) for step in (1, 50, 100)],
             style="keras",
         ),
-    )
+        Sketch(
+            "histograms of all weights are computed in every step",
+            phases={Phase.RUN: 1.0}, facts=[_ops(0.006)], style="session",
+        ),
+    )  # fmt: skip
     QUIET = (
+        Sketch(
+            "a few numbers that the step computes for the log",
+            phases={Phase.RUN: 1.0}, facts=[_ops(0.0002)], style="session",
+        ),
         Sketch(
             "a number after every step, at no cost",
             phases={Phase.RUN: 0.98, Phase.LOG: 0.01},

@@ -61,10 +61,18 @@ class Flags(Probe):
 
         return compile
 
+    def _compiles(self, frame: FrameType | None) -> bool:
+        """Whether compile() stands between an assignment and the user's line; Keras's own `__setattr__` may too."""
+        while frame is not None and not self.recorder.user.owns(frame.f_code):
+            if frame.f_code.co_name == "compile":
+                return True
+            frame = frame.f_back
+        return frame is None
+
     def _note(self, way: str, value: Any, frame: FrameType | None, model: int) -> None:
         try:
             # An attribute that compile() itself sets is told by the call of compile().
-            if way == "run_eagerly" and frame is not None and not self.recorder.user.owns(frame.f_code):
+            if way == "run_eagerly" and self._compiles(frame):
                 return
             stack = self.recorder.stack(frame)
             self.recorder.fact("eagerly", str(stack[:1]), way=way, value=bool(value), model=model, stack=stack,
