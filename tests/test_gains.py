@@ -12,17 +12,26 @@ FIXED = {name: row for name, row in ROWS.items() if "fix" in row}
 
 # Where a fix is not proved, or the promise not kept, and that is as it should be; each must still be so.
 OTHER_RESULTS = {
+    "big_shuffle": "a smaller buffer hands out the examples in another order",
+    "input_bound_fit": "with several calls at once the random numbers go to other examples",
+    "input_bound_session": "with several calls at once the random numbers go to other examples",
+    "kernels_rebuilt_every_step": "random ops go on drawing instead of starting again",
+    "model_rebuilt": "one model instead of one for every fold: each starts from the same weights",
     "iterator_rebuilt": "one iterator goes through one shuffle, where each new one shuffled anew: other batches",
     "wide_dtypes_keras": "the same seed draws other starting weights in float32",
 }
-LOUD: dict[str, str] = {}
+LOUD = {
+    "feed_dict_float64": "what is left of the cost is the copy itself, which is said next",
+    "input_bound_fit": "the stage is still the slowest; it now uses all cores, which is said, without a fix",
+    "input_bound_session": "the stage is still the slowest; it now uses all cores, which is said, without a fix",
+}
 INEXACT: dict[str, str] = {}
 
 each_fix = pytest.mark.parametrize("row", FIXED.values(), ids=FIXED)
 
 
-def test_every_row_is_of_an_example_that_is_there() -> None:
-    assert set(ROWS) <= {example.path.stem for example in all_examples() if example.expected}
+def test_every_example_was_measured() -> None:
+    assert set(ROWS) == {example.path.stem for example in all_examples() if example.expected}
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)

@@ -225,6 +225,8 @@ def _words(verdict: Verdict, ratio: float, low: float, high: float, first: Seque
         results = "the weights could not be compared"
     elif found == 0:
         results = "the weights are identical"
+    elif found == float("inf"):
+        results = "the weights are others, in number or shape"
     else:
         results = f"the weights differ by {found:.1e} (before against itself: {noise or 0:.1e})"
     parts = [speed, _grown(growth), results] if growth else [speed, results]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,8 +12,9 @@ from unslow.analyse.window import Window, repeated, windows
 from unslow.cause import Cause
 from unslow.fix.script import Script
 from unslow.fix.statements import delete
-from unslow.model import Certainty, Evidence, Finding, Fix, Loop, Phase, Process, Refusal, Run, Safety
+from unslow.model import Certainty, Evidence, Finding, Fix, Location, Loop, Phase, Process, Refusal, Run, Safety
 
+_VARIABLE = "TF_NUM_INTRAOP_THREADS"
 _WORTH = 0.10  # of the training time
 _LONG = 100e-6  # seconds: a shorter kernel is not worth splitting among threads
 _GAIN = 0.85  # of what twice the threads would give if they shared the work without any loss
@@ -81,7 +83,7 @@ class ThreadSettings(Cause):
         seconds = gain * repeated(loop)
         if seconds < _WORTH * run.trained:
             return
-        where = say.place(run, stack[0]) if stack else None
+        where = say.place(run, stack[0]) if stack else _set_in_script(run) if what.startswith(_VARIABLE) else None
         yield Finding(
             cause=self.id, location=where, seconds=seconds, certainty=Certainty.LIKELY,
             title=f"{what} keeps the kernels to {threads} of {cores} cores",
@@ -92,7 +94,7 @@ class ThreadSettings(Cause):
                 Evidence("a step", looked[-1].wall, "s"),
             ),
             advice=f"Take {what} out, unless other processes need the remaining cores.",
-            facts={"call": what.partition("(")[0].rpartition(".")[2] if where else ""},
+            facts={"call": what.partition("(")[0].rpartition(".")[2] if stack else ""},
         )  # fmt: skip
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
@@ -151,13 +153,26 @@ def _limit(data: Mapping[str, Any], given: list[Mapping[str, Any]], cores: int) 
         stack: list[Any] = next((entry["stack"] for entry in reversed(given) if entry["what"] == "intra"), [])
         name = "set_intra_op_parallelism_threads" if stack else "intra_op_parallelism_threads"
         found.append((int(data["intra"]), f"{name}({data['intra']})", stack))
-    elif str(environment.get("TF_NUM_INTRAOP_THREADS", "")).isdigit():
-        number = environment["TF_NUM_INTRAOP_THREADS"]
-        found.append((int(number), f"TF_NUM_INTRAOP_THREADS={number}", []))
+    elif str(environment.get(_VARIABLE, "")).isdigit():
+        number = environment[_VARIABLE]
+        found.append((int(number), f"{_VARIABLE}={number}", []))
     moved = [entry for entry in given if entry["what"] == "affinity"]
     if moved and int(data["affinity"]) < int(data["affinity_at_start"]):
         found.append((int(data["affinity"]), "os.sched_setaffinity(…)", moved[-1]["stack"]))
     return min(found, key=lambda entry: entry[0])
+
+
+def _set_in_script(run: Run) -> Location | None:
+    """The line of the program that names the variable of the environment; None where it came from outside."""
+    for file, text in run.sources.items():
+        try:
+            found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
+        except (SyntaxError, ValueError):
+            continue
+        for node in found:
+            if node.value == _VARIABLE:
+                return say.place(run, [file, node.lineno, ""])
+    return None
 
 
 def _used(process: Process, loop: Loop) -> float | None:

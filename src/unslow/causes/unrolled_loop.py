@@ -58,29 +58,37 @@ class UnrolledLoop(Cause):
         for event in run.of("unrolled"):
             if "nodes" not in event.data or not _is_loop(event):
                 continue
+            if event.data.get("session"):
+                yield from self._in_session(run, event)
+                continue
             around = _call_around(event, calls)
             if around is not None:
                 where = event.data["place"]
                 by_place[str(where[0]), int(where[1])].append((event, around))
         for found in by_place.values():
-            finding = self._finding(run, found)
-            if finding is not None:
-                yield finding
+            yield from self._in_function(run, found)
 
-    def _finding(self, run: Run, found: Sequence[tuple[Event, Call]]) -> Finding | None:
-        event = found[-1][0]
+    def _in_session(self, run: Run, event: Event) -> Iterable[Finding]:
+        """The graph was built before the first step, and made ready in it."""
+        loop = next((loop for loop in run.loops if loop.holds(event) and loop.style == "session"), None)
+        if loop is not None and len(loop.seconds) > 1:
+            yield from self._finding(run, event, loop, max(0.0, float(loop.seconds[0]) - loop.typical()))
+
+    def _in_function(self, run: Run, found: Sequence[tuple[Event, Call]]) -> Iterable[Finding]:
         loop = _trained_by(run, found[0][1])
-        if loop is None:
-            return None
+        if loop is not None:
+            each = {call.time: call for _, call in found}.values()
+            usual = min((call.usual for call in each if call.usual > 0), default=loop.typical())
+            extra = sum(max(0.0, call.seconds - usual) * call.weight for call in each)
+            yield from self._finding(run, found[-1][0], loop, extra)
+
+    def _finding(self, run: Run, event: Event, loop: Loop, extra: float) -> Iterable[Finding]:
         data = event.data
         nodes, repeats, repeated = int(data["nodes"]), int(data["repeats"]), int(data["repeated"])
-        each = {call.time: call for _, call in found}.values()
-        usual = min((call.usual for call in each if call.usual > 0), default=loop.typical())
-        extra = sum(max(0.0, call.seconds - usual) * call.weight for call in each)
         # Rolled up, the body is there once, and once more for its gradients.
         once = extra * (repeated - 2 * repeated / repeats) / nodes
         if once < _WORTH:
-            return None
+            return
         slower = min(_ROLLED * repeated, loop.typical())
         saved = once - slower * loop.steps
         enough = round(once / slower)
@@ -93,20 +101,21 @@ class UnrolledLoop(Cause):
         )
         if saved <= 0:
             title += f"; that pays from {enough:,} steps on, and this run has {loop.steps:,}"
-        return Finding(
+        session = bool(data.get("session"))
+        yield Finding(
             cause=self.id, title=title, location=where, seconds=max(0.0, saved), fault=saved > 0,
             certainty=Certainty.LIKELY,
             evidence=(
                 Evidence("nodes in the graph", nodes),
                 Evidence("of them in the repeated body", repeated),
                 Evidence("iterations", repeats),
-                Evidence("seconds of the calls that traced it, beyond a usual one", extra, "s"),
+                Evidence("seconds of the first calls, beyond a usual one", extra, "s"),
                 Evidence("seconds that a step would take longer with a loop of the graph, about", slower, "s"),
                 Evidence("steps from which on unrolling pays", enough),
                 Evidence("steps of this run", loop.steps),
             ),
-            advice=_advice(enough, unrolls_itself),
-            facts={"first_step": True, **({} if unrolls_itself else {"loop": where.line})},
+            advice=_advice(enough, unrolls_itself, session),
+            facts={"first_step": True, **({} if unrolls_itself or session else {"loop": where.line})},
         )  # fmt: skip
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
@@ -138,8 +147,10 @@ class UnrolledLoop(Cause):
             )
 
 
-def _advice(enough: int, unrolls_itself: bool) -> str:
+def _advice(enough: int, unrolls_itself: bool, session: bool) -> str:
     how = "Give the layer `unroll=False`" if unrolls_itself else "Loop over `tf.range(…)` instead of `range(…)`"
+    if session and not unrolls_itself:
+        how = "Make it one loop of the graph (`tf.while_loop`, `tf.nn.dynamic_rnn`)"
     return f"{how} for runs of fewer than some {enough:,} steps; in longer ones the unrolled loop is faster."
 
 
@@ -188,7 +199,9 @@ def _run(first: float, steps: int, step: float = 0.01) -> list[float]:
 
 UnrolledLoop.FIRES = (
     Sketch("100 iterations, 10 s before the first of 200 steps", seconds=_run(10.0, 200), facts=_facts(10.0)),
-)
+    Sketch("the same in the graph of a session", seconds=_run(10.0, 200), style="session",
+           facts=[fact("unrolled", 1, **{**_facts(10.0)[0].data, "session": True})]),
+)  # fmt: skip
 UnrolledLoop.QUIET = (
     Sketch("the same in a run of 5 000 steps: it pays", seconds=_run(10.0, 5000), facts=_facts(10.0)),
     Sketch("24 layers, each with weights of its own", seconds=_run(10.0, 200),

@@ -68,7 +68,8 @@ class VariablesInLoop(Cause):
                 yield self._finding(loop, sorted(lines, key=lambda line: -line.seconds))
 
     def _finding(self, loop: Loop, lines: Sequence[_Line]) -> Finding:
-        first = lines[0]
+        # What an optimizer makes for itself at its first update, it makes because it is new.
+        first = next((line for line in lines if "optimizer" in line.kinds), lines[0])
         seconds = min(sum(line.seconds for line in lines), loop.total)
         piling = [line for line in lines if line.alive >= _PILE * line.count and line.bytes >= _PILE_BYTES]
         what = next(kind for kind in ("optimizer", "metric", "variable") if kind in first.kinds)

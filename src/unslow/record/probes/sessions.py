@@ -188,6 +188,9 @@ class Sessions(Probe):
                     self._window = None
                     self._write(lane, window)
             if updates:
+                if not known.looked_at:
+                    known.looked_at = True
+                    self.recorder.session_graph(lane, graph)
                 if self.recorder.kept_weights is not None:
                     self.recorder.kept_weights[id(session)] = session
                 self.steps.ended(lane, "session", None, "run", frame)
@@ -233,6 +236,7 @@ class _Graph:
     def __init__(self, graph: Any) -> None:
         self.graph = graph
         self.nodes = 0  # at the last update
+        self.looked_at = False
         # Cheap where TensorFlow keeps its graphs in C++ (seen on 2.21).
         self.count: Callable[[], int] = getattr(graph, "num_operations", None) or (lambda: int(graph.version))
         self._fetches: dict[Any, bool] = {}

@@ -12,10 +12,11 @@ from typing import Any
 
 from unslow.record.frames import Place
 from unslow.record.probe import Probe
-from unslow.record.recorder import clock
+from unslow.record.recorder import Lane, clock
 from unslow.record.signatures import code_place
 
 _LARGE = 500  # nodes below which a graph is traced in no time, whatever it is made of
+_MOST_OPS = 100_000  # of a session's graph: to look through more takes too long
 _REPEATS = 8  # iterations that a loop must have had to be told from a few alike layers
 _SURE = 16  # the same where no kind of op occurs just so often: small numbers divide anything
 _COMPARED = 12  # kinds of ops, the most frequent ones
@@ -23,13 +24,17 @@ _AS_MUCH = 0.9
 _MOSTLY = 0.6  # of the kinds of ops that occur so often or more must fit: some do so by chance
 _CONSTANT = 1 << 20  # bytes of one constant below which it is no burden
 _SAMPLED = 24  # repeated ops whose way to the user's lines is asked for: 40 µs each
-_TOUCHES = ("ReadVariableOp", "Assign", "ResourceApply", "ResourceGather")  # ops that are given a variable
-_NUMBER = re.compile(r"_\d+(?=/|$)")
+_TOUCHES = ("ReadVariableOp", "Assign", "ResourceApply", "ResourceGather", "Apply")  # ops that are given a variable
+_NUMBER = re.compile(r"_\d+(?=/|$|_grad)")  # TensorFlow 1 names gradients after the op: "gradients/add_35_grad/Sum"
 _TRACER = "func_graph_from_py_func"  # what is outside of it called the function, and is no part of it
 
 
 class Traced(Probe):
     name = "traced"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self.recorder.session_graph = self._session_graph
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         place = "tensorflow.python.eager.polymorphic_function"
@@ -68,7 +73,18 @@ class Traced(Probe):
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         self.recorder.keep_out(lane, clock() - began, self.name)
 
-    def _repeated(self, operations: Sequence[Any], name: str, place: list[Any], took: int) -> None:
+    def _session_graph(self, lane: Lane, graph: Any) -> None:
+        """A graph that a session trains: nothing traced it, but Python loops unroll in it as well."""
+        began = clock()
+        try:
+            operations = graph.get_operations()
+            if _LARGE <= len(operations) <= _MOST_OPS:
+                self._repeated(operations, "", ["", 0, ""], 0, session=True)
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+        self.recorder.keep_out(lane, clock() - began, self.name)
+
+    def _repeated(self, operations: Sequence[Any], name: str, place: list[Any], took: int, **more: Any) -> None:
         """Ops with one name but for its numbers: made by a loop, or by alike layers."""
         groups: dict[tuple[str, str], list[Any]] = defaultdict(list)
         for op in operations:
@@ -77,7 +93,7 @@ class Traced(Probe):
         if repeats < _REPEATS:
             return
         alike = [group for group in groups.values() if _repeats(len(group), repeats)]
-        touched = [[op.inputs[0].name for op in group] for group in alike if group[0].type.startswith(_TOUCHES)]
+        touched = [[op.inputs[0].name for op in group] for group in alike if _touches(group[0])]
         forward = [group for group in alike if "gradient" not in group[0].name]
         stack = self._common(forward or alike)
         loop = self._loop(stack)
@@ -85,7 +101,7 @@ class Traced(Probe):
             "unrolled", f"{name}@{place}", took, name=name, place=place, nodes=len(operations), repeats=repeats,
             repeated=sum(map(len, alike)), each=sum(map(len, forward)) // repeats, stack=stack,
             touches=sum(map(len, touched)), own=sum(len(names) for names in touched if _own(names)),
-            loop=loop, step=self.steps.total,
+            loop=loop, step=self.steps.total, **more,
         )  # fmt: skip
 
     def _common(self, groups: Sequence[Sequence[Any]]) -> list[Place]:
@@ -136,6 +152,13 @@ class Traced(Probe):
             bytes=sum(size for size, _ in large), largest=largest[0], shape=list(largest[1].outputs[0].shape),
             step=self.steps.total,
         )  # fmt: skip
+
+
+def _touches(op: Any) -> bool:
+    """Whether an op is given a variable: in a graph of TensorFlow 1 an Identity reads it."""
+    if op.type == "Identity":
+        return len(op.inputs) > 0 and op.inputs[0].op.type in ("VariableV2", "Variable")
+    return bool(op.type.startswith(_TOUCHES))
 
 
 def _own(names: Sequence[str]) -> bool:
