@@ -14,7 +14,6 @@ FIXED = {name: row for name, row in ROWS.items() if "fix" in row}
 OTHER_RESULTS = {
     "big_shuffle": "a smaller buffer hands out the examples in another order",
     "input_bound_fit": "with several calls at once the random numbers go to other examples",
-    "input_bound_session": "with several calls at once the random numbers go to other examples",
     "kernels_rebuilt_every_step": "random ops go on drawing instead of starting again",
     "model_rebuilt": "one model instead of one for every fold: each starts from the same weights",
     "iterator_rebuilt": "one iterator goes through one shuffle, where each new one shuffled anew: other batches",

@@ -97,6 +97,7 @@ class Recorder:
         self.kept_weights: dict[int, Any] | None = None  # those variables themselves, in a trial only
         self.calls: Any = None  # the probe that is told of unusual calls of compiled functions
         self.full_trace: Any = None  # told when runs of a session begin or cease to be asked for a full trace
+        self.watch_runs: Callable[[bool], object] = bool  # whether what sessions run is looked at; not while it repeats
         self.session_graph: Any = None  # told of the graph of a session that trains, once
         self.windows: list[Callable[[], None]] = []  # close a window of ours, and open none again
         self.looks: dict[str, int] = {}  # nanoseconds of dear looks by probe, in any thread

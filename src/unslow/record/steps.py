@@ -15,6 +15,7 @@ from unslow.record.streak import Noted, Streak
 
 _RUN = int(Phase.RUN)
 _BEGAN, _ENDED = operator.itemgetter(0), operator.itemgetter(1)  # of a call that was noted
+_PLAIN = 2  # items in a note that holds nothing but times
 _COST_EVERY = 63  # one row in 64 is timed, to know what rows cost
 _ASKED_EACH_TIME = 256
 _ASKED_AT_LEAST = 64
@@ -51,8 +52,8 @@ class Steps:
     def after_fork(self) -> None:
         self.closed = 0
         if self._streak is not None:
-            self._streak.lane.streak = None
-            self._streak = None
+            self._streak.noted.clear()  # the parent's
+            self.end_streak()
         self._sites.clear()
         self._rows.clear()
         self._ask_at = 0
@@ -154,8 +155,7 @@ class Steps:
             began, lane, noted = clock(), streak.lane, streak.noted[:]
             del streak.noted[: len(noted)]  # the list itself stays: its thread may be about to append to it
             rows = len(noted)
-            mixed, streak.mixed = streak.mixed, False
-            if mixed:
+            if max(map(len, noted), default=0) > _PLAIN:
                 self._settle_mixed(streak, noted)
             elif rows:
                 self._rows.alike(lane.last, streak.site, lane.group, streak.elements, noted)
@@ -186,6 +186,8 @@ class Steps:
         if streak is not None:
             streak.lane.streak = None
             self.settle(streak)
+            if streak.ended is not None:
+                streak.ended()
 
     def _ask(self, lane: Lane, total: int) -> None:
         """Dear looks wait for powers of two or for time: past the first steps they need not be asked each time."""

@@ -19,9 +19,8 @@ class Streak:
     """
 
     __slots__ = (
-        "answer", "calling", "calls", "count", "elements", "fetches", "held", "lane", "left", "limit", "mixed", "nodes",
-        "note", "noted",
-        "owner", "path", "site", "tell", "traced", "traces",
+        "answer", "calling", "calls", "count", "elements", "ended", "fetches", "held", "lane", "left", "limit", "nodes",
+        "note", "noted", "owner", "path", "site", "tell", "traced", "traces",
     )  # fmt: skip
 
     def __init__(self, lane: Lane, owner: int, path: Any, answer: Any, site: int) -> None:
@@ -38,13 +37,12 @@ class Streak:
         self.held: Any = None  # the same themselves, so that their ids stay theirs
         self.count: Callable[[], int] | None = None  # how many nodes its graph has now
         self.nodes = 0  # and by then
-        self.mixed = False  # some that are noted have more to them than their times
+        self.ended: Callable[[], object] | None = None  # called when it is over
         self.noted: list[Noted] = []
         self.note = self.noted.append
         self.tell: Callable[[int, int, int], None] | None = None  # told how many calls, their nanoseconds, the last's
 
     def note_all(self, began: int, now: int) -> None:
         """A call, with what else has gathered since the last."""
-        self.mixed = True
         self.note((began, now, *self.lane.gathered()))
         self.calls = self.lane.calls

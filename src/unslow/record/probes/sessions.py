@@ -215,6 +215,9 @@ class Sessions(Probe):
             streak.count, streak.nodes = known.count, nodes
             streak.elements = _elements(feed) if feed else 0.0
             streak.tell = functools.partial(self.recorder.tallied, "runs", held.f_code, held.f_lasti)
+            if sum(1 for other in self.recorder.lanes if other.steps) == 1:  # no other thread trains
+                self.recorder.watch_runs(False)
+                streak.ended = functools.partial(self.recorder.watch_runs, True)
 
     def _write(self, lane: Lane, window: Window) -> None:
         began = clock()
