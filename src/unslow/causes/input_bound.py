@@ -84,7 +84,7 @@ class InputBound(Cause):
         evidence = [
             Evidence("wait per step", wait.per_step, "s"),
             Evidence("share of the step", f"{say.share(wait.share)}"),
-            Evidence("seen by", "the iterator's own model" if wait.compiled else "the fetch of the batch"),
+            Evidence("seen by", _seen_by(wait)),
         ]
         if stage is not None and wait.pipeline is not None:
             how = "tuned by TensorFlow" if stage.tuned else "fixed"
@@ -160,6 +160,12 @@ class InputBound(Cause):
         return None
 
 
+def _seen_by(wait: Wait) -> str:
+    if wait.loop.style == "session":
+        return "TensorFlow's profiler, in a few steps"
+    return "the iterator's own model" if wait.compiled else "the fetch of the batch"
+
+
 def _usually(wait: Wait) -> bool:
     """Whether most steps wait, and not only those in which an iterator over data of Python's was made anew."""
     return float(np.median(wait.loop.phases[1:, Phase.INPUT])) > _USUAL * wait.per_step
@@ -211,8 +217,8 @@ def _advice(remedy: Remedy) -> str:
         return "Put `.prefetch(tf.data.AUTOTUNE)` at the end of the pipeline."
     if remedy.stage is None:
         return (
-            "Which stage it is cannot be seen here (a distribution strategy, autotuning switched off, or TensorFlow "
-            "before 2.17): record a loop over the plain dataset to see its stages."
+            "Which stage it is cannot be seen here (a distribution strategy, a graph, autotuning switched off, or "
+            "TensorFlow before 2.17): record a loop over the plain dataset to see its stages."
         )
     if remedy.stage.kind in READERS or remedy.stage.kind in ("FlatMap", "Interleave"):
         return (
