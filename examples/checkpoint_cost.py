@@ -1,7 +1,6 @@
 # expect: checkpoint-cost
 # steps: 200
 """A training that saves everything after every step, for fear of losing one."""
-
 import shutil
 import tempfile
 
@@ -11,13 +10,7 @@ tf.keras.utils.set_random_seed(1)
 x = tf.random.normal([2048, 256])
 y = tf.random.normal([2048, 1])
 data = tf.data.Dataset.from_tensor_slices((x, y)).batch(256).repeat(25)
-model = tf.keras.Sequential(
-    [
-        tf.keras.layers.Dense(512, activation="relu"),
-        tf.keras.layers.Dense(512, activation="relu"),
-        tf.keras.layers.Dense(1),
-    ]
-)
+model = tf.keras.Sequential([tf.keras.layers.Dense(512, activation="relu"), tf.keras.layers.Dense(512, activation="relu"), tf.keras.layers.Dense(1)])
 optimizer = tf.keras.optimizers.Adam(1e-3)
 folder = tempfile.mkdtemp()
 manager = tf.train.CheckpointManager(tf.train.Checkpoint(model=model, optimizer=optimizer), folder, max_to_keep=2)

@@ -1,7 +1,6 @@
 # expect: checkpoint-cost
 # steps: 160
 """Keras fit with a checkpoint of the whole model after every few batches."""
-
 import os
 import tempfile
 

@@ -8,10 +8,7 @@ import tensorflow as tf
 tf.random.set_seed(0)
 rng = np.random.default_rng(0)
 images = tf.constant(rng.normal(size=(16, 64, 64, 8)).astype("float32"))
-kernels = [
-    tf.Variable(tf.random.normal((3, 3, 8, 32), stddev=0.1)),
-    tf.Variable(tf.random.normal((3, 3, 32, 32), stddev=0.1)),
-]
+kernels = [tf.Variable(tf.random.normal((3, 3, 8, 32), stddev=0.1)), tf.Variable(tf.random.normal((3, 3, 32, 32), stddev=0.1))]
 
 
 @tf.function

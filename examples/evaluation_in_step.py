@@ -13,15 +13,8 @@ held_out = rng.normal(size=(20480, 32)).astype("float32")
 held_out_targets = held_out[:, :4].sum(axis=1)
 
 model = keras.Sequential(
-    [
-        keras.Input((32,)),
-        keras.layers.Dense(512, activation="relu"),
-        keras.layers.Dense(512, activation="relu"),
-        keras.layers.Dense(1),
-    ]
+    [keras.Input((32,)), keras.layers.Dense(512, activation="relu"), keras.layers.Dense(512, activation="relu"), keras.layers.Dense(1)]
 )
 model.compile(optimizer=keras.optimizers.SGD(0.001), loss="mse")
-history = model.fit(
-    features, targets, batch_size=64, epochs=8, validation_data=(held_out, held_out_targets), verbose=0
-)  # <-- evaluation-in-step
+history = model.fit(features, targets, batch_size=64, epochs=8, validation_data=(held_out, held_out_targets), verbose=0)  # <-- evaluation-in-step
 print("validation loss", round(history.history["val_loss"][-1], 3))

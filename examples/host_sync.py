@@ -10,10 +10,7 @@ import tensorflow as tf
 tf.random.set_seed(0)
 rng = np.random.default_rng(0)
 data = tf.constant(rng.normal(size=(1024, 128)).astype("float32"))
-layers = [
-    tf.Variable(tf.random.normal((128, 8192), stddev=0.05)),
-    tf.Variable(tf.random.normal((8192, 128), stddev=0.02)),
-]
+layers = [tf.Variable(tf.random.normal((128, 8192), stddev=0.05)), tf.Variable(tf.random.normal((8192, 128), stddev=0.02))]
 
 
 @tf.function

@@ -22,9 +22,7 @@ class Watch(keras.callbacks.Callback):
         self.seen.append(float(score[0, 0]))
 
 
-model = keras.Sequential(
-    [keras.Input((16,)), keras.layers.Dense(32, activation="relu"), keras.layers.Dense(1, activation="sigmoid")]
-)
+model = keras.Sequential([keras.Input((16,)), keras.layers.Dense(32, activation="relu"), keras.layers.Dense(1, activation="sigmoid")])
 model.compile(optimizer="adam", loss="binary_crossentropy")
 watch = Watch(x[:1])
 model.fit(x, y, batch_size=32, epochs=2, verbose=0, callbacks=[watch])

@@ -27,7 +27,9 @@ def pictures():
     return data.batch(8)
 
 
-model = tf.keras.Sequential([tf.keras.layers.Flatten(), tf.keras.layers.Dense(16), tf.keras.layers.Dense(24 * 24 * 3)])
+model = tf.keras.Sequential(
+    [tf.keras.layers.Flatten(), tf.keras.layers.Dense(16), tf.keras.layers.Dense(24 * 24 * 3)]
+)
 optimizer = tf.keras.optimizers.SGD(0.01)
 
 

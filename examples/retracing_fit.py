@@ -11,9 +11,7 @@ rng = np.random.default_rng(1)
 features = rng.normal(size=(256, 16)).astype("float32")
 labels = (features.sum(axis=1) > 0).astype("float32")
 
-model = tf.keras.Sequential(
-    [tf.keras.layers.Dense(16, activation="relu"), tf.keras.layers.Dense(1, activation="sigmoid")]
-)
+model = tf.keras.Sequential([tf.keras.layers.Dense(16, activation="relu"), tf.keras.layers.Dense(1, activation="sigmoid")])
 model.compile(optimizer="adam", loss="binary_crossentropy")
 best = np.inf
 for epoch in range(15):

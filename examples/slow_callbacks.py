@@ -31,14 +31,11 @@ class Chart(keras.callbacks.Callback):
         cells = [[" "] * self.width for _ in range(self.height)]
         for column in range(self.width):
             for row in range(self.height):
-                if points[column] / top >= row / self.height:
-                    cells[row][column] = "█"  # <-- slow-callbacks
+                if points[column] / top >= row / self.height: cells[row][column] = "█"  # <-- slow-callbacks
         return ["".join(row) for row in reversed(cells)]
 
 
-model = keras.Sequential(
-    [keras.Input((32,)), keras.layers.Dense(32, activation="relu"), keras.layers.Dense(1, activation="sigmoid")]
-)
+model = keras.Sequential([keras.Input((32,)), keras.layers.Dense(32, activation="relu"), keras.layers.Dense(1, activation="sigmoid")])
 model.compile(optimizer="adam", loss="binary_crossentropy")
 chart = Chart()
 model.fit(x, y, batch_size=32, epochs=4, verbose=0, callbacks=[chart])

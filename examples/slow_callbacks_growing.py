@@ -21,12 +21,5 @@ def remember(batch, logs):
 
 model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
 model.compile(optimizer=keras.optimizers.SGD(0.01), loss="mse")
-model.fit(
-    features,
-    target,
-    batch_size=32,
-    epochs=6,
-    verbose=0,
-    callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=remember)],
-)
+model.fit(features, target, batch_size=32, epochs=6, verbose=0, callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=remember)])
 print("smoothed loss", smooth[-1])

@@ -22,9 +22,7 @@ def train(batch):
     return loss
 
 
-sequences = {
-    length: tf.constant(rng.normal(size=(16, length, 64)).astype("float32")) for length in set(lengths.tolist())
-}
+sequences = {length: tf.constant(rng.normal(size=(16, length, 64)).astype("float32")) for length in set(lengths.tolist())}
 for length in lengths.tolist():  # <-- uneven-batches
     loss = train(sequences[length])
 print("loss", round(float(loss), 3))

@@ -8,9 +8,7 @@ import tensorflow as tf
 
 tf.keras.utils.set_random_seed(1)
 rng = np.random.RandomState(0)
-network = tf.keras.Sequential(
-    [tf.keras.Input([64]), tf.keras.layers.Dense(256, activation="relu"), tf.keras.layers.Dense(4)]
-)
+network = tf.keras.Sequential([tf.keras.Input([64]), tf.keras.layers.Dense(256, activation="relu"), tf.keras.layers.Dense(4)])
 optimizer = tf.keras.optimizers.Adam(0.001)
 buffer = collections.deque(maxlen=2000)
 recent = []

@@ -7,9 +7,7 @@ import tensorflow as tf
 tf.keras.utils.set_random_seed(1)
 features = tf.random.normal([1024, 64])
 labels = tf.cast(tf.reduce_sum(features, axis=1) > 0, tf.int32)
-model = tf.keras.Sequential(
-    [tf.keras.layers.Dense(256, activation="relu") for _ in range(4)] + [tf.keras.layers.Dense(2)]
-)
+model = tf.keras.Sequential([tf.keras.layers.Dense(256, activation="relu") for _ in range(4)] + [tf.keras.layers.Dense(2)])
 optimizer = tf.keras.optimizers.Adam(1e-3)
 loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 

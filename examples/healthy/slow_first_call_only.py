@@ -5,9 +5,7 @@
 import tensorflow as tf
 
 tf.random.set_seed(1)
-model = tf.keras.Sequential(
-    [tf.keras.layers.Dense(64, activation="relu") for _ in range(4)] + [tf.keras.layers.Dense(1)]
-)
+model = tf.keras.Sequential([tf.keras.layers.Dense(64, activation="relu") for _ in range(4)] + [tf.keras.layers.Dense(1)])
 model.build((None, 32))
 optimizer = tf.keras.optimizers.Adam(1e-3)
 features = tf.random.normal((512, 32))

@@ -5,9 +5,7 @@ import tensorflow as tf
 
 tf.keras.utils.set_random_seed(1)
 rng = np.random.RandomState(0)
-network = tf.keras.Sequential(
-    [tf.keras.Input([4]), tf.keras.layers.Dense(16, activation="relu"), tf.keras.layers.Dense(2)]
-)
+network = tf.keras.Sequential([tf.keras.Input([4]), tf.keras.layers.Dense(16, activation="relu"), tf.keras.layers.Dense(2)])
 target = tf.keras.models.clone_model(network)
 target.set_weights(network.get_weights())
 optimizer = tf.keras.optimizers.Adam(0.001)
