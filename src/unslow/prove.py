@@ -68,8 +68,6 @@ def prove(before: Side, after: Side, question: Question, progress: Progress = la
             sides = ([], [])
             continue
         pair += 1
-        if pair == 1 and difference(sides[0][0].weights, sides[1][0].weights) == float("inf"):
-            break
         if pair >= _EARLY and _is_clear(_figures(sides[0], question), _figures(sides[1], question)):
             break
     return _judge(sides, before, question, progress)
