@@ -132,7 +132,7 @@ def seconds_of(step: Callable[[], object], calls: int) -> float:
 def budget(recording: Any) -> dict[str, Any]:
     """Running totals of what recording has cost: nanoseconds by probe, wrapped calls, the watcher's processor."""
     recorder, watcher = recording.recorder, recording.watcher
-    clock = time.pthread_getcpuclockid(watcher._thread.ident)
+    clock = time.pthread_getcpuclockid(watcher._thread)
     return {
         "steps": recording.steps.total, "looks": dict(recorder.looks),
         "calls": sum(lane.calls for lane in recorder.lanes), "call_cost": watcher.call_cost,
