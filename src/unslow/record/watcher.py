@@ -17,7 +17,7 @@ from unslow.record.stacks import Line, lines_of, threads
 from unslow.record.steps import Steps
 
 _PERIOD = 0.02  # seconds between samples, at first
-_LATER = (5e9, 0.05), (20e9, 0.1)  # after so many nanoseconds, so many seconds: what is seen by then needs fewer
+_LATER = (5e9, 0.1), (20e9, 0.2)  # after so many nanoseconds, so many seconds: what is seen by then needs fewer
 _TICK = 250_000_000  # nanoseconds between readings of counters, at first: a reading takes a millisecond
 _TICKS_EARLY = 20  # after so many, half as often, and half again after twice as many
 _TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
