@@ -51,12 +51,17 @@ def is_python(sample: Sample) -> bool:
     return not sample.leaf.startswith(_NOT_PYTHON)
 
 
-def _is_beside(sample: Sample, scope: Scope) -> bool:
+def _steps_at(scope: Scope) -> set[tuple[str, int]] | None:
+    """The lines of compiled steps; None where some run op by op, or in a loop that is not the program's own."""
+    if any(loop.style not in ("function", "session") for loop in scope.training):
+        return None
+    return {(loop.update.file, loop.update.line) for loop in scope.training}
+
+
+def _is_beside(sample: Sample, steps: set[tuple[str, int]] | None) -> bool:
     """TensorFlow's own Python (data turned into tensors, say) at a line other than that of the compiled step."""
-    places = {(loop.update.file, loop.update.line) for loop in scope.training}
     inner = sample.stack[0]
-    compiled = all(loop.style in ("function", "session") for loop in scope.training)
-    return compiled and sample.leaf == "tensorflow" and (inner.file, inner.line) not in places
+    return steps is not None and sample.leaf == "tensorflow" and (inner.file, inner.line) not in steps
 
 
 def hot_lines(run: Run, process: int, scope: Scope | None = None) -> list[Hot]:
@@ -73,10 +78,11 @@ def hot_lines(run: Run, process: int, scope: Scope | None = None) -> list[Hot]:
     total = sum(sample.in_steps for sample, _ in mine if sample.leaf != "unslow")
     if not total or other <= 0:
         return []
+    steps = _steps_at(scope)
     root = _tree(
         (sample, depth)
         for sample, depth in mine
-        if (is_python(sample) or _is_beside(sample, scope)) and not scope.fetches(sample, depth)
+        if (is_python(sample) or _is_beside(sample, steps)) and not scope.fetches(sample, depth)
     )
     found = [_hot(group, other / total, _halves(scope), scope.sources) for group in _groups(root, scope)]
     return sorted(found, key=lambda hot: -hot.seconds)

@@ -163,16 +163,26 @@ def _limit(data: Mapping[str, Any], given: list[Mapping[str, Any]], cores: int) 
 
 
 def _set_in_script(run: Run) -> Location | None:
-    """The line of the program that names the variable of the environment; None where it came from outside."""
+    """The line of the program that sets the variable of the environment; None where it came from outside."""
     for file, text in run.sources.items():
         try:
-            found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
+            line = next((node.lineno for node in ast.walk(ast.parse(text)) if _sets(node)), 0)  # type: ignore[attr-defined]
         except (SyntaxError, ValueError):
             continue
-        for node in found:
-            if node.value == _VARIABLE:
-                return say.place(run, [file, node.lineno, ""])
+        if line:
+            return say.place(run, [file, line, ""])
     return None
+
+
+def _sets(node: ast.AST) -> bool:
+    """`os.environ[NAME] = …`, `os.environ.setdefault(NAME, …)`, `os.putenv(NAME, …)`; to read it is no setting."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        named: ast.AST = node.slice
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+        named = node.args[0] if node.func.attr in ("setdefault", "putenv") else node
+    else:
+        return False
+    return isinstance(named, ast.Constant) and named.value == _VARIABLE
 
 
 def _used(process: Process, loop: Loop) -> float | None:

@@ -27,6 +27,10 @@ _NOTHING = float("nan")
 _ABSORBED = frozenset((Phase.RUN, Phase.SYNC, Phase.INPUT, Phase.HOOKS))
 
 
+def _nothing(*_: object) -> None:
+    """Stands where no probe asked to be told."""
+
+
 class Lane:
     """One thread: its open spans and what has gathered since its last row.
 
@@ -98,7 +102,7 @@ class Recorder:
         self.calls: Any = None  # the probe that is told of unusual calls of compiled functions
         self.full_trace: Any = None  # told when runs of a session begin or cease to be asked for a full trace
         self.watch_runs: Callable[[bool], object] = bool  # whether what sessions run is looked at; not while it repeats
-        self.session_graph: Any = None  # told of the graph of a session that trains, once
+        self.session_graph: Callable[[Lane, Any], object] = _nothing  # told of the graph of a session that trains, once
         self.windows: list[Callable[[], None]] = []  # close a window of ours, and open none again
         self.looks: dict[str, int] = {}  # nanoseconds of dear looks by probe, in any thread
         self._pending: list[str] = []
