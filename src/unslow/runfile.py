@@ -1,7 +1,8 @@
 """The run folder: what the user's process writes and ours reads; standard library only, both sides.
 
     run.json              who ran what, where and how it ended (written by the launcher)
-    <host>-<pid>.steps    fixed-width binary rows, one per weight update, merged in long runs
+    <host>-<pid>.steps    fixed-width binary records, one per weight update, merged in long runs; updates that differ in
+                          their times only are a record that says how many, then their times
     <host>-<pid>.events   JSON lines: the header of the process, then its facts
     sources/<digest>.py   the user's files as they were run
 
@@ -18,14 +19,18 @@ from typing import Any
 
 from unslow.phase import Phase
 
-VERSION = 1
+VERSION = 2  # 1 had no records with times alone
 HEADER = "run.json"
 SOURCES = "sources"
 
 # end, total, low, high (ns); steps in the row, site, updates in one step; elements in the batch, last scalar seen
 # on the host (mostly the loss); then nanoseconds per phase.
+#
+# A record with no steps is the head of many calls: its end is where the first of their rows begins, its total how many
+# they are. As many records follow as their times need: when each began and ended (ns), in turn, then zeros.
 _FIELDS = f"<qqqqIHHdd{len(Phase)}q"
 ROW = struct.Struct(_FIELDS)
+WORDS = ROW.size // 8  # times in a record
 FIRST_PHASE = 9  # index of the first phase in an unpacked row
 
 

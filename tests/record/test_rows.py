@@ -11,6 +11,7 @@ import pytest
 from unslow.phase import Phase
 from unslow.record.rows import FULL, HALF, Rows
 from unslow.runfile import ROW
+from unslow.steplog import rows_of
 
 
 class Kept:
@@ -30,14 +31,14 @@ def packed(calls: list[tuple[int, int]], already: int, at_once: int) -> list[tup
     for start in range(0, len(calls), at_once):
         part = calls[start : start + at_once]
         if at_once > 1:
-            rows.alike(last, 7, 1, 32.0, part)
+            rows.alike(last, 7, 1, 32.0, [time for call in part for time in call])
         else:
             phases = [0] * len(Phase)
             phases[Phase.RUN] = part[0][1] - part[0][0]
             rows.append((part[0][1], last, 7, 1, phases, 0, 32.0, float("nan")))
         last = part[-1][1]
     rows.write(0, last=True)
-    return list(ROW.iter_unpack(kept.data))
+    return list(ROW.iter_unpack(rows_of(kept.data).tobytes()))
 
 
 @pytest.mark.parametrize("already", [0, FULL - 300, FULL, FULL + 3 * HALF, FULL + 40 * HALF])

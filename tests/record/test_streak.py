@@ -13,6 +13,7 @@ from unslow.phase import Phase
 from unslow.record.probe import span
 from unslow.record.start import Recording
 from unslow.runfile import ROW
+from unslow.steplog import rows_of
 
 WARM = 400  # rows after which calls are only noted
 STEP = 1_000_000
@@ -31,7 +32,7 @@ class Rows:
 
     def all(self) -> list[tuple[Any, ...]]:
         self._recording.steps.flush(last=True)
-        return list(ROW.iter_unpack(self._data))
+        return list(ROW.iter_unpack(rows_of(self._data).tobytes()))
 
 
 @pytest.fixture(params=[compiled, session], ids=["compiled", "session"])

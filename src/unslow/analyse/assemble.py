@@ -18,6 +18,7 @@ from unslow.analyse.window import seen
 from unslow.errors import UnslowError
 from unslow.model import Event, Process, Run, Ticks
 from unslow.runfile import ProcessLog
+from unslow.steplog import rows_of
 
 # Lines that are taken apart here and are not facts for a cause.
 _PLUMBING = frozenset(("process", "source", "tick", "samples", "stack", "site", "probe", "end"))
@@ -104,8 +105,7 @@ def _process(index: int, log: ProcessLog, start: int) -> Process:
     if not tail:  # it was killed: what had been armed by then is told by what was written
         probes = dict.fromkeys(_USUAL_PROBES, "armed") | probes
     last = max((int(line["t"]) for line in log.lines), default=start)
-    if log.rows:
-        last = max(last, int(np.frombuffer(log.rows[-runfile.ROW.size :], dtype="<i8", count=1)[0]))
+    last = max(last, *rows_of(log.rows)["end"][-1:].tolist(), 0)
     return Process(
         index=index, pid=int(head.get("pid", 0)), host=str(head.get("host", "")),
         worker=_worker(head.get("cluster", "")), argv=tuple(map(str, head.get("argv", ()))),

@@ -11,15 +11,8 @@ import numpy as np
 
 from unslow.analyse.trend import trend_of
 from unslow.model import Location, Loop, Phase
-from unslow.runfile import FIRST_PHASE, ProcessLog
-
-_ROW = np.dtype(
-    [
-        ("end", "<i8"), ("total", "<i8"), ("low", "<i8"), ("high", "<i8"), ("count", "<u4"), ("site", "<u2"),
-        ("group", "<u2"), ("elements", "<f8"), ("value", "<f8"), ("phases", "<i8", (len(Phase),)),
-    ]
-)  # fmt: skip
-assert len(_ROW.names or ()) == FIRST_PHASE + 1
+from unslow.runfile import ProcessLog
+from unslow.steplog import rows_of
 
 Names = Callable[[str], str]
 
@@ -51,7 +44,7 @@ class _Site:
 
 def loops_of(process: int, log: ProcessLog, start: int, names: Names) -> Iterable[Loop]:
     """The loops of one process, each with its steps."""
-    rows = np.frombuffer(log.rows, dtype=_ROW)
+    rows = rows_of(log.rows)
     sites = {line["id"]: _site(line) for line in log.lines if line["k"] == "site"}
     if not len(rows) or not sites:
         return

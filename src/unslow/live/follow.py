@@ -111,11 +111,9 @@ class Followed:
     def look(self) -> bool:
         """Take what was added; says whether there was anything."""
         rows, lines = self.steps_file.more(), self.events_file.more()
-        whole = len(rows) // runfile.ROW.size * runfile.ROW.size
+        whole = self.rows.add(rows)
         self.steps_file.rest = rows[whole:]
-        if whole:
-            self.rows.add(rows[:whole])
-            self.last = max(self.last, self.rows.last_end)
+        self.last = max(self.last, self.rows.last_end)
         complete, newline, self.events_file.rest = lines.rpartition(b"\n")
         for raw in complete.split(b"\n") if newline else ():
             if raw.startswith(_STARTS):

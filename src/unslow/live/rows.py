@@ -6,20 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from unslow import runfile
-from unslow.model import Phase
+from unslow.steplog import FIELDS, taken
 
 MOST = 2048  # rows kept: some 4 ms to find loops and trends in
 LATEST = 512  # rows at the end that are never merged: they say what is so now
-
-# The fields of `runfile.ROW`, as NumPy reads them.
-_FIELDS = np.dtype(
-    [
-        ("end", "<i8"), ("total", "<i8"), ("low", "<i8"), ("high", "<i8"), ("count", "<u4"), ("site", "<u2"),
-        ("group", "<u2"), ("elements", "<f8"), ("value", "<f8"), ("phases", "<i8", (len(Phase),)),
-    ]
-)  # fmt: skip
-assert _FIELDS.itemsize == runfile.ROW.size
 
 _AT_ONCE = 16 * MOST  # rows taken in one go, so that joining a long run needs little memory
 
@@ -28,13 +18,12 @@ class Rows:
     """What `runfile.read` would give of a `.steps` file, but never more than a few thousand rows."""
 
     def __init__(self) -> None:
-        self._rows: Any = np.empty(0, dtype=_FIELDS)
+        self._rows: Any = np.empty(0, dtype=FIELDS)
         self.steps_seen = 0  # updates in all rows so far
 
-    def add(self, data: bytes) -> None:
-        """Take whole rows as they were written."""
-        fresh = np.frombuffer(data, dtype=_FIELDS)
-        fresh = fresh[fresh["count"] > 0]  # a network folder may show a file's new size before its bytes
+    def add(self, data: bytes) -> int:
+        """Take whole rows as they were written; says how many bytes they were."""
+        fresh, size = taken(data)
         self.steps_seen += int(fresh["count"].sum())
         for begin in range(0, len(fresh), _AT_ONCE):
             self._rows = np.concatenate((self._rows, fresh[begin : begin + _AT_ONCE]))
@@ -43,6 +32,7 @@ class Rows:
                 if len(folded) == len(self._rows):
                     break
                 self._rows = folded
+        return size
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from unslow.record.procfs import read
+
 _NO_LIMIT = 1 << 60  # version 1 writes a huge number where there is no limit
 
 
@@ -37,17 +39,6 @@ class Groups:
             if total.isdigit():
                 found[f"{what}_stall"] = int(total) / 1e6
         return found
-
-
-def read(*paths: str) -> str:
-    """The first of some files that is there."""
-    for path in paths:
-        try:
-            with open(path, encoding="ascii", errors="replace") as file:
-                return file.read()
-        except OSError:
-            continue
-    return ""
 
 
 def _paths(own: str) -> dict[str, str]:

@@ -24,6 +24,7 @@ _HOST = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTE
 _FACTS_IN_FULL = 400
 
 _NOTHING = float("nan")
+Gathered = tuple[list[int], int, float, float]  # for a row: nanoseconds by phase, our own, elements, value
 _ABSORBED = frozenset((Phase.RUN, Phase.SYNC, Phase.INPUT, Phase.HOOKS))
 
 
@@ -69,8 +70,8 @@ class Lane:
         calling = self.streak.calling if self.streak is not None else None
         return self.called if calling is None else [calling, *self.called]
 
-    def gathered(self) -> tuple[list[int], int, float, float]:
-        """What has gathered for the row that ends: nanoseconds by phase, our own, elements, value. The next begins."""
+    def gathered(self) -> Gathered:
+        """What has gathered for the row that ends; the next begins."""
         row = self.phases, self.own, self.elements, self.value
         self.phases = [0] * PHASES
         self.own = 0

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import operator
 import sys
 from types import FrameType
 from typing import Any
 
 from unslow.phase import Phase
-from unslow.record.recorder import PHASES, Lane, Recorder, clock
+from unslow.record.recorder import PHASES, Gathered, Lane, Recorder, clock
 from unslow.record.rows import Rows
 from unslow.record.sites import Sites
-from unslow.record.streak import Noted, Streak
+from unslow.record.streak import Streak
 
 _RUN = int(Phase.RUN)
-_BEGAN, _ENDED = operator.itemgetter(0), operator.itemgetter(1)  # of a call that was noted
-_PLAIN = 2  # items in a note that holds nothing but times
 _COST_EVERY = 63  # one row in 64 is timed, to know what rows cost
 _ASKED_EACH_TIME = 256
-_ASKED_AT_LEAST = 64
+_ASKED_AT_LEAST = 256
 _NOTHING = float("nan")
 _REPEATED = 12
 _ALIKE = 8  # so many rows in a row of one site, and more are to be expected
@@ -37,7 +34,7 @@ class Steps:
         self.counted: Any = None  # called as counted(lane) after every row, in a trial
         self.trains = [False]  # whether any weights were updated yet; a list, so that wrappers can hold on to it
         self.cost = 0  # nanoseconds that rows took, as far as they were timed
-        self._streak: Streak | None = None
+        self.streak: Streak | None = None  # the update that is being repeated, where its calls are only noted
         self._sites = Sites(recorder, self.trains)
         self._rows = Rows(recorder)
         self._ask_at = 0
@@ -51,8 +48,8 @@ class Steps:
 
     def after_fork(self) -> None:
         self.closed = 0
-        if self._streak is not None:
-            self._streak.noted.clear()  # the parent's
+        if self.streak is not None:
+            self.streak.take()  # the parent's
             self.end_streak()
         self._sites.clear()
         self._rows.clear()
@@ -61,7 +58,7 @@ class Steps:
     @property
     def total(self) -> int:
         """Updates so far."""
-        return self.closed + (len(self._streak.noted) if self._streak is not None else 0)
+        return self.closed + (len(self.streak.noted) >> 1 if self.streak is not None else 0)
 
     @property
     def under_way(self) -> int:
@@ -109,7 +106,7 @@ class Steps:
     def _close_row(self, lane: Lane, site: int) -> None:
         """Close the row of this thread and start the next."""
         now = clock()
-        if self._streak is not None:
+        if self.streak is not None:
             self.end_streak()
         if lane.stack:
             _settle(lane, now)
@@ -136,14 +133,14 @@ class Steps:
         if self.counted is not None:
             self.counted(lane)
 
-    def begin_streak(self, lane: Lane, owner: object) -> Streak | None:
-        """From here on calls of `owner` may be noted only; None where rows differ, or each is needed as it ends."""
+    def begin_streak(self, lane: Lane, owner: object, who: object) -> Streak | None:
+        """From here on calls of `who` may be noted only; None where rows differ, or each is needed as it ends."""
         recent = self._sites.last_of(owner)
         if recent is None or self._alike < _ALIKE or self.closed < _ASKED_EACH_TIME or self.counted is not None:
             return None
-        self._streak = lane.streak = Streak(lane, id(owner), *recent)
-        self._room(self._streak)
-        return self._streak
+        self.streak = lane.streak = Streak(lane, who, *recent)
+        self._room(self.streak)
+        return self.streak
 
     def _room(self, streak: Streak) -> None:
         """Not so many that a kill would lose much, nor past the row after which looks are due."""
@@ -152,20 +149,19 @@ class Steps:
     def settle(self, streak: Streak) -> None:
         """Make rows of the calls that were noted. Never raises."""
         try:
-            began, lane, noted = clock(), streak.lane, streak.noted[:]
-            del streak.noted[: len(noted)]  # the list itself stays: its thread may be about to append to it
-            rows = len(noted)
-            if max(map(len, noted), default=0) > _PLAIN:
-                self._settle_mixed(streak, noted)
+            began, lane = clock(), streak.lane
+            noted, extra = streak.take()
+            rows = len(noted) >> 1
+            if extra:
+                self._settle_mixed(streak, noted, extra)
             elif rows:
                 self._rows.alike(lane.last, streak.site, lane.group, streak.elements, noted)
-                lane.last = noted[-1][1]
+                lane.last = noted[-1]
             lane.calls += rows
             streak.calls += rows
             if rows:
                 if streak.tell is not None:
-                    took = sum(map(_ENDED, noted)) - sum(map(_BEGAN, noted))
-                    streak.tell(rows, took, noted[-1][1] - noted[-1][0])
+                    streak.tell(rows, sum(noted[1::2]) - sum(noted[::2]), noted[-1] - noted[-2])
                 self._count(lane, streak.site, rows, began)
             self._room(streak)
             self.cost += clock() - began
@@ -173,16 +169,16 @@ class Steps:
             self._broken = True
             self.recorder.lost("steps", f"{type(problem).__name__}: {problem}")
 
-    def _settle_mixed(self, streak: Streak, noted: list[Noted]) -> None:
+    def _settle_mixed(self, streak: Streak, noted: list[int], extra: dict[int, Gathered]) -> None:
         lane = streak.lane
-        for start, now, *more in noted:
-            row = more or ([0] * PHASES, 0, streak.elements, _NOTHING)
+        for number, (start, now) in enumerate(zip(noted[::2], noted[1::2], strict=True)):
+            row = extra.get(number) or ([0] * PHASES, 0, streak.elements, _NOTHING)
             row[0][_RUN] += now - start
             self._rows.append((now, lane.last, streak.site, lane.group, *row))
             lane.last = now
 
     def end_streak(self) -> None:
-        streak, self._streak = self._streak, None
+        streak, self.streak = self.streak, None
         if streak is not None:
             streak.lane.streak = None
             self.settle(streak)
@@ -200,8 +196,8 @@ class Steps:
     def ask_again(self) -> None:
         """Said by a listener that must be asked after the very next row: it has a window open."""
         self._ask_at = self.closed + 1
-        if self._streak is not None:
-            self._streak.left = 1
+        if self.streak is not None:
+            self.streak.left = 1
 
     def _lead(self, site: int, group: int) -> None:
         """An update elsewhere than at the leader: of several updates in an iteration the first one seen leads."""

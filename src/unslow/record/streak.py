@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
-from unslow.record.recorder import Lane
-
-# When the call began and ended; and, where anything else happened since the last row, what was gathered meanwhile:
-# nanoseconds by phase, our own, elements, value.
-Noted = tuple[Any, ...]
+from unslow.record.recorder import Gathered, Lane
 
 
 class Streak:
@@ -19,30 +16,43 @@ class Streak:
     """
 
     __slots__ = (
-        "answer", "calling", "calls", "count", "elements", "ended", "fetches", "held", "lane", "left", "limit", "nodes",
-        "note", "noted", "owner", "path", "site", "tell", "traced", "traces",
+        "answer", "calls", "count", "elements", "ended", "extra", "fetches", "held", "lane", "left", "limit", "nodes",
+        "note", "noted", "owner", "path", "site", "stack", "tell", "thread", "traced", "traces", "who",
     )  # fmt: skip
 
-    def __init__(self, lane: Lane, owner: int, path: Any, answer: Any, site: int) -> None:
-        self.lane = lane
-        self.owner = owner  # its id: what the program lets go must not be kept alive here
+    def __init__(self, lane: Lane, owner: Any, path: Any, answer: Any, site: int) -> None:
+        self.lane, self.thread, self.stack = lane, lane.thread, lane.stack
+        self.owner = id(owner)
+        self.who = weakref.ref(owner)  # what the program lets go must not be kept alive here
         self.path, self.answer, self.site = path, answer, site
         self.calls = lane.calls  # wrapped calls of the thread by the last row
         self.elements = 0.0  # numbers in a batch, where all have as many
         self.left = 1  # calls to note before they are made into rows
         self.limit = 0  # nanoseconds: a call that takes more is not like the others
-        self.calling: Any = None  # the owner, while one of its calls is under way
         self.traces = self.traced = 0  # of functions: how many traces there were by now, and their nanoseconds
         self.fetches: Any = None  # of a session: the ids of what it fetches
         self.held: Any = None  # the same themselves, so that their ids stay theirs
-        self.count: Callable[[], int] | None = None  # how many nodes its graph has now
+        self.count: Callable[[], int] = int  # how many nodes its graph has now
         self.nodes = 0  # and by then
         self.ended: Callable[[], object] | None = None  # called when it is over
-        self.noted: list[Noted] = []
+        self.noted: list[int] = []  # when each call began and ended, in turn: an odd number while one is under way
         self.note = self.noted.append
+        self.extra: dict[int, Gathered] = {}  # by the number of a call in `noted`: what else had gathered before it
         self.tell: Callable[[int, int, int], None] | None = None  # told how many calls, their nanoseconds, the last's
 
-    def note_all(self, began: int, now: int) -> None:
-        """A call, with what else has gathered since the last."""
-        self.note((began, now, *self.lane.gathered()))
+    @property
+    def calling(self) -> Any:
+        """The owner, while one of its calls is under way."""
+        return self.who() if len(self.noted) & 1 else None
+
+    def gather(self) -> None:
+        """More has happened since the last call than this one."""
+        self.extra[len(self.noted) >> 1] = self.lane.gathered()
         self.calls = self.lane.calls
+
+    def take(self) -> tuple[list[int], dict[int, Gathered]]:
+        """What was noted so far, but for a call that is under way."""
+        noted, extra = self.noted[: len(self.noted) & ~1], self.extra
+        del self.noted[: len(noted)]  # the list itself stays: its thread may be about to append to it
+        self.extra = {}
+        return noted, extra

@@ -11,6 +11,7 @@ from typing import Any
 
 from unslow.phase import Phase
 from unslow.record.probe import span
+from unslow.record.procfs import read
 from unslow.record.prompt import Prompt
 from unslow.record.recorder import Lane, Recorder, clock
 from unslow.record.stacks import Line, lines_of, threads
@@ -164,10 +165,10 @@ class Watcher:
         values: dict[str, float] = {"steps": self.steps.total}
         if _thread.get_ident() == self._thread:
             values |= {"own_cpu": time.thread_time_ns(), "watcher": 1}
-        for read in (self._memory, _counters, _traffic, *self.readers):
+        for reader in (self._memory, _counters, _traffic, *self.readers):
             try:
-                values.update(read())
-            except (OSError, ValueError, IndexError):
+                values.update(reader())
+            except (ValueError, LookupError):  # the system does not tell
                 continue
         self.recorder.line("tick", now, **values)
         for look in self.looks:
@@ -175,11 +176,9 @@ class Watcher:
 
     def resident(self) -> int:
         """Bytes of memory that the process holds now; those of the last time where the system does not tell."""
-        try:
-            with open("/proc/self/statm", "rb") as file:
-                self.rss = int(file.read().split()[1]) * _PAGE
-        except (OSError, ValueError, IndexError):
-            pass
+        fields = read("/proc/self/statm").split(maxsplit=2)
+        if len(fields) > 1:
+            self.rss = int(fields[1]) * _PAGE
         return self.rss
 
     def _memory(self) -> dict[str, float]:
@@ -238,8 +237,7 @@ def _library(file: str) -> str:
 
 
 def _counters() -> dict[str, float]:
-    with open("/proc/self/stat", "rb") as file:
-        fields = file.read().rpartition(b")")[2].split()
+    fields = read("/proc/self/stat").rpartition(")")[2].split()
     ticks = os.sysconf("SC_CLK_TCK")
     return {
         "minor_faults": int(fields[7]), "major_faults": int(fields[9]),
@@ -248,9 +246,8 @@ def _counters() -> dict[str, float]:
 
 
 def _traffic() -> dict[str, float]:
-    with open("/proc/self/io", "rb") as file:
-        fields = dict(line.split(b": ") for line in file.read().splitlines())
+    fields = dict(line.split(": ") for line in read("/proc/self/io").splitlines())
     return {
-        "read_bytes": int(fields[b"read_bytes"]), "write_bytes": int(fields[b"write_bytes"]),
-        "read_chars": int(fields[b"rchar"]), "write_chars": int(fields[b"wchar"]),
+        "read_bytes": int(fields["read_bytes"]), "write_bytes": int(fields["write_bytes"]),
+        "read_chars": int(fields["rchar"]), "write_chars": int(fields["wchar"]),
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
@@ -15,6 +16,7 @@ from unslow.record.registry import Registry
 from unslow.record.signatures import code_place
 from unslow.record.steps import UPDATES
 from unslow.record.streak import Streak
+from unslow.record.tracebacks import without_filter
 
 _RUN, _TRACE = int(Phase.RUN), int(Phase.TRACE)
 
@@ -74,39 +76,39 @@ class Functions(Probe):
         return __init__
 
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, getframe = self.recorder.local, sys._getframe
-        settle, mark_updating = self.steps.settle, self.steps.mark_updating
+        local, getframe, ident = self.recorder.local, sys._getframe, _thread.get_ident
+        steps, settle, mark_updating = self.steps, self.steps.settle, self.steps.mark_updating
         begin, done, failed, odd, meet = self._begin, self._done, self._failed, self._odd, self._registry.meet
+        unfiltered, raised = without_filter(original)
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-            lane = local.lane
-            streak = lane.streak
-            if streak is not None and streak.owner == id(self) and not lane.stack:
-                streak.calling = self
+            streak = steps.streak
+            if streak is not None and streak.owner == id(self) and streak.thread == ident() and not streak.stack:
                 began = clock()
+                streak.note(began)
                 try:
-                    result = original(self, *args, **kwargs)
-                except BaseException:
-                    failed(lane, None, None)
+                    result = unfiltered(self, *args, **kwargs)
+                except BaseException as error:
+                    failed(streak.lane, None, None)
+                    raised(error)
                     raise
                 now = clock()
-                streak.calling = None
                 try:
                     alike = now - began <= streak.limit and streak.path(getframe(1)) == streak.answer
                 except AttributeError:  # the stack is not as deep as the last time
                     alike = False
-                if not alike or lane.streak is not streak:
-                    odd(lane, self, streak, began, now, args, kwargs, sys._getframe(1))
+                if not alike or steps.streak is not streak:
+                    odd(streak.lane, self, streak, began, now, args, kwargs, getframe(1))
                     return result
-                if lane.calls == streak.calls:
-                    streak.note((began, now))
-                else:
-                    lane.elements = streak.elements or lane.elements
-                    streak.note_all(began, now)
+                if streak.lane.calls != streak.calls:
+                    streak.lane.elements = streak.elements or streak.lane.elements
+                    streak.gather()
+                streak.note(now)
                 streak.left -= 1
                 if not streak.left:
                     settle(streak)
                 return result
+            lane = local.lane
             known = self.__dict__.get(KNOWN) or meet(self)
             if lane.tracing or lane.busy:
                 result = original(self, *args, **kwargs)
@@ -269,7 +271,7 @@ class Functions(Probe):
             self._repeat(lane, function, known)
 
     def _repeat(self, lane: Lane, function: Any, known: Compiled) -> None:
-        streak = self.steps.begin_streak(lane, function)
+        streak = self.steps.begin_streak(lane, function, function)
         if streak is not None:
             streak.elements, streak.limit, streak.tell = known.size, known.limit, known.tell
             streak.traces, streak.traced = self._traces

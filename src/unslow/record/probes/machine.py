@@ -6,9 +6,13 @@ import os
 from collections.abc import Callable
 from types import ModuleType
 
-from unslow.record.groups import Groups, read
+from unslow.record.groups import Groups
 from unslow.record.probe import Probe
+from unslow.record.procfs import read
 from unslow.record.recorder import clock
+
+_MEMORY = "/proc/meminfo"
+_NUMBER = 32  # characters that hold any of its numbers
 
 
 class Machine(Probe):
@@ -18,25 +22,26 @@ class Machine(Probe):
         return {"tensorflow": self._on_tensorflow}
 
     def _on_tensorflow(self, module: ModuleType) -> None:
-        meminfo, groups = _meminfo(), Groups()
+        text, groups = read(_MEMORY), Groups()
         affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         self.recorder.line(
-            "machine", clock(), cores=os.cpu_count(), affinity=affinity, memory_bytes=meminfo.get("MemTotal", 0),
-            swap_bytes=meminfo.get("SwapTotal", 0), limit_bytes=groups.limit, quota_cores=groups.quota,
+            "machine", clock(), cores=os.cpu_count(), affinity=affinity, memory_bytes=_bytes(text, "MemTotal"),
+            swap_bytes=_bytes(text, "SwapTotal"), limit_bytes=groups.limit, quota_cores=groups.quota,
             load=os.getloadavg()[0],
         )  # fmt: skip
         self.watcher.readers += [_available, groups.stalled, groups.used, _busy, _waited]
 
 
-def _meminfo() -> dict[str, int]:
-    rows = (line.split() for line in read("/proc/meminfo").splitlines())
-    return {row[0].rstrip(":"): int(row[1]) * 1024 for row in rows if len(row) > 1 and row[1].isdigit()}
+def _bytes(text: str, name: str) -> int:
+    """What /proc/meminfo says of one thing."""
+    rest = text.partition(f"{name}:")[2][:_NUMBER].split()
+    return int(rest[0]) * 1024 if rest else 0
 
 
 def _available() -> dict[str, float]:
-    meminfo = _meminfo()
-    used = meminfo.get("SwapTotal", 0) - meminfo.get("SwapFree", 0)
-    return {"available": float(meminfo.get("MemAvailable", 0)), "swap_used": float(used)}
+    text = read(_MEMORY)
+    used = _bytes(text, "SwapTotal") - _bytes(text, "SwapFree")
+    return {"available": float(_bytes(text, "MemAvailable")), "swap_used": float(used)}
 
 
 def _busy() -> dict[str, float]:

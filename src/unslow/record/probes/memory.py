@@ -29,8 +29,8 @@ from unslow.record.statics import (
 _FIRST_LOOK = 16
 _FURTHER = 1.4  # each look comes after so many times the steps of the last
 _LONGEST = 4_000_000  # nanoseconds a look may take; what was not reached is said
-# Times what a look took, before the next: at most 2.5 % of the time while the process grows, 0.25 % while it does not.
-_REST = 40, 400
+# Times what a look took, before the next: at most 2.5 % of the time while the process grows, 0.1 % while it does not.
+_REST = 40, 1000
 _GROWN = 2 << 20
 _BLOCKS_EVERY = 8
 _DEPTH = 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import functools
 import operator
 import sys
@@ -55,49 +56,51 @@ class Sessions(Probe):
             return
         if self.recorder.kept_weights is None:  # a trial is timed as it is
             self._window = Window(lane.thread)
+            if lane.streak is not None:
+                lane.streak.fetches = None  # the next run is not only noted
 
     def _run(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, close = self.recorder.local, self.recorder.close_span
-        settle, end_streak = self.steps.settle, self.steps.end_streak
+        steps, settle, end_streak = self.steps, self.steps.settle, self.steps.end_streak
+        getframe, ident = sys._getframe, _thread.get_ident
         probe = self
 
         def run(self: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-            lane = local.lane
-            streak = lane.streak
+            streak = steps.streak
             if (
-                streak is not None and streak.owner == id(self) and options is None and not lane.stack
+                streak is not None and streak.owner == id(self) and options is None
                 and (tuple(map(id, fetches)) if fetches.__class__ is list else id(fetches)) == streak.fetches
-                and streak.count() == streak.nodes and probe._window is None
+                and streak.thread == ident() and not streak.stack and streak.count() == streak.nodes
             ):  # fmt: skip
-                streak.calling = self
                 began = clock()
+                streak.note(began)
                 try:
-                    result = original(self, fetches, feed_dict, options, run_metadata)
+                    result = original(self, fetches, feed_dict, None, run_metadata)
                 except BaseException:
                     end_streak()
                     raise
                 now = clock()
-                streak.calling = None
                 try:
                     size = max(map(_SIZE, feed_dict.values())) if feed_dict else 0
-                    alike = streak.path(sys._getframe(1)) == streak.answer and lane.streak is streak
+                    alike = streak.path(getframe(1)) == streak.answer and steps.streak is streak
                 except (AttributeError, TypeError):  # other things are fed, or the stack is not as deep
                     alike = False
+                lane = streak.lane
                 if not alike:
                     end_streak()
                     lane.phases[_RUN] += now - began
                     lane.calls += 1
                     probe._ran(lane, self, fetches, feed_dict, now - began, result, None)
                     return result
-                if lane.calls == streak.calls and size == streak.elements:
-                    streak.note((began, now))
-                else:
+                if lane.calls != streak.calls or size != streak.elements:
                     lane.elements = max(lane.elements, float(size))
-                    streak.note_all(began, now)
+                    streak.gather()
+                streak.note(now)
                 streak.left -= 1
                 if not streak.left:
                     settle(streak)
                 return result
+            lane = local.lane
             if lane.tracing or lane.busy:
                 return original(self, fetches, feed_dict, options, run_metadata)
             window = probe._window
@@ -207,9 +210,8 @@ class Sessions(Probe):
         nodes, known.nodes = known.nodes, known.count()
         if nodes != known.nodes or any(isinstance(leaf, list | tuple | dict) for leaf in leaves):
             return
-        streak = self.steps.begin_streak(lane, None)
+        streak = self.steps.begin_streak(lane, None, session)
         if streak is not None:
-            streak.owner = id(session)
             streak.held = list(leaves)
             streak.fetches = tuple(map(id, fetches)) if isinstance(fetches, list) else id(fetches)
             streak.count, streak.nodes = known.count, nodes
