@@ -27,7 +27,9 @@ from bench.results import keep, median, ratio, run  # noqa: E402
 
 BLOCK = 0.15  # seconds: some looks of the watcher, and short against what changes the machine's pace
 LEAST = 8  # calls in a block, however long they take
-SETTLE = 8  # calls after each switch that are not timed: Python learns anew where the methods are that were replaced
+# After each switch so many calls are not timed, as long as they fit into so many seconds: where a method was replaced,
+# Python 3.11 forgets what it had learnt of it, and learns anew after 53 calls.
+SETTLE, SETTLE_SECONDS = 64, 0.3
 
 
 class Gate:
@@ -58,10 +60,13 @@ class Switch:
             each for each in gc.callbacks if type(getattr(each, "__self__", None)).__module__.startswith("unslow.")
         ]
         self._interval = (sys.getswitchinterval(), 0.005)
+        self._since = 0
         self.on = True
 
     def _placed(self) -> list[tuple[Any, str, Any, Any]]:
-        return [entry for probe in self._recording.arming.probes for entry in probe._restore]
+        """Whose attribute, what it was, and what it is now: a probe may have put the plain one back for a while."""
+        entries = [entry for probe in self._recording.arming.probes for entry in probe._restore]
+        return [(owner, attribute, held, vars(owner)[attribute]) for owner, attribute, held, _ in entries]
 
     def turn(self, on: bool) -> None:
         if on == self.on:
@@ -76,6 +81,7 @@ class Switch:
         from unslow.record import probe
 
         self._gate.open.clear()
+        self._since = time.perf_counter_ns()
         self._interval = (sys.getswitchinterval(), self._interval[1])
         sys.setswitchinterval(self._interval[1])
         gc.callbacks[:] = [each for each in gc.callbacks if each not in self._collecting]
@@ -87,12 +93,15 @@ class Switch:
                 setattr(owner, attribute, held)
 
     def _put_back(self) -> None:
-        for owner, attribute, _, placed in self._out:
-            setattr(owner, attribute, placed)
+        for owner, attribute, _, current in self._out:
+            setattr(owner, attribute, current)
         gc.callbacks.extend(self._collecting)
         sys.setswitchinterval(self._interval[0])
-        # The thread waited outside of any step; its steps begin here.
-        self._recording.recorder.local.lane.last = time.perf_counter_ns()
+        # For the recording no time has passed meanwhile: its steps begin here, and its readings are due so much later.
+        now, watcher = time.perf_counter_ns(), self._recording.watcher
+        self._recording.recorder.local.lane.last = now
+        for reading in ("_ticked", "_sampled", "_flushed"):
+            setattr(watcher, reading, getattr(watcher, reading) + now - self._since)
         self._gate.open.set()
 
 
@@ -102,13 +111,15 @@ def compared(style: Style, recording: Any, pairs: int) -> dict[str, Any]:
     for _ in range(style.warm):
         step()
     switch, chance = Switch(recording), random.Random(0)
-    calls = max(LEAST if style.steps == 1 else 1, round(BLOCK / seconds_of(step, max(1, style.timed // 10))))
+    each = seconds_of(step, max(1, style.timed // 10))
+    calls = max(LEAST if style.steps == 1 else 1, round(BLOCK / each))
+    settle = min(SETTLE, round(SETTLE_SECONDS / each)) if style.steps == 1 else 0
     began = budget(recording)
     sides: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(pairs):
         for on in chance.sample((True, False), 2):
             switch.turn(on)
-            for _ in range(SETTLE if style.steps == 1 else 0):
+            for _ in range(settle):
                 step()
             sides[on].append(seconds_of(step, calls) / style.steps)
     switch.turn(True)
@@ -169,7 +180,7 @@ def alone(name: str, pairs: int) -> dict[str, Any]:
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--pairs", type=int, default=120, help="pairs of blocks, each some tenth of a second")
-    options.add_argument("--styles", default=",".join(STYLES))
+    options.add_argument("--styles", default=",".join(STYLES), help="some of them are only printed, and not kept")
     options.add_argument("--alone", action="store_true", help="measure one style here, and print it as JSON")
     options.add_argument("--dry", action="store_true", help="print, and keep nothing")
     chosen = options.parse_args()
@@ -190,7 +201,7 @@ def main() -> None:
             f"{name:<15} {row['bare'] * 1e3:7.3f} ms  {said}"
             f"  whole {row['whole']:.4f}×  +{row['added'] * 1e6:.1f} µs  {row['lost'] or ''}", flush=True
         )  # fmt: skip
-    if not chosen.dry:
+    if not chosen.dry and len(styles) == len(STYLES):
         keep("blocks", {"pairs": chosen.pairs, "styles": found})
 
 

@@ -55,6 +55,11 @@ class UserCode:
             known = self._known[name] = self._is_user_file(name)
         return known
 
+    @property
+    def files(self) -> int:
+        """How many files were told apart so far."""
+        return len(self._known)
+
     def has_seen(self, name: str) -> bool:
         """Whether a file is already known to be the user's."""
         return self._known.get(name, False)

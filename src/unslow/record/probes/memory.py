@@ -51,6 +51,8 @@ class Memory(Probe):
         self._size = 0
         self._ticks = 0
         self._blocks = 0.0
+        self._known = (0, 0)  # modules, and files that were told apart, when the user's own were last looked for
+        self._own: list[str] = []
         self._lengths: dict[tuple[str, str, str], int] = {}
         self._grown: dict[tuple[str, str, str], int] = {}
         self._mallinfo: Any = None
@@ -141,14 +143,20 @@ class Memory(Probe):
             self.recorder.keep_source(file)
             for name, value in local_names(held):
                 yield (file, function), name, value
-        for module in list(sys.modules.values()):
-            source = module_file(module)
-            if source and source not in modules and user.has_seen(source):
-                modules[source] = module_names(module)
+        for module in self._own_modules():
+            modules.setdefault(module_file(module), module_names(module))
         for place, names in modules.items():
             for name, value in list(names.items()):
                 if not name.startswith("__"):
                     yield (place, "<module>"), name, value
+
+    def _own_modules(self) -> list[ModuleType]:
+        """Modules of the user's files; among thousands of others, so they are looked for only if some were added."""
+        user, known = self.recorder.user, (len(sys.modules), self.recorder.user.files)
+        if known != self._known:
+            self._known = known
+            self._own = [name for name, module in list(sys.modules.items()) if user.has_seen(module_file(module))]
+        return [sys.modules[name] for name in self._own if name in sys.modules]
 
     def _is_users(self, value: Any) -> bool:
         """An object of a class of the user's own: its attributes are theirs to fill."""

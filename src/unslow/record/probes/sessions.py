@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 import functools
-import operator
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
@@ -14,9 +13,9 @@ from unslow.phase import Phase
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
 from unslow.record.runs import Ran, Window, lasted
+from unslow.record.streak import Streak
 
 _RUN = int(Phase.RUN)
-_SIZE = operator.attrgetter("size")
 _FIRST_LOOK = 4  # steps: the first ones pay for much that later ones do not
 _MOST_RUNS = 200  # in one step: more are counted, not kept
 
@@ -70,7 +69,8 @@ class Sessions(Probe):
             if (
                 streak is not None and streak.owner == id(self) and options is None
                 and (tuple(map(id, fetches)) if fetches.__class__ is list else id(fetches)) == streak.fetches
-                and streak.thread == ident() and not streak.stack and streak.count() == streak.nodes
+                and streak.thread == ident() and not streak.stack
+                and (streak.left & 7 != 1 or probe._unchanged(streak, feed_dict))
             ):  # fmt: skip
                 began = clock()
                 streak.note(began)
@@ -81,9 +81,8 @@ class Sessions(Probe):
                     raise
                 now = clock()
                 try:
-                    size = max(map(_SIZE, feed_dict.values())) if feed_dict else 0
                     alike = streak.path(getframe(1)) == streak.answer and steps.streak is streak
-                except (AttributeError, TypeError):  # other things are fed, or the stack is not as deep
+                except AttributeError:  # the stack is not as deep
                     alike = False
                 lane = streak.lane
                 if not alike:
@@ -92,8 +91,8 @@ class Sessions(Probe):
                     lane.calls += 1
                     probe._ran(lane, self, fetches, feed_dict, now - began, result, None)
                     return result
-                if lane.calls != streak.calls or size != streak.elements:
-                    lane.elements = max(lane.elements, float(size))
+                if lane.calls != streak.calls:
+                    lane.elements = max(lane.elements, streak.elements)
                     streak.gather()
                 streak.note(now)
                 streak.left -= 1
@@ -118,6 +117,11 @@ class Sessions(Probe):
             return result
 
         return run
+
+    @staticmethod
+    def _unchanged(streak: Streak, feed: Any) -> bool:
+        """Whether neither the graph has grown nor the batch another size: asked at one run in eight, since it costs."""
+        return streak.count() == streak.nodes and (_elements(feed) if feed else 0.0) == streak.elements
 
     def _asked(self, options: Any, frame: FrameType) -> None:
         """A run that is asked for a full trace of itself, by its options, or the first one that no longer is."""
@@ -207,15 +211,15 @@ class Sessions(Probe):
     def _repeat(self, lane: Lane, session: Any, fetches: Any, feed: Any, known: _Graph, held: FrameType) -> None:
         """The next runs may be like this one, unless the graph grows or the fetches cannot be told by their parts."""
         leaves = fetches if isinstance(fetches, list) else [fetches]
-        nodes, known.nodes = known.nodes, known.count()
-        if nodes != known.nodes or any(isinstance(leaf, list | tuple | dict) for leaf in leaves):
+        before = known.nodes, known.size
+        known.nodes, known.size = known.count(), _elements(feed) if feed else 0.0
+        if before != (known.nodes, known.size) or any(isinstance(leaf, list | tuple | dict) for leaf in leaves):
             return
         streak = self.steps.begin_streak(lane, None, session)
         if streak is not None:
             streak.held = list(leaves)
             streak.fetches = tuple(map(id, fetches)) if isinstance(fetches, list) else id(fetches)
-            streak.count, streak.nodes = known.count, nodes
-            streak.elements = _elements(feed) if feed else 0.0
+            streak.count, streak.nodes, streak.elements = known.count, known.nodes, known.size
             streak.tell = functools.partial(self.recorder.tallied, "runs", held.f_code, held.f_lasti)
             if sum(1 for other in self.recorder.lanes if other.steps) == 1:  # no other thread trains
                 self.recorder.watch_runs(False)
@@ -241,6 +245,7 @@ class _Graph:
     def __init__(self, graph: Any) -> None:
         self.graph = graph
         self.nodes = 0  # at the last update
+        self.size = 0.0  # of what was fed to it
         self.looked_at = False
         # Cheap where TensorFlow keeps its graphs in C++ (seen on 2.21).
         self.count: Callable[[], int] = getattr(graph, "num_operations", None) or (lambda: int(graph.version))
