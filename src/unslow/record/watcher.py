@@ -18,12 +18,18 @@ from unslow.record.stacks import Line, lines_of, threads
 from unslow.record.steps import Steps
 
 _PERIOD = 0.02  # seconds between samples, at first
-_LATER = (5e9, 0.1), (20e9, 0.2)  # after so many nanoseconds, so many seconds: what is seen by then needs fewer
+_LATER = (
+    (5e9, 0.1),
+    (20e9, 0.2),
+    (60e9, 0.4),
+)  # after so many nanoseconds, so many seconds: what is seen by then needs fewer
 _TICK = 250_000_000  # nanoseconds between readings of counters, at first: a reading takes a millisecond
-_TICKS_EARLY = 20  # after so many, half as often, and half again after twice as many
+_TICKS_EARLY = 20, 60, 140  # after so many, half as often: after 5 s, 25 s and 105 s
 _TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
 _SAMPLES_EVERY = 250_000_000
-_FLUSH = 250_000_000  # nanoseconds between writes: of steps, the training thread itself writes what is more than 1 %
+# Nanoseconds between writes, at least and at most: a hundredth of the time so far, since that is what a kill may take.
+# Of steps, the training thread itself writes what is more.
+_FLUSH = 250_000_000, 1_000_000_000
 _MOST_STACKS = 3000
 _FRAMES = 6
 _OTHER, _RUN = int(Phase.OTHER), int(Phase.RUN)
@@ -55,6 +61,7 @@ class Watcher:
         self._distance = [_TICK, 0, _SAMPLES_EVERY, 0]
         self._ticked = 0
         self._flushed = 0
+        self._began = clock()
 
     def start(self) -> None:
         """Of a thread that `threading` does not list: a program may join all that it finds there."""
@@ -81,14 +88,14 @@ class Watcher:
     def _watch(self) -> None:
         try:
             self.call_cost = self._calibrate()
-            started = began = clock()
+            self._began = began = clock()
             steps, period = self.steps.total, _PERIOD
             while not self._stop.wait(period):
                 late = (clock() - began) / (_PERIOD * 1e9)
                 # A call that holds Python's lock keeps us waiting, and we see it once it ends: the wait was its
                 # own. But where steps went by meanwhile, it was the machine that kept us waiting.
                 self._due += late if self.steps.total == steps else period / _PERIOD
-                period = max([_PERIOD, *(later for since, later in _LATER if began - started > since)])
+                period = max([_PERIOD, *(later for since, later in _LATER if began - self._began > since)])
                 self._wake()
                 self._prompt.adjust(threads())
                 began, steps = clock(), self.steps.total
@@ -104,7 +111,7 @@ class Watcher:
             self.tick(now)
         if now - self._sampled >= self._distance[2]:
             self._write_samples(now)
-        if now - self._flushed >= _FLUSH:
+        if now - self._flushed >= max(_FLUSH[0], min((now - self._began) // 100, _FLUSH[1])):
             self._flushed = now
             self.steps.flush()
             self.recorder.flush()
@@ -160,7 +167,7 @@ class Watcher:
         """One reading of the process's counters."""
         self._ticked = now
         self._distance[1] += 1
-        if self._distance[1] in (_TICKS_EARLY, 3 * _TICKS_EARLY) or self._distance[1] % _TICKS_IN_FULL == 0:
+        if self._distance[1] in _TICKS_EARLY or self._distance[1] % _TICKS_IN_FULL == 0:
             self._distance[0] *= 2
         values: dict[str, float] = {"steps": self.steps.total}
         if _thread.get_ident() == self._thread:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
+import math
 import weakref
 from collections.abc import Callable
 from types import ModuleType
@@ -33,12 +35,14 @@ class Batches(Probe):
         self.replace(module.Layer, "__call__", self._call)
 
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, inside = self.recorder.local, self._inside
+        local, inside, ident = self.recorder.local, self._inside, _thread.get_ident
         probe = self
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if inside.get(ident()):
+                return original(self, *args, **kwargs)
             lane = local.lane
-            if lane.tracing or lane.functions or lane.busy or inside.get(lane.thread):
+            if lane.tracing or lane.busy or lane.functions:
                 return original(self, *args, **kwargs)
             inside[lane.thread] = True
             try:
@@ -57,7 +61,7 @@ class Batches(Probe):
             if not shapes:
                 return
             if not lane.elements:
-                lane.elements = _size(shapes[0])
+                lane.elements = float(math.prod(shapes[0]) or 1)
             seen = self._seen.get(model)
             if seen is None:
                 seen = self._seen[model] = set()
@@ -85,13 +89,7 @@ def _gather(value: Any, shapes: list[tuple[int, ...]]) -> None:
         for inner in value.values():
             _gather(inner, shapes)
     else:
-        shape = getattr(value, "shape", None)
+        known = getattr(value, "_shape_tuple", None)  # of tensors: to go through a TensorShape takes ten times as long
+        shape = known() if known is not None else getattr(value, "shape", None)
         if shape is not None and None not in tuple(shape) and hasattr(value, "__array__"):  # not a symbolic one
-            shapes.append(tuple(int(size) for size in shape))
-
-
-def _size(shape: tuple[int, ...]) -> float:
-    size = 1.0
-    for dimension in shape:
-        size *= dimension or 1
-    return size
+            shapes.append(tuple(shape))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+import weakref
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -24,6 +26,8 @@ class Eager(Probe):
         self._executing: Callable[[], bool] = lambda: False
         self._ops: ModuleType | None = None
         self._window: OpWindow | None = None
+        self._sources: dict[int, Any] = {}  # by their ids: what gradients were taken for, as long as it lives
+        self._updates: list[str] = []  # one for each update that is under way, in any thread
         self._past: dict[tuple[str, int], list[int]] = {}
         self.steps.listeners.append(self._look)
 
@@ -58,13 +62,13 @@ class Eager(Probe):
             self.replace(module.BaseResourceVariable, name, self._assign)
 
     def _on_tensorflow(self, module: ModuleType) -> None:
-        """While it is imported, TensorFlow copies the base class's methods into ResourceVariable."""
+        """While it is imported, TensorFlow copies the base class's methods into ResourceVariable, or wraps them."""
         variables = sys.modules["tensorflow.python.ops.resource_variable_ops"]
         for name in ("assign", "assign_add", "assign_sub"):
             base, copy = vars(variables.BaseResourceVariable)[name], vars(variables.ResourceVariable).get(name)
             if copy is base:
                 self.put_back(variables.ResourceVariable, name, base.__wrapped__)
-            elif copy is not None:
+            elif copy is not None and not _leads_to(copy, base):
                 self.replace(variables.ResourceVariable, name, self._assign)
 
     def _on_old_optimizer(self, module: ModuleType) -> None:
@@ -90,17 +94,28 @@ class Eager(Probe):
 
         return __enter__
 
+    def _meet(self, sources: Any) -> None:
+        """Gradients are taken for these: those that are variables are weights."""
+        try:
+            for source in _flat(sources):
+                variable = _held(source)
+                self.recorder.weights.add(id(variable))
+                if self.recorder.kept_weights is not None:
+                    self.recorder.kept_weights[id(variable)] = variable
+                if hasattr(source, "__weakref__"):  # once it is gone, its id may be another's
+                    gone = functools.partial(self._sources.pop, id(source))
+                    self._sources[id(source)] = weakref.ref(source, gone)
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+
     def _gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        recorder, local, close = self.recorder, self.recorder.local, self.recorder.close_span
-        weights = recorder.weights
+        local, close = self.recorder.local, self.recorder.close_span
+        known, meet = self._sources, self._meet
 
         def gradient(self: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
-            for source in _flat(sources):
-                variable = _held(source)
-                weights.add(id(variable))
-                if recorder.kept_weights is not None:
-                    recorder.kept_weights[id(variable)] = variable
+            if sources.__class__ is not list or not known.keys() >= set(map(id, sources)):
+                meet(sources)
             if lane.tracing or lane.busy:
                 return original(self, target, sources, *args, **kwargs)
             lane.graded = True
@@ -114,10 +129,12 @@ class Eager(Probe):
         return gradient
 
     def _assign(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, weights = self.recorder.local, self.recorder.weights
+        local, weights, updates = self.recorder.local, self.recorder.weights, self._updates
         probe = self
 
         def assign(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if updates:  # an optimizer assigns several times for every weight
+                return original(self, *args, **kwargs)
             lane = local.lane
             if lane.updating or id(self) not in weights or lane.busy:
                 return original(self, *args, **kwargs)
@@ -149,14 +166,17 @@ class Eager(Probe):
                   kwargs: dict[str, Any]) -> Any:  # fmt: skip
         """Run an update; if it returns and ran eagerly, the step ends here."""
         lane.updating += 1
+        self._updates.append(kind)
         entry = [_RUN, clock(), 0]
         lane.stack.append(entry)
         try:
             result = original(*args, **kwargs)
         finally:
+            self._updates.pop()
             lane.updating -= 1
             self.recorder.close_span(lane, entry)
-        if not lane.updating and self._executing() and not any(UPDATES in f.__dict__ for f in lane.functions):
+        within = lane.functions
+        if not (within and any(UPDATES in f.__dict__ for f in within)) and not lane.updating and self._executing():
             name = type(owner).__name__ if kind == "optimizer" else str(getattr(owner, "name", ""))
             self.steps.ended(lane, kind, owner, name, sys._getframe(2))
         return result
@@ -181,6 +201,12 @@ class Eager(Probe):
         if self._window is not None:
             self._window.close(self.recorder.local.lane, self.steps.total)
         super().disarm()
+
+
+def _leads_to(function: Any, wanted: Any) -> bool:
+    while function is not None and function is not wanted:
+        function = getattr(function, "__wrapped__", None)
+    return function is wanted
 
 
 def _held(source: Any) -> Any:

@@ -11,7 +11,7 @@ from unslow.phase import Phase
 from unslow.record.probe import Probe
 from unslow.record.recorder import clock
 
-_SYNC = int(Phase.SYNC)
+_RUN, _SYNC = int(Phase.RUN), int(Phase.SYNC)
 _WRITTEN = (int(Phase.SAVE), int(Phase.LOG))  # what saving and summaries fetch is their own
 _WAYS = (
     "numpy",
@@ -51,13 +51,15 @@ class Tensors(Probe):
 
     def _fetch(self, original: Callable[..., Any], way: str) -> Callable[..., Any]:
         local, close, tally = self.recorder.local, self.recorder.close_span, self.recorder.tally
-        owner = self._owner
+        owner, owns = self._owner, self.recorder.user.owns
 
         def fetch(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
             if lane.tracing or lane.busy or lane.within in _WRITTEN:
                 return original(self, *args, **kwargs)
-            if lane.stack and lane.stack[-1][0] == _SYNC:  # print() asks for the text, and that for the array
+            # To print asks for the text, and that for the array; what TensorFlow fetches to take a gradient is its own.
+            inside = lane.stack[-1][0] if lane.stack else -1
+            if inside == _SYNC or (inside == _RUN and lane.fit is None and not owns(sys._getframe(1).f_code)):
                 return original(self, *args, **kwargs)
             entry = [_SYNC, clock(), 0]
             lane.stack.append(entry)
