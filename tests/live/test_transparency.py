@@ -74,6 +74,39 @@ def test_it_ends_as_it_does_alone_with(name: str, ending: str, tmp_path: Path) -
     assert under == alone
 
 
+FAILS_LATE = """
+import sys, traceback
+import tensorflow as tf
+{before}
+w = tf.Variable(1.0)
+
+
+@tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(w * x)
+    w.assign_sub(0.0001 * tape.gradient(loss, w))
+    tf.debugging.assert_less(tf.reduce_sum(x), 100.0)
+    return loss
+
+
+for number in range(600):
+    try:
+        step(tf.fill([2], 1000.0 if number == 590 else 1.0))
+    except tf.errors.InvalidArgumentError as problem:
+        kept = problem
+        print(traceback.format_exc(), problem.__cause__, problem.__context__)
+print(round(float(w), 6))
+raise kept
+"""
+
+
+@pytest.mark.parametrize("before", ["", "tf.debugging.disable_traceback_filtering()"])
+def test_an_error_after_many_calls_fails_with_its_own_traceback(before: str, tmp_path: Path) -> None:
+    alone, under = alike(tmp_path, FAILS_LATE.format(before=before))
+    assert under == alone and "InvalidArgumentError" in under
+
+
 def test_a_traceback_that_the_script_prints_itself_has_no_frame_of_ours(tmp_path: Path) -> None:
     failing = "try:\n    step(tf.zeros([2]) + tf.ones([3]))\nexcept Exception:\n    print(traceback.format_exc())\n"
     script = STEPS + "import traceback\n" + failing
