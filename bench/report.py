@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.loops import STYLES  # noqa: E402
 from bench.plot import Panel, svg  # noqa: E402
-from bench.results import read  # noqa: E402
+from bench.results import ratio, read  # noqa: E402
 
 Results = dict[str, Any]
 Row = Sequence[str]
@@ -37,8 +37,8 @@ def table(head: Row, rows: Sequence[Row]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def times(ratio: Sequence[float | None], digits: int = 2) -> str:
-    middle, low, high = (None if value is None else f"{value:.{digits}f}" for value in ratio)
+def times(found: Sequence[float | None], digits: int = 2) -> str:
+    middle, low, high = (None if value is None else f"{value:.{digits}f}" for value in found)
     return f"{middle}× (too few runs)" if low is None else f"{middle}× ({low}–{high})"
 
 
@@ -67,6 +67,16 @@ def count(number: float) -> str:
     return f"{number:,.0f}".replace(",", " ")
 
 
+def reached(found: Sequence[float | None], limit: float) -> str:
+    """Whether a ratio is within its limit, and its interval no more than a hundredth above."""
+    middle, low, high = found
+    if middle is None or low is None or high is None:
+        return "not told: too few runs"
+    if middle <= limit and high <= limit + 0.01:
+        return "met"
+    return "**missed**" if low > limit else "not told: the interval holds it"
+
+
 def verdict(low: float | None, high: float | None, limit: float) -> str:
     """Whether a limit holds for the whole interval of a measurement, for none of it, or cannot be told."""
     if low is None or high is None:
@@ -82,13 +92,30 @@ def targets(results: Results) -> Iterator[Row]:
             wanted = f"{style.title}: a step at most {style.target:.2f}× as long"
             if name in blocks:
                 found = blocks[name]["ratio"]
-                yield wanted, times(found, 3), verdict(found[1], found[2], style.target)
+                yield wanted, times(found, 3), reached(found, style.target)
             else:
                 yield wanted, "–", "not measured"
+    yield from _against_peers(results.get("overhead", {}).get("tools", {}))
     yield from _limit("start-up added: at most 150 ms", results.get("startup", {}).get("added"), 0.15, short)
     unslow = results.get("overhead", {}).get("tools", {}).get("unslow", {})
     yield from _limit("memory above bare: at most 20 MB", unslow.get("peak", {}).get("added"), 20e6, megabytes)
     yield from _scaled(results.get("scale", {}))
+
+
+def _against_peers(tools: Results) -> Iterator[Row]:
+    """Every peer on every loop: whether a step takes longer under it than under unslow."""
+    wanted = "a step takes longer under every other tool, on every loop"
+    ours, told = tools.get("unslow", {}).get("styles", {}), {"longer": 0, "less": 0, "not told": 0}
+    for name, row in tools.items():
+        for style, found in row["styles"].items() if name not in ("bare", "unslow") else ():
+            _, low, high = ratio(found["steps"], ours[style]["steps"])
+            told["longer" if (low or 0) > 1 else "less" if high is not None and high < 1 else "not told"] += 1
+    if not sum(told.values()):
+        yield wanted, "–", "not measured"
+        return
+    open_ = f"not told for {told['not told']}"
+    said = "**missed**" if told["less"] else open_ if told["not told"] else "met"
+    yield wanted, ", ".join(f"{number} {how}" for how, number in told.items() if number), said
 
 
 def _limit(wanted: str, found: Any, limit: float, say: Any) -> Iterator[Row]:

@@ -39,6 +39,27 @@ def test_a_target_is_met_only_where_the_whole_interval_meets_it(low: float, high
     assert report.verdict(low, high, 1.03) == said
 
 
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ((1.008, 1.0, 1.019), "met"), ((1.008, 1.0, 1.03), "not told: the interval holds it"),
+        ((1.04, 1.03, 1.05), "**missed**"), ((1.0, None, None), "not told: too few runs"),
+    ],
+)  # fmt: skip
+def test_a_ratio_is_met_where_its_interval_ends_close_above(found: tuple[float | None, ...], said: str) -> None:
+    assert report.reached(found, 1.01) == said
+
+
+@pytest.mark.parametrize(
+    ("peer", "said"), [([1.5] * 6, "met"), ([0.9] * 6, "**missed**"), ([0.9, 1.2] * 3, "not told for 1")]
+)
+def test_every_tool_is_set_against_ours(peer: list[float], said: str) -> None:
+    tools = {
+        name: {"styles": {"eager": {"steps": steps}}} for name, steps in {"unslow": [1.0] * 6, "peer": peer}.items()
+    }
+    assert [row[-1] for row in report._against_peers(tools)] == [said]
+
+
 def test_a_peer_that_crashes_is_a_row_with_its_reason() -> None:
     row = {"title": "peer", "runs": 3, "failed": ["exit code 1: no"] * 2, "styles": {}}
     assert "2 of 3: exit code 1: no" in report._beside("peer", row, bare=False)

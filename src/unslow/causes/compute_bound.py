@@ -7,17 +7,18 @@ from collections.abc import Iterable
 from unslow.analyse import say
 from unslow.analyse.sketch import Fact, Sketch, fact
 from unslow.analyse.window import Window, windows
-from unslow.cause import Cause
+from unslow.cause import CannotJudge, Cause
 from unslow.model import Evidence, Finding, Loop, Phase, Run
 
 _MOST = 0.7  # of a step in kernels, and of the training in TensorFlow
 _SHOWN = 5
+_QUEUES = ("QueueEnqueue", "QueueDequeue")
 
 
-def _seen(kernels: float) -> Fact:
+def _seen(kernels: float, *more: list[object]) -> Fact:
     return fact(
         "window", 50, steps=10, step=50, wall=0.1, kernels=0.1 * kernels, executor=0.1 * kernels + 0.002, waits=0.0,
-        ops=[["conv/Conv2D", "Conv2D", 10, 0.08 * kernels], ["dense/MatMul", "MatMul", 10, 0.02 * kernels]],
+        ops=[["conv/Conv2D", "Conv2D", 10, 0.08 * kernels], ["dense/MatMul", "MatMul", 10, 0.02 * kernels], *more],
     )  # fmt: skip
 
 
@@ -51,6 +52,11 @@ class ComputeBound(Cause):
             looked = windows(run, loop)
             if looked and loop.phase(Phase.RUN) >= _MOST * loop.total and loop.total >= _MOST * run.trained:
                 window = looked[-1]
+                if any(op.kind.startswith(_QUEUES) for op in window.ops):
+                    raise CannotJudge(
+                        "queue runners feed the step from threads of their own, and a profile does not tell their "
+                        "kernels from the step's"
+                    )
                 if window.kernels >= _MOST * window.wall:
                     yield self._finding(run, loop, window)
 
@@ -76,6 +82,7 @@ class ComputeBound(Cause):
     QUIET = (
         Sketch("half of the step in kernels", phases={Phase.RUN: 0.95}, facts=[_seen(0.5)]),
         Sketch("the step waits for data", phases={Phase.RUN: 0.5, Phase.INPUT: 0.5}, facts=[_seen(0.9)]),
+        Sketch("queue runners feed it", phases={Phase.RUN: 0.95}, facts=[_seen(0.9, ["b", "QueueEnqueueV2", 10, 1e-4])]),
     )
 
 

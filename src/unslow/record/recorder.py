@@ -67,7 +67,8 @@ class Lane:
     @property
     def functions(self) -> list[Any]:
         """All tf.functions that are being called, outermost first."""
-        calling = self.streak.calling if self.streak is not None else None
+        streak = self.streak  # another thread may end it
+        calling = streak.calling if streak is not None else None
         return self.called if calling is None else [calling, *self.called]
 
     def gathered(self) -> Gathered:

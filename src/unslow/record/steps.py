@@ -58,7 +58,8 @@ class Steps:
     @property
     def total(self) -> int:
         """Updates so far."""
-        return self.closed + (len(self.streak.noted) >> 1 if self.streak is not None else 0)
+        streak = self.streak  # another thread may end it
+        return self.closed + (len(streak.noted) >> 1 if streak is not None else 0)
 
     @property
     def under_way(self) -> int:

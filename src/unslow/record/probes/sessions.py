@@ -13,6 +13,7 @@ from unslow.phase import Phase
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
 from unslow.record.runs import Ran, Window, lasted
+from unslow.record.sessiongraph import SessionGraph
 from unslow.record.streak import Streak
 
 _RUN = int(Phase.RUN)
@@ -25,7 +26,7 @@ class Sessions(Probe):
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self._graphs: dict[int, _Graph] = {}
+        self._graphs: dict[int, SessionGraph] = {}
         self._window: Window | None = None
         self._full = False  # runs are asked for a full trace of themselves
         self._weighed = 0  # such runs
@@ -121,7 +122,10 @@ class Sessions(Probe):
     @staticmethod
     def _unchanged(streak: Streak, feed: Any) -> bool:
         """Whether neither the graph has grown nor the batch another size: asked at one run in eight, since it costs."""
-        return streak.count() == streak.nodes and (_elements(feed) if feed else 0.0) == streak.elements
+        try:
+            return streak.count() == streak.nodes and (_elements(feed) if feed else 0.0) == streak.elements
+        except Exception:  # noqa: BLE001 - the fence of a probe: what is fed is the program's own
+            return False
 
     def _asked(self, options: Any, frame: FrameType) -> None:
         """A run that is asked for a full trace of itself, by its options, or the first one that no longer is."""
@@ -208,7 +212,7 @@ class Sessions(Probe):
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _repeat(self, lane: Lane, session: Any, fetches: Any, feed: Any, known: _Graph, held: FrameType) -> None:
+    def _repeat(self, lane: Lane, session: Any, fetches: Any, feed: Any, known: SessionGraph, held: FrameType) -> None:
         """The next runs may be like this one, unless the graph grows or the fetches cannot be told by their parts."""
         leaves = fetches if isinstance(fetches, list) else [fetches]
         before = known.nodes, known.size
@@ -230,109 +234,13 @@ class Sessions(Probe):
         window.write(self.recorder, self.steps.total + 1, lambda graph, fetches: self._graph(graph).operations(fetches))
         self.recorder.keep_out(lane, clock() - began, self.name)
 
-    def _graph(self, graph: Any) -> _Graph:
+    def _graph(self, graph: Any) -> SessionGraph:
         known = self._graphs.get(id(graph))
         if known is None or known.graph is not graph:
             if len(self._graphs) > 50:  # scripts that make a graph per trial: old ones must be let go
                 self._graphs.clear()
-            known = self._graphs[id(graph)] = _Graph(graph)
+            known = self._graphs[id(graph)] = SessionGraph(graph)
         return known
-
-
-class _Graph:
-    """What is known of one graph: which fetches lead to an update."""
-
-    def __init__(self, graph: Any) -> None:
-        self.graph = graph
-        self.nodes = 0  # at the last update
-        self.size = 0.0  # of what was fed to it
-        self.looked_at = False
-        # Cheap where TensorFlow keeps its graphs in C++ (seen on 2.21).
-        self.count: Callable[[], int] = getattr(graph, "num_operations", None) or (lambda: int(graph.version))
-        self._fetches: dict[Any, bool] = {}
-        self._ops: dict[str, bool] = {}
-        self._trainable: tuple[int, set[str]] = (-1, set())
-
-    def updates(self, fetches: Any) -> bool:
-        key = _key(fetches) if isinstance(fetches, list | tuple | dict | str) else id(fetches)
-        known = self._fetches.get(key)
-        if known is None:
-            if len(self._fetches) > 10_000:
-                self._fetches.clear()
-            known = any(self._leads_to_update(op) for op in self.operations(fetches))
-            self._fetches[key] = known
-        return known
-
-    def operations(self, fetches: Any) -> list[Any]:
-        if isinstance(fetches, dict):
-            return [op for value in fetches.values() for op in self.operations(value)]
-        if isinstance(fetches, list | tuple):
-            return [op for value in fetches for op in self.operations(value)]
-        if isinstance(fetches, str):
-            element = self.graph.as_graph_element(fetches)
-            return [getattr(element, "op", element)]
-        op = getattr(fetches, "op", None)
-        if op is None and hasattr(fetches, "control_inputs"):
-            op = fetches
-        return [] if op is None else [op]
-
-    def _leads_to_update(self, start: Any) -> bool:
-        """Walk back through inputs; what was walked once is not walked again, so growth stays cheap."""
-        pending, walked = [start], []
-        while pending:
-            op = pending.pop()
-            known = self._ops.get(op.name)
-            if known is None:
-                self._ops[op.name] = False
-                walked.append(op.name)
-                known = self._is_update(op)
-                pending.extend(tensor.op for tensor in op.inputs)
-                pending.extend(op.control_inputs)
-            if known:
-                for name in walked:  # some of them lead here too: they are walked again when they are asked for
-                    del self._ops[name]
-                self._ops[start.name] = True
-                return True
-        return False
-
-    def _is_update(self, op: Any) -> bool:
-        kind = op.type
-        if kind.startswith(("ResourceApply", "ResourceSparseApply", "Apply", "SparseApply", "ResourceKeras")):
-            return True
-        if not kind.startswith(("Assign", "ResourceScatter", "Scatter")) or not op.inputs:
-            return False
-        variable = op.inputs[0].op.name
-        if variable not in self._trainable_names():
-            return False
-        if kind in ("Assign", "AssignVariableOp"):  # an initializer or a restore does not read what it writes
-            return self._depends_on(op.inputs[1].op, variable)
-        return True
-
-    def _trainable_names(self) -> set[str]:
-        variables = self.graph.get_collection("trainable_variables")
-        if self._trainable[0] != len(variables):
-            self._trainable = (len(variables), {variable.op.name for variable in variables})
-        return self._trainable[1]
-
-    @staticmethod
-    def _depends_on(op: Any, variable: str) -> bool:
-        pending, seen = [op], set()
-        while pending:
-            op = pending.pop()
-            if op.name == variable:
-                return True
-            if op.name not in seen:
-                seen.add(op.name)
-                pending.extend(tensor.op for tensor in op.inputs)
-        return False
-
-
-def _key(fetches: Any) -> Any:
-    if isinstance(fetches, list | tuple):
-        return tuple(_key(value) for value in fetches)
-    if isinstance(fetches, dict):
-        return tuple(_key(value) for value in fetches.values())
-    return fetches if isinstance(fetches, str) else id(fetches)
 
 
 def _elements(feed: Any) -> float:

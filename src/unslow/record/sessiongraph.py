@@ -1,0 +1,102 @@
+"""What is known of the graph of a TF1-style session: which fetches lead to an update of its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class SessionGraph:
+    """One graph, and what the sessions that run it have in common."""
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+        self.nodes = 0  # at the last update
+        self.size = 0.0  # of what was fed to it
+        self.looked_at = False
+        # Cheap where TensorFlow keeps its graphs in C++ (seen on 2.21).
+        self.count: Callable[[], int] = getattr(graph, "num_operations", None) or (lambda: int(graph.version))
+        self._fetches: dict[Any, bool] = {}
+        self._ops: dict[str, bool] = {}
+        self._trainable: tuple[int, set[str]] = (-1, set())
+
+    def updates(self, fetches: Any) -> bool:
+        key = _key(fetches) if isinstance(fetches, list | tuple | dict | str) else id(fetches)
+        known = self._fetches.get(key)
+        if known is None:
+            if len(self._fetches) > 10_000:
+                self._fetches.clear()
+            known = any(self._leads_to_update(op) for op in self.operations(fetches))
+            self._fetches[key] = known
+        return known
+
+    def operations(self, fetches: Any) -> list[Any]:
+        if isinstance(fetches, dict):
+            return [op for value in fetches.values() for op in self.operations(value)]
+        if isinstance(fetches, list | tuple):
+            return [op for value in fetches for op in self.operations(value)]
+        if isinstance(fetches, str):
+            element = self.graph.as_graph_element(fetches)
+            return [getattr(element, "op", element)]
+        op = getattr(fetches, "op", None)
+        if op is None and hasattr(fetches, "control_inputs"):
+            op = fetches
+        return [] if op is None else [op]
+
+    def _leads_to_update(self, start: Any) -> bool:
+        """Walk back through inputs; what was walked once is not walked again, so growth stays cheap."""
+        pending, walked = [start], []
+        while pending:
+            op = pending.pop()
+            known = self._ops.get(op.name)
+            if known is None:
+                self._ops[op.name] = False
+                walked.append(op.name)
+                known = self._is_update(op)
+                pending.extend(tensor.op for tensor in op.inputs)
+                pending.extend(op.control_inputs)
+            if known:
+                for name in walked:  # some of them lead here too: they are walked again when they are asked for
+                    del self._ops[name]
+                self._ops[start.name] = True
+                return True
+        return False
+
+    def _is_update(self, op: Any) -> bool:
+        kind = op.type
+        if kind.startswith(("ResourceApply", "ResourceSparseApply", "Apply", "SparseApply", "ResourceKeras")):
+            return True
+        if not kind.startswith(("Assign", "ResourceScatter", "Scatter")) or not op.inputs:
+            return False
+        variable = op.inputs[0].op.name
+        if variable not in self._trainable_names():
+            return False
+        if kind in ("Assign", "AssignVariableOp"):  # an initializer or a restore does not read what it writes
+            return self._depends_on(op.inputs[1].op, variable)
+        return True
+
+    def _trainable_names(self) -> set[str]:
+        variables = self.graph.get_collection("trainable_variables")
+        if self._trainable[0] != len(variables):
+            self._trainable = (len(variables), {variable.op.name for variable in variables})
+        return self._trainable[1]
+
+    @staticmethod
+    def _depends_on(op: Any, variable: str) -> bool:
+        pending, seen = [op], set()
+        while pending:
+            op = pending.pop()
+            if op.name == variable:
+                return True
+            if op.name not in seen:
+                seen.add(op.name)
+                pending.extend(tensor.op for tensor in op.inputs)
+        return False
+
+
+def _key(fetches: Any) -> Any:
+    if isinstance(fetches, list | tuple):
+        return tuple(_key(value) for value in fetches)
+    if isinstance(fetches, dict):
+        return tuple(_key(value) for value in fetches.values())
+    return fetches if isinstance(fetches, str) else id(fetches)
