@@ -82,7 +82,7 @@ class ComputeBound(Cause):
     QUIET = (
         Sketch("half of the step in kernels", phases={Phase.RUN: 0.95}, facts=[_seen(0.5)]),
         Sketch("the step waits for data", phases={Phase.RUN: 0.5, Phase.INPUT: 0.5}, facts=[_seen(0.9)]),
-        Sketch("queue runners feed it", phases={Phase.RUN: 0.95}, facts=[_seen(0.9, ["b", "QueueEnqueueV2", 10, 1e-4])]),
+        Sketch("queue runners feed it", phases={Phase.RUN: 0.95}, facts=[_seen(0.9, ["b", "QueueEnqueueV2", 9, 1e-4])]),
     )
 
 
