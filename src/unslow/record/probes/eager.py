@@ -129,23 +129,31 @@ class Eager(Probe):
         return gradient
 
     def _assign(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, weights, updates = self.recorder.local, self.recorder.weights, self._updates
-        probe = self
+        """By the parameters of 2.15 to 2.21, the first of which is called `value` or `delta`."""
+        updates, assigned = self._updates, self._assigned
 
-        def assign(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def assign(self: Any, value: Any, use_locking: Any = None, name: Any = None, read_value: Any = True) -> Any:
             if updates:  # an optimizer assigns several times for every weight
-                return original(self, *args, **kwargs)
-            lane = local.lane
-            if lane.updating or id(self) not in weights or lane.busy:
-                return original(self, *args, **kwargs)
-            if lane.tracing:
-                probe.steps.mark_updating()
-                return original(self, *args, **kwargs)
-            if not lane.graded:  # weights are put back or copied, between trainings or networks
-                return original(self, *args, **kwargs)
-            return probe._updating(lane, "assign", self, original, (self, *args), kwargs)
+                return original(self, value, use_locking, name, read_value)
+            return assigned(original, self, value, use_locking, name, read_value)
 
-        return assign
+        def change(self: Any, delta: Any, use_locking: Any = None, name: Any = None, read_value: Any = True) -> Any:
+            if updates:
+                return original(self, delta, use_locking, name, read_value)
+            return assigned(original, self, delta, use_locking, name, read_value)
+
+        return assign if original.__name__ == "assign" else change
+
+    def _assigned(self, original: Callable[..., Any], variable: Any, *args: Any) -> Any:
+        lane = self.recorder.local.lane
+        if lane.updating or id(variable) not in self.recorder.weights or lane.busy:
+            return original(variable, *args)
+        if lane.tracing:
+            self.steps.mark_updating()
+            return original(variable, *args)
+        if not lane.graded:  # weights are put back or copied, between trainings or networks
+            return original(variable, *args)
+        return self._updating(lane, "assign", variable, original, (variable, *args), {}, 3)
 
     def _apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local = self.recorder.local
@@ -158,13 +166,13 @@ class Eager(Probe):
                 return original(self, *args, **kwargs)
             if lane.updating or lane.busy:
                 return original(self, *args, **kwargs)
-            return probe._updating(lane, "optimizer", self, original, (self, *args), kwargs)
+            return probe._updating(lane, "optimizer", self, original, (self, *args), kwargs, 2)
 
         return apply
 
     def _updating(self, lane: Lane, kind: str, owner: Any, original: Callable[..., Any], args: tuple[Any, ...],
-                  kwargs: dict[str, Any]) -> Any:  # fmt: skip
-        """Run an update; if it returns and ran eagerly, the step ends here."""
+                  kwargs: dict[str, Any], depth: int) -> Any:  # fmt: skip
+        """Run an update, so many frames below the line that asked for it; if it ran eagerly, the step ends here."""
         lane.updating += 1
         self._updates.append(kind)
         entry = [_RUN, clock(), 0]
@@ -178,7 +186,7 @@ class Eager(Probe):
         within = lane.functions
         if not (within and any(UPDATES in f.__dict__ for f in within)) and not lane.updating and self._executing():
             name = type(owner).__name__ if kind == "optimizer" else str(getattr(owner, "name", ""))
-            self.steps.ended(lane, kind, owner, name, sys._getframe(2))
+            self.steps.ended(lane, kind, owner, name, sys._getframe(depth))
         return result
 
     def _look(self, lane: Lane, total: int) -> None:

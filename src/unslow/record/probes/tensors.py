@@ -55,11 +55,12 @@ class Tensors(Probe):
 
         def fetch(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
+            if lane.stack:
+                # To print asks for the text, and that for the array; what TensorFlow fetches for a gradient is its own.
+                inside = lane.stack[-1][0]
+                if inside == _SYNC or (inside == _RUN and lane.fit is None and not owns(sys._getframe(1).f_code)):
+                    return original(self, *args, **kwargs)
             if lane.tracing or lane.busy or lane.within in _WRITTEN:
-                return original(self, *args, **kwargs)
-            # To print asks for the text, and that for the array; what TensorFlow fetches to take a gradient is its own.
-            inside = lane.stack[-1][0] if lane.stack else -1
-            if inside == _SYNC or (inside == _RUN and lane.fit is None and not owns(sys._getframe(1).f_code)):
                 return original(self, *args, **kwargs)
             entry = [_SYNC, clock(), 0]
             lane.stack.append(entry)
