@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 from bench import peers  # noqa: E402
 from bench.loops import STYLES  # noqa: E402
 from bench.peers import BARE, PEERS, Peer  # noqa: E402
-from bench.results import difference, folder_bytes, keep, median, ratio, run  # noqa: E402
+from bench.results import beside, difference, folder_bytes, keep, median, ratio, run  # noqa: E402
 
 SCRIPT = ROOT / "bench" / "loops.py"
 HUNG = 6.0  # times as long as the bare run, and a process is said to hang; but never within
@@ -88,11 +88,11 @@ def judged(seen: list[Seen], bare: list[Seen], styles: Sequence[str]) -> Seen:
     """The row of one tool."""
     row: Seen = {"runs": len(seen), "failed": [each["failed"] for each in seen if "failed" in each], "styles": {}}
     for style in styles:
-        mine, base = of_style(seen, style, "mean"), of_style(bare, style, "mean")
-        if mine and base:
-            steady = ratio(of_style(seen, style, "middle"), of_style(bare, style, "middle"))
+        steps = [each["styles"].get(style, {}).get("mean") for each in seen]
+        both = beside(steps, [each["styles"].get(style, {}).get("mean") for each in bare])
+        if both[0]:
             row["styles"][style] = {
-                "runs": len(mine), "step": median(mine), "ratio": ratio(mine, base), "steady": steady, "steps": mine,
+                "runs": len(both[0]), "step": median(both[0]), "ratio": ratio(*both, paired=True), "steps": steps,
             }  # fmt: skip
     for key in ("entered", "imported", "peak", "seconds"):
         mine, base = ([float(each[key]) for each in sides if key in each] for sides in (seen, bare))
@@ -103,10 +103,6 @@ def judged(seen: list[Seen], bare: list[Seen], styles: Sequence[str]) -> Seen:
     if sizes:
         row["bytes_per_1000_steps"] = median(sizes)
     return row
-
-
-def of_style(seen: list[Seen], style: str, key: str) -> list[float]:
-    return [float(each["styles"][style][key]) for each in seen if style in each["styles"]]
 
 
 def shown(rows: dict[str, Seen], styles: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.loops import STYLES  # noqa: E402
 from bench.plot import Panel, svg  # noqa: E402
-from bench.results import ratio, read  # noqa: E402
+from bench.results import beside, ratio, read  # noqa: E402
 
 Results = dict[str, Any]
 Row = Sequence[str]
@@ -108,7 +108,7 @@ def _against_peers(tools: Results) -> Iterator[Row]:
     ours, told = tools.get("unslow", {}).get("styles", {}), {"longer": 0, "less": 0, "not told": 0}
     for name, row in tools.items():
         for style, found in row["styles"].items() if name not in ("bare", "unslow") else ():
-            _, low, high = ratio(found["steps"], ours[style]["steps"])
+            _, low, high = ratio(*beside(found["steps"], ours[style]["steps"]), paired=True)
             told["longer" if (low or 0) > 1 else "less" if high is not None and high < 1 else "not told"] += 1
     if not sum(told.values()):
         yield wanted, "–", "not measured"
@@ -197,7 +197,9 @@ def beside_peers(section: Results) -> str:
     way = "a process for each loop" if section["apart"] else "one process for all loops, the longest steps first"
     return "\n\n".join([
         f"Fresh processes ({way}), every tool once per round, in random order, {tools['bare']['runs']} rounds; each "
-        "tool as its documentation starts it. The ratio of the medians of the mean step, rare dear looks included.",
+        "tool as its documentation starts it. The ratio is the median over the rounds of the mean step beside that of "
+        "the bare process of the same round, rare dear looks included. A loop is timed for half a second, in which "
+        "looks are at their most frequent.",
         table(("tool", *(STYLES[style].title for style in styles)), rows),
         "The same processes: seconds until TensorFlow was imported, peak memory of the training process, what was left "
         "on the disk per 1 000 steps, the whole command, and what went wrong.",

@@ -9,7 +9,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -144,6 +144,12 @@ def ratio(over: list[float], under: list[float], paired: bool = False) -> Interv
         )
         middle = median(over) / median(under)
     return middle, drawn[int(0.025 * RESAMPLED)], drawn[int(0.975 * RESAMPLED)]
+
+
+def beside(mine: Sequence[float | None], theirs: Sequence[float | None]) -> tuple[list[float], list[float]]:
+    """What two tools took in the same rounds: from one round to the next the machine's pace changes most."""
+    both = [(a, b) for a, b in zip(mine, theirs, strict=False) if a is not None and b is not None]
+    return [a for a, _ in both], [b for _, b in both]
 
 
 def difference(over: list[float], under: list[float]) -> Interval:
