@@ -49,7 +49,7 @@ def _refit(run: Run, loop: Loop, place: Location, calls: list[Event]) -> Refit:
     rows = np.searchsorted(loop.end, times[1:])
     first = np.unique(rows[rows < len(loop.end)])
     rest = np.setdiff1d(np.arange(len(loop.end)), [0, *first])
-    around = loop.seconds - loop.phases[:, Phase.RUN]
+    around = loop.seconds - loop.phases[:, Phase.RUN] - loop.phases[:, Phase.EVAL]  # predictions are no part of fit()
     others = loop.phases[:, Phase.OTHER] * _outside(run, loop, place)
     usual = float(np.median((around - others)[rest])) if len(rest) else 0.0
     extra = np.maximum(0.0, (around - others)[first] - usual)
