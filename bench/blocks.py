@@ -28,7 +28,7 @@ from bench.results import keep, median, ratio, run  # noqa: E402
 BLOCK = 0.15  # seconds: some looks of the watcher, and short against what changes the machine's pace
 LEAST = 8  # calls in a block, however long they take
 # After each switch so many calls are not timed, as long as they fit into so many seconds: where a method was replaced,
-# Python 3.11 forgets what it had learnt of it, and learns anew after 53 calls.
+# Python forgets what it had learnt of it, and needs some dozens of calls to learn it anew.
 SETTLE, SETTLE_SECONDS = 64, 0.3
 
 
