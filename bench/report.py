@@ -154,7 +154,8 @@ def in_blocks(section: Results) -> str:
     return "\n\n".join([
         "One process differs from the next by more than recording costs. So the same loop runs in one process, in "
         f"{section['pairs']} pairs of blocks of about a tenth of a second: all of ours on, and all of it off, in "
-        "random order, after some calls that are not timed. The ratio is the median over the pairs; *all blocks* sets all time on against all time off, "
+        "random order, after some calls that are not timed. The ratio is the median over the pairs; *all blocks* sets "
+        "all time on against all time off, "
         "so that rare dear looks count in full. A run of seconds has more of those than a run of hours: they come at "
         "steps ever further apart.",
         table(("loop", "bare step", "recorded", "all blocks", "added per step"), rows),
