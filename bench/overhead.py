@@ -1,6 +1,6 @@
 """What recording costs: the same loops bare, under unslow and under its peers, in fresh processes, in turn.
 
-python bench/overhead.py [--pairs N] [--styles a,b] [--tools unslow,memray] [--apart] [--minutes 27]
+python bench/overhead.py [--pairs N] [--styles a,b] [--tools unslow,memray] [--apart] [--minutes 45]
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def main() -> None:
     options.add_argument("--styles", default=",".join(STYLES))
     options.add_argument("--tools", default=",".join(peer.name for peer in PEERS))
     options.add_argument("--apart", action="store_true", help="a process for each style, not one for all of them")
-    options.add_argument("--minutes", type=float, default=27.0, help="no round is begun after so long")
+    options.add_argument("--minutes", type=float, default=45.0, help="no round is begun after so long")
     options.add_argument("--dry", action="store_true", help="print, and keep nothing")
     chosen = options.parse_args()
     styles = [name for name in STYLES if name in chosen.styles.split(",")]

@@ -1,7 +1,7 @@
 """What a step pays for being recorded, counted in bytecodes of ours: the same on every machine, whatever else it does.
 
 The loops call stand-ins for TensorFlow's classes, which pass the real probes.
-A limit is half as much again as was counted on Python 3.11, since other versions compile differently.
+A limit is at most half as much again as was counted on Python 3.11, since other versions compile differently.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def per_step(step: Callable[[], object], clock: Clock) -> float:
 
 @pytest.mark.parametrize(
     ("make", "limit"),
-    [(compiled, 460), (session, 530), (eager, 1220)],
+    [(compiled, 230), (session, 270), (eager, 1220)],
     ids=["compiled", "session", "eager"],
 )
 def test_a_step_pays_no_more_bytecodes_than_it_may(

@@ -105,7 +105,9 @@ def _process(index: int, log: ProcessLog, start: int) -> Process:
     if not tail:  # it was killed: what had been armed by then is told by what was written
         probes = dict.fromkeys(_USUAL_PROBES, "armed") | probes
     last = max((int(line["t"]) for line in log.lines), default=start)
-    last = max(last, *rows_of(log.rows)["end"][-1:].tolist(), 0)
+    ends = rows_of(log.rows)["end"]
+    if len(ends):
+        last = max(last, int(ends[-1]))
     return Process(
         index=index, pid=int(head.get("pid", 0)), host=str(head.get("host", "")),
         worker=_worker(head.get("cluster", "")), argv=tuple(map(str, head.get("argv", ()))),

@@ -8,7 +8,7 @@ _MOST = 1 << 16  # bytes: more than any of them has
 
 
 def read(*paths: str) -> str:
-    """The first of some files that can be read; by calls of the system alone, since `open` takes four times as long."""
+    """The first of some files that can be read; by calls of the system, since `open` takes three times as long."""
     for path in paths:
         try:
             file = os.open(path, os.O_RDONLY)

