@@ -29,7 +29,7 @@ BLOCK = 0.15  # seconds: some looks of the watcher, and short against what chang
 LEAST = 8  # calls in a block, however long they take
 # After each switch so many calls are not timed, as long as they fit into so many seconds: where a method was replaced,
 # Python forgets what it had learnt of it, and needs some dozens of calls to learn it anew.
-SETTLE, SETTLE_SECONDS = 64, 0.3
+SETTLE, SETTLE_SECONDS = 64, 0.7
 
 
 class Gate:
@@ -100,8 +100,9 @@ class Switch:
         # For the recording no time has passed meanwhile: its steps begin here, and its readings are due so much later.
         now, watcher = time.perf_counter_ns(), self._recording.watcher
         self._recording.recorder.local.lane.last = now
-        for reading in ("_ticked", "_sampled", "_flushed"):
-            setattr(watcher, reading, getattr(watcher, reading) + now - self._since)
+        self._recording.steps._rows.written += now - self._since
+        for moment in ("_began", "_ticked", "_sampled"):
+            setattr(watcher, moment, getattr(watcher, moment) + now - self._since)
         self._gate.open.set()
 
 

@@ -26,7 +26,7 @@ class Log:
 def log() -> Log:
     """A row, many calls as their times alone, and another row."""
     kept = Log()
-    rows = Rows(SimpleNamespace(writer=kept))  # type: ignore[arg-type]
+    rows = Rows(SimpleNamespace(writer=kept, flush=bool))  # type: ignore[arg-type]
     rows.append((100, 0, 3, 1, [0] * len(Phase), 0, 8.0, 0.5))
     rows.alike(100, 3, 1, 8.0, [time for call in range(CALLS) for time in (110 + 100 * call, 200 + 100 * call)])
     rows.append((5000, 4100, 3, 1, [0] * len(Phase), 0, 8.0, 0.5))

@@ -25,7 +25,7 @@ class Kept:
 def packed(calls: list[tuple[int, int]], already: int, at_once: int) -> list[tuple[Any, ...]]:
     """The rows of some calls, handed over so many at once; 1 as rows of their own."""
     kept = Kept()
-    rows = Rows(SimpleNamespace(writer=kept))  # type: ignore[arg-type]
+    rows = Rows(SimpleNamespace(writer=kept, flush=bool))  # type: ignore[arg-type]
     rows._packed = already
     last = 0
     for start in range(0, len(calls), at_once):

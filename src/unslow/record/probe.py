@@ -45,19 +45,29 @@ class Probe:
         setattr(owner, attribute, placed)
         self._restore.append((owner, attribute, held, placed))
 
-    def put_back(self, owner: Any, attribute: str, original: Any) -> None:
-        """Also restore a place to which someone copied a wrapper of ours."""
-        self._restore.append((owner, attribute, original, vars(owner)[attribute]))
-
     def spanned(self, owner: Any, attribute: str, phase: int) -> None:
         """Count the time inside a call for a phase."""
         self.replace(owner, attribute, lambda original: span(self.recorder, original, phase))
 
     def unwrap(self, owner: Any, attribute: str) -> None:
         """Put one attribute back before the end: all that was to be seen there was seen."""
-        for entry in [entry for entry in self._restore if entry[0] is owner and entry[1] == attribute]:
+        for entry in self._entries(attribute, owner=owner):
             self._restore.remove(entry)
             _put_back(*entry)
+
+    def rest(self, *attributes: str) -> None:
+        """Put attributes back for a while, of whatever owners: a wrapper that only looks away costs as much as any."""
+        for entry in self._entries(*attributes):
+            _put_back(*entry)
+
+    def resume(self, *attributes: str) -> None:
+        """The end of such a rest."""
+        for owner, attribute, held, placed in self._entries(*attributes):
+            if vars(owner).get(attribute, _MISSING) is held:  # nobody wrapped it meanwhile
+                setattr(owner, attribute, placed)
+
+    def _entries(self, *attributes: str, owner: Any = None) -> list[tuple[Any, str, Any, Any]]:
+        return [entry for entry in self._restore if entry[1] in attributes and (owner is None or owner is entry[0])]
 
     def disarm(self) -> None:
         for entry in reversed(self._restore):

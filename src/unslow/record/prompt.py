@@ -14,23 +14,20 @@ class Prompt:
     shares the lock among several keep the interval they had, since it shapes how fast they run."""
 
     def __init__(self) -> None:
-        self._usual = sys.getswitchinterval()
-        self._set = 0.0
+        self._usual = self._set = sys.getswitchinterval()
+        self._given_up = False  # the program chose an interval itself: it stays
 
-    def adjust(self, threads: int) -> None:
-        """Called with the number of threads that run Python, ours included."""
-        if self._set and abs(sys.getswitchinterval() - self._set) > 1e-9:
-            self._set, self._usual = -1.0, 0.0  # the program chose one itself: it stays
-        if self._set < 0:
-            return
-        if threads > 2:
-            self.restore()
-        elif not self._set:
-            sys.setswitchinterval(_SOON)
+    def hurry(self, threads: int) -> None:
+        """Before the watcher waits: called with the number of threads that run Python, ours included."""
+        self._choose(_SOON if threads <= 2 else self._usual)
+
+    def rest(self) -> None:
+        """While the watcher looks, it has the lock: who waits for it must not wake it up to be let in between."""
+        self._choose(self._usual)
+
+    def _choose(self, interval: float) -> None:
+        if self._given_up or abs(sys.getswitchinterval() - self._set) > 1e-9:
+            self._given_up = True
+        elif interval != self._set:
+            sys.setswitchinterval(interval)
             self._set = sys.getswitchinterval()
-
-    def restore(self) -> None:
-        if self._set > 0 and abs(sys.getswitchinterval() - self._set) < 1e-9:
-            sys.setswitchinterval(self._usual)
-        if self._set > 0:
-            self._set = 0.0

@@ -40,7 +40,7 @@ class Lane:
 
     __slots__ = (
         "busy", "called", "calls", "elements", "fit", "graded", "group", "last", "own", "phases", "ran", "stack",
-        "steps", "streak", "thread", "tracing", "updating", "value", "within",
+        "steps", "streak", "thread", "tracing", "updating", "usual", "value", "within",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -58,6 +58,7 @@ class Lane:
         self.steps = 0
         self.group = 1  # updates in one call: Keras's steps_per_execution
         self.elements = 0.0
+        self.usual = 0.0  # the same where nobody looks, since all batches have as many
         self.value = _NOTHING
         self.ran = 0  # nanoseconds that TensorFlow ran inside `within`
         self.streak: Any = None  # the update that is being repeated, if its calls are only noted
@@ -73,7 +74,7 @@ class Lane:
 
     def gathered(self) -> Gathered:
         """What has gathered for the row that ends; the next begins."""
-        row = self.phases, self.own, self.elements, self.value
+        row = self.phases, self.own, self.elements or self.usual, self.value
         self.phases = [0] * PHASES
         self.own = 0
         self.elements = 0.0
@@ -105,6 +106,7 @@ class Recorder:
         self.full_trace: Any = None  # told when runs of a session begin or cease to be asked for a full trace
         self.watch_runs: Callable[[bool], object] = bool  # whether what sessions run is looked at; not while it repeats
         self.session_graph: Callable[[Lane, Any], object] = _nothing  # told of the graph of a session that trains, once
+        self.resting: set[Callable[[], None]] = set()  # put wrappers back that are out as long as all goes on as before
         self.windows: list[Callable[[], None]] = []  # close a window of ours, and open none again
         self.looks: dict[str, int] = {}  # nanoseconds of dear looks by probe, in any thread
         self._pending: list[str] = []
@@ -209,15 +211,19 @@ class Recorder:
         for entry in list(self.tallies.values()):
             entry[6] = entry[0]
 
-    def flush(self) -> None:
-        """Append what has gathered; called by the watcher and at exit."""
-        with self._lock:
+    def flush(self, wait: bool = True) -> None:
+        """Append what has gathered; nobody but the last to do so need wait for another thread that is at it."""
+        if not self._lock.acquire(wait):
+            return
+        try:
             # The list itself stays: another thread may be about to append to it.
             pending = self._pending[:]
             del self._pending[: len(pending)]
             if pending:
                 data = "\n".join(pending) + "\n"
                 self.writer.lines(data.encode("utf-8", "backslashreplace"))
+        finally:
+            self._lock.release()
 
     def open_span(self, lane: Lane, phase: int) -> list[int]:
         entry = [phase, clock(), 0]
@@ -240,6 +246,11 @@ class Recorder:
         if stack:
             stack[-1][2] += took
         return took
+
+    def stir(self) -> None:
+        """Something begins that probes at rest may have to see: a trace, or a function whose result nobody knows."""
+        while self.resting:
+            self.resting.pop()()
 
     def give_way(self) -> None:
         """The program uses TensorFlow's profiler, of which there can be one in a process: it is the program's."""

@@ -19,10 +19,11 @@ FULL = 50_000
 HALF = 20_000
 
 # The training thread writes by itself when more than one row in this many is unwritten (at first, and later), so that
-# `kill -9` takes only some hundredths of them; a write costs as much as ten rows. The watcher writes too, every quarter
-# of a second at first, and alone where a write is slow (a stalled network disk).
+# `kill -9` takes only some hundredths of them, and when the last write is so many nanoseconds old; a write costs as
+# much as ten rows. The watcher writes what waits for longer, and alone where a write is slow (a stalled network disk).
 _UNWRITTEN = 100, 32
 _AT_FIRST = 256
+_OLD = 500_000_000
 _SLOW_WRITE = 2_000_000
 _SLOW_WRITES = 3
 
@@ -44,6 +45,7 @@ class Rows:
         self._recorder = recorder
         self._slow = 0
         self._deferred = False
+        self.written = 0  # when something last was
         self.clear()
 
     def clear(self) -> None:
@@ -63,8 +65,9 @@ class Rows:
         self._unwritten += len(calls) >> 1
 
     def written_in_time(self, total: int, now: int) -> None:
-        """Write if too many of all these rows are waiting."""
-        if self._unwritten * _UNWRITTEN[total > _AT_FIRST] > total and not self._deferred:
+        """Write if too many of all these rows are waiting, or for too long."""
+        many = self._unwritten * _UNWRITTEN[total > _AT_FIRST] > total
+        if (many or now - self.written > _OLD) and not self._deferred:
             self.write(now)
 
     def _pack(self, rows: list[Raw | Alike]) -> Iterator[bytes]:
@@ -136,7 +139,8 @@ class Rows:
         yield from self._closed_row(site, row)
 
     def write(self, now: int, last: bool = False) -> None:
-        """Append what waits; `last` also writes merged rows that are not full yet."""
+        """Append what waits, rows and facts; `last` also writes merged rows that are not full yet."""
+        self.written = now
         if not self._writing.acquire(last, 1.0 if last else -1):  # the other thread is at it
             return
         try:
@@ -152,6 +156,7 @@ class Rows:
                 self._recorder.writer.rows(data)
         finally:
             self._writing.release()
+        self._recorder.flush(last)
         if clock() - now > _SLOW_WRITE:
             self._slow += 1
             self._deferred = self._slow >= _SLOW_WRITES

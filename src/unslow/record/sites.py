@@ -42,11 +42,6 @@ class Sites:
     def place_of(self, site: int) -> int:
         return self._place_of.get(site, -1)
 
-    def last_of(self, owner: object) -> tuple[Any, ...] | None:
-        """Where an owner updated last: the way to ask a frame, its answer, the site."""
-        recent = self._recent.get(id(owner))
-        return recent[1:] if recent is not None else None
-
     def of(self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None) -> int:
         """The number of the site at which `owner` updates, called from `frame`."""
         recent = self._recent.get(id(owner))

@@ -10,12 +10,13 @@ from unslow.phase import Phase
 from unslow.record.recorder import PHASES, Gathered, Lane, Recorder, clock
 from unslow.record.rows import Rows
 from unslow.record.sites import Sites
-from unslow.record.streak import Streak
+from unslow.record.streak import Streak, place_of
 
 _RUN = int(Phase.RUN)
 _COST_EVERY = 63  # one row in 64 is timed, to know what rows cost
-_ASKED_EACH_TIME = 256
-_ASKED_AT_LEAST = 256
+_ASKED_EACH_TIME = 64  # the first rows; later after every 16th part of them, or as often as this in nanoseconds
+_ASKED_EVERY = 500_000_000
+_SETTLED = 256  # rows after which calls may only be noted
 _NOTHING = float("nan")
 _REPEATED = 12
 _ALIKE = 8  # so many rows in a row of one site, and more are to be expected
@@ -38,6 +39,7 @@ class Steps:
         self._sites = Sites(recorder, self.trains)
         self._rows = Rows(recorder)
         self._ask_at = 0
+        self._asked = (0, clock())  # after how many rows, and when
         self._leader = [-1, -1]  # site and place of the update that leads
         self._missed = 0
         self._last_site = -1
@@ -134,18 +136,17 @@ class Steps:
         if self.counted is not None:
             self.counted(lane)
 
-    def begin_streak(self, lane: Lane, owner: object, who: object) -> Streak | None:
-        """From here on calls of `who` may be noted only; None where rows differ, or each is needed as it ends."""
-        recent = self._sites.last_of(owner)
-        if recent is None or self._alike < _ALIKE or self.closed < _ASKED_EACH_TIME or self.counted is not None:
+    def begin_streak(self, lane: Lane, who: object, frame: FrameType) -> Streak | None:
+        """After a step of `who` its calls from there may be noted only; None where rows differ, or each is needed."""
+        if self._alike < _ALIKE or self.closed < _SETTLED or self.counted is not None:
             return None
-        self.streak = lane.streak = Streak(lane, who, *recent)
+        self.streak = lane.streak = Streak(lane, who, self._last_site, place_of(frame))
         self._room(self.streak)
         return self.streak
 
     def _room(self, streak: Streak) -> None:
-        """Not so many that a kill would lose much, nor past the row after which looks are due."""
-        streak.left = max(1, min(self._ask_at - self.closed, self.closed >> 6, _ASKED_AT_LEAST))
+        """Up to the row after which looks are due."""
+        streak.left = max(1, self._ask_at - self.closed)
 
     def settle(self, streak: Streak) -> None:
         """Make rows of the calls that were noted. Never raises."""
@@ -182,23 +183,26 @@ class Steps:
         streak, self.streak = self.streak, None
         if streak is not None:
             streak.lane.streak = None
+            streak.stop()
             self.settle(streak)
             if streak.ended is not None:
                 streak.ended()
 
     def _ask(self, lane: Lane, total: int) -> None:
         """Dear looks wait for powers of two or for time: past the first steps they need not be asked each time."""
+        now = clock()
+        rows, took = max(1, total - self._asked[0]), max(1, now - self._asked[1])
+        self._asked = total, now
         self._ask_at = total + 1
         if total >= _ASKED_EACH_TIME:
-            self._ask_at = min(total + min(total >> 6, _ASKED_AT_LEAST), 1 << total.bit_length())
+            apart = max(1, min(total >> 4, _ASKED_EVERY * rows // took))
+            self._ask_at = min(total + apart, 1 << total.bit_length())
         for listener in self.listeners:
             listener(lane, total)
 
     def ask_again(self) -> None:
         """Said by a listener that must be asked after the very next row: it has a window open."""
         self._ask_at = self.closed + 1
-        if self.streak is not None:
-            self.streak.left = 1
 
     def _lead(self, site: int, group: int) -> None:
         """An update elsewhere than at the leader: of several updates in an iteration the first one seen leads."""
@@ -212,10 +216,18 @@ class Steps:
             self._missed += 1
         self._seen.add(site)
 
+    @property
+    def flushed(self) -> int:
+        """When something was last written."""
+        return self._rows.written
+
     def flush(self, last: bool = False) -> None:
         """Write what has gathered; `last` also writes merged rows that are not full yet."""
+        streak = self.streak
         if last:
             self.end_streak()
+        elif streak is not None:
+            streak.stop()  # nothing was written for a while: the next call shall make rows of what is noted
         self._rows.write(clock(), last)
 
 

@@ -4,27 +4,45 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from types import CodeType, FrameType
 from typing import Any
 
 from unslow.record.recorder import Gathered, Lane
+
+# The code and the instruction of the frame that calls; how far up the next frame is, its code and its instruction; how
+# far up the one after it, and its instruction. Where the stack ends, the last frame stands for those above it.
+Place = tuple[CodeType, int, int, CodeType, int, int, int]
+
+
+def place_of(frame: FrameType) -> Place:
+    """Where a call comes from: all that wrappers ask of each call in a streak, since to look at frames costs."""
+    above, middle = frame.f_back, 2
+    if above is None:
+        above, middle = frame, 1
+    top, far = above.f_back, middle + 1
+    if top is None:
+        top, far = above, middle
+    return frame.f_code, frame.f_lasti, middle, above.f_code, above.f_lasti, far, top.f_lasti
 
 
 class Streak:
     """After a short step Python is cold, and the little that recording does takes five times as long as it would.
 
-    So a call that is like the one before only leaves its times here. Whoever sees a call that is not says so.
+    So a call that is like the one before only leaves its times here. Whoever sees a call that is not says so. What a
+    wrapper needs of a streak it keeps in variables of its own: each object that it looks at costs, too.
     """
 
     __slots__ = (
-        "answer", "calls", "count", "elements", "ended", "extra", "fetches", "held", "lane", "left", "limit", "nodes",
-        "note", "noted", "owner", "path", "site", "stack", "tell", "thread", "traced", "traces", "who",
+        "calls", "count", "elements", "ended", "extra", "fetches", "held", "lane", "left", "limit", "nodes", "note",
+        "noted", "owner", "place", "site", "stop", "tell", "traced", "traces", "who",
     )  # fmt: skip
 
-    def __init__(self, lane: Lane, owner: Any, path: Any, answer: Any, site: int) -> None:
-        self.lane, self.thread, self.stack = lane, lane.thread, lane.stack
+    def __init__(self, lane: Lane, owner: Any, site: int, place: Place) -> None:
+        self.lane = lane
         self.owner = id(owner)
         self.who = weakref.ref(owner)  # what the program lets go must not be kept alive here
-        self.path, self.answer, self.site = path, answer, site
+        self.site, self.place = site, place
+        self.stop: Callable[[], None] = _nothing  # makes the wrapper look at the next call in full, or at this one
         self.calls = lane.calls  # wrapped calls of the thread by the last row
         self.elements = 0.0  # numbers in a batch, where all have as many
         self.left = 1  # calls to note before they are made into rows
@@ -56,3 +74,11 @@ class Streak:
         del self.noted[: len(noted)]  # the list itself stays: its thread may be about to append to it
         self.extra = {}
         return noted, extra
+
+
+def nobody(streak: Streak) -> None:
+    """Follows a streak where nothing is wrapped yet."""
+
+
+def _nothing() -> None:
+    """Nobody follows it yet."""

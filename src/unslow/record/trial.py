@@ -51,7 +51,6 @@ class Trial:
         if (self._steps.led >= self._limit or self._is_late()) and not self._done:
             self.finish()
             self._steps.flush(last=True)
-            self._recorder.flush()
             for stream in (sys.stdout, sys.stderr):
                 if stream is not None:
                     stream.flush()

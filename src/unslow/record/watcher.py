@@ -17,16 +17,15 @@ from unslow.record.recorder import Lane, Recorder, clock
 from unslow.record.stacks import Line, lines_of, threads
 from unslow.record.steps import Steps
 
-_PERIOD = 0.02  # seconds between samples, at first
-# After so many nanoseconds, so many seconds: what is seen by then needs fewer.
-_LATER = (5e9, 0.1), (20e9, 0.2), (60e9, 0.4)
+# Seconds between samples, at least and at most: one in so many parts of the time since the training began. To let the
+# watcher in costs a training that needs Python's lock all the time more than what the watcher then does.
+_PERIOD, _MOST_PERIOD = 0.02, 0.4
+_SAMPLED = 64
 _TICK = 250_000_000  # nanoseconds between readings of counters, at first: a reading takes a millisecond
 _TICKS_EARLY = 20, 60, 140  # after so many, half as often: after 5 s, 25 s and 105 s
 _TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
 _SAMPLES_EVERY = 250_000_000
-# Nanoseconds between writes, at least and at most: a hundredth of the time so far, since that is what a kill may take.
-# Of steps, the training thread itself writes what is more.
-_FLUSH = 250_000_000, 1_000_000_000
+_FLUSH = 1_000_000_000  # nanoseconds after the last write: a training thread that makes steps writes by itself
 _MOST_STACKS = 3000
 _FRAMES = 6
 _OTHER, _RUN = int(Phase.OTHER), int(Phase.RUN)
@@ -57,8 +56,7 @@ class Watcher:
         self._sampled = clock()
         self._distance = [_TICK, 0, _SAMPLES_EVERY, 0]
         self._ticked = 0
-        self._flushed = 0
-        self._began = clock()
+        self._began = clock()  # of the training, once it has begun
 
     def start(self) -> None:
         """Of a thread that `threading` does not list: a program may join all that it finds there."""
@@ -78,7 +76,7 @@ class Watcher:
         self._stop.set()
         if self._ended.acquire(timeout=1.0):
             self._ended.release()
-        self._prompt.restore()
+        self._prompt.rest()
         self.tick(clock())
         self._write_samples(clock())
 
@@ -86,15 +84,18 @@ class Watcher:
         try:
             self.call_cost = self._calibrate()
             self._began = began = clock()
-            steps, period = self.steps.total, _PERIOD
+            steps, period, trains = self.steps.total, _PERIOD, self.steps.trains[0]
             while not self._stop.wait(period):
+                self._prompt.rest()
                 late = (clock() - began) / (_PERIOD * 1e9)
                 # A call that holds Python's lock keeps us waiting, and we see it once it ends: the wait was its
                 # own. But where steps went by meanwhile, it was the machine that kept us waiting.
                 self._due += late if self.steps.total == steps else period / _PERIOD
-                period = max([_PERIOD, *(later for since, later in _LATER if began - self._began > since)])
+                if trains != self.steps.trains[0]:
+                    trains, self._began = True, began
+                period = max(_PERIOD, min((began - self._began) / 1e9 / _SAMPLED, _MOST_PERIOD))
                 self._wake()
-                self._prompt.adjust(threads())
+                self._prompt.hurry(threads())
                 began, steps = clock(), self.steps.total
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost("watcher", f"{type(problem).__name__}: {problem}")
@@ -108,10 +109,8 @@ class Watcher:
             self.tick(now)
         if now - self._sampled >= self._distance[2]:
             self._write_samples(now)
-        if now - self._flushed >= max(_FLUSH[0], min((now - self._began) // 100, _FLUSH[1])):
-            self._flushed = now
+        if now - self.steps.flushed >= _FLUSH:
             self.steps.flush()
-            self.recorder.flush()
 
     def training_thread(self) -> int:
         lanes = [lane for lane in self.recorder.lanes if lane.steps]

@@ -16,6 +16,8 @@ from unslow.record.recorder import Lane, clock
 from unslow.record.steps import UPDATES
 
 _RUN = int(Phase.RUN)
+_ASSIGNS = "assign", "assign_add", "assign_sub"
+_QUIET = 64
 
 
 class Eager(Probe):
@@ -25,16 +27,19 @@ class Eager(Probe):
         super().__init__(*parts)
         self._executing: Callable[[], bool] = lambda: False
         self._ops: ModuleType | None = None
+        self._tape: Any = None
         self._window: OpWindow | None = None
         self._sources: dict[int, Any] = {}  # by their ids: what gradients were taken for, as long as it lives
         self._updates: list[str] = []  # one for each update that is under way, in any thread
+        self._quiet = 0  # updates by optimizers since anything else could have been one
+        self._patience = _QUIET  # of them, before assignments are no longer looked at
+        self._tapes = [0, 0]  # gradients since the last update, and the most that there were before one
         self._past: dict[tuple[str, int], list[int]] = {}
         self.steps.listeners.append(self._look)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         doors: dict[str, Callable[[ModuleType], None]] = {
             "tensorflow.python.eager.backprop": self._on_backprop,
-            "tensorflow.python.ops.resource_variable_ops": self._on_variables,
             "tensorflow.python.training.optimizer": self._on_old_optimizer,
             "tensorflow.python.eager.context": self._on_context,
             "tensorflow": self._on_tensorflow,
@@ -54,22 +59,16 @@ class Eager(Probe):
 
     def _on_backprop(self, module: ModuleType) -> None:
         self.replace(module.GradientTape, "gradient", self._gradient)
-        self.replace(module.GradientTape, "__enter__", self._enter)
+        self._tape = module.GradientTape
         self.spanned(module.GradientTape, "jacobian", _RUN)
 
-    def _on_variables(self, module: ModuleType) -> None:
-        for name in ("assign", "assign_add", "assign_sub"):
-            self.replace(module.BaseResourceVariable, name, self._assign)
-
     def _on_tensorflow(self, module: ModuleType) -> None:
-        """While it is imported, TensorFlow copies the base class's methods into ResourceVariable, or wraps them."""
+        """Only when all is there: TensorFlow gives ResourceVariable wrapped copies of the base class's methods."""
         variables = sys.modules["tensorflow.python.ops.resource_variable_ops"]
-        for name in ("assign", "assign_add", "assign_sub"):
-            base, copy = vars(variables.BaseResourceVariable)[name], vars(variables.ResourceVariable).get(name)
-            if copy is base:
-                self.put_back(variables.ResourceVariable, name, base.__wrapped__)
-            elif copy is not None and not _leads_to(copy, base):
-                self.replace(variables.ResourceVariable, name, self._assign)
+        for owner in (variables.BaseResourceVariable, variables.ResourceVariable):
+            for name in _ASSIGNS:
+                if name in vars(owner):
+                    self.replace(owner, name, self._assign)
 
     def _on_old_optimizer(self, module: ModuleType) -> None:
         self.replace(module.Optimizer, "apply_gradients", self._apply)
@@ -96,6 +95,7 @@ class Eager(Probe):
 
     def _meet(self, sources: Any) -> None:
         """Gradients are taken for these: those that are variables are weights."""
+        self._unsettled()
         try:
             for source in _flat(sources):
                 variable = _held(source)
@@ -110,7 +110,7 @@ class Eager(Probe):
 
     def _gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, close = self.recorder.local, self.recorder.close_span
-        known, meet = self._sources, self._meet
+        known, meet, tapes, unsettled = self._sources, self._meet, self._tapes, self._unsettled
 
         def gradient(self: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
@@ -119,6 +119,9 @@ class Eager(Probe):
             if lane.tracing or lane.busy:
                 return original(self, target, sources, *args, **kwargs)
             lane.graded = True
+            tapes[0] += 1
+            if tapes[0] > tapes[1]:
+                unsettled()
             entry = [_RUN, clock(), 0]
             lane.stack.append(entry)
             try:
@@ -151,7 +154,7 @@ class Eager(Probe):
         if lane.tracing:
             self.steps.mark_updating()
             return original(variable, *args)
-        if not lane.graded:  # weights are put back or copied, between trainings or networks
+        if not lane.graded or not self._executing():  # weights are put back or copied, between trainings or networks
             return original(variable, *args)
         return self._updating(lane, "assign", variable, original, (variable, *args), {}, 3)
 
@@ -183,11 +186,36 @@ class Eager(Probe):
             self._updates.pop()
             lane.updating -= 1
             self.recorder.close_span(lane, entry)
-        within = lane.functions
-        if not (within and any(UPDATES in f.__dict__ for f in within)) and not lane.updating and self._executing():
+        self._updated(kind)
+        within = lane.functions if lane.called or lane.streak is not None else ()
+        if not lane.updating and not any(UPDATES in function.__dict__ for function in within):
             name = type(owner).__name__ if kind == "optimizer" else str(getattr(owner, "name", ""))
             self.steps.ended(lane, kind, owner, name, sys._getframe(depth))
         return result
+
+    def _updated(self, kind: str) -> None:
+        """Where one update by an optimizer follows another, its assignments, many for each weight, are let alone."""
+        if kind != "optimizer":
+            self._patience = sys.maxsize  # updates by hand may come again, at any time
+            return
+        tapes = self._tapes
+        if tapes[0] > tapes[1]:
+            tapes[1] = tapes[0]
+        tapes[0] = 0
+        self._quiet += 1
+        if self._quiet == self._patience:
+            self.rest(*_ASSIGNS)
+            self.recorder.resting.add(self._wake)
+
+    def _unsettled(self) -> None:
+        """Other gradients than there were all along, or more: what assigns next may be an update."""
+        self._quiet = 0
+        self.recorder.stir()
+
+    def _wake(self) -> None:
+        self.resume(*_ASSIGNS)
+        self._quiet = 0
+        self._patience *= 2
 
     def _look(self, lane: Lane, total: int) -> None:
         """Time every single op for one step, at steps that grow further apart."""
@@ -196,11 +224,13 @@ class Eager(Probe):
             window.rows -= 1
             if window.rows <= 0:
                 self._window = None
+                self.unwrap(self._tape, "__enter__")
                 window.close(lane, self.steps.total)
             else:
                 self.steps.ask_again()
-        elif total & (total - 1) == 0 and total >= 4 and self._ops is not None:
+        elif total & (total - 1) == 0 and total >= 4 and self._ops is not None and self._tape is not None:
             self._window = OpWindow(self.recorder, self._ops, self._past)
+            self.replace(self._tape, "__enter__", self._enter)
             # A step may have several updates, each of which ends a row.
             self._window.rows = max(1, round(self.steps.total / max(1, self.steps.led)))
             self.steps.ask_again()
@@ -209,12 +239,6 @@ class Eager(Probe):
         if self._window is not None:
             self._window.close(self.recorder.local.lane, self.steps.total)
         super().disarm()
-
-
-def _leads_to(function: Any, wanted: Any) -> bool:
-    while function is not None and function is not wanted:
-        function = getattr(function, "__wrapped__", None)
-    return function is wanted
 
 
 def _held(source: Any) -> Any:

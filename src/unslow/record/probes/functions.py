@@ -6,7 +6,7 @@ import _thread
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 from unslow.phase import Phase
 from unslow.record.compiled import KNOWN, Compiled, batch_size
@@ -15,7 +15,7 @@ from unslow.record.recorder import Lane, clock
 from unslow.record.registry import Registry
 from unslow.record.signatures import code_place
 from unslow.record.steps import UPDATES
-from unslow.record.streak import Streak
+from unslow.record.streak import Streak, nobody
 from unslow.record.tracebacks import without_filter
 
 _RUN, _TRACE = int(Phase.RUN), int(Phase.TRACE)
@@ -32,6 +32,7 @@ class Functions(Probe):
         self._context: Any = None
         self._concrete: Any = None
         self._traces = [0, 0]  # traces so far, and their nanoseconds: outermost ones only
+        self._follow: Callable[[Streak], None] = nobody  # makes the wrapper of calls only note the next ones
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         place = "tensorflow.python.eager.polymorphic_function"
@@ -77,51 +78,76 @@ class Functions(Probe):
 
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, getframe, ident = self.recorder.local, sys._getframe, _thread.get_ident
-        steps, settle, mark_updating = self.steps, self.steps.settle, self.steps.mark_updating
+        settle, mark_updating = self.steps.settle, self.steps.mark_updating
         begin, done, failed, odd, meet = self._begin, self._done, self._failed, self._odd, self._registry.meet
         unfiltered, raised = without_filter(original)
+        # Of the streak that is under way.
+        owner = thread = left = calls = limit = last = middle = above_last = far = far_last = 0
+        streak = lane = note = stack = code = above = cast(Any, None)
+
+        def stop() -> None:
+            nonlocal owner, note
+            owner, note = 0, None
+
+        def follow(begun: Streak) -> None:
+            nonlocal streak, lane, owner, thread, stack, note, left, calls, limit
+            nonlocal code, last, middle, above, above_last, far, far_last
+            begun.stop = stop
+            code, last, middle, above, above_last, far, far_last = begun.place
+            streak, lane, note, limit = begun, begun.lane, begun.note, begun.limit
+            thread, stack = lane.thread, lane.stack
+            left, calls, owner = begun.left, begun.calls, begun.owner
+
+        self._follow = follow
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-            streak = steps.streak
-            if streak is not None and streak.owner == id(self) and streak.thread == ident() and not streak.stack:
-                began = clock()
-                streak.note(began)
+            nonlocal left, calls
+            if owner == id(self) and thread == ident() and not stack:
+                noted, began = note, clock()
+                noted(began)
                 try:
                     result = unfiltered(self, *args, **kwargs)
                 except BaseException as error:
-                    failed(streak.lane, None, None)
+                    failed(lane, None, None)
                     raised(error)
                     raise
                 now = clock()
                 try:
-                    alike = now - began <= streak.limit and streak.path(getframe(1)) == streak.answer
-                except AttributeError:  # the stack is not as deep as the last time
+                    here, up = getframe(1), getframe(middle)
+                    alike = (
+                        here.f_lasti == last and up.f_lasti == above_last and here.f_code is code
+                        and up.f_code is above and getframe(far).f_lasti == far_last
+                        and now - began <= limit and note is noted
+                    )  # fmt: skip
+                except ValueError:  # the stack is not as deep
                     alike = False
-                if not alike or steps.streak is not streak:
-                    odd(streak.lane, self, streak, began, now, args, kwargs, getframe(1))
+                if not alike:
+                    odd(lane, self, streak, began, now, args, kwargs, getframe(1))
                     return result
-                if streak.lane.calls != streak.calls:
-                    streak.lane.elements = streak.elements or streak.lane.elements
+                if lane.calls != calls:
+                    lane.elements = streak.elements or lane.elements
                     streak.gather()
-                streak.note(now)
-                streak.left -= 1
-                if not streak.left:
+                    calls = streak.calls
+                noted(now)
+                left -= 1
+                if not left:
                     settle(streak)
+                    left, calls = streak.left, streak.calls
                 return result
-            lane = local.lane
+            mine = local.lane
             known = self.__dict__.get(KNOWN) or meet(self)
-            if lane.tracing or lane.busy:
+            if mine.tracing or mine.busy:
                 result = original(self, *args, **kwargs)
-                if lane.tracing and known.writes and known.writes == known.traces:
+                if mine.tracing and known.writes and known.writes == known.traces:
                     mark_updating()
                 return result
-            call = begin(lane, self, known, args, kwargs)
+            call = begin(mine, self, known, args, kwargs)
             try:
                 result = original(self, *args, **kwargs)
             except BaseException:  # the end of the data, an error: no weights were updated
-                failed(lane, call, known)
+                failed(mine, call, known)
                 raise
-            done(lane, self, known, call, args, kwargs, sys._getframe(1))
+            done(mine, self, known, call, args, kwargs, getframe(1))
             return result
 
         return __call__
@@ -171,9 +197,15 @@ class Functions(Probe):
             if wrote and not lane.functions and not lane.updating:
                 self._updated(lane, function, known, args, frame)
             return
-        lane.graded = lane.graded or known.way != "keras"  # what it returned may be gradients
+        if not lane.graded and known.way != "keras":
+            self._graded(lane)
         if not (self.steps.trains[0] or lane.functions or known.legacy) and lane.within < 0:
             self.steps.repeated(lane, "function", function, known.name, frame)
+
+    def _graded(self, lane: Lane) -> None:
+        """What a function returned may be gradients: whatever is assigned to weights now may be an update."""
+        lane.graded = True
+        self.recorder.stir()
 
     def _odd(self, lane: Lane, function: Any, streak: Streak, began: int, ended: int, args: tuple[Any, ...],
              kwargs: dict[str, Any], frame: FrameType) -> None:  # fmt: skip
@@ -205,11 +237,13 @@ class Functions(Probe):
         """One graph is run by itself: what `get_concrete_function` gave, called inside another graph or outside."""
         local, close = self.recorder.local, self.recorder.close_span
         ended, mark_updating, user = self._graph_ended, self.steps.mark_updating, self.recorder.user
+        graded = self._graded
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
             if lane.busy or not getattr(self.graph, UPDATES, False):
-                lane.graded = lane.graded or not lane.functions
+                if not (lane.graded or lane.functions):
+                    graded(lane)
                 return original(self, *args, **kwargs)
             if lane.tracing:
                 mark_updating()
@@ -268,13 +302,14 @@ class Functions(Probe):
             known.size = size
         self.steps.ended(lane, "function", function, known.name, frame)
         if known.size >= 0 and known.fixed and lane.streak is None and not lane.stack:
-            self._repeat(lane, function, known)
+            self._repeat(lane, function, known, frame)
 
-    def _repeat(self, lane: Lane, function: Any, known: Compiled) -> None:
-        streak = self.steps.begin_streak(lane, function, function)
+    def _repeat(self, lane: Lane, function: Any, known: Compiled, frame: FrameType) -> None:
+        streak = self.steps.begin_streak(lane, function, frame)
         if streak is not None:
             streak.elements, streak.limit, streak.tell = known.size, known.limit, known.tell
             streak.traces, streak.traced = self._traces
+            self._follow(streak)
 
     def _graph_ended(self, lane: Lane, concrete: Any, args: tuple[Any, ...], frame: FrameType | None) -> None:
         try:
@@ -285,8 +320,7 @@ class Functions(Probe):
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _create(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local = self.recorder.local
-        close = self.recorder.close_span
+        recorder, local, close = self.recorder, self.recorder.local, self.recorder.close_span
         traced, traces = self._registry.traced, self._traces
 
         def _create_concrete_function(
@@ -296,8 +330,9 @@ class Functions(Probe):
             if lane.busy:
                 return original(function_type, type_context, func_graph, tracing_options)
             lane.tracing += 1
+            recorder.stir()
             if lane.streak is not None:
-                lane.streak.limit = -1  # a call that traces is not like the others, however short
+                lane.streak.stop()  # a call that traces is not like the others, however short
             entry = [_TRACE, clock(), 0]
             lane.stack.append(entry)
             concrete = None

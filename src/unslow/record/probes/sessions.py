@@ -7,14 +7,14 @@ import functools
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 from unslow.phase import Phase
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
 from unslow.record.runs import Ran, Window, lasted
 from unslow.record.sessiongraph import SessionGraph
-from unslow.record.streak import Streak
+from unslow.record.streak import Streak, nobody
 
 _RUN = int(Phase.RUN)
 _FIRST_LOOK = 4  # steps: the first ones pay for much that later ones do not
@@ -30,6 +30,7 @@ class Sessions(Probe):
         self._window: Window | None = None
         self._full = False  # runs are asked for a full trace of themselves
         self._weighed = 0  # such runs
+        self._follow: Callable[[Streak], None] = nobody  # makes the wrapper of runs only note the next ones
         self._traced: Any = None  # makes the options and the metadata of a run that times its nodes
         self.steps.listeners.append(self._look)
 
@@ -57,24 +58,41 @@ class Sessions(Probe):
         if self.recorder.kept_weights is None:  # a trial is timed as it is
             self._window = Window(lane.thread)
             if lane.streak is not None:
-                lane.streak.fetches = None  # the next run is not only noted
+                lane.streak.stop()
 
     def _run(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, close = self.recorder.local, self.recorder.close_span
-        steps, settle, end_streak = self.steps, self.steps.settle, self.steps.end_streak
+        settle, end_streak, unchanged = self.steps.settle, self.steps.end_streak, self._unchanged
         getframe, ident = sys._getframe, _thread.get_ident
         probe = self
+        # Of the streak that is under way.
+        owner = thread = left = calls = last = middle = above_last = far = far_last = 0
+        streak = lane = note = fetched = stack = code = above = cast(Any, None)
+
+        def stop() -> None:
+            nonlocal owner, note
+            owner, note = 0, None
+
+        def follow(begun: Streak) -> None:
+            nonlocal streak, lane, owner, thread, stack, note, left, calls, fetched
+            nonlocal code, last, middle, above, above_last, far, far_last
+            begun.stop = stop
+            code, last, middle, above, above_last, far, far_last = begun.place
+            streak, lane, note, fetched = begun, begun.lane, begun.note, begun.fetches
+            thread, stack = lane.thread, lane.stack
+            left, calls, owner = begun.left, begun.calls, begun.owner
+
+        self._follow = follow
 
         def run(self: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-            streak = steps.streak
+            nonlocal left, calls
             if (
-                streak is not None and streak.owner == id(self) and options is None
-                and (tuple(map(id, fetches)) if fetches.__class__ is list else id(fetches)) == streak.fetches
-                and streak.thread == ident() and not streak.stack
-                and (streak.left & 7 != 1 or probe._unchanged(streak, feed_dict))
+                owner == id(self) and options is None
+                and (tuple(map(id, fetches)) if fetches.__class__ is list else id(fetches)) == fetched
+                and thread == ident() and not stack and (left & 7 != 1 or unchanged(streak, feed_dict))
             ):  # fmt: skip
-                began = clock()
-                streak.note(began)
+                noted, began = note, clock()
+                noted(began)
                 try:
                     result = original(self, fetches, feed_dict, None, run_metadata)
                 except BaseException:
@@ -82,39 +100,44 @@ class Sessions(Probe):
                     raise
                 now = clock()
                 try:
-                    alike = streak.path(getframe(1)) == streak.answer and steps.streak is streak
-                except AttributeError:  # the stack is not as deep
+                    here, up = getframe(1), getframe(middle)
+                    alike = (
+                        here.f_lasti == last and up.f_lasti == above_last and here.f_code is code
+                        and up.f_code is above and getframe(far).f_lasti == far_last and note is noted
+                    )  # fmt: skip
+                except ValueError:  # the stack is not as deep
                     alike = False
-                lane = streak.lane
                 if not alike:
                     end_streak()
                     lane.phases[_RUN] += now - began
                     lane.calls += 1
                     probe._ran(lane, self, fetches, feed_dict, now - began, result, None)
                     return result
-                if lane.calls != streak.calls:
+                if lane.calls != calls:
                     lane.elements = max(lane.elements, streak.elements)
                     streak.gather()
-                streak.note(now)
-                streak.left -= 1
-                if not streak.left:
+                    calls = streak.calls
+                noted(now)
+                left -= 1
+                if not left:
                     settle(streak)
+                    left, calls = streak.left, streak.calls
                 return result
-            lane = local.lane
-            if lane.tracing or lane.busy:
+            mine = local.lane
+            if mine.tracing or mine.busy:
                 return original(self, fetches, feed_dict, options, run_metadata)
             window = probe._window
             if probe._full or options is not None:
-                probe._asked(options, sys._getframe(1))
-            if window is not None and window.thread == lane.thread and options is None and run_metadata is None:
+                probe._asked(options, getframe(1))
+            if window is not None and window.thread == mine.thread and options is None and run_metadata is None:
                 options, run_metadata = probe._traced()
             entry = [_RUN, clock(), 0]
-            lane.stack.append(entry)
+            mine.stack.append(entry)
             try:
                 result = original(self, fetches, feed_dict, options, run_metadata)
             finally:
-                took = close(lane, entry)
-            probe._ran(lane, self, fetches, feed_dict, took, result, run_metadata)
+                took = close(mine, entry)
+            probe._ran(mine, self, fetches, feed_dict, took, result, run_metadata)
             return result
 
         return run
@@ -185,10 +208,8 @@ class Sessions(Probe):
                 size = _elements(feed)
                 if size > lane.elements:
                     lane.elements = size
-            frame = held = sys._getframe(2)
-            user = self.recorder.user
-            if not user.owns(frame.f_code):
-                held = next((found for _, found in user.frames(frame, 1)), frame)
+            frame = sys._getframe(2)
+            held = self._line(frame)
             self.recorder.tally("runs", held, took)
             if self._full and metadata is not None:
                 self._weigh(lane, metadata, took)
@@ -206,28 +227,35 @@ class Sessions(Probe):
                     self.recorder.kept_weights[id(session)] = session
                 self.steps.ended(lane, "session", None, "run", frame)
                 if lane.streak is None and not (lane.stack or self._window or self._full):
-                    self._repeat(lane, session, fetches, feed, known, held)
+                    self._repeat(lane, session, fetches, feed, known, frame)
             elif not self.steps.trains[0]:
                 self.steps.repeated(lane, "session", None, "run", held)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _repeat(self, lane: Lane, session: Any, fetches: Any, feed: Any, known: SessionGraph, held: FrameType) -> None:
+    def _repeat(self, lane: Lane, session: Any, fetches: Any, feed: Any, known: SessionGraph, frame: FrameType) -> None:
         """The next runs may be like this one, unless the graph grows or the fetches cannot be told by their parts."""
         leaves = fetches if isinstance(fetches, list) else [fetches]
         before = known.nodes, known.size
         known.nodes, known.size = known.count(), _elements(feed) if feed else 0.0
         if before != (known.nodes, known.size) or any(isinstance(leaf, list | tuple | dict) for leaf in leaves):
             return
-        streak = self.steps.begin_streak(lane, None, session)
+        streak = self.steps.begin_streak(lane, session, frame)
         if streak is not None:
             streak.held = list(leaves)
             streak.fetches = tuple(map(id, fetches)) if isinstance(fetches, list) else id(fetches)
             streak.count, streak.nodes, streak.elements = known.count, known.nodes, known.size
+            held = self._line(frame)
             streak.tell = functools.partial(self.recorder.tallied, "runs", held.f_code, held.f_lasti)
             if sum(1 for other in self.recorder.lanes if other.steps) == 1:  # no other thread trains
                 self.recorder.watch_runs(False)
                 streak.ended = functools.partial(self.recorder.watch_runs, True)
+            self._follow(streak)
+
+    def _line(self, frame: FrameType) -> FrameType:
+        """The user's frame from which a run was asked for."""
+        user = self.recorder.user
+        return frame if user.owns(frame.f_code) else next((found for _, found in user.frames(frame, 1)), frame)
 
     def _write(self, lane: Lane, window: Window) -> None:
         began = clock()

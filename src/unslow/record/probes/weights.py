@@ -12,6 +12,8 @@ from unslow.record.recorder import clock
 
 _NOTED = "_unslow_noted"
 _MADE = "_unslow_made"
+_APPLIES = "apply", "apply_gradients"
+_MOST_MADE = 50  # optimizers; where a program makes more, it will make more still
 _MOST_OPS = 20_000
 _MOST_TABLES = 20
 _TAPES = 4  # eager tapes that are looked at; those of compiled functions all are, once per trace
@@ -24,6 +26,9 @@ class Weights(Probe):
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
         self._tapes = 0
+        self._patience = _TAPES  # eager gradients before they are let alone; ever more, since to look again costs
+        self._made = 0  # optimizers
+        self._unused: set[int] = set()  # ids of optimizers that were made, and have not updated anything yet
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         doors: dict[str, Callable[[ModuleType], None]] = {
@@ -66,21 +71,40 @@ class Weights(Probe):
         def gradient(self: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(self, target, sources, *args, **kwargs)
             lane = local.lane
-            if (lane.tracing or probe._tapes < _TAPES) and not lane.busy:
-                probe._tapes += 1
+            probe._tapes += 1
+            if (lane.tracing or probe._tapes <= _TAPES) and not lane.busy:
                 probe._first(None, lambda: [(None, found) for found in _flat(sources)])
+            elif probe._tapes >= probe._patience:
+                probe._tapes_seen()
             return result
 
         return gradient
 
+    def _tapes_seen(self) -> None:
+        """Until the next trace."""
+        self._patience = 2 * self._tapes
+        self.rest("gradient")
+        self.recorder.resting.add(self._wake)
+
+    def _wake(self) -> None:
+        self.resume("gradient")
+
     def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        stack = self.recorder.stack
+        stack, resume, unused = self.recorder.stack, self.resume, self._unused
+        probe = self
 
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
             self.__dict__[_MADE] = stack(sys._getframe(1), 3)
+            unused.add(id(self))
+            probe._made += 1
+            resume(*_APPLIES)
 
         return __init__
+
+    def _all_noted(self) -> bool:
+        """Whether no optimizer is left to be noted; one that was made before the recording is not known of."""
+        return not self._unused and 0 < self._made < _MOST_MADE
 
     def _apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
         probe = self
@@ -88,6 +112,8 @@ class Weights(Probe):
         def apply(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
             if _NOTED not in self.__dict__:
                 probe._first(self, lambda: _pairs(self, grads, trainable_variables))
+            elif probe._all_noted():
+                probe.rest(*_APPLIES)
             return original(self, grads, trainable_variables)
 
         return apply
@@ -99,6 +125,8 @@ class Weights(Probe):
             if _NOTED not in self.__dict__:
                 grads_and_vars = list(grads_and_vars)
                 probe._first(self, lambda: grads_and_vars)
+            elif probe._all_noted():
+                probe.rest(*_APPLIES)
             return original(self, grads_and_vars, *args, **kwargs)
 
         return apply_gradients
@@ -108,6 +136,7 @@ class Weights(Probe):
         began = clock()
         if optimizer is not None:
             optimizer.__dict__[_NOTED] = True
+            self._unused.discard(id(optimizer))
         try:
             self._note(optimizer, pairs())
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
