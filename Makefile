@@ -57,12 +57,13 @@ recorded: $(READY) ## Record every example again into examples/recorded
 docs: $(READY) ## Generate the pages of the causes
 	@$(BIN)/python bench/make_docs.py
 
-bench: $(READY) browser ## Measure what unslow costs, beside other tools and at scale (about an hour)
+bench: $(READY) browser ## Measure what unslow costs, beside other tools and at scale (an hour and a half)
 	@echo "==> start-up"
 	@$(BIN)/python bench/startup.py
 	@echo "==> a step with recording on and off, in one process"
 	@$(BIN)/python bench/blocks.py
 	@echo "==> a step under unslow and other profilers, which are put into an environment of their own"
+	@$(BIN)/python bench/turns.py
 	@$(BIN)/python bench/overhead.py
 	@echo "==> recordings of 10³ to 10⁷ steps and of 1 to 1 000 processes"
 	@$(BIN)/python bench/scale.py

@@ -22,14 +22,14 @@ HEAD = """\
 
 # What unslow costs
 
-Every number here was measured by `make bench` (about an hour), which writes `bench/results.json` and then this
+Every number here was measured by `make bench` (an hour and a half), which writes `bench/results.json` and then this
 page. A ratio is how many times as long a step takes as it does bare; what stands in brackets is its 95 % interval.
 A ratio meets its target where it is within it and its interval ends at most 0.01 above it.
 """
 NOT_YET = "Not measured yet: run `{}`."
 COMMANDS = {
     "blocks": "python bench/blocks.py", "overhead": "python bench/overhead.py", "startup": "python bench/startup.py",
-    "scale": "python bench/scale.py",
+    "scale": "python bench/scale.py", "turns": "python bench/turns.py",
 }  # fmt: skip
 
 
@@ -96,27 +96,46 @@ def targets(results: Results) -> Iterator[Row]:
                 yield wanted, times(found, 3), reached(found, style.target)
             else:
                 yield wanted, "–", "not measured"
-    yield from _against_peers(results.get("overhead", {}).get("tools", {}))
+    yield from _against_peers(results)
     yield from _limit("start-up added: at most 150 ms", results.get("startup", {}).get("added"), 0.15, short)
     unslow = results.get("overhead", {}).get("tools", {}).get("unslow", {})
     yield from _limit("memory above bare: at most 20 MB", unslow.get("peak", {}).get("added"), 20e6, megabytes)
     yield from _scaled(results.get("scale", {}))
 
 
-def _against_peers(tools: Results) -> Iterator[Row]:
-    """Every peer on every loop: whether a step takes longer under it than under unslow."""
+def _against_peers(results: Results) -> Iterator[Row]:
+    """Every peer on every loop: whether a step takes longer under it than under unslow.
+
+    In turns within one process where a tool can be turned on and off there, else by processes of their own.
+    """
     wanted = "a step takes longer under every other tool, on every loop"
-    ours, told = tools.get("unslow", {}).get("styles", {}), {"longer": 0, "less": 0, "not told": 0}
+    turns = results.get("turns", {}).get("styles", {})
+    found = {(name, style): row["beside"] for style, rows in turns.items() for name, row in rows.items()}
+    tools = results.get("overhead", {}).get("tools", {})
+    ours = tools.get("unslow", {}).get("styles", {})
     for name, row in tools.items():
-        for style, found in row["styles"].items() if name not in ("bare", "unslow") else ():
-            _, low, high = ratio(*beside(found["steps"], ours[style]["steps"]), paired=True)
-            told["longer" if (low or 0) > 1 else "less" if high is not None and high < 1 else "not told"] += 1
+        for style, seen in row["styles"].items():
+            if (name, style) not in found and style in ours:
+                found[name, style] = ratio(*beside(seen["steps"], ours[style]["steps"]), paired=True)
+    told = dict.fromkeys(("longer", "the same within 1 %", "not told", "less"), 0)
+    for (name, _), (_, low, high) in found.items():
+        if name not in ("bare", "unslow"):
+            told[_beside_ours(low, high)] += 1
     if not sum(told.values()):
         yield wanted, "–", "not measured"
         return
     open_ = f"not told for {told['not told']}"
     said = "**missed**" if told["less"] else open_ if told["not told"] else "met"
     yield wanted, ", ".join(f"{number} {how}" for how, number in told.items() if number), said
+
+
+def _beside_ours(low: float | None, high: float | None) -> str:
+    """What the interval of a peer's step beside one under unslow says."""
+    if low is None or high is None:
+        return "not told"
+    if low > 1:
+        return "longer"
+    return "the same within 1 %" if low >= 0.99 and high <= 1.01 else "less" if high < 1 else "not told"
 
 
 def _limit(wanted: str, found: Any, limit: float, say: Any) -> Iterator[Row]:
@@ -210,6 +229,25 @@ def beside_peers(section: Results) -> str:
     ])  # fmt: skip
 
 
+def in_turns(section: Results) -> str:
+    styles = section["styles"]
+    names = [name for name in next(iter(styles.values())) if name not in ("bare", "unslow")]
+    rows = [["bare", *(short(found["bare"]["step"]) for found in styles.values())]]
+    for name in ("unslow", *names):
+        rows.append([name, *(times(found[name]["ratio"], 3) for found in styles.values())])
+    set_beside = [[name, *(times(found[name]["beside"], 3) for found in styles.values())] for name in names]
+    head = ("tool", *(STYLES[style].title for style in styles))
+    return "\n\n".join([
+        "Two processes differ by more than most tools cost. So each tool is turned on in one process, for a quarter "
+        f"of a second at a time, all of them once per round, in random order, {section['rounds']} rounds; those that "
+        "look from outside are attached for as long. What stands here is the median over the rounds of a step beside "
+        "the bare one of the same round. Scalene cannot be turned off once it is there: see the next table.",
+        table(head, rows),
+        "The same, a step beside the one under unslow in the same round:",
+        table(head, set_beside),
+    ])  # fmt: skip
+
+
 def _beside(title: str, row: Results, bare: bool) -> Row:
     def pair(key: str, say: Any) -> list[str]:
         if key not in row:
@@ -277,7 +315,8 @@ def panels(section: Results) -> list[Panel]:
 SECTIONS = (
     ("What recording adds to a step", "blocks", in_blocks),
     ("Its own budget", "blocks", its_budget),
-    ("Beside other tools", "overhead", beside_peers),
+    ("Beside other tools, in one process", "turns", in_turns),
+    ("Beside other tools, in processes of their own", "overhead", beside_peers),
     ("Start-up", "startup", at_start),
     ("How cost grows", "scale", at_scale),
 )

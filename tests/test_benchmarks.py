@@ -57,7 +57,18 @@ def test_every_tool_is_set_against_ours(peer: list[float], said: str) -> None:
     tools = {
         name: {"styles": {"eager": {"steps": steps}}} for name, steps in {"unslow": [1.0] * 6, "peer": peer}.items()
     }
-    assert [row[-1] for row in report._against_peers(tools)] == [said]
+    assert [row[-1] for row in report._against_peers({"overhead": {"tools": tools}})] == [said]
+
+
+@pytest.mark.parametrize(
+    ("beside", "said"),
+    [((1.03, 1.02, 1.04), "1 longer"), ((1.0, 0.995, 1.005), "1 the same within 1 %"),
+     ((0.97, 0.96, 0.98), "1 less"), ((1.0, 0.9, 1.1), "1 not told")],
+)  # fmt: skip
+def test_turns_in_one_process_say_more_than_processes(beside: tuple[float, float, float], said: str) -> None:
+    tools = {name: {"styles": {"eager": {"steps": [1.0, 3.0] * 3}}} for name in ("unslow", "peer")}
+    turns = {"styles": {"eager": {"peer": {"beside": beside}}}}
+    assert [row[1] for row in report._against_peers({"overhead": {"tools": tools}, "turns": turns})] == [said]
 
 
 def test_a_peer_that_crashes_is_a_row_with_its_reason() -> None:

@@ -27,8 +27,9 @@ class Site:
     per_step: float
     seconds: float  # of one run
     share: float  # of all the seconds that the step's runs take
-    own: float  # seconds of one run's kernels that the update does not need anyway
+    own: float  # seconds of one run's kernels that the update, or the run that it is fed as, does not need anyway
     mergeable: bool  # every look found it fed as the update before or after it
+    like: tuple[str, int] | None  # file and line whose run it is fed as, where the update is fed otherwise
     before: bool  # fed as the update after it
     after: bool
     random: bool
@@ -66,7 +67,7 @@ def sites(run: Run, loop: Loop) -> list[Site]:
         for event in step:
             by_line[_key(event)].append(event)
     whole = sum(float(event.data["took"]) for step in steps for event in step) or 1.0
-    return [_site(run, events, len(steps), whole) for events in by_line.values()]
+    return [_site(run, events, steps, whole) for events in by_line.values()]
 
 
 def _key(event: Event) -> tuple[Any, ...]:
@@ -74,7 +75,7 @@ def _key(event: Event) -> tuple[Any, ...]:
     return (stack[0][0], stack[0][1], bool(event.data.get("updates")))
 
 
-def _site(run: Run, events: Sequence[Event], steps: int, whole: float) -> Site:
+def _site(run: Run, events: Sequence[Event], steps: Sequence[Sequence[Event]], whole: float) -> Site:
     stack = tuple(Location(f, int(n), g, run.line(f, int(n))) for f, n, g in events[0].data.get("stack") or ())
     seconds = median(float(event.data["took"]) for event in events)
     flags = {
@@ -84,12 +85,19 @@ def _site(run: Run, events: Sequence[Event], steps: int, whole: float) -> Site:
     return Site(
         location=stack[0] if stack else Location("", 0), stack=stack,
         fetches=tuple(dict.fromkeys(name for event in events for name in event.data.get("fetches") or ())),
-        updates=bool(events[0].data.get("updates")), per_step=len(events) / max(1, steps), seconds=seconds,
+        updates=bool(events[0].data.get("updates")), per_step=len(events) / max(1, len(steps)), seconds=seconds,
         share=sum(float(event.data["took"]) for event in events) / whole, own=median(_own(event) for event in events),
         mergeable=all(event.data.get("same_before") or event.data.get("same_after") for event in events),
-        before=all(event.data.get("same_before") for event in events),
+        like=_like(events, steps), before=all(event.data.get("same_before") for event in events),
         after=all(event.data.get("same_after") for event in events), **flags,
     )  # fmt: skip
+
+
+def _like(events: Sequence[Event], steps: Sequence[Sequence[Event]]) -> tuple[str, int] | None:
+    """The one other line whose run is fed as these are in every step; None where there is none, or several."""
+    by_place = {(other.data["cycle"], other.data["index"]): other for step in steps for other in step}
+    found = {_key(by_place.get((event.data["cycle"], event.data.get("like")), event))[:2] for event in events}
+    return None if len(found) > 1 or found == {_key(events[0])[:2]} else found.pop()
 
 
 def _own(event: Event) -> float:

@@ -43,31 +43,40 @@ class ManySessionRuns(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in looked_at(run):
-            found = sites(run, loop)
-            update = next((site for site in found if site.updates), None)
-            extra = [site for site in found if not site.updates and site.mergeable and site.per_step >= _OFTEN]
+            often = [site for site in sites(run, loop) if site.updates or site.per_step >= _OFTEN]
+            update = next((site for site in often if site.updates), None)
+            extra = [site for site in often if not site.updates and site.mergeable]
             if update is not None and extra:
                 yield self._finding(run, loop, update, extra)
+            for base in often:
+                place = base.location.file, base.location.line
+                alike = [site for site in often if site.like == place and not site.mergeable]
+                if alike and not base.updates:
+                    yield self._finding(run, loop, base, alike)
 
-    def _finding(self, run: Run, loop: Loop, update: Site, extra: Sequence[Site]) -> Finding:
+    def _finding(self, run: Run, loop: Loop, base: Site, extra: Sequence[Site]) -> Finding:
+        """Runs of which the base, mostly the update, could do the work too."""
         whole = run_seconds(loop)
         saved = [whole * site.share * (1 - site.own / site.seconds) for site in extra]
         names = [fetched(run.sources, site.location) or ", ".join(site.fetches) for site in extra]
-        runs = sum(site.per_step for site in extra) + update.per_step
+        first = fetched(run.sources, base.location) or ", ".join(base.fetches)
+        other = "the training run" if base.updates else f"the run of `{first}`"
+        runs = sum(site.per_step for site in extra) + base.per_step
         evidence = [Evidence("runs per step", round(runs, 1))]
         for site, name, seconds in zip(extra, names, saved, strict=True):
             evidence.append(Evidence(f"seconds of a run of `{name}`", site.seconds, "s"))
-            evidence.append(Evidence("of it, kernels that the training run does not need anyway", site.own, "s"))
+            evidence.append(Evidence(f"of it, kernels that {other} does not need anyway", site.own, "s"))
             evidence.append(Evidence("seconds of this training that it takes too much", seconds, "s"))
-        evidence.append(Evidence("seconds of the training run", update.seconds, "s"))
-        reasons = list(dict.fromkeys(_changes(update, site, name) for site, name in zip(extra, names, strict=True)))
-        lines = sorted({(site.location.file, site.location.line) for site in (*extra, update)})
+        evidence.append(Evidence(f"seconds of {other}", base.seconds, "s"))
+        reasons = list(dict.fromkeys(_changes(base, site, name) for site, name in zip(extra, names, strict=True)))
+        lines = sorted({(site.location.file, site.location.line) for site in (*extra, base)})
         return Finding(
             cause=self.id,
             title=f"{runs:.0f} runs per step where one would do: {_list(names)} "
-            f"{'is' if len(names) == 1 else 'are'} fetched with the same feeds as the training run",
+            f"{'is' if len(names) == 1 else 'are'} fetched with the same feeds as {other}",
             location=extra[0].location, seconds=sum(saved), evidence=tuple(evidence),
-            advice=f"Fetch {_list(names)} together with the training op, in one run.",
+            advice=f"Fetch {_list(names)} together with {'the training op' if base.updates else f'`{first}`'}, "
+            "in one run.",
             facts={"lines": lines, "changes": [reason for reason in reasons if reason]},
         )  # fmt: skip
 
@@ -114,15 +123,18 @@ class ManySessionRuns(Cause):
                 )
 
 
-def _changes(update: Site, site: Site, name: str) -> str:
-    """How a value would change in one run with the update; nothing where it would not."""
+def _changes(base: Site, site: Site, name: str) -> str:
+    """How a value would change in one run with the update, or with another run; nothing where it would not."""
     if site.draws:
-        return f"`{name}` takes a batch of its own from the input now; in one run it takes the training op's."
+        whose = "the training op's" if base.updates else "the other run's"
+        return f"`{name}` takes a batch of its own from the input now; in one run it takes {whose}."
     if site.random:
         return f"`{name}` depends on random ops, which would be drawn once for both."
     if site.writes:
         return f"`{name}` changes variables itself; in one run the order is open."
-    if site.depends and (not site.before or (site.after and _follows(update, site))):
+    if not base.updates:
+        return ""
+    if site.depends and (not site.before or (site.after and _follows(base, site))):
         return f"`{name}` is computed after the update now; in one run it belongs to the weights before it."
     if site.depends and site.reads_own:
         return f"`{name}` reads weights by itself; in one run it may see them before or after the update."
@@ -172,11 +184,14 @@ def _ran(line: int, name: str, took: float, **more: Any) -> dict[str, Any]:
 _TRAIN = _ran(12, "train", 0.006, updates=True)
 _LOSS = _ran(11, "loss", 0.004, same_before=True, same_after=False, shared=1.0, own=0.0, depends=True)
 _OTHER_FEED = _ran(11, "loss", 0.004, same_before=False, same_after=False, shared=1.0, own=0.0)
+_HITS = _ran(13, "hits", 0.004, same_before=False, same_after=False, shared=0.9, own=0.0, like=1)
 _ALONE = _ran(11, "norms", 0.004, same_before=True, same_after=False, shared=0.1, own=0.0039)
 
 ManySessionRuns.FIRES = (
     Sketch("the loss in a run of its own, with the same feeds", style="session", phases={Phase.RUN: 1.0},
            facts=[event for cycle in (4, 8, 16) for event in _step(cycle, _LOSS, _TRAIN)]),
+    Sketch("two values for the same feeds, which are not those of the update", style="session", phases={Phase.RUN: 1.0},
+           facts=[event for cycle in (4, 8, 16) for event in _step(cycle, _TRAIN, _OTHER_FEED, _HITS)]),
 )  # fmt: skip
 ManySessionRuns.QUIET = (
     Sketch("one run per step", style="session", phases={Phase.RUN: 1.0},

@@ -59,12 +59,28 @@ class Window:
         first, last = self.runs[0], self.runs[-1]
         for index, ran in enumerate(self.runs[1:]):
             where = {"cycle": cycle, "index": index, "stack": ran.stack}
-            recorder.line("run", clock(), **where, **_run(ran, first, last, len(self.runs) - 1))
+            recorder.line("run", clock(), **where, **(_run(ran, first, last, len(self.runs) - 1) | self._like(index)))
             for feed in _feeds(ran):
                 recorder.line("feed", clock(), **where, **feed)
             if ran.updates and small:
                 for fetch in _fetched(ran, graph, operations):
                     recorder.line("fetch", clock(), **where, **fetch)
+
+    def _like(self, index: int) -> dict[str, Any]:
+        """The first run of this step that is fed as this one is, where neither update is; and what sets them apart."""
+        ran, others = self.runs[index + 1], self.runs[1 : index + 1]
+        fed_as_updates = any(_same_feeds(ran.feed, update.feed) for update in (self.runs[0], self.runs[-1]))
+        for number, other in enumerate(others):
+            if fed_as_updates or not ran.ops or not ran.feed or other.session is not ran.session:
+                continue
+            between = [op for each in others[number:] for op in each.ops.values()]
+            if (
+                _same_feeds(ran.feed, other.feed)
+                and _same_feeds(other.feed, ran.feed)
+                and not any(map(_writes, between))
+            ):
+                return {"like": number, **_apart(ran, other)}
+        return {}
 
 
 def _run(ran: Ran, first: Ran, last: Ran, runs: int) -> dict[str, Any]:
@@ -78,18 +94,28 @@ def _run(ran: Ran, first: Ran, last: Ran, runs: int) -> dict[str, Any]:
     update = last if before else first
     if ran is last or not ran.ops or update.session is not ran.session:
         return data
-    own = {name: op for name, op in ran.ops.items() if name not in update.ops}
     written = {op.inputs[0].op.name for op in update.ops.values() if _writes(op) and len(op.inputs)}
     reads = {name for name, op in ran.ops.items() if op.type in ("VarHandleOp", "VariableV2", "Variable")}
-    return data | {
-        "same_before": before,  # as the update that follows it
-        "same_after": after,  # as the update that it follows
+    return (
+        data
+        | {
+            "same_before": before,  # as the update that follows it
+            "same_after": after,  # as the update that it follows
+            "random": any("Random" in op.type or "Multinomial" in op.type for op in ran.ops.values()),
+            "draws": any(op.type.startswith(_DRAWS) for op in ran.ops.values()),
+            "writes": any(_writes(op) for op in ran.ops.values()),
+            "depends": bool(written & reads),  # on what the update changes
+        }
+        | _apart(ran, update)
+    )
+
+
+def _apart(ran: Ran, other: Ran) -> dict[str, Any]:
+    """What a run computes that another one does not."""
+    own = {name: op for name, op in ran.ops.items() if name not in other.ops}
+    return {
         "shared": 1 - len(own) / len(ran.ops),
-        "own_ns": _covered(span for name, span in times.items() if name in own),
-        "random": any("Random" in op.type or "Multinomial" in op.type for op in ran.ops.values()),
-        "draws": any(op.type.startswith(_DRAWS) for op in ran.ops.values()),
-        "writes": any(_writes(op) for op in ran.ops.values()),
-        "depends": bool(written & reads),  # on what the update changes
+        "own_ns": _covered(span for name, span in _node_times(ran.metadata).items() if name in own),
         "reads_own": any(op.type in _READS and op.type != "VarHandleOp" for op in own.values()),
     }
 
