@@ -2,7 +2,7 @@
 
 One process differs from the next by more than recording costs; two blocks within a tenth of a second do not.
 
-python bench/blocks.py [--styles a,b] [--pairs 150]
+python bench/blocks.py [--styles a,b] [--pairs 200]
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ sys.path.insert(0, str(ROOT))
 from bench.loops import STYLES, Style  # noqa: E402
 from bench.results import keep, median, ratio, run  # noqa: E402
 
-BLOCK = 0.15  # seconds: some looks of the watcher, and short against what changes the machine's pace
-LEAST = 8  # calls in a block, however long they take
-# After each switch so many calls are not timed, as long as they fit into so many seconds: where a method was replaced,
-# Python forgets what it had learnt of it, and needs some dozens of calls to learn it anew.
-SETTLE, SETTLE_SECONDS = 64, 0.7
+BLOCK = 0.1  # seconds: short against what changes the machine's pace
+LEAST = 4  # calls in a block, however long they take
+# After each switch so many calls are not timed, as long as they fit into the seconds of their style: where a method was
+# replaced, Python forgets what it had learnt of it, and needs some dozens of calls to learn it anew.
+SETTLE = 64
 
 
 class Gate:
@@ -114,7 +114,7 @@ def compared(style: Style, recording: Any, pairs: int) -> dict[str, Any]:
     switch, chance = Switch(recording), random.Random(0)
     each = seconds_of(step, max(1, style.timed // 10))
     calls = max(LEAST if style.steps == 1 else 1, round(BLOCK / each))
-    settle = min(SETTLE, round(SETTLE_SECONDS / each)) if style.steps == 1 else 0
+    settle = min(SETTLE, round(style.settle / each)) if style.steps == 1 else 0
     began = budget(recording)
     sides: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(pairs):
@@ -180,7 +180,7 @@ def alone(name: str, pairs: int) -> dict[str, Any]:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    options.add_argument("--pairs", type=int, default=120, help="pairs of blocks, each some tenth of a second")
+    options.add_argument("--pairs", type=int, default=200, help="pairs of blocks, each a tenth of a second")
     options.add_argument("--styles", default=",".join(STYLES), help="some of them are only printed, and not kept")
     options.add_argument("--alone", action="store_true", help="measure one style here, and print it as JSON")
     options.add_argument("--dry", action="store_true", help="print, and keep nothing")
@@ -193,7 +193,7 @@ def main() -> None:
     for name in styles:
         with tempfile.TemporaryDirectory() as place:
             words = [sys.executable, __file__, "--alone", "--styles", name, "--pairs", str(chosen.pairs)]
-            done = run(words, Path(place), limit=600)
+            done = run(words, Path(place), limit=900)
         if done.code:
             raise SystemExit(done.output)
         row = found[name] = json.loads(done.output.splitlines()[-1])

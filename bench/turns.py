@@ -32,7 +32,6 @@ from bench.results import keep, median, ratio, run  # noqa: E402
 
 BLOCK = 0.25  # seconds: 25 samples of a profiler that takes a hundred a second
 LEAST = 8  # calls in a block, however long they take
-SETTLE_SECONDS = 0.5
 ATTACHED = 0.2  # seconds that a tool outside the process is given to begin
 
 Off = Callable[[], object]
@@ -126,7 +125,7 @@ def in_turn(style: Style, recording: Any, rounds: int, place: Path) -> dict[str,
     chance, known = random.Random(0), tools(place, recording)
     each = seconds_of(step, max(1, style.timed // 10))
     calls = max(LEAST if style.steps == 1 else 1, round(BLOCK / each))
-    settle = min(SETTLE, round(SETTLE_SECONDS / each)) if style.steps == 1 else 1
+    settle = min(SETTLE, round(style.settle / each)) if style.steps == 1 else 1
     took: dict[str, list[float]] = {name: [] for name in known}
     for number in range(rounds + 1):
         for name in chance.sample(sorted(known), len(known)):
