@@ -1,0 +1,164 @@
+"""Wrappers that would only see the same again are taken out for a while, and are back when something else comes."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.record.standins import module, opened
+from unslow.record.probes.batches import Batches
+from unslow.record.probes.eager import Eager
+from unslow.record.start import Recording
+
+LONG = 200  # steps after which nothing new is expected
+
+
+class Variable:
+    name = "w"
+
+    def assign(self, value: Any, use_locking: Any = None, name: Any = None, read_value: Any = True) -> None:
+        pass
+
+    def assign_add(self, delta: Any, use_locking: Any = None, name: Any = None, read_value: Any = True) -> None:
+        pass
+
+    def assign_sub(self, delta: Any, use_locking: Any = None, name: Any = None, read_value: Any = True) -> None:
+        pass
+
+
+class Tape:
+    def __enter__(self) -> Tape:
+        return self
+
+    def gradient(self, target: object, sources: object) -> None:
+        pass
+
+    def jacobian(self) -> None:
+        pass
+
+
+class Optimizer:
+    def apply_gradients(self, pairs: Any) -> None:
+        for _, weight in pairs:
+            weight.assign(0.0)
+
+
+class Layer:
+    def __call__(self, batch: object) -> None:
+        pass
+
+
+@dataclass
+class Training:
+    recording: Recording
+
+    def __post_init__(self) -> None:
+        self.tape, self.optimizer, self.model = Tape(), Optimizer(), Layer()
+        self.weights = [Variable() for _ in range(3)]
+
+    def step(self, rows: int = 32) -> None:
+        self.model(SimpleNamespace(shape=(rows, 8), __array__=None))
+        self.tape.gradient(None, self.weights)
+        self.optimizer.apply_gradients([(None, weight) for weight in self.weights])
+
+    def by_hand(self, weight: Variable) -> None:
+        self.tape.gradient(None, [weight])
+        weight.assign_sub(0.1)
+
+    @property
+    def steps(self) -> int:
+        return self.recording.steps.total
+
+
+@pytest.fixture
+def training(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> Training:
+    name = "tensorflow.python.ops.resource_variable_ops"
+    variables = module(name, BaseResourceVariable=Variable, ResourceVariable=type("Resource", (Variable,), {}))
+    monkeypatch.setitem(sys.modules, name, variables)
+    opened(
+        recording,
+        module("tensorflow.python.eager.context", executing_eagerly=lambda: True, Context=type("Context", (), {})),
+        module("tensorflow.python.eager.backprop", GradientTape=Tape),
+        module("tensorflow.python.training.optimizer", Optimizer=Optimizer),
+        module("keras.src.layers.layer", Layer=Layer),
+    )
+    probe(recording, Eager)._on_tensorflow(module("tensorflow"))
+    return Training(recording)
+
+
+def probe(recording: Recording, kind: type) -> Any:
+    return next(each for each in recording.arming.probes if isinstance(each, kind))
+
+
+def is_wrapped(owner: Any, name: str) -> bool:
+    return hasattr(vars(owner)[name], "__wrapped__")
+
+
+def test_assignments_are_let_alone_where_only_an_optimizer_makes_them(training: Training) -> None:
+    assert is_wrapped(Variable, "assign")
+    for _ in range(LONG):
+        training.step()
+    assert training.steps == LONG
+    assert not is_wrapped(Variable, "assign")
+
+
+def test_an_update_by_hand_of_other_weights_is_seen_at_once(training: Training) -> None:
+    for _ in range(LONG):
+        training.step()
+    other = Variable()
+    training.by_hand(other)
+    assert training.steps == LONG + 1
+    assert is_wrapped(Variable, "assign")
+
+
+def test_of_updates_by_hand_of_the_same_weights_all_but_the_first_are_seen(training: Training) -> None:
+    for _ in range(LONG):
+        training.step()
+    for _ in range(20):
+        training.by_hand(training.weights[0])
+    assert training.steps == LONG + 19
+
+
+def test_where_updates_by_hand_take_turns_with_an_optimizer_none_is_missed(training: Training) -> None:
+    for _ in range(LONG):
+        training.step()
+        training.by_hand(training.weights[0])
+    assert training.steps == 2 * LONG
+    assert is_wrapped(Variable, "assign")
+
+
+def test_a_trace_puts_everything_back(training: Training) -> None:
+    for _ in range(LONG):
+        training.step()
+    training.recording.recorder.stir()
+    assert is_wrapped(Variable, "assign") and is_wrapped(Layer, "__call__")
+    assert not training.recording.recorder.resting
+
+
+def test_layers_are_let_alone_while_all_batches_are_alike(training: Training) -> None:
+    for _ in range(LONG):
+        training.step()
+    assert not is_wrapped(Layer, "__call__")
+    assert training.recording.recorder.local.lane.usual == 32 * 8
+
+
+def test_another_batch_is_seen_before_a_sixteenth_more_steps_are_done(training: Training) -> None:
+    for _ in range(4096):
+        training.step()
+    for _ in range(4096 // 8):
+        training.step(rows=64)
+    seen = probe(training.recording, Batches)._seen[training.model]
+    assert ((64, 8),) in seen
+
+
+def test_at_the_end_nothing_of_ours_is_left(training: Training) -> None:
+    for _ in range(LONG):
+        training.step()
+    training.recording.arming.uninstall()
+    left = [(owner, name) for owner in (Variable, Tape, Optimizer, Layer) for name in vars(owner)
+            if hasattr(vars(owner)[name], "__wrapped__")]  # fmt: skip
+    assert left == []
