@@ -22,7 +22,7 @@ from unslow.record.steps import Steps
 _PERIOD, _MOST_PERIOD = 0.02, 0.4
 _SAMPLED = 64
 _TICK = 250_000_000  # nanoseconds between readings of counters, at first: a reading takes a millisecond
-_TICKS_EARLY = 20, 60, 140  # after so many, half as often: after 5 s, 25 s and 105 s
+_TICKS_EARLY = 12, 36, 100  # after so many, half as often: after 3 s, 15 s and 79 s
 _TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
 _SAMPLES_EVERY = 250_000_000
 _FLUSH = 1_000_000_000  # nanoseconds after the last write: a training thread that makes steps writes by itself
