@@ -87,7 +87,8 @@ class Functions(Probe):
 
         def stop() -> None:
             nonlocal owner, note
-            owner, note = 0, None
+            owner = 0
+            note = None
 
         def follow(begun: Streak) -> None:
             nonlocal streak, lane, owner, thread, stack, note, left, calls, limit
@@ -102,8 +103,9 @@ class Functions(Probe):
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
             nonlocal left, calls
+            noted = note  # first, since another thread may end the streak at any time: first its owner goes, then this
             if owner == id(self) and thread == ident() and not stack:
-                noted, began = note, clock()
+                began = clock()
                 noted(began)
                 try:
                     result = unfiltered(self, *args, **kwargs)

@@ -71,7 +71,8 @@ class Sessions(Probe):
 
         def stop() -> None:
             nonlocal owner, note
-            owner, note = 0, None
+            owner = 0
+            note = None
 
         def follow(begun: Streak) -> None:
             nonlocal streak, lane, owner, thread, stack, note, left, calls, fetched
@@ -86,12 +87,13 @@ class Sessions(Probe):
 
         def run(self: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
             nonlocal left, calls
+            noted = note  # first, since another thread may end the streak at any time: first its owner goes, then this
             if (
                 owner == id(self) and options is None
                 and (tuple(map(id, fetches)) if fetches.__class__ is list else id(fetches)) == fetched
                 and thread == ident() and not stack and (left & 7 != 1 or unchanged(streak, feed_dict))
             ):  # fmt: skip
-                noted, began = note, clock()
+                began = clock()
                 noted(began)
                 try:
                     result = original(self, fetches, feed_dict, None, run_metadata)
