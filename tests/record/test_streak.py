@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -125,3 +127,25 @@ def test_what_the_program_lets_go_is_not_kept_alive(recording: Recording, clock:
     assert is_noted(recording)
     streak, function = recording.recorder.local.lane.streak, step.__closure__[1].cell_contents  # type: ignore[union-attr]
     assert not any(getattr(streak, name) is function for name in streak.__slots__)
+
+
+def test_another_thread_may_stop_it_at_any_moment(
+    recording: Recording, clock: Clock, step: Callable[[], object]
+) -> None:
+    rows, over, usual = Rows(recording), threading.Event(), sys.getswitchinterval()
+
+    def stop() -> None:
+        while not over.is_set():
+            recording.steps.flush()
+
+    other = threading.Thread(target=stop)
+    sys.setswitchinterval(1e-5)
+    other.start()
+    try:
+        repeat(step, 5000, clock)
+    finally:
+        over.set()
+        other.join()
+        sys.setswitchinterval(usual)
+    assert len(rows.all()) == recording.steps.total == 5000
+    assert "steps" not in recording.recorder.probes  # nothing of it was lost
