@@ -98,9 +98,10 @@ class Switch:
         gc.callbacks.extend(self._collecting)
         sys.setswitchinterval(self._interval[0])
         # For the recording no time has passed meanwhile: its steps begin here, and its readings are due so much later.
-        now, watcher = time.perf_counter_ns(), self._recording.watcher
+        now, watcher, steps = time.perf_counter_ns(), self._recording.watcher, self._recording.steps
         self._recording.recorder.local.lane.last = now
-        self._recording.steps._rows.written += now - self._since
+        steps._rows.written += now - self._since
+        steps._asked = (steps._asked[0], steps._asked[1] + now - self._since)
         for moment in ("_began", "_ticked", "_sampled"):
             setattr(watcher, moment, getattr(watcher, moment) + now - self._since)
         self._gate.open.set()
