@@ -248,7 +248,7 @@ class Recorder:
         return took
 
     def stir(self) -> None:
-        """Something begins that probes at rest may have to see: a trace, or a function whose result nobody knows."""
+        """A trace begins, which probes at rest may have to see."""
         while self.resting:
             self.resting.pop()()
 

@@ -17,7 +17,6 @@ from unslow.record.steps import UPDATES
 
 _RUN = int(Phase.RUN)
 _ASSIGNS = "assign", "assign_add", "assign_sub"
-_QUIET = 64
 
 
 class Eager(Probe):
@@ -31,9 +30,6 @@ class Eager(Probe):
         self._window: OpWindow | None = None
         self._sources: dict[int, Any] = {}  # by their ids: what gradients were taken for, as long as it lives
         self._updates: list[str] = []  # one for each update that is under way, in any thread
-        self._quiet = 0  # updates by optimizers since anything else could have been one
-        self._patience = _QUIET  # of them, before assignments are no longer looked at
-        self._tapes = [0, 0]  # gradients since the last update, and the most that there were before one
         self._past: dict[tuple[str, int], list[int]] = {}
         self.steps.listeners.append(self._look)
 
@@ -95,7 +91,6 @@ class Eager(Probe):
 
     def _meet(self, sources: Any) -> None:
         """Gradients are taken for these: those that are variables are weights."""
-        self._unsettled()
         try:
             for source in _flat(sources):
                 variable = _held(source)
@@ -110,7 +105,7 @@ class Eager(Probe):
 
     def _gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, close = self.recorder.local, self.recorder.close_span
-        known, meet, tapes, unsettled = self._sources, self._meet, self._tapes, self._unsettled
+        known, meet = self._sources, self._meet
 
         def gradient(self: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
@@ -119,9 +114,6 @@ class Eager(Probe):
             if lane.tracing or lane.busy:
                 return original(self, target, sources, *args, **kwargs)
             lane.graded = True
-            tapes[0] += 1
-            if tapes[0] > tapes[1]:
-                unsettled()
             entry = [_RUN, clock(), 0]
             lane.stack.append(entry)
             try:
@@ -186,36 +178,11 @@ class Eager(Probe):
             self._updates.pop()
             lane.updating -= 1
             self.recorder.close_span(lane, entry)
-        self._updated(kind)
         within = lane.functions if lane.called or lane.streak is not None else ()
         if not lane.updating and not any(UPDATES in function.__dict__ for function in within):
             name = type(owner).__name__ if kind == "optimizer" else str(getattr(owner, "name", ""))
             self.steps.ended(lane, kind, owner, name, sys._getframe(depth))
         return result
-
-    def _updated(self, kind: str) -> None:
-        """Where one update by an optimizer follows another, its assignments, many for each weight, are let alone."""
-        if kind != "optimizer":
-            self._patience = sys.maxsize  # updates by hand may come again, at any time
-            return
-        tapes = self._tapes
-        if tapes[0] > tapes[1]:
-            tapes[1] = tapes[0]
-        tapes[0] = 0
-        self._quiet += 1
-        if self._quiet == self._patience:
-            self.rest(*_ASSIGNS)
-            self.recorder.resting.add(self._wake)
-
-    def _unsettled(self) -> None:
-        """Other gradients than there were all along, or more: what assigns next may be an update."""
-        self._quiet = 0
-        self.recorder.stir()
-
-    def _wake(self) -> None:
-        self.resume(*_ASSIGNS)
-        self._quiet = 0
-        self._patience *= 2
 
     def _look(self, lane: Lane, total: int) -> None:
         """Time every single op for one step, at steps that grow further apart."""

@@ -199,15 +199,9 @@ class Functions(Probe):
             if wrote and not lane.functions and not lane.updating:
                 self._updated(lane, function, known, args, frame)
             return
-        if not lane.graded and known.way != "keras":
-            self._graded(lane)
+        lane.graded = lane.graded or known.way != "keras"  # what it returned may be gradients
         if not (self.steps.trains[0] or lane.functions or known.legacy) and lane.within < 0:
             self.steps.repeated(lane, "function", function, known.name, frame)
-
-    def _graded(self, lane: Lane) -> None:
-        """What a function returned may be gradients: whatever is assigned to weights now may be an update."""
-        lane.graded = True
-        self.recorder.stir()
 
     def _odd(self, lane: Lane, function: Any, streak: Streak, began: int, ended: int, args: tuple[Any, ...],
              kwargs: dict[str, Any], frame: FrameType) -> None:  # fmt: skip
@@ -239,13 +233,11 @@ class Functions(Probe):
         """One graph is run by itself: what `get_concrete_function` gave, called inside another graph or outside."""
         local, close = self.recorder.local, self.recorder.close_span
         ended, mark_updating, user = self._graph_ended, self.steps.mark_updating, self.recorder.user
-        graded = self._graded
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
             if lane.busy or not getattr(self.graph, UPDATES, False):
-                if not (lane.graded or lane.functions):
-                    graded(lane)
+                lane.graded = lane.graded or not lane.functions
                 return original(self, *args, **kwargs)
             if lane.tracing:
                 mark_updating()
