@@ -129,7 +129,7 @@ def test_layers_are_let_alone_while_all_batches_are_alike(training: Training) ->
     assert training.recording.recorder.local.lane.usual == 32 * 8
 
 
-def test_another_batch_is_seen_before_a_sixteenth_more_steps_are_done(training: Training) -> None:
+def test_another_batch_is_seen_before_an_eighth_more_steps_are_done(training: Training) -> None:
     for _ in range(4096):
         training.step()
     for _ in range(4096 // 8):

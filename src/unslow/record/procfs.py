@@ -8,7 +8,7 @@ import os
 _MOST = 1 << 14  # bytes: more than any of them has, or than is needed of it
 
 # Without letting go of Python's lock: none of these files makes anyone wait, but to get the lock back from a busy
-# training does, and costs the training more than the read.
+# training does, and disturbs the training once more.
 _SYSTEM = ctypes.PyDLL(None) if os.name == "posix" else None
 
 

@@ -17,8 +17,8 @@ from unslow.record.recorder import Lane, Recorder, clock
 from unslow.record.stacks import Line, lines_of, threads
 from unslow.record.steps import Steps
 
-# Seconds between samples, at least and at most: one in so many parts of the time since the training began. To let the
-# watcher in costs a training that needs Python's lock all the time more than what the watcher then does.
+# Seconds between samples, at least and at most: one in so many parts of the time since the training began. A look
+# takes some 0.2 ms, and an eager training, which needs Python's lock all the time, waits for it.
 _PERIOD, _MOST_PERIOD = 0.02, 0.4
 _SAMPLED = 64
 _TICK = 250_000_000  # nanoseconds between readings of counters, at first: a reading takes a millisecond
