@@ -2,7 +2,7 @@
 
 One process differs from the next by more than recording costs; two blocks within a tenth of a second do not.
 
-python bench/blocks.py [--styles a,b] [--pairs 200]
+python bench/blocks.py [--styles a,b] [--pairs 400]
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def alone(name: str, pairs: int) -> dict[str, Any]:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    options.add_argument("--pairs", type=int, default=200, help="pairs of blocks, each a tenth of a second")
+    options.add_argument("--pairs", type=int, default=400, help="pairs of blocks, each a tenth of a second")
     options.add_argument("--styles", default=",".join(STYLES), help="some of them are only printed, and not kept")
     options.add_argument("--alone", action="store_true", help="measure one style here, and print it as JSON")
     options.add_argument("--dry", action="store_true", help="print, and keep nothing")
