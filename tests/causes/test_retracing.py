@@ -63,9 +63,15 @@ def test_three_learning_rates_are_a_fault_and_three_depths_are_not() -> None:
 def test_a_trace_is_blamed_on_what_differs_from_the_nearest_one_before() -> None:
     facts = [trace(1, args={"x": "float32[8]", "training": "bool True"})]
     facts += [trace(2, args={"x": "float32[8]", "training": "bool False"}, n=2)]
-    facts += [trace(at, args={"x": f"float32[{at}]", "training": "bool True"}, n=at) for at in range(3, 9)]
+    facts += [trace(at, args={"x": f"float32[{at}]", "training": "bool True"}, n=at) for at in range(3, 13)]
     (finding,) = found(*facts)
     assert finding.facts["argument"] == "x" and finding.facts["reason"] == "shape"
+
+
+@pytest.mark.parametrize(("apart", "told"), [(1, False), (12, True)])
+def test_a_handful_of_shapes_is_a_fault_unless_all_come_early(apart: int, told: bool) -> None:
+    facts = [trace(1 + apart * at, args={"x": f"float32[{at + 1}]"}, n=at + 1) for at in range(7)]
+    assert bool(found(*facts)) is told
 
 
 def test_methods_of_new_objects_on_the_same_weights_are_a_fault() -> None:

@@ -14,6 +14,8 @@ from unslow.model import Location, Run
 _ALLOWED = {"number": 2, "object": 2, "variable": 2}
 _ALLOWED_FLOAT = 1
 _ALLOWED_ELSE = 3
+_HANDFUL = 8  # graphs for as many shapes, all made early, that a program may go on with: buckets of lengths
+_EARLY = 1 / 3  # of the steps
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,18 @@ def _argument(run: Run, found: Sequence[Trace]) -> Blamed | None:
     for (argument, reason), members in sorted(groups.items(), key=lambda group: -len(group[1])):
         change = members[0][1]
         floats = reason == "number" and "float" in (change.old.partition(" ")[0], change.new.partition(" ")[0])
-        if len(members) > (_ALLOWED_FLOAT if floats else _ALLOWED.get(reason, _ALLOWED_ELSE)):
+        allowed = _ALLOWED_FLOAT if floats else _ALLOWED.get(reason, _ALLOWED_ELSE)
+        settled = reason == "shape" and _settled(run, [trace for trace, _ in members])
+        if len(members) > allowed and not settled:
             return Blamed(argument, reason, change, found, [trace for trace, _ in members])
     return None
+
+
+def _settled(run: Run, found: Sequence[Trace]) -> bool:
+    """Whether these are a handful of graphs, all made early, which the program then goes on with."""
+    last = max(trace.time for trace in found)
+    before = sum(int(loop.count[loop.end <= last].sum()) for loop in run.loops)
+    return sum(trace.weight for trace in found) < _HANDFUL and before <= _EARLY * sum(loop.steps for loop in run.loops)
 
 
 def _made_anew(run: Run, found: Sequence[Trace], change: Change) -> Iterable[Blamed]:

@@ -11,6 +11,7 @@ import numpy as np
 from unslow.model import Event, Location, Loop, Phase, Run
 
 _FEWEST = 4
+_NOT_OF_FIT = [Phase.RUN, Phase.EVAL, Phase.SAVE, Phase.LOG]
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,13 @@ def _refit(run: Run, loop: Loop, place: Location, calls: list[Event]) -> Refit:
     rows = np.searchsorted(loop.end, times[1:])
     first = np.unique(rows[rows < len(loop.end)])
     rest = np.setdiff1d(np.arange(len(loop.end)), [0, *first])
-    around = loop.seconds - loop.phases[:, Phase.RUN] - loop.phases[:, Phase.EVAL]  # predictions are no part of fit()
-    others = loop.phases[:, Phase.OTHER] * _outside(run, loop, place)
-    usual = float(np.median((around - others)[rest])) if len(rest) else 0.0
-    extra = np.maximum(0.0, (around - others)[first] - usual)
+    apart = loop.phases[:, _NOT_OF_FIT].sum(axis=1) + loop.phases[:, Phase.OTHER] * _outside(run, loop, place)
+    around = loop.seconds - apart
+    usual = float(np.median(around[rest])) if len(rest) else 0.0
+    # Every call traces the same for its input: what one traces beyond that is another's, such as evaluate().
+    traced = loop.phases[first, Phase.TRACE]
+    beyond = np.maximum(0.0, traced - np.median(traced)) if len(first) else traced
+    extra = np.maximum(0.0, around[first] - beyond - usual)
     traces = [
         e for e in run.of("trace") if e.process == loop.process and e.data.get("way") == "keras" and e.time > times[1]
     ]

@@ -29,6 +29,7 @@ class Site:
     share: float  # of all the seconds that the step's runs take
     own: float  # seconds of one run's kernels that the update, or the run that it is fed as, does not need anyway
     mergeable: bool  # every look found it fed as the update before or after it
+    update: tuple[str, int] | None  # file and line of that update, where the looks name one
     like: tuple[str, int] | None  # file and line whose run it is fed as, where the update is fed otherwise
     before: bool  # fed as the update after it
     after: bool
@@ -88,9 +89,15 @@ def _site(run: Run, events: Sequence[Event], steps: Sequence[Sequence[Event]], w
         updates=bool(events[0].data.get("updates")), per_step=len(events) / max(1, len(steps)), seconds=seconds,
         share=sum(float(event.data["took"]) for event in events) / whole, own=median(_own(event) for event in events),
         mergeable=all(event.data.get("same_before") or event.data.get("same_after") for event in events),
-        like=_like(events, steps), before=all(event.data.get("same_before") for event in events),
+        update=_update(events), like=_like(events, steps),
+        before=all(event.data.get("same_before") for event in events),
         after=all(event.data.get("same_after") for event in events), **flags,
     )  # fmt: skip
+
+
+def _update(events: Sequence[Event]) -> tuple[str, int] | None:
+    found = {(str(file), int(line)) for event in events for file, line, _ in event.data.get("with") or ()}
+    return found.pop() if len(found) == 1 else None
 
 
 def _like(events: Sequence[Event], steps: Sequence[Sequence[Event]]) -> tuple[str, int] | None:

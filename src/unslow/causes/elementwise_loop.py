@@ -16,6 +16,7 @@ from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Ru
 _WORTH = 0.05  # of the training time
 _ITERATIONS = 4  # a loop of fewer is none that hurts
 _PER_STEP = 8  # indexed elements a step
+_PER_TENSOR = 4  # of one tensor: a value or two of each are no loop over its elements
 _MADE_BY = {"map_fn": "tf.map_fn", "foldl": "tf.foldl", "foldr": "tf.foldr", "while_loop": "a loop in the graph"}
 
 
@@ -95,7 +96,8 @@ class ElementwiseLoop(Cause):
         lines: dict[tuple[str, int], list[Any]] = {}
         for total in totals(run, loop, "index"):
             per_step = total.count / max(1, loop.steps)
-            if per_step >= _PER_STEP:
+            apart = not total.amount or total.count >= _PER_TENSOR * total.amount
+            if per_step >= _PER_STEP and apart:
                 seconds = max(seconds_around(run, loop.process, total.location), total.seconds)
                 lines[total.location.file, total.location.line] = [total.location, per_step, seconds, total]
         for where, per_step, seconds, total in _apart(lines.values()):
@@ -132,6 +134,17 @@ class ElementwiseLoop(Cause):
         Sketch("a recurrent layer", phases={Phase.RUN: 1.0}, facts=[_looped(carried=True), _seen(0.8, 0.05)]),
         Sketch("heavy kernels in the loop", phases={Phase.RUN: 1.0}, facts=[_looped(), _seen(0.8, 0.77)]),
         Sketch("a loop in the input pipeline", phases={Phase.RUN: 1.0}, facts=[_looped(pipeline=True), _seen(0.1, 0)]),
+        Sketch(
+            "one value of each of many tensors",
+            facts=[
+                fact(
+                    "index", step, count=64 * step, took=64e-5 * step, amount=64.0 * step, stack=[["train.py", 11, "f"]]
+                )
+                for step in (25, 50, 75, 100)
+            ],
+            samples=[Sample((Location("train.py", 11),), "tensorflow", 0, True, 25, 25, 50)],
+            source="\n" * 9 + "for step in data:\n    for x in xs: f(x[0])\n    train(x)\n",
+        ),
         Sketch(
             "one row is looked at in each step",
             facts=[

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from unslow.analyse import say
-from unslow.analyse.calls import Call, in_training, special_calls
+from unslow.analyse.calls import Call, first_place, in_training, special_calls
 from unslow.analyse.shapes import Churn, churn_of
 from unslow.analyse.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
@@ -29,13 +30,24 @@ _WAYS = {
 }
 
 
+@dataclass(frozen=True)
+class _Reopened:
+    """The first run of some fetches in a session that was opened for a graph which another has run."""
+
+    session: int
+    seconds: float
+    usual: float  # of the same fetches when they are run again; 0 where they never are
+    weight: float  # runs that this one stands for, where many were thinned out
+
+
 class KernelsRebuilt(Cause):
     """
     What happens
     A compiled function was traced once, but TensorFlow prepares it anew again and again: its graph is optimised,
     placed and loaded as if it were called for the first time. Setting the seed (`tf.random.set_seed`),
     `clear_session()` and a reset of the context throw away every prepared kernel; a shape that was never seen
-    before has its primitives built anew even where the graph leaves the shape open.
+    before has its primitives built anew even where the graph leaves the shape open. A TF1 session prepares every set
+    of fetches at its first run, whatever other sessions of the same graph have run before.
 
     Why it is slow
     Preparing takes a fraction of a millisecond per node of the graph: a step of one millisecond may take a hundred.
@@ -44,6 +56,7 @@ class KernelsRebuilt(Cause):
     The fix
     Set the seed once, in front of the loop; where each epoch must start from a known state, use
     `tf.random.Generator` or stateless random ops, whose seed is an argument. For shapes, pad batches to a few lengths.
+    Open one session, and start again in it by running the initializer or setting the weights.
 
     When we are wrong
     A program that must draw the same random numbers in every iteration sets the seed on purpose. The cost is the
@@ -64,6 +77,9 @@ class KernelsRebuilt(Cause):
             finding = self._after_resets(say.place(run, where), found, _stack(run, where))
             if finding is not None:
                 yield finding
+        for where, times in _reopened(run).items():
+            if len({time.session for time in times}) >= _FEW:
+                yield self._in_new_sessions(say.place(run, where), times)
         for loop in run.loops:
             churn = churn_of(run, loop) if loop.style == "function" else None
             if churn is not None and churn.extra > _MUCH * loop.typical():
@@ -104,6 +120,28 @@ class KernelsRebuilt(Cause):
             advice=f"Move {what} out of the loop, in front of it.", facts={"way": found[0].way, "stack": stack},
         )  # fmt: skip
 
+    def _in_new_sessions(self, where: Location, times: Sequence[_Reopened]) -> Finding:
+        count = max(time.session for time in times) - min(time.session for time in times) + 1
+        known = [time for time in times if time.usual > 0]  # others are run once in each session
+        seconds = sum((time.seconds - time.usual) * time.weight for time in known)
+        once = sum(time.seconds * time.weight for time in times if time not in known)
+        evidence = [
+            Evidence("sessions opened for one graph, in the training", count),
+            Evidence("seconds of a first run, in the middle", median(time.seconds for time in times), "s"),
+        ]
+        if known:
+            evidence.append(Evidence("the same runs when they are repeated", median(time.usual for time in known), "s"))
+        if once:
+            evidence.append(Evidence("seconds of runs that each session makes once, not counted here", once, "s"))
+        return Finding(
+            cause=self.id,
+            title=f"a session is opened {count:,} times for one and the same graph, and each prepares its runs anew: "
+            f"{say.time(seconds / count)} for each session",
+            location=where, seconds=seconds, evidence=tuple(evidence),
+            advice="Open one session in front of the loop. To start again from the first state, run the initializer, "
+            "or set the weights, in that session.",
+        )  # fmt: skip
+
     def _for_shapes(self, run: Run, loop: Loop, churn: Churn) -> Finding:
         return Finding(
             cause=self.id,
@@ -139,6 +177,22 @@ class KernelsRebuilt(Cause):
                 )
 
 
+def _reopened(run: Run) -> dict[Location, list[_Reopened]]:
+    """First runs in new sessions during the training, by the line that opened the sessions."""
+    found: dict[Location, list[_Reopened]] = defaultdict(list)
+    last: dict[tuple[int, str], int] = {}
+    for event in run.of("reopened"):
+        data, key = event.data, (event.process, str(event.data.get("key")))
+        count = int(data.get("n") or 1)
+        weight, last[key] = count - last.get(key, 0), count
+        where = first_place(data.get("stack"))
+        if where is not None and any(loop.holds(event) for loop in run.loops):
+            found[where].append(
+                _Reopened(int(data["session"]), float(data["took"]), float(data.get("usual") or 0.0), weight)
+            )
+    return found
+
+
 def _stack(run: Run, where: Location) -> Sequence[Any]:
     """The user's frames at a reset, innermost first."""
     for event in run.of("reset"):
@@ -161,6 +215,13 @@ def _after(at: int, n: int, took: float = 0.1, usual: float = 0.002, **more: Any
     )  # fmt: skip
 
 
+def _opened(at: int, session: int, took: float = 0.07, usual: float = 0.002) -> Any:
+    return fact(
+        "reopened", at, key="train.py:9", n=session - 1, session=session, took=took, usual=usual,
+        stack=[["train.py", 9, "open"]],
+    )  # fmt: skip
+
+
 _SEEN = {"call": 0.1, "prepare": 0.09}  # what a window saw of a call
 
 KernelsRebuilt.FIRES = (
@@ -169,10 +230,15 @@ KernelsRebuilt.FIRES = (
     Sketch("a seed set in every step: no usual call, but windows that saw the preparing", seconds=[0.1] * 40,
            facts=[_after(step, step - 1, usual=0.0, **(_SEEN if step & (step - 1) == 0 else {}))
                   for step in range(2, 41)], style="function"),
+    Sketch("a session opened for every ten steps on one graph", seconds=([0.07] + [0.002] * 9) * 10, style="session",
+           facts=[_opened(step, 1 + step // 10) for step in range(10, 100, 10)]),
 )  # fmt: skip
 KernelsRebuilt.QUIET = (
     Sketch("a seed set twice in a long run", seconds=[0.002] * 300, facts=[_after(100, 1), _after(200, 2)],
            style="function"),
     Sketch("a seed set in every tenth step that costs next to nothing", seconds=[0.02] * 100,
            facts=[_after(step, step // 10, took=0.0203, usual=0.02) for step in range(10, 101, 10)], style="function"),
+    Sketch("a second session, opened once", seconds=[0.002] * 100, style="session", facts=[_opened(50, 2)]),
+    Sketch("sessions whose first runs take what others take", seconds=[0.02] * 100, style="session",
+           facts=[_opened(step, 1 + step // 10, took=0.0201, usual=0.02) for step in range(10, 100, 10)]),
 )  # fmt: skip

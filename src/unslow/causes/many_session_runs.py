@@ -44,10 +44,16 @@ class ManySessionRuns(Cause):
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in looked_at(run):
             often = [site for site in sites(run, loop) if site.updates or site.per_step >= _OFTEN]
-            update = next((site for site in often if site.updates), None)
-            extra = [site for site in often if not site.updates and site.mergeable]
-            if update is not None and extra:
-                yield self._finding(run, loop, update, extra)
+            updates = [site for site in often if site.updates]
+            for update in updates:
+                place = update.location.file, update.location.line
+                extra = [
+                    site
+                    for site in often
+                    if not site.updates and site.mergeable and (site.update == place or len(updates) == 1)
+                ]
+                if extra:
+                    yield self._finding(run, loop, update, extra)
             for base in often:
                 place = base.location.file, base.location.line
                 alike = [site for site in often if site.like == place and not site.mergeable]

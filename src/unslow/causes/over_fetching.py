@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,8 +27,10 @@ class _Fetch:
     name: str
     location: Location
     position: int
+    key: str | int | None  # by which the program finds it in the result, where that is one of a kind
     bytes: float
-    seconds: float
+    seconds: float  # per step, of what the update does not need
+    spare: float  # the same of all fetches together: they may share some of it
     use: str  # never, sometimes, or always
 
 
@@ -50,6 +53,7 @@ class OverFetching(Cause):
 
     title = "more is fetched in every step than is used"
     needs = ("sessions",)
+    deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in looked_at(run):
@@ -62,7 +66,7 @@ class OverFetching(Cause):
     def _finding(self, run: Run, loop: Loop, found: Sequence[_Fetch]) -> Finding:
         found = sorted(found, key=lambda fetch: -fetch.seconds)
         first = found[0]
-        each, size = sum(fetch.seconds for fetch in found), sum(fetch.bytes for fetch in found)
+        each, size = min(sum(fetch.seconds for fetch in found), first.spare), sum(fetch.bytes for fetch in found)
         names = [_written(run, fetch) for fetch in found]
         unused = all(fetch.use == "never" for fetch in found)
         evidence = [Evidence("bytes fetched per step for them", size, "B")]
@@ -95,19 +99,24 @@ def _fetches(run: Run, loop: Loop) -> list[_Fetch]:
     for (file, line, name), data in groups.items():
         if not all(each.get("timed") for each in data) or "object" in str(data[0].get("dtype")):
             continue  # text, such as a summary: it is written somewhere
-        where = Location(file, line, str(data[0]["stack"][0][2]), run.line(file, line))
-        position, of = int(data[0]["position"]), int(data[0]["of"])
+        stack = [Location(str(file), int(line), str(function)) for file, line, function in data[0]["stack"]]
+        where = Location(file, line, stack[0].function, run.line(file, line))
+        position, key = int(data[0]["position"]), data[0].get("key")
         found.append(
             _Fetch(
-                name, where, position, median(float(each["bytes"]) for each in data),
-                median(float(each.get("own") or 0.0) for each in data), _use(sources, where, position, of),
+                name, where, position, key, median(float(each["bytes"]) for each in data),
+                median(float(each.get("own") or 0.0) for each in data),
+                median(float(each.get("spare", math.inf)) for each in data),
+                _use(sources, stack, position, int(data[0]["of"]), key),
             )
         )  # fmt: skip
     return found
 
 
 def _written(run: Run, fetch: _Fetch) -> str:
-    """The fetch as the user wrote it, where the fetches are a list; else the tensor's name."""
+    """The fetch as the user wrote it, where the fetches are a list or have names; else the tensor's name."""
+    if isinstance(fetch.key, str):
+        return fetch.key
     text = fetched(run.sources, fetch.location)
     try:
         node = ast.parse(text, mode="eval").body
@@ -118,32 +127,59 @@ def _written(run: Run, fetch: _Fetch) -> str:
     return fetch.name
 
 
-def _use(sources: Sources, where: Location, position: int, of: int) -> str:
+def _use(sources: Sources, stack: Sequence[Location], position: int, of: int, key: str | int | None) -> str:
     """What becomes of a fetched value, by the names that its line binds: unclear counts as always."""
-    statements = list(sources.around(where))
+    where, called, statements = _handed_to(sources, stack)
     statement = statements[-1] if statements else None
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        direct = isinstance(statement.value.func, ast.Attribute) and statement.value.func.attr == "run"
-        return "never" if direct else "always"
+    if isinstance(statement, ast.Expr):
+        return "never" if _calls(statement.value, called) else "always"
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return "always"
     target = statement.targets[0]
     if isinstance(target, ast.Tuple | ast.List):
         if len(target.elts) != of or any(isinstance(item, ast.Starred) for item in target.elts):
             return "always"
-        target = target.elts[position]
-    elif of != 1:
+        target, key = target.elts[position], None
+    elif of != 1 and key is None:
         return "always"
     if not isinstance(target, ast.Name):
         return "always"
     scope: ast.AST | None = sources.function(where) or sources.tree(where.file)
-    return _reads(scope, target.id, statements) if scope is not None else "always"
+    return _reads(scope, target.id, statements, key) if scope is not None else "always"
 
 
-def _reads(scope: ast.AST, name: str, around: Sequence[ast.AST]) -> str:
-    """How often a name is read: never, sometimes (only inside an `if` of its own), or always."""
+def _handed_to(sources: Sources, stack: Sequence[Location]) -> tuple[Location, str, list[ast.AST]]:
+    """The line that gets the result of a run, what it calls for it, and the statements around it.
+
+    A function that returns the result as it is hands it on to the line that called it.
+    """
+    called = "run"
+    for where in stack[:-1]:
+        statements = list(sources.around(where))
+        last = statements[-1] if statements else None
+        if not isinstance(last, ast.Return) or not _calls(last.value, called):
+            return where, called, statements
+        called = where.function
+    return stack[-1], called, list(sources.around(stack[-1]))
+
+
+def _calls(value: ast.expr | None, name: str) -> bool:
+    """Whether an expression is a call of a method or function of this name, and nothing else."""
+    function = value.func if isinstance(value, ast.Call) else None
+    return (isinstance(function, ast.Attribute) and function.attr == name) or (
+        isinstance(function, ast.Name) and function.id == name
+    )
+
+
+def _reads(scope: ast.AST, name: str, around: Sequence[ast.AST], key: str | int | None = None) -> str:
+    """How often a name (a key of it) is read: never, sometimes (only inside an `if` of its own), or always."""
     parents = {child: node for node in ast.walk(scope) for child in ast.iter_child_nodes(node)}
-    reads = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
+    reads = [
+        node
+        for node in ast.walk(scope)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+        and not (key is not None and _of_another_key(parents.get(node), key))
+    ]  # fmt: skip
     if not reads:
         return "never"
     loops = [node for node in around if isinstance(node, ast.For | ast.While)]
@@ -162,27 +198,47 @@ def _reads(scope: ast.AST, name: str, around: Sequence[ast.AST]) -> str:
     return "sometimes"
 
 
-def _step(cycle: int, own: float, line: int = 3) -> list[Fact]:
-    where: dict[str, Any] = {"cycle": cycle, "index": 0, "stack": [["train.py", line, "<module>"]]}
+def _of_another_key(node: ast.AST | None, key: str | int) -> bool:
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
+        return False
+    return bool(node.slice.value != key)
+
+
+def _step(cycle: int, own: float, stack: Sequence[Any], key: str | None) -> list[Fact]:
+    where: dict[str, Any] = {"cycle": cycle, "index": 0, "stack": stack}
+    value: dict[str, Any] = {"name": "maps:0", "bytes": 8e6, "position": 1, "of": 2, "key": key, "dtype": "float32"}
     return [
         fact("run", cycle, updates=True, took=0.009, runs=1, fetches=["train"], **where),
-        fact("fetch", cycle, name="maps:0", bytes=8e6, position=1, of=2, own=own, timed=True, dtype="float32", **where),
+        fact("fetch", cycle, own=own, timed=True, **value, **where),
     ]
 
 
-def _looks(own: float) -> list[Fact]:
-    return [event for cycle in (4, 8, 16) for event in _step(cycle, own)]
+def _looks(own: float, *stack: Sequence[Any], key: str | None = None) -> list[Fact]:
+    lines = stack or (["train.py", 3, "<module>"],)
+    return [event for cycle in (4, 8, 16) for event in _step(cycle, own, lines, key)]
 
 
+_KEYED = """def step():
+    return s.run({"train": train, "maps": maps_op})
+for n in range(9):
+    out = step()
+    losses.append(out["loss"])
+"""
+_RETURNED = ["train.py", 2, "step"], ["train.py", 4, "<module>"]
 _HEAD = "x = 1\nfor step in range(9):\n    _, maps = s.run([train, maps_op])\n"
 
 OverFetching.FIRES = (
     Sketch("a value that nobody reads", style="session", source=_HEAD, facts=_looks(1e-3)),
     Sketch("a value that is read in every hundredth step", style="session", facts=_looks(1e-3),
            source=f"{_HEAD}    if step % 100 == 0:\n        print(maps.mean())\n"),
+    Sketch("one of several values that a function returns by their names", style="session",
+           facts=_looks(1e-3, *_RETURNED, key="maps"),
+           source=f"{_KEYED}    if n % 100 == 0:\n        print(out['maps'].mean())\n"),
 )  # fmt: skip
 OverFetching.QUIET = (
     Sketch("a value that is read in every step", style="session", facts=_looks(1e-3),
            source=f"{_HEAD}    history.append(maps.mean())\n"),
+    Sketch("values by their names, all of which are handed on", style="session",
+           facts=_looks(1e-3, *_RETURNED, key="maps"), source=f"{_KEYED}    history.append(out)\n"),
     Sketch("an unused value that the training op needs itself", style="session", source=_HEAD, facts=_looks(0.0)),
 )  # fmt: skip

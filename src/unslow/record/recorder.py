@@ -39,8 +39,8 @@ class Lane:
     """
 
     __slots__ = (
-        "busy", "called", "calls", "elements", "fit", "graded", "group", "last", "own", "phases", "ran", "stack",
-        "steps", "streak", "thread", "tracing", "updating", "usual", "value", "within",
+        "busy", "called", "calls", "elements", "evaluated", "fit", "graded", "group", "last", "own", "phases", "ran",
+        "stack", "steps", "streak", "thread", "tracing", "updating", "usual", "value", "within",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -61,6 +61,7 @@ class Lane:
         self.usual = 0.0  # the same where nobody looks, since all batches have as many
         self.value = _NOTHING
         self.ran = 0  # nanoseconds that TensorFlow ran inside `within`
+        self.evaluated = 0  # nanoseconds in evaluate and predict
         self.streak: Any = None  # the update that is being repeated, if its calls are only noted
         self.within = -1  # the phase that everything inside counts for: EVAL while evaluate() runs
         self.busy = False  # a look of ours is under way: wrapped calls inside it are not the user's

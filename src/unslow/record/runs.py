@@ -12,6 +12,7 @@ _MOST_OPS = 50_000  # walking back through an op's inputs takes some 2 µs
 _MOST_BYTES = 256 << 20
 _MOST_FETCHES = 40
 _NAMES = 8
+_MOST_UPDATES = 4  # in one step: after so many it is not waited for the first one to come back
 _UPDATES = (
     "ResourceApply",
     "ResourceSparseApply",
@@ -36,7 +37,10 @@ class Ran:
 
 
 class Window:
-    """The runs from one update of the weights to the next, both of them included, in one thread."""
+    """The runs from one update of the weights until the same line makes it again, both included, in one thread.
+
+    There may be other updates between the two: a step of a GAN has one of each of its networks.
+    """
 
     def __init__(self, thread: int) -> None:
         self.thread = thread
@@ -47,7 +51,8 @@ class Window:
         if not self.runs and not ran.updates:
             return False
         self.runs.append(ran)
-        return ran.updates and len(self.runs) > 1
+        updates = [each for each in self.runs if each.updates]
+        return ran.updates and len(updates) > 1 and (ran.stack == updates[0].stack or len(updates) > _MOST_UPDATES)
 
     def write(self, recorder: Recorder, cycle: int, operations: Callable[[Any, Any], list[Any]]) -> None:
         """Write a line per run, per feed and per fetch; `operations` gives the ops behind fetches."""
@@ -56,22 +61,56 @@ class Window:
         for ran in self.runs:
             if small and ran.session.graph is graph:
                 ran.ops = _behind(operations(graph, ran.fetches), _fed(ran.feed))
-        first, last = self.runs[0], self.runs[-1]
         for index, ran in enumerate(self.runs[1:]):
             where = {"cycle": cycle, "index": index, "stack": ran.stack}
-            recorder.line("run", clock(), **where, **(_run(ran, first, last, len(self.runs) - 1) | self._like(index)))
+            recorder.line("run", clock(), **where, **(self._run(index) | self._like(index)))
             for feed in _feeds(ran):
                 recorder.line("feed", clock(), **where, **feed)
             if ran.updates and small:
                 for fetch in _fetched(ran, graph, operations):
                     recorder.line("fetch", clock(), **where, **fetch)
 
+    def _updates(self, index: int) -> tuple[int, int]:
+        """The places of the updates before a run of this step and after it; one that updates is the second itself."""
+        places = [place for place, ran in enumerate(self.runs) if ran.updates]
+        return max(place for place in places if place <= index), min(place for place in places if place > index)
+
+    def _run(self, index: int) -> dict[str, Any]:
+        """A run by itself, and what it has in common with the updates before and after it."""
+        ran, places = self.runs[index + 1], self._updates(index)
+        first, last = (self.runs[place] for place in places)
+        times = _node_times(ran.metadata)
+        data: dict[str, Any] = {
+            "took_ns": ran.took, "updates": ran.updates, "runs": len(self.runs) - 1,
+            "fetches": _names(ran.fetches)[:_NAMES], "feeds": len(ran.feed or ()), "ops": len(ran.ops),
+            "kernels_ns": _covered(times.values()), "timed": bool(times),
+        }  # fmt: skip
+        after, before = _same_feeds(ran.feed, first.feed), _same_feeds(ran.feed, last.feed)
+        update = last if before else first
+        if ran.updates or not ran.ops or update.session is not ran.session:
+            return data
+        written = {op.inputs[0].op.name for op in update.ops.values() if _writes(op) and len(op.inputs)}
+        reads = {name for name, op in ran.ops.items() if op.type in ("VarHandleOp", "VariableV2", "Variable")}
+        return (
+            data
+            | {
+                "same_before": before,  # as the update that follows it
+                "same_after": after,  # as the update that it follows
+                "with": update.stack[:1],  # whose line it is
+                "random": any("Random" in op.type or "Multinomial" in op.type for op in ran.ops.values()),
+                "draws": any(op.type.startswith(_DRAWS) for op in ran.ops.values()),
+                "writes": any(_writes(op) for op in ran.ops.values()),
+                "depends": bool(written & reads),  # on what the update changes
+            }
+            | _apart(ran, update)
+        )
+
     def _like(self, index: int) -> dict[str, Any]:
         """The first run of this step that is fed as this one is, where neither update is; and what sets them apart."""
         ran, others = self.runs[index + 1], self.runs[1 : index + 1]
-        fed_as_updates = any(_same_feeds(ran.feed, update.feed) for update in (self.runs[0], self.runs[-1]))
+        fed_as_updates = any(_same_feeds(ran.feed, self.runs[place].feed) for place in self._updates(index))
         for number, other in enumerate(others):
-            if fed_as_updates or not ran.ops or not ran.feed or other.session is not ran.session:
+            if ran.updates or fed_as_updates or not ran.ops or not ran.feed or other.session is not ran.session:
                 continue
             between = [op for each in others[number:] for op in each.ops.values()]
             if (
@@ -81,33 +120,6 @@ class Window:
             ):
                 return {"like": number, **_apart(ran, other)}
         return {}
-
-
-def _run(ran: Ran, first: Ran, last: Ran, runs: int) -> dict[str, Any]:
-    """A run by itself, and what it has in common with the updates before and after it."""
-    times = _node_times(ran.metadata)
-    data: dict[str, Any] = {
-        "took_ns": ran.took, "updates": ran.updates, "runs": runs, "fetches": _names(ran.fetches)[:_NAMES],
-        "feeds": len(ran.feed or ()), "ops": len(ran.ops), "kernels_ns": _covered(times.values()), "timed": bool(times),
-    }  # fmt: skip
-    after, before = _same_feeds(ran.feed, first.feed), _same_feeds(ran.feed, last.feed)
-    update = last if before else first
-    if ran is last or not ran.ops or update.session is not ran.session:
-        return data
-    written = {op.inputs[0].op.name for op in update.ops.values() if _writes(op) and len(op.inputs)}
-    reads = {name for name, op in ran.ops.items() if op.type in ("VarHandleOp", "VariableV2", "Variable")}
-    return (
-        data
-        | {
-            "same_before": before,  # as the update that follows it
-            "same_after": after,  # as the update that it follows
-            "random": any("Random" in op.type or "Multinomial" in op.type for op in ran.ops.values()),
-            "draws": any(op.type.startswith(_DRAWS) for op in ran.ops.values()),
-            "writes": any(_writes(op) for op in ran.ops.values()),
-            "depends": bool(written & reads),  # on what the update changes
-        }
-        | _apart(ran, update)
-    )
 
 
 def _apart(ran: Ran, other: Ran) -> dict[str, Any]:
@@ -233,30 +245,32 @@ def _fetched(ran: Ran, graph: Any, operations: Callable[[Any, Any], list[Any]]) 
     """Each fetched value that the update does not need: its size, and the time of the nodes that only it needs."""
     leaves = list(_leaves(ran.fetches, ran.result))[:_MOST_FETCHES]
     needed: set[str] = set()
-    for fetch, _ in leaves:
+    for fetch, _, _ in leaves:
         behind = _behind(operations(graph, fetch), _fed(ran.feed))
         if any(_writes(op) for op in behind.values()):
             needed |= set(behind)
     times = _node_times(ran.metadata)
-    for position, (fetch, value) in enumerate(leaves):
+    spare = _covered(times[name] for name in ran.ops if name in times and name not in needed)
+    for position, (fetch, value, path) in enumerate(leaves):
         size = getattr(value, "nbytes", None)
         if size is None:
             continue
         own = [name for name in _behind(operations(graph, fetch), _fed(ran.feed)) if name not in needed]
         yield {
             "name": _names(fetch)[0], "bytes": int(size), "position": position, "of": len(leaves),
+            "key": path[0] if len(path) == 1 and isinstance(path[0], str | int) else None,
             "own_ops": len(own), "own_ns": _covered(times[name] for name in own if name in times),
-            "timed": bool(times), "dtype": str(getattr(value, "dtype", "")),
+            "spare_ns": spare, "timed": bool(times), "dtype": str(getattr(value, "dtype", "")),
         }  # fmt: skip
 
 
-def _leaves(fetches: Any, result: Any) -> Iterator[tuple[Any, Any]]:
-    """Fetches beside their values, one by one."""
+def _leaves(fetches: Any, result: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
+    """Fetches beside their values, one by one; and the keys that lead to each."""
     if isinstance(fetches, dict) and isinstance(result, dict):
         for key in fetches:
-            yield from _leaves(fetches[key], result.get(key))
+            yield from _leaves(fetches[key], result.get(key), (*path, key))
     elif isinstance(fetches, list | tuple) and isinstance(result, list | tuple) and len(fetches) == len(result):
-        for fetch, value in zip(fetches, result, strict=True):
-            yield from _leaves(fetch, value)
+        for index, (fetch, value) in enumerate(zip(fetches, result, strict=True)):
+            yield from _leaves(fetch, value, (*path, index))
     else:
-        yield fetches, result
+        yield fetches, result, path

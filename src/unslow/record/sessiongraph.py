@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+# What a target network or an average of weights is put together with.
+_MIXING = frozenset((
+    "Add", "AddV2", "Cast", "Const", "Identity", "Mul", "Neg", "ReadVariableOp", "RealDiv", "Sub", "VarHandleOp",
+    "Variable", "VariableV2",
+))  # fmt: skip
+
 
 class SessionGraph:
     """One graph, and what the sessions that run it have in common."""
@@ -14,14 +20,16 @@ class SessionGraph:
         self.nodes = 0  # at the last update
         self.size = 0.0  # of what was fed to it
         self.looked_at = False
+        self.sessions = 0  # that were opened for it
+        self.usual: dict[Any, int] = {}  # nanoseconds of the shortest run by fetches, a session's first left out
         # Cheap where TensorFlow keeps its graphs in C++ (seen on 2.21).
         self.count: Callable[[], int] = getattr(graph, "num_operations", None) or (lambda: int(graph.version))
         self._fetches: dict[Any, bool] = {}
         self._ops: dict[str, bool] = {}
-        self._trainable: tuple[int, set[str]] = (-1, set())
+        self._trainable: tuple[int, dict[str, str]] = (-1, {})
 
-    def updates(self, fetches: Any) -> bool:
-        key = _key(fetches) if isinstance(fetches, list | tuple | dict | str) else id(fetches)
+    def updates(self, key: Any, fetches: Any) -> bool:
+        """Whether a run of these fetches trains; `key` is theirs."""
         known = self._fetches.get(key)
         if known is None:
             if len(self._fetches) > 10_000:
@@ -69,16 +77,30 @@ class SessionGraph:
         if not kind.startswith(("Assign", "ResourceScatter", "Scatter")) or not op.inputs:
             return False
         variable = op.inputs[0].op.name
-        if variable not in self._trainable_names():
+        if variable not in self._shapes():
             return False
-        if kind in ("Assign", "AssignVariableOp"):  # an initializer or a restore does not read what it writes
-            return self._depends_on(op.inputs[1].op, variable)
-        return True
+        if kind in ("Assign", "AssignVariableOp") and not self._depends_on(op.inputs[1].op, variable):
+            return False  # an initializer or a restore does not read what it writes
+        return not kind.startswith("Assign") or not self._mixes(op.inputs[1].op, variable)
 
-    def _trainable_names(self) -> set[str]:
+    def _mixes(self, op: Any, variable: str) -> bool:
+        """Whether a value is put together from weights of one shape alone: a target network follows, nothing trains."""
+        shapes = self._shapes()
+        pending, seen = [op], set()
+        while pending:
+            op = pending.pop()
+            if op.type not in _MIXING:
+                return False
+            if op.name not in seen:
+                seen.add(op.name)
+                pending.extend(tensor.op for tensor in op.inputs)
+        return any(shapes.get(name) == shapes[variable] for name in seen - {variable})
+
+    def _shapes(self) -> dict[str, str]:
+        """Of all trainable variables, by the names of their ops."""
         variables = self.graph.get_collection("trainable_variables")
         if self._trainable[0] != len(variables):
-            self._trainable = (len(variables), {variable.op.name for variable in variables})
+            self._trainable = (len(variables), {variable.op.name: str(variable.shape) for variable in variables})
         return self._trainable[1]
 
     @staticmethod
@@ -94,9 +116,10 @@ class SessionGraph:
         return False
 
 
-def _key(fetches: Any) -> Any:
+def key_of(fetches: Any) -> Any:
+    """What tells fetches from others of the same graph."""
     if isinstance(fetches, list | tuple):
-        return tuple(_key(value) for value in fetches)
+        return tuple(key_of(value) for value in fetches)
     if isinstance(fetches, dict):
-        return tuple(_key(value) for value in fetches.values())
+        return tuple(key_of(value) for value in fetches.values())
     return fetches if isinstance(fetches, str) else id(fetches)

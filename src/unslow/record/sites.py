@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
 from unslow.record.frames import column_of
+from unslow.record.probe import WRAPPERS
 from unslow.record.recorder import Lane, Recorder, clock
 
 _OWNERS_PER_PLACE = 32
@@ -52,13 +54,9 @@ class Sites:
             except AttributeError:  # the stack is not as deep as the last time
                 pass
         places: list[Any] = [id(owner), kind, id(lane.fit)]
-        walk = frame
-        for _ in range(_DEPTH):
-            if walk is None:
-                break
+        for walk in _near(frame):
             places.append(id(walk.f_code))
             places.append(walk.f_lasti)
-            walk = walk.f_back
         key = tuple(places)
         number = self._numbers.get(key)
         if number is None:
@@ -80,11 +78,7 @@ class Sites:
         number = self._numbers[key] = self._next
         self._next = min(self._next + 1, 65_000)
         self._place_of[number] = hash(place)
-        walk = frame
-        for _ in range(_DEPTH):
-            if walk is not None:
-                self._kept.append(walk.f_code)
-                walk = walk.f_back
+        self._kept += [walk.f_code for walk in _near(frame)]
         if lane.fit is not None:
             self._kept.append(lane.fit)
         user = self._recorder.user
@@ -102,3 +96,13 @@ class Sites:
         )  # fmt: skip
         self._recorder.flush()  # rows say nothing without their site, and they may be all that a killed run leaves
         return number
+
+
+def _near(frame: FrameType | None) -> Iterator[FrameType]:
+    """The next frames, without those of our wrappers: some of these come and go while a training runs."""
+    left = _DEPTH
+    while frame is not None and left:
+        if frame.f_code not in WRAPPERS:
+            left -= 1
+            yield frame
+        frame = frame.f_back

@@ -9,16 +9,13 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from unslow.phase import Phase
+from unslow.record.folders import LONGEST, Folders, filled
 from unslow.record.frames import local_names
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
 
 _SAVE, _LOG = int(Phase.SAVE), int(Phase.LOG)
-_MOST_FOLDERS = 20
 _MOST_MAKERS = 1000
-_FIRST_LOOK = 500_000_000  # nanoseconds until the folders are looked at
-_FURTHER = 1.2  # each look comes after so many times the time of the last: 80 looks in a week
-_LONGEST = 20_000_000  # nanoseconds that the looks of one tick may take, on the watcher's thread
 _SHARDS = (".index", ".data-00000-of-00001", ".meta", "")
 
 
@@ -28,10 +25,8 @@ class Files(Probe):
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
         self._made: dict[int, list[Any]] = {}  # id of a saver or callback → the user's lines that made it
-        self._folders: dict[str, str] = {}
+        self._folders = Folders(self.recorder, self.steps)
         self._inner = ""  # the path that a save inside another save wrote to
-        self._began = clock()
-        self._next = _FIRST_LOOK
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         doors: dict[str, Callable[[ModuleType], None]] = {
@@ -57,7 +52,7 @@ class Files(Probe):
         import logging  # TensorFlow has loaded it by now
 
         self.replace(logging.Logger, "callHandlers", self._logging("logging"))
-        self.watcher.looks.append(self._look)
+        self.watcher.looks.append(self._folders.look)
 
     def _on_checkpoint(self, module: ModuleType) -> None:
         for kind in (module.Checkpoint, module.CheckpointV1):
@@ -110,7 +105,7 @@ class Files(Probe):
 
         def __init__(self: Any, logdir: Any, *args: Any, **kwargs: Any) -> None:
             original(self, logdir, *args, **kwargs)
-            probe._fills(logdir, "summaries")
+            probe._folders.fills(logdir, "summaries")
 
         return __init__
 
@@ -118,12 +113,10 @@ class Files(Probe):
         probe = self
 
         def create_file_writer_v2(logdir: Any, *args: Any, **kwargs: Any) -> Any:
-            probe._fills(logdir, "summaries")
+            probe._folders.fills(logdir, "summaries")
             return original(logdir, *args, **kwargs)
 
         return create_file_writer_v2
-
-    # Checkpoints
 
     def _named(self, call: str) -> Callable[[Any], Any]:
         return lambda original: self._saving(original, call)
@@ -170,7 +163,7 @@ class Files(Probe):
         if not self.recorder.wants("save", key):
             self.recorder.fact("save", key, took)
             return
-        folder = self._fills(os.path.dirname(path) or ".", "checkpoints")
+        folder = self._folders.fills(os.path.dirname(path) or ".", "checkpoints")
         made = self._made.get(id(saver), [])
         options = {
             name: value
@@ -182,8 +175,6 @@ class Files(Probe):
             step=self.steps.total, stack=self.recorder.stack(frame), made=made, keep=_kept(saver),
             in_fit=self.recorder.local.lane.fit is not None, options=options, **_parts(saver),
         )  # fmt: skip
-
-    # Summaries and logs
 
     def _logging(self, call: str) -> Callable[[Any], Any]:
         local, close = self.recorder.local, self.recorder.close_span
@@ -226,46 +217,11 @@ class Files(Probe):
             }  # fmt: skip
         self.recorder.tally("log", frame, took, **data)
 
-    # Folders
-
-    def _fills(self, folder: Any, kind: str) -> str:
-        """A folder that the training writes to, to be looked at now and then."""
-        try:
-            path = os.fspath(folder)
-        except TypeError:  # a tensor
-            return ""
-        if not isinstance(path, str) or "://" in path:
-            return str(path)
-        path = os.path.abspath(path)
-        if path not in self._folders and len(self._folders) < _MOST_FOLDERS:
-            if not self._folders:
-                self._began = clock()
-            self._folders[path] = kind
-        return path
-
-    def _look(self) -> None:
-        """On the watcher's thread: how much is in each folder, and how much more the disk takes."""
-        now = clock()
-        if now - self._began < self._next or not self._folders:
-            return
-        self._next = int((now - self._began) * _FURTHER)
-        self._measure(now + _LONGEST)
-
-    def _measure(self, until: int) -> None:
-        for path, kind in list(self._folders.items()):
-            size, files, whole = _filled(path, until)
-            if files and whole:
-                disk = os.statvfs(path)
-                self.recorder.fact(
-                    "folder", path, folder=path, holds=kind, bytes=size, files=files, step=self.steps.total,
-                    free=disk.f_bavail * disk.f_frsize,
-                )  # fmt: skip
-
     def disarm(self) -> None:
         super().disarm()
-        if self._look in self.watcher.looks:
-            self.watcher.looks.remove(self._look)
-            self._measure(clock() + 5 * _LONGEST)
+        if self._folders.look in self.watcher.looks:
+            self.watcher.looks.remove(self._folders.look)
+            self._folders.last_look()
 
 
 def _path(result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
@@ -282,23 +238,8 @@ def _size(path: str) -> int:
     if "://" in path:
         return 0
     if os.path.isdir(path):
-        return _filled(path, clock() + _LONGEST)[0]
+        return filled(path, clock() + LONGEST)[0]
     return sum(os.path.getsize(path + end) for end in _SHARDS if os.path.isfile(path + end))
-
-
-def _filled(folder: str, until: int) -> tuple[int, int, bool]:
-    """Bytes and number of the files below a folder, and whether all of them could be counted in time."""
-    size = files = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            try:
-                size += os.lstat(os.path.join(place, name)).st_size
-                files += 1
-            except OSError:  # gone in between
-                continue
-        if clock() > until:
-            return size, files, False
-    return size, files, True
 
 
 def _kept(saver: Any) -> int:

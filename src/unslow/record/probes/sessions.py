@@ -13,12 +13,13 @@ from unslow.phase import Phase
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
 from unslow.record.runs import Ran, Window, lasted
-from unslow.record.sessiongraph import SessionGraph
+from unslow.record.sessiongraph import SessionGraph, key_of
 from unslow.record.streak import Streak, nobody
 
 _RUN = int(Phase.RUN)
+_OPENED = "_unslow_opened"
 _FIRST_LOOK = 4  # steps: the first ones pay for much that later ones do not
-_MOST_RUNS = 200  # in one step: more are counted, not kept
+_MOST_RUNS = 200  # in one step: one that has more is not looked at
 
 
 class Sessions(Probe):
@@ -38,6 +39,7 @@ class Sessions(Probe):
         return {"tensorflow.python.client.session": self._on_session}
 
     def _on_session(self, module: ModuleType) -> None:
+        self.replace(module.BaseSession, "__init__", self._init)
         self.replace(module.BaseSession, "run", self._run)
         # Seen on 2.15 to 2.21: what `make_callable` and Keras 2 without eager execution run. Where it is missing,
         # their steps are not seen.
@@ -50,6 +52,36 @@ class Sessions(Probe):
             messages.RunOptions(trace_level=messages.RunOptions.SOFTWARE_TRACE),
             messages.RunMetadata(),
         )
+
+    def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        opened = self._opened
+
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            opened(self, sys._getframe(1))
+
+        return __init__
+
+    def _opened(self, session: Any, frame: FrameType) -> None:
+        try:
+            known = self._graph(session._graph)
+            known.sessions += 1
+            session.__dict__[_OPENED] = (known.sessions, self.recorder.stack(frame), set())
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+
+    def _prepared(self, session: Any, known: SessionGraph, key: Any, took: int) -> None:
+        """A session's first run of some fetches prepares them, even where another session of the graph has run them."""
+        number, made, ran = session.__dict__.get(_OPENED, (0, [], set()))
+        if key in ran:
+            known.usual[key] = min(took, known.usual.get(key, took))
+        elif number and len(ran) < _MOST_RUNS:
+            ran.add(key)
+            if number > 1 and self.steps.total:
+                self.recorder.fact(
+                    "reopened", str(made[:1]), took, session=number, usual_ns=known.usual.get(key, 0), stack=made,
+                    step=self.steps.total,
+                )  # fmt: skip
 
     def _look(self, lane: Lane, total: int) -> None:
         """Look at one whole step, at steps that grow further apart."""
@@ -205,7 +237,9 @@ class Sessions(Probe):
             known = self._graphs.get(id(graph))
             if known is None or known.graph is not graph:
                 known = self._graph(graph)
-            updates = known.updates(fetches)
+            key = key_of(fetches)
+            updates = known.updates(key, fetches)
+            self._prepared(session, known, key, took)
             if feed:
                 size = _elements(feed)
                 if size > lane.elements:
@@ -216,11 +250,13 @@ class Sessions(Probe):
             if self._full and metadata is not None:
                 self._weigh(lane, metadata, took)
             window = self._window
-            if window is not None and window.thread == lane.thread and len(window.runs) < _MOST_RUNS:
+            if window is not None and window.thread == lane.thread:
                 ran = Ran(session, fetches, feed, result, took, updates, self.recorder.stack(held), metadata)
                 if window.add(ran):
                     self._window = None
                     self._write(lane, window)
+                elif len(window.runs) >= _MOST_RUNS:
+                    self._window = None
             if updates:
                 if not known.looked_at:
                     known.looked_at = True

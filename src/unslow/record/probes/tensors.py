@@ -25,6 +25,7 @@ _WAYS = (
     "__format__",
 )
 
+_MOST_PLACES = 2000
 _NEAR = 3  # frames between an index and the line that iterates over a tensor or a variable
 _FAR = 16  # frames between a fetch inside Keras's fit and the line that called fit
 
@@ -82,6 +83,7 @@ class Tensors(Probe):
         """Each index into a tensor is an op of its own; a Python loop over its rows makes one per row."""
         local, tally, owner = self.recorder.local, self.recorder.tally, self._owner
         owns = self.recorder.user.owns
+        indexed: dict[tuple[int, int], int] = {}  # by place: the tensor that was indexed there last
 
         def __getitem__(self: Any, key: Any, *args: Any) -> Any:
             lane = local.lane
@@ -92,7 +94,11 @@ class Tensors(Probe):
             took = clock() - began
             held = owner(sys._getframe(1), _NEAR)
             if owns(held.f_code):  # a library that takes its own tensors apart is not the user's loop
-                tally("index", held, took)
+                place, tensor = (id(held.f_code), held.f_lasti), self._id
+                another = indexed.get(place) != tensor
+                if another and (place in indexed or len(indexed) < _MOST_PLACES):
+                    indexed[place] = tensor
+                tally("index", held, took, another)  # of how many tensors, beside how many indices
             return result
 
         return __getitem__

@@ -100,10 +100,9 @@ def trend_text(trend: Trend) -> str:
     if trend.shape is Shape.STEADY:
         return f"steady at {after} a step"
     if trend.shape is Shape.DRIFTING:
-        per_thousand = trend.slope * 1000
-        relative = f", {_signed(per_thousand / trend.before)}" if trend.before > 0 else ""
-        grows = f"{'+' if per_thousand > 0 else ''}{words.seconds(per_thousand)}"
-        return f"drifting from {before} to {after} a step ({grows}{relative} per 1,000 steps)"
+        # A step that gets shorter does not go on so: it would soon take less than no time.
+        rate = f", +{words.seconds(trend.slope * 1000)} per 1,000 steps" if trend.slope > 0 else ""
+        return f"drifting from {before} to {after} a step ({_signed(trend.change)}{rate})"
     if trend.shape is Shape.JUMPED:
         at = f" at step {trend.at_step:,}" if trend.at_step is not None else ""
         return f"jumped{at} from {before} to {after} a step ({_signed(trend.change)})"
