@@ -1,8 +1,9 @@
 """What recording costs a step, inside one process: short blocks of a loop with all of ours on, and off, in turn.
 
-One process differs from the next by more than recording costs; two blocks within a tenth of a second do not.
+One process differs from the next by more than recording costs, and a machine's pace wanders within a tenth of a
+second: two blocks of a hundredth, one right after the other, differ by little else.
 
-python bench/blocks.py [--styles a,b] [--pairs 400]
+python bench/blocks.py [--styles a,b] [--seconds 150]
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import math
 import random
 import sys
 import tempfile
@@ -25,8 +27,8 @@ sys.path.insert(0, str(ROOT))
 from bench.loops import STYLES, Style  # noqa: E402
 from bench.results import keep, median, ratio, run  # noqa: E402
 
-BLOCK = 0.1  # seconds: short against what changes the machine's pace
-LEAST = 4  # calls in a block, however long they take
+BLOCK = 0.01  # seconds at least, and a quarter of what is not timed: short against what changes the machine's pace
+PROCESSES = 3  # in which a style is measured: where its objects happen to lie makes one faster than the next
 # After each switch so many calls are not timed, as long as they fit into the seconds of their style: where a method was
 # replaced, Python forgets what it had learnt of it, and needs some dozens of calls to learn it anew.
 SETTLE = 64
@@ -107,37 +109,46 @@ class Switch:
         self._gate.open.set()
 
 
-def compared(style: Style, recording: Any, pairs: int) -> dict[str, Any]:
+def compared(style: Style, recording: Any, seconds: float) -> dict[str, Any]:
     """Blocks on and off, in random order within a pair; what each took per step, and what recording says it cost."""
     step = style.make()
     for _ in range(style.warm):
         step()
     switch, chance = Switch(recording), random.Random(0)
     each = seconds_of(step, max(1, style.timed // 10))
-    calls = max(LEAST if style.steps == 1 else 1, round(BLOCK / each))
-    settle = min(SETTLE, round(style.settle / each)) if style.steps == 1 else 0
-    began = budget(recording)
+    calls = max(1, round(max(BLOCK, style.settle / 4) / each))
+    settle = min(SETTLE, math.ceil(style.settle / each)) if style.steps == 1 else 0
+    began, until = budget(recording), time.monotonic() + seconds
     sides: dict[bool, list[float]] = {True: [], False: []}
-    for _ in range(pairs):
+    while time.monotonic() < until:
         for on in chance.sample((True, False), 2):
             switch.turn(on)
-            for _ in range(settle):
-                step()
-            sides[on].append(seconds_of(step, calls) / style.steps)
+            sides[on].append(seconds_of(step, calls, settle) / style.steps)
     switch.turn(True)
-    spent = budget(recording)
-    total = {on: sum(each) for on, each in sides.items()}
     return {
-        "block_steps": calls * style.steps, "bare": median(sides[False]), "recorded": median(sides[True]),
-        "ratio": ratio(sides[True], sides[False], paired=True), "whole": total[True] / total[False],
-        "added": median([on - off for on, off in zip(sides[True], sides[False], strict=True)]),
-        "budget": per_step(began, spent),
+        "block_steps": calls * style.steps, "on": sides[True], "off": sides[False],
+        "budget": per_step(began, budget(recording)),
     }  # fmt: skip
 
 
-def seconds_of(step: Callable[[], object], calls: int) -> float:
-    began = time.perf_counter()
-    for _ in range(calls):
+def together(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the processes of a style measured, as one."""
+    on, off = ([each for part in parts for each in part[side]] for side in ("on", "off"))
+    return {
+        "block_steps": parts[0]["block_steps"], "pairs": len(on), "bare": median(off), "recorded": median(on),
+        "ratio": ratio(on, off, paired=True), "whole": sum(on) / sum(off),
+        "processes": [ratio(part["on"], part["off"], paired=True)[0] for part in parts],
+        "added": median([above - below for above, below in zip(on, off, strict=True)]),
+        "budget": parts[-1]["budget"], "lost": parts[-1]["lost"],
+    }  # fmt: skip
+
+
+def seconds_of(step: Callable[[], object], calls: int, settle: int = 0) -> float:
+    """Seconds of a call, after some that are not timed. All are made by one line, as a training loop's are."""
+    began = 0.0
+    for number in range(settle + calls):
+        if number == settle:
+            began = time.perf_counter()
         step()
     return (time.perf_counter() - began) / calls
 
@@ -165,7 +176,7 @@ def per_step(began: dict[str, Any], ended: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def alone(name: str, pairs: int) -> dict[str, Any]:
+def alone(name: str, seconds: float) -> dict[str, Any]:
     """One style in this process; the recording begins before TensorFlow is imported, as with `unslow run`."""
     from unslow.record.start import Recording
 
@@ -173,7 +184,7 @@ def alone(name: str, pairs: int) -> dict[str, Any]:
         recording = Recording(folder)
         recording.start()
         __import__("tensorflow")
-        found = compared(STYLES[name], recording, pairs)
+        found = compared(STYLES[name], recording, seconds)
         found["lost"] = {probe: state for probe, state in recording.recorder.probes.items() if "lost" in state}
         recording.end()
     return found
@@ -181,30 +192,37 @@ def alone(name: str, pairs: int) -> dict[str, Any]:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    options.add_argument("--pairs", type=int, default=400, help="pairs of blocks, each a tenth of a second")
+    options.add_argument("--seconds", type=float, default=150.0, help="of blocks for a style, in three processes")
     options.add_argument("--styles", default=",".join(STYLES), help="some of them are only printed, and not kept")
     options.add_argument("--alone", action="store_true", help="measure one style here, and print it as JSON")
     options.add_argument("--dry", action="store_true", help="print, and keep nothing")
     chosen = options.parse_args()
     styles = [name for name in STYLES if name in chosen.styles.split(",")]
     if chosen.alone:
-        print("\n" + json.dumps(alone(styles[0], chosen.pairs)))
+        print("\n" + json.dumps(alone(styles[0], chosen.seconds)))
         return
     found = {}
     for name in styles:
-        with tempfile.TemporaryDirectory() as place:
-            words = [sys.executable, __file__, "--alone", "--styles", name, "--pairs", str(chosen.pairs)]
-            done = run(words, Path(place), limit=900)
-        if done.code:
-            raise SystemExit(done.output)
-        row = found[name] = json.loads(done.output.splitlines()[-1])
+        seconds = chosen.seconds * STYLES[name].longer / PROCESSES
+        row = found[name] = together([_apart(name, seconds) for _ in range(PROCESSES)])
         said = " ".join("–" if value is None else f"{value:.4f}" for value in row["ratio"])
+        each = " ".join(f"{value:.4f}" for value in row["processes"])
         print(
-            f"{name:<15} {row['bare'] * 1e3:7.3f} ms  {said}"
+            f"{name:<15} {row['bare'] * 1e3:7.3f} ms  {said} ({each})  {row['pairs']} pairs"
             f"  whole {row['whole']:.4f}×  +{row['added'] * 1e6:.1f} µs  {row['lost'] or ''}", flush=True
         )  # fmt: skip
     if not chosen.dry and len(styles) == len(STYLES):
-        keep("blocks", {"pairs": chosen.pairs, "styles": found})
+        keep("blocks", {"processes": PROCESSES, "seconds": chosen.seconds, "styles": found})
+
+
+def _apart(name: str, seconds: float) -> dict[str, Any]:
+    """One style in a process of its own."""
+    with tempfile.TemporaryDirectory() as place:
+        words = [sys.executable, __file__, "--alone", "--styles", name, "--seconds", str(seconds)]
+        done = run(words, Path(place), limit=seconds + 300)
+    if done.code:
+        raise SystemExit(done.output)
+    return dict(json.loads(done.output.splitlines()[-1]))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,8 @@ class Style:
     timed: int
     steps: int = 1  # that one call makes
     target: float = 0.0  # the ratio that recording may reach; 0 where none is set
-    settle: float = 0.25  # seconds of calls after which a switch of recording no longer shows
+    settle: float = 0.02  # seconds of calls after which a switch of recording no longer shows
+    longer: int = 1  # times as long as others it must be measured, where such a switch takes long
 
 
 def compiled(batch: int, width: int) -> Step:
@@ -96,10 +97,10 @@ def fit(data: bool) -> Step:
 
 
 STYLES = {
-    "compiled-30ms": Style("compiled, 30 ms", lambda: compiled(2048, 1024), 3, 20, target=1.01),
+    "compiled-30ms": Style("compiled, 30 ms", lambda: compiled(2048, 1024), 3, 20, target=1.01, settle=0.05),
     "session-5ms": Style("TF1 session, 5 ms", lambda: session(640, 640), 10, 120, target=1.01),
     "compiled-3ms": Style("compiled, 3 ms", lambda: compiled(512, 512), 20, 200),
-    "eager": Style("eager tape", eager, 15, 150, target=1.01, settle=0.35),
+    "eager": Style("eager tape", eager, 15, 150, target=1.01, settle=0.35, longer=3),
     "fit-arrays": Style("Keras fit on arrays", lambda: fit(False), 2, 3, EPOCH),
     "fit-data": Style("Keras fit on tf.data", lambda: fit(True), 2, 3, EPOCH),
     "compiled-0.3ms": Style("compiled, 0.3 ms", lambda: compiled(64, 128), 300, 2000, target=1.03),

@@ -165,19 +165,19 @@ def _real(value: float | None) -> float | None:
 def in_blocks(section: Results) -> str:
     rows = [
         (
-            STYLES[name].title, short(row["bare"]), times(row["ratio"], 3), f"{row['whole']:.3f}×",
+            STYLES[name].title, short(row["bare"]), count(row["pairs"]), times(row["ratio"], 3), f"{row['whole']:.3f}×",
             f"{row['added'] * 1e6:.1f} µs",
         )
         for name, row in section["styles"].items()
     ]  # fmt: skip
     return "\n\n".join([
-        "One process differs from the next by more than recording costs. So the same loop runs in one process, in "
-        f"{section['pairs']} pairs of blocks of about a tenth of a second: all of ours on, and all of it off, in "
-        "random order, after some calls that are not timed. The ratio is the median over the pairs; *all blocks* sets "
-        "all time on against all time off, "
-        "so that rare dear looks count in full. A run of seconds has more of those than a run of hours: they come at "
-        "steps ever further apart.",
-        table(("loop", "bare step", "recorded", "all blocks", "added per step"), rows),
+        "One process differs from the next by more than recording costs, and the machine's pace wanders within a tenth "
+        "of a second. So the same loop runs in one process, in pairs of blocks of a hundredth of a second and more: "
+        "all of ours on, and all of it off, in random order, after some calls that are not timed. "
+        f"{section['processes']} processes take turns of this for {section['seconds']:.0f} s or more. The ratio is the "
+        "median over the pairs; *all blocks* sets all time on against all time off, so that rare dear looks count in "
+        "full. A run of seconds has more of those than a run of hours: they come at steps ever further apart.",
+        table(("loop", "bare step", "pairs", "recorded", "all blocks", "added per step"), rows),
     ])  # fmt: skip
 
 
@@ -238,7 +238,7 @@ def in_turns(section: Results) -> str:
     set_beside = [[name, *(times(found[name]["beside"], 3) for found in styles.values())] for name in names]
     head = ("tool", *(STYLES[style].title for style in styles))
     return "\n\n".join([
-        "Two processes differ by more than most tools cost. So each tool is turned on in one process, for a quarter "
+        "Two processes differ by more than most tools cost. So each tool is turned on in one process, for a tenth "
         f"of a second at a time, all of them once per round, in random order, {section['rounds']} rounds; those that "
         "look from outside are attached for as long. What stands here is the median over the rounds of a step beside "
         "the bare one of the same round. Scalene cannot be turned off once it is there: see the next table.",

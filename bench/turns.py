@@ -30,8 +30,8 @@ from bench.blocks import SETTLE, Switch, seconds_of  # noqa: E402
 from bench.loops import STYLES, Style  # noqa: E402
 from bench.results import keep, median, ratio, run  # noqa: E402
 
-BLOCK = 0.25  # seconds: 25 samples of a profiler that takes a hundred a second
-LEAST = 8  # calls in a block, however long they take
+BLOCK = 0.1  # seconds: ten samples of a profiler that takes a hundred a second
+LEAST = 2  # calls in a block, however long they take
 ATTACHED = 0.2  # seconds that a tool outside the process is given to begin
 
 Off = Callable[[], object]
@@ -130,9 +130,7 @@ def in_turn(style: Style, recording: Any, rounds: int, place: Path) -> dict[str,
     for number in range(rounds + 1):
         for name in chance.sample(sorted(known), len(known)):
             off = known[name]()
-            for _ in range(settle):
-                step()
-            seconds = seconds_of(step, calls) / style.steps
+            seconds = seconds_of(step, calls, settle) / style.steps
             off()
             if number:  # the first round imports what the others only turn on
                 took[name].append(seconds)

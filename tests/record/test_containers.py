@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
-from unslow.record.probes.memory import _sizes
+from unslow.record.probes.memory import _containers, _sizes
+from unslow.record.recorder import clock
 
 BIG = 4_000_000  # bytes of an array of a million numbers
 
@@ -65,3 +67,23 @@ def test_an_object_that_holds_itself_has_an_end() -> None:
     loop = Nested(None)
     loop.inner = loop
     assert _sizes([loop])["bytes"] < 1000
+
+
+class Noise:
+    @functools.cache  # noqa: B019 - as programs have it
+    def draw(self, step: int) -> list[int]:
+        return [step]
+
+    @functools.lru_cache(maxsize=8)  # noqa: B019
+    def bounded(self, step: int) -> list[int]:
+        return [step]
+
+
+def test_what_a_cache_without_a_limit_keeps_is_found_at_its_function() -> None:
+    noise = Noise()
+    for step in range(40):
+        noise.draw(step)
+        noise.bounded(step)
+    ((path, kept, maker),) = _containers("noise", noise, set(), lambda value: isinstance(value, Noise), clock() + 10**9)
+    assert path == "draw()" and len(kept) == 40 and maker is not None
+    assert maker[:2] == (__file__, "draw")

@@ -12,6 +12,7 @@ import pytest
 from tests.record.standins import module, opened
 from unslow.record.probes.batches import Batches
 from unslow.record.probes.eager import Eager
+from unslow.record.probes.weights import Weights
 from unslow.record.start import Recording
 
 LONG = 200  # steps after which nothing new is expected
@@ -114,6 +115,14 @@ def test_an_update_whose_gradient_is_taken_in_the_same_expression_is_seen(traini
     assert training.steps == LONG + 1
 
 
+def test_a_wrapper_that_rests_makes_no_other_place_of_a_line(training: Training) -> None:
+    for number in range(10):
+        if number == 5:
+            probe(training.recording, Weights).rest("apply_gradients")
+        training.step()
+    assert training.recording.steps.led == 10
+
+
 def test_a_trace_puts_everything_back(training: Training) -> None:
     for _ in range(LONG):
         training.step()
@@ -145,3 +154,11 @@ def test_at_the_end_nothing_of_ours_is_left(training: Training) -> None:
     left = [(owner, name) for owner in (Variable, Tape, Optimizer, Layer) for name in vars(owner)
             if hasattr(vars(owner)[name], "__wrapped__")]  # fmt: skip
     assert left == []
+
+
+def test_owners_whose_memory_is_used_again_are_told_apart(training: Training) -> None:
+    for _ in range(20):
+        optimizer = Optimizer()
+        optimizer.apply_gradients([(None, training.weights[0])])
+        del optimizer
+    assert training.recording.steps._sites._next == 20

@@ -22,6 +22,17 @@ _SCALAR = re.compile(r"tensor \w*\[\]")
 _HEAVY = ("tensor", "array", "Tensor", "Variable", "Tape", "IndexedSlices")
 
 
+_KEEP_LESS = (
+    "Keep numbers instead of tensors in `{path}` (`float(loss)`), a running metric, or only the latest few: "
+    "`collections.deque(maxlen=100)`."
+)
+_ADVICE = {
+    "ndarray": "Keep only what is needed of `{path}`; joining copies all of it each time.",
+    "cache": "Give the cache of `{path}` a limit, `functools.lru_cache(maxsize=100)`: without one it keeps the result "
+    "of every call with new arguments, for as long as the program runs.",
+}
+
+
 class HoardedTensors(Cause):
     """
     What happens
@@ -60,7 +71,7 @@ class HoardedTensors(Cause):
         if rate <= 0 or held < _LEAST_BYTES:
             return None
         file, function, path = key
-        line = grower(run.sources.get(file, ""), function, path, None)
+        line = last.get("line") or grower(run.sources.get(file, ""), function, path, None)
         if last["kind"] == "ndarray" and not line:
             return None
         where = Location(file, line, function) if line else loop.update
@@ -84,12 +95,7 @@ class HoardedTensors(Cause):
                 Evidence("growth", round(rate / 1e6, 3), "MB per step"),
                 *([Evidence("memory left", round(left / 1e9, 1), "GB")] if left else []),
             ),
-            advice=(
-                f"Keep numbers instead of tensors in `{path}` (`float(loss)`), a running metric, or only the latest "
-                f"few: `collections.deque(maxlen=100)`."
-                if last["kind"] != "ndarray"
-                else f"Keep only what is needed of `{path}`; joining copies all of it each time."
-            ),
+            advice=_ADVICE.get(last["kind"], _KEEP_LESS).format(path=path),
             facts={
                 "kind": last["kind"],
                 "path": path,
@@ -101,7 +107,7 @@ class HoardedTensors(Cause):
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where, path = finding.location, str(finding.facts["path"])
-        if where is None or not finding.facts["seen"] or finding.facts["kind"] == "ndarray":
+        if where is None or not finding.facts["seen"] or finding.facts["kind"] in _ADVICE:
             return None
         if _SCALAR.fullmatch(str(finding.facts["element"])):
             return Fix(
@@ -208,6 +214,11 @@ HoardedTensors.FIRES = (
         [0.01] * 400,
         facts=[*_filled(_STEPS, 4e6, "list of 4 × tensor float32[1000]")],
         source="for batch in data:\n    step()\n    self.history.append(gradients)\n",
+    ),
+    Sketch(
+        "a cache of a function's results without a limit",
+        [0.01] * 400,
+        facts=[*_filled(_STEPS, 8e5, "tensor float32[200000]", kind="cache", path="draw()", line=3)],
     ),
 )
 HoardedTensors.QUIET = (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+import gc
 import sys
 import time
 from collections import deque
@@ -38,6 +40,7 @@ _MOST_REPORTED = 12
 _NUMBERS = (str, bytes, int, float, complex, bool, type(None))
 _PLAIN = (*_NUMBERS, type, ModuleType, FunctionType)
 _WORTH_NAMING = 1000  # bytes of an attribute that say what an object is made of
+_CACHE = type(functools.cache(len))
 _SAMPLED = 3  # elements whose size is taken, from the end, where the latest are
 
 
@@ -108,15 +111,15 @@ class Memory(Probe):
         grown = []
         seen: set[int] = set()
         for scope, name, held in self._named(frame):
-            for path, container in _containers(name, held, seen, self._is_users, until):
-                key = (*scope, path)
+            for path, container, maker in _containers(name, held, seen, self._is_users, until):
+                key = (*(scope if maker is None else maker[:2]), path)
                 size = _count(container)
                 before = self._lengths.get(key)
                 self._lengths[key] = size
                 if before is not None and size > before:
                     self._grown[key] = self._grown.get(key, 0) + 1
                 if self._grown.get(key, 0) >= 2 or (before is not None and size > before + 8):
-                    grown.append((key, container))
+                    grown.append((key, container, {} if maker is None else {"kind": "cache", "line": maker[2]}))
             if clock() > until:
                 break
         found = [
@@ -127,8 +130,9 @@ class Memory(Probe):
                 "length": _count(held),
                 "kind": type(held).__name__,
                 **_sizes(held),
+                **more,
             }
-            for (file, function, path), held in grown
+            for (file, function, path), held, more in grown
         ]
         found.sort(key=lambda entry: -float(entry["bytes"]))
         if found:
@@ -167,31 +171,52 @@ class Memory(Probe):
 
 def _containers(
     name: str, held: Any, seen: set[int], is_users: Callable[[Any], bool], until: int, depth: int = 0
-) -> Iterator[tuple[str, Any]]:
-    """A value's containers by the path the user would write: `self.history`, `cache['grads']`."""
+) -> Iterator[tuple[str, Any, tuple[str, str, int] | None]]:
+    """A value's containers by the path the user would write: `self.history`, `cache['grads']`.
+
+    With the file, the name and the line of the function where a container is what `functools.cache` has kept of it.
+    """
     if id(held) in seen or depth > _DEPTH or type in type(held).__mro__ or ModuleType in type(held).__mro__:
         return
     kind = container_of(held)
     if kind is None and array_of(held) is not None:
-        yield name, held
-    elif kind is not None:
-        seen.add(id(held))
-        yield name, held
-        if kind is dict and length(held) <= 50:
-            for key, value in items(held):
-                if type(key) in (str, int):
-                    yield from _containers(f"{name}[{key!r}]", value, seen, is_users, until, depth + 1)
-        elif kind is list and length(held) <= 20:
-            for index, value in enumerate(values(held, 20)):
-                yield from _containers(f"{name}[{index}]", value, seen, is_users, until, depth + 1)
+        yield name, held, None
+        return
+    if kind is not None:
+        yield name, held, None
+    elif type(held) is _CACHE:
+        yield from _cached(held)
+    elif type(held) is not FunctionType and not (is_users(held) and clock() < until):
+        return
+    seen.add(id(held))
+    for path, value in _parts(name, held, kind):
+        yield from _containers(path, value, seen, is_users, until, depth + 1)
+
+
+def _parts(name: str, held: Any, kind: type | None) -> Iterator[tuple[str, Any]]:
+    """What a small container holds, what a function took along, and the attributes of an object of the user's."""
+    if kind is dict and length(held) <= 50:
+        yield from ((f"{name}[{key!r}]", value) for key, value in items(held) if type(key) in (str, int))
+    elif kind is list and length(held) <= 20:
+        yield from ((f"{name}[{index}]", value) for index, value in enumerate(values(held, 20)))
     elif type(held) is FunctionType:
-        for inner, value in _closure(held):
-            yield from _containers(inner, value, seen, is_users, until, depth + 1)
-    elif is_users(held) and clock() < until:
-        seen.add(id(held))
-        for attribute, value in list(attributes(held).items()):
-            if not attribute.startswith("_"):
-                yield from _containers(f"{name}.{attribute}", value, seen, is_users, until, depth + 1)
+        yield from _closure(held)
+    elif kind is None and type(held) is not _CACHE:
+        own = list(attributes(held).items())
+        yield from ((f"{name}.{attribute}", value) for attribute, value in own if not attribute.startswith("_"))
+        methods = [value for base in type(held).__mro__ for value in vars(base).values()]
+        yield from (("", value) for value in methods if type(value) is _CACHE)
+
+
+def _cached(function: Any) -> Iterator[tuple[str, Any, tuple[str, str, int] | None]]:
+    """What `functools.cache` has kept of a function; where it has a limit, it is bounded."""
+    own = vars(function)
+    code = getattr(own.get("__wrapped__"), "__code__", None)
+    if code is None or own["cache_parameters"]()["maxsize"] is not None:
+        return
+    for kept in gc.get_referents(function):
+        if type(kept) is dict and kept is not own:
+            yield f"{code.co_name}()", kept, (code.co_filename, code.co_name, code.co_firstlineno)
 
 
 def _closure(function: FunctionType) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,66 @@
+"""Which runs of a session train, and which of them make a step together."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from unslow.record.runs import Ran, Window
+from unslow.record.sessiongraph import SessionGraph, key_of
+
+SHAPES = {"w": "(3,)", "target": "(3,)", "rate": "()"}
+DRIVE = ["train.py", 1, "drive"]
+NUMBERS = itertools.count()
+
+
+def op(kind: str, *inputs: Any, name: str = "") -> Any:
+    made = SimpleNamespace(type=kind, name=name or f"{kind}_{next(NUMBERS)}", control_inputs=[])
+    made.inputs = [SimpleNamespace(op=each) for each in inputs]
+    return made
+
+
+W, TARGET, RATE = (op("VariableV2", name=name) for name in SHAPES)
+BATCH = op("Placeholder", name="x")
+GRADIENT = op("MatMul", BATCH, W)
+MIXED = op("AddV2", op("Mul", op("Const"), W), op("Mul", op("Const"), TARGET))
+
+
+def updates(fetched: Any) -> bool:
+    variables = [SimpleNamespace(op=SimpleNamespace(name=name), shape=shape) for name, shape in SHAPES.items()]
+    graph = SimpleNamespace(num_operations=lambda: 0, get_collection=lambda _: variables)
+    return SessionGraph(graph).updates(key_of(fetched), fetched)
+
+
+@pytest.mark.parametrize(
+    ("fetched", "trains"),
+    [
+        (op("ApplyAdam", W, GRADIENT), True),
+        (op("Assign", W, op("Sub", W, op("Mul", RATE, GRADIENT))), True),
+        (op("AssignSub", W, GRADIENT), True),
+        (op("Assign", TARGET, MIXED), False),
+        (op("AssignSub", TARGET, op("Mul", op("Const"), op("Sub", TARGET, W))), False),
+        (op("Assign", W, op("Const")), False),
+    ],
+    ids=["optimizer", "by hand", "subtracted", "a target network", "a moving average", "an initializer"],
+)
+def test_which_runs_train(fetched: Any, trains: bool) -> None:
+    assert updates(fetched) is trains
+
+
+def ran(line: int, trains: bool = True) -> Ran:
+    return Ran(None, None, None, None, 1, trains, [["train.py", line, "step"], DRIVE])
+
+
+def test_a_step_lasts_until_its_first_line_updates_again() -> None:
+    window = Window(1)
+    runs = [ran(7, trains=False), ran(5), ran(6), ran(7, trains=False), ran(5)]
+    assert [window.add(each) for each in runs] == [False, False, False, False, True]
+    assert window._updates(2) == (1, 3)  # of the run at line 7: the second network's before, the first one's after
+
+
+def test_a_first_line_that_does_not_come_back_is_not_waited_for() -> None:
+    window = Window(1)
+    assert [window.add(ran(line)) for line in range(5)] == [False, False, False, False, True]
