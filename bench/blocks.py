@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from bench.loops import STYLES, Style  # noqa: E402
-from bench.results import keep, median, ratio, run  # noqa: E402
+from bench.results import commit, keep, median, ratio, read, run  # noqa: E402
 
 BLOCK = 0.01  # seconds at least, and a quarter of what is not timed: short against what changes the machine's pace
 PROCESSES = 3  # in which a style is measured: where its objects happen to lie makes one faster than the next
@@ -193,7 +193,7 @@ def alone(name: str, seconds: float) -> dict[str, Any]:
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--seconds", type=float, default=150.0, help="of blocks for a style, in three processes")
-    options.add_argument("--styles", default=",".join(STYLES), help="some of them are only printed, and not kept")
+    options.add_argument("--styles", default=",".join(STYLES), help="what is known of the others is kept")
     options.add_argument("--alone", action="store_true", help="measure one style here, and print it as JSON")
     options.add_argument("--dry", action="store_true", help="print, and keep nothing")
     chosen = options.parse_args()
@@ -204,15 +204,17 @@ def main() -> None:
     found = {}
     for name in styles:
         seconds = chosen.seconds * STYLES[name].longer / PROCESSES
-        row = found[name] = together([_apart(name, seconds) for _ in range(PROCESSES)])
+        row = found[name] = together([_apart(name, seconds) for _ in range(PROCESSES)]) | {"commit": commit()}
         said = " ".join("–" if value is None else f"{value:.4f}" for value in row["ratio"])
         each = " ".join(f"{value:.4f}" for value in row["processes"])
         print(
             f"{name:<15} {row['bare'] * 1e3:7.3f} ms  {said} ({each})  {row['pairs']} pairs"
             f"  whole {row['whole']:.4f}×  +{row['added'] * 1e6:.1f} µs  {row['lost'] or ''}", flush=True
         )  # fmt: skip
-    if not chosen.dry and len(styles) == len(STYLES):
-        keep("blocks", {"processes": PROCESSES, "seconds": chosen.seconds, "styles": found})
+    if not chosen.dry:
+        known = read().get("blocks", {}).get("styles", {}) | found
+        rows = {name: known[name] for name in STYLES if name in known}
+        keep("blocks", {"processes": PROCESSES, "seconds": chosen.seconds, "styles": rows})
 
 
 def _apart(name: str, seconds: float) -> dict[str, Any]:

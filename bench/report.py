@@ -166,7 +166,7 @@ def in_blocks(section: Results) -> str:
     rows = [
         (
             STYLES[name].title, short(row["bare"]), count(row["pairs"]), times(row["ratio"], 3), f"{row['whole']:.3f}×",
-            f"{row['added'] * 1e6:.1f} µs",
+            f"{row['added'] * 1e6:.1f} µs", row["commit"],
         )
         for name, row in section["styles"].items()
     ]  # fmt: skip
@@ -177,7 +177,7 @@ def in_blocks(section: Results) -> str:
         f"{section['processes']} processes take turns of this for {section['seconds']:.0f} s or more. The ratio is the "
         "median over the pairs; *all blocks* sets all time on against all time off, so that rare dear looks count in "
         "full. A run of seconds has more of those than a run of hours: they come at steps ever further apart.",
-        table(("loop", "bare step", "pairs", "recorded", "all blocks", "added per step"), rows),
+        table(("loop", "bare step", "pairs", "recorded", "all blocks", "added per step", "commit"), rows),
     ])  # fmt: skip
 
 

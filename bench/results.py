@@ -51,7 +51,7 @@ def machine() -> dict[str, Any]:
         "day": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "python": platform.python_version(),
         "processor": names[0].partition(": ")[2] if names else platform.machine(), "load": round(os.getloadavg()[0], 1),
         "tensorflow": _version("tensorflow-cpu") or _version("tensorflow"), "keras": _version("keras"),
-        "commit": _commit(),
+        "commit": commit(),
     }  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def _version(name: str) -> str:
         return ""
 
 
-def _commit() -> str:
+def commit() -> str:
     """What was measured: the commit, with a mark where the tool's own code has been changed since."""
     try:
         said = [

@@ -19,7 +19,7 @@ from unslow.record.steps import Steps
 
 # Seconds between samples, at least and at most: one in so many parts of the time since the training began. A look
 # takes some 0.2 ms, and an eager training, which needs Python's lock all the time, waits for it.
-_PERIOD, _MOST_PERIOD = 0.02, 0.4
+_PERIOD, _MOST_PERIOD = 0.02, 1.0
 _SAMPLED = 64
 _TICK = 250_000_000  # nanoseconds between readings of counters, at first: a reading takes a millisecond
 _TICKS_EARLY = 12, 36, 100  # after so many, half as often: after 3 s, 15 s and 79 s

@@ -31,9 +31,11 @@ class Collector(Probe):
         gc.callbacks.append(self._collecting)
 
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
+        if not info["generation"]:  # of the youngest: short ones, and several in an eager step
+            return
         lane = self.recorder.local.lane
         if phase == "start":
-            self._asked = info.get("generation") == 2 and _is_asked_for()
+            self._asked = info["generation"] == 2 and _is_asked_for()
             entry = [_GC, clock(), 0]
             lane.stack.append(entry)
             self._open.append(entry)
@@ -41,9 +43,9 @@ class Collector(Probe):
             took = self.recorder.close_span(lane, self._open.pop())
             if took > _LONG:
                 stack = self.recorder.stack(sys._getframe().f_back) if self._asked else []
-                key = f"{stack[0][0]}:{stack[0][1]}" if stack else str(info.get("generation"))
+                key = f"{stack[0][0]}:{stack[0][1]}" if stack else str(info["generation"])
                 self.recorder.fact(
-                    "gc", key, took, generation=info.get("generation"), collected=info.get("collected"),
+                    "gc", key, took, generation=info["generation"], collected=info.get("collected"),
                     asked=self._asked, stack=stack,
                 )  # fmt: skip
 
