@@ -8,6 +8,8 @@ import tensorflow.compat.v1 as tf
 tf.disable_eager_execution()
 tf.set_random_seed(1)
 rng = np.random.default_rng(1)
+images = rng.normal(size=(2048, 256)).astype("float32")
+codes = rng.normal(size=(2048, 32)).astype("float32")
 
 
 def layer(inputs, size, name):
@@ -37,7 +39,8 @@ train_maker = tf.train.AdamOptimizer(1e-4).minimize(fooled, var_list=makers)
 with tf.Session() as session:
     session.run(tf.global_variables_initializer())
     for step in range(200):
-        fed = {real: rng.normal(size=(128, 256)), noise: rng.normal(size=(128, 32))}
+        first = step % 16 * 128
+        fed = {real: images[first : first + 128], noise: codes[first : first + 128]}
         session.run(train_critic, feed_dict=fed)
         session.run(train_maker, feed_dict=fed)
         losses = [

@@ -180,7 +180,7 @@ def _plain(data: dict[str, Any], names: _Names, start: int) -> dict[str, Any]:
     for key, value in data.items():
         if key.endswith("_ns") and isinstance(value, int | float):
             plain[key[:-3]] = value / 1e9
-        elif key in ("stack", "place", "made", "tape") and isinstance(value, list):
+        elif key in ("stack", "place", "made", "tape", "with") and isinstance(value, list):
             plain[key] = shown(value, names)
         elif key == "lines" and isinstance(value, list):
             plain[key] = [[shown(line[0], names), *line[1:]] for line in value]

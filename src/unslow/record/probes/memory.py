@@ -139,7 +139,7 @@ class Memory(Probe):
             self.recorder.fact("containers", "", clock() - (until - _LONGEST), step=total, found=found[:_MOST_REPORTED])
 
     def _named(self, frame: FrameType | None) -> Iterator[tuple[tuple[str, str], str, Any]]:
-        """The user's names: locals of the frames on the stack, then globals of their modules."""
+        """The user's names: locals of the frames on the stack, globals of their modules, then those of others."""
         user = self.recorder.user
         modules: dict[str, Any] = {}
         for (file, _, function), held in user.frames(frame, 12):
@@ -147,12 +147,11 @@ class Memory(Probe):
             self.recorder.keep_source(file)
             for name, value in local_names(held):
                 yield (file, function), name, value
-        for module in self._own_modules():
-            modules.setdefault(module_file(module), module_names(module))
         for place, names in modules.items():
-            for name, value in list(names.items()):
-                if not name.startswith("__"):
-                    yield (place, "<module>"), name, value
+            yield from _globals(place, names)
+        for module in self._own_modules():  # to look for these may take as long as all the rest
+            if module_file(module) not in modules:
+                yield from _globals(module_file(module), module_names(module))
 
     def _own_modules(self) -> list[ModuleType]:
         """Modules of the user's files; among thousands of others, so they are looked for only if some were added."""
@@ -167,6 +166,12 @@ class Memory(Probe):
         name = type(value).__module__
         file = module_file(sys.modules.get(name)) if type(name) is str else ""
         return bool(file and self.recorder.user.has_seen(file)) or name == "__main__"
+
+
+def _globals(file: str, names: dict[str, Any]) -> Iterator[tuple[tuple[str, str], str, Any]]:
+    for name, value in list(names.items()):
+        if not name.startswith("__"):
+            yield (file, "<module>"), name, value
 
 
 def _containers(
