@@ -22,7 +22,7 @@ HEAD = """\
 
 # What unslow costs
 
-Every number here was measured by `make bench` (an hour and a half), which writes `bench/results.json` and then this
+Every number here was measured by `make bench` (two hours), which writes `bench/results.json` and then this
 page. A ratio is how many times as long a step takes as it does bare; what stands in brackets is its 95 % interval.
 A ratio meets its target where it is within it and its interval ends at most 0.01 above it.
 """
