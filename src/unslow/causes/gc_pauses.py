@@ -61,7 +61,8 @@ class GcPauses(Cause):
 
     When we are wrong
     Where memory is short the collections may be needed; freezing costs memory that cycles would have given back.
-    Collections while a graph is built or traced are not counted: they go away with the building.
+    Collections while a graph is built or traced are not counted: they go away with the building. Those of the youngest
+    objects alone, which are short and many, are not counted either.
     """
 
     title = "the garbage collector takes a share of the steps"

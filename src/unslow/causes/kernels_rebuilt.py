@@ -124,7 +124,7 @@ class KernelsRebuilt(Cause):
         count = max(time.session for time in times) - min(time.session for time in times) + 1
         known = [time for time in times if time.usual > 0]  # others are run once in each session
         seconds = sum((time.seconds - time.usual) * time.weight for time in known)
-        once = sum(time.seconds * time.weight for time in times if time not in known)
+        once = sum(time.seconds * time.weight for time in times if not time.usual)
         evidence = [
             Evidence("sessions opened for one graph, in the training", count),
             Evidence("seconds of a first run, in the middle", median(time.seconds for time in times), "s"),
