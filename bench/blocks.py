@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from bench.loops import STYLES, Style  # noqa: E402
-from bench.results import commit, keep, median, ratio, read, run  # noqa: E402
+from bench.results import keep_styles, median, ratio, run  # noqa: E402
 
 BLOCK = 0.01  # seconds at least, and a quarter of what is not timed: short against what changes the machine's pace
 PROCESSES = 3  # in which a style is measured: where its objects happen to lie makes one faster than the next
@@ -204,7 +204,7 @@ def main() -> None:
     found = {}
     for name in styles:
         seconds = chosen.seconds * STYLES[name].longer / PROCESSES
-        row = found[name] = together([_apart(name, seconds) for _ in range(PROCESSES)]) | {"commit": commit()}
+        row = found[name] = together([_apart(name, seconds) for _ in range(PROCESSES)])
         said = " ".join("–" if value is None else f"{value:.4f}" for value in row["ratio"])
         each = " ".join(f"{value:.4f}" for value in row["processes"])
         print(
@@ -212,9 +212,7 @@ def main() -> None:
             f"  whole {row['whole']:.4f}×  +{row['added'] * 1e6:.1f} µs  {row['lost'] or ''}", flush=True
         )  # fmt: skip
     if not chosen.dry:
-        known = read().get("blocks", {}).get("styles", {}) | found
-        rows = {name: known[name] for name in STYLES if name in known}
-        keep("blocks", {"processes": PROCESSES, "seconds": chosen.seconds, "styles": rows})
+        keep_styles("blocks", found, processes=PROCESSES, seconds=chosen.seconds)
 
 
 def _apart(name: str, seconds: float) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def _against_peers(results: Results) -> Iterator[Row]:
     """
     wanted = "a step takes longer under every other tool, on every loop"
     turns = results.get("turns", {}).get("styles", {})
-    found = {(name, style): row["beside"] for style, rows in turns.items() for name, row in rows.items()}
+    found = {(name, style): row["beside"] for style, rows in turns.items() for name, row in rows["tools"].items()}
     tools = results.get("overhead", {}).get("tools", {})
     ours = tools.get("unslow", {}).get("styles", {})
     for name, row in tools.items():
@@ -231,21 +231,26 @@ def beside_peers(section: Results) -> str:
 
 def in_turns(section: Results) -> str:
     styles = section["styles"]
-    names = [name for name in next(iter(styles.values())) if name not in ("bare", "unslow")]
-    rows = [["bare", *(short(found["bare"]["step"]) for found in styles.values())]]
-    for name in ("unslow", *names):
-        rows.append([name, *(times(found[name]["ratio"], 3) for found in styles.values())])
-    set_beside = [[name, *(times(found[name]["beside"], 3) for found in styles.values())] for name in names]
-    head = ("tool", *(STYLES[style].title for style in styles))
+    names = list(next(iter(styles.values()))["tools"])
+    rows = [[name, *(times(found["tools"][name]["beside"], 3) for found in styles.values())] for name in names]
+    ended = [short(found["tools"]["tf-profiler"]["collected"]) for found in styles.values()]
     return "\n\n".join([
-        "Two processes differ by more than most tools cost. So each tool is turned on in one process, for a tenth "
-        f"of a second at a time, all of them once per round, in random order, {section['rounds']} rounds; those that "
-        "look from outside are attached for as long. What stands here is the median over the rounds of a step beside "
-        "the bare one of the same round. Scalene cannot be turned off once it is there: see the next table.",
-        table(head, rows),
-        "The same, a step beside the one under unslow in the same round:",
-        table(head, set_beside),
+        "Two processes differ by more than most tools cost. So each tool is turned on in one process, in pairs of "
+        "blocks with unslow, in random order, after some calls that are not timed: blocks of a hundredth of a second "
+        "and more, or half a second for those that look from outside, which are attached anew for each. What stands "
+        f"here is a step under a tool beside one under unslow: the median over the pairs of {section['seconds']:.0f} s, "
+        "or twice that from outside. unslow has recorded for 20 s by then: it looks most in its first seconds, which "
+        "are what the next table has. Scalene cannot be turned off once it is there: see that table.",
+        table(("tool", *(STYLES[style].title for style in styles)),
+              [*rows, ["pairs, least", *(count(_fewest(found)) for found in styles.values())],
+               ["commit", *(found["commit"] for found in styles.values())]]),
+        "What the TensorFlow profiler has seen it collects and writes when it is stopped, which takes longer with "
+        "every step. That is in its row, for one step: " + ", ".join(ended) + ". What the others do at their end is not.",
     ])  # fmt: skip
+
+
+def _fewest(found: Results) -> int:
+    return min(row["pairs"] for row in found["tools"].values())
 
 
 def _beside(title: str, row: Results, bare: bool) -> Row:

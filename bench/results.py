@@ -15,6 +15,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from bench.loops import STYLES
+
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "bench" / "results.json"
 RESAMPLED = 2000
@@ -43,6 +45,14 @@ def keep(section: str, data: Mapping[str, Any]) -> None:
     draft = KEPT.with_suffix(".draft")
     draft.write_text(json.dumps(dict(sorted(whole.items())), indent=1) + "\n", encoding="utf-8")
     draft.replace(KEPT)
+
+
+def keep_styles(section: str, rows: Mapping[str, Mapping[str, Any]], **data: Any) -> None:
+    """Replace the rows of some styles, each with the commit that it was measured at; the others stay."""
+    known = read().get(section, {}).get("styles", {}) | {
+        name: {**row, "commit": commit()} for name, row in rows.items()
+    }
+    keep(section, {**data, "styles": {name: known[name] for name in STYLES if name in known}})
 
 
 def machine() -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""What a step takes under each tool, all of them in one process: each is on for a moment, in random order, in turn.
+"""What a step takes under each other tool beside one under unslow, in pairs of short blocks of one process.
 
 Two processes differ by more than most tools cost, so that only this tells the cheaper of two. Scalene cannot be turned
 off once it is there, and has its place in bench/overhead.py only.
 
-python bench/turns.py [--styles a,b] [--rounds 40]
+python bench/turns.py [--styles a,b] [--seconds 45]
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import cProfile
 import json
+import math
 import os
 import random
 import signal
@@ -19,49 +20,50 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bench import peers  # noqa: E402
-from bench.blocks import SETTLE, Switch, seconds_of  # noqa: E402
+from bench import peers, report  # noqa: E402
+from bench.blocks import BLOCK, SETTLE, Switch, seconds_of  # noqa: E402
 from bench.loops import STYLES, Style  # noqa: E402
-from bench.results import keep, median, ratio, run  # noqa: E402
+from bench.results import keep_styles, median, ratio, run  # noqa: E402
 
-BLOCK = 0.1  # seconds: ten samples of a profiler that takes a hundred a second
-LEAST = 2  # calls in a block, however long they take
-ATTACHED = 0.2  # seconds that a tool outside the process is given to begin
+WARM = 20.0  # seconds of steps with recording on before anything is timed: in its first ones it looks most
+ATTACHED = 1.0  # seconds that a tool outside the process is given to read what is there, before anything is timed
+OUTSIDE = 0.5  # seconds of a block under it, which looks a hundred times a second; and it has twice as long for them
+COLLECTED = (0.1, 1.0)  # seconds of steps; what the end of the TensorFlow profiler takes grows from one to the other
+COLLECTIONS = 5  # of each, of which the median counts
 
 Off = Callable[[], object]
 
 
-def tools(place: Path, recording: Any) -> dict[str, Callable[[], Off]]:
-    """By name: what turns a tool on, as its own command would have it, and gives back what turns it off."""
+@dataclass(frozen=True)
+class Tool:
+    """One that can be turned on, as its own command would have it, which gives what turns it off."""
+
+    on: Callable[[], Off]
+    block: float = BLOCK  # seconds that are timed at once
+
+
+def tools(place: Path) -> dict[str, Tool]:
+    spied = ("py-spy", "record", "-o", str(place / "out.svg"), "-d", "600")
     return {
-        "bare": lambda: bool, "unslow": _unslow(Switch(recording)), "tf-profiler": lambda: _tensorflow(place),
-        "cprofile": _cprofile, "pyinstrument": _pyinstrument, "memray": lambda: _memray(place), "viztracer": _viztracer,
-        "py-spy": lambda: _attached("py-spy", "record", "-o", str(place / "out.svg"), "-d", "600"),
-        "austin": lambda: _attached("austin", "-o", str(place / "out.austin")),
+        "tf-profiler": Tool(lambda: _tensorflow(place)), "cprofile": Tool(_cprofile),
+        "pyinstrument": Tool(_pyinstrument), "memray": Tool(lambda: _memray(place)), "viztracer": Tool(_viztracer),
+        "py-spy": Tool(lambda: _attached(*spied), OUTSIDE),
+        "austin": Tool(lambda: _attached("austin", "-o", str(place / "out.austin")), OUTSIDE),
     }  # fmt: skip
 
 
-def _unslow(switch: Switch) -> Callable[[], Off]:
-    switch.turn(False)
-
-    def on() -> Off:
-        switch.turn(True)
-        return lambda: switch.turn(False)
-
-    return on
-
-
-def _tensorflow(place: Path) -> Off:
+def _tensorflow(place: Path, save: bool = False) -> Off:
     import tensorflow as tf
 
     tf.profiler.experimental.start(str(place / "profile"))
-    return lambda: tf.profiler.experimental.stop(save=False)
+    return lambda: tf.profiler.experimental.stop(save=save)
 
 
 def _cprofile() -> Off:
@@ -117,28 +119,53 @@ def _attached(program: str, *words: str) -> Off:
     return off
 
 
-def in_turn(style: Style, recording: Any, rounds: int, place: Path) -> dict[str, list[float]]:
-    """Seconds of a step under each tool, round by round."""
+def compared(style: Style, recording: Any, seconds: float, place: Path) -> dict[str, Any]:
+    """By tool: seconds of a step under it and under unslow, pair by pair, for so long."""
     step = style.make()
     for _ in range(style.warm):
         step()
-    chance, known = random.Random(0), tools(place, recording)
     each = seconds_of(step, max(1, style.timed // 10))
-    calls = max(LEAST if style.steps == 1 else 1, round(BLOCK / each))
-    settle = min(SETTLE, round(style.settle / each)) if style.steps == 1 else 1
-    took: dict[str, list[float]] = {name: [] for name in known}
-    for number in range(rounds + 1):
-        for name in chance.sample(sorted(known), len(known)):
-            off = known[name]()
-            seconds = seconds_of(step, calls, settle) / style.steps
-            off()
-            if number:  # the first round imports what the others only turn on
-                took[name].append(seconds)
-    known["unslow"]()
-    return took
+    seconds_of(step, round(WARM / each))
+    switch, chance, found = Switch(recording), random.Random(0), {}
+    switch.turn(False)
+
+    def unslow() -> Off:
+        switch.turn(True)
+        return lambda: switch.turn(False)
+
+    for name, tool in tools(place).items():
+        tool.on()()  # the first time imports what the others only turn on
+        calls = max(1, round(max(tool.block, style.settle / 4) / each))
+        settle = min(SETTLE, math.ceil(style.settle / each)) if style.steps == 1 else 0
+        sides: dict[str, list[float]] = {"tool": [], "unslow": []}
+        until = time.monotonic() + seconds * (2 if tool.block == OUTSIDE else 1)
+        while time.monotonic() < until:
+            for side, on in chance.sample((("tool", tool.on), ("unslow", unslow)), 2):
+                off = on()
+                sides[side].append(seconds_of(step, calls, settle) / style.steps)
+                off()
+        found[name] = sides
+    found["tf-profiler"]["collected"] = collected(step, each, place) / style.steps
+    unslow()
+    return found
 
 
-def alone(name: str, rounds: int) -> dict[str, list[float]]:
+def collected(step: Callable[[], object], each: float, place: Path) -> float:
+    """Seconds that the end of the TensorFlow profiler takes for each call that it has seen: it writes them all then."""
+
+    def took(calls: int) -> float:
+        off = _tensorflow(place, save=True)
+        seconds_of(step, calls)
+        began = time.perf_counter()
+        off()
+        return time.perf_counter() - began
+
+    few, many = (max(1, round(seconds / each)) for seconds in COLLECTED)
+    grown = [took(few + many) - took(few) for _ in range(COLLECTIONS)]
+    return median(grown) / many
+
+
+def alone(name: str, seconds: float) -> dict[str, Any]:
     """One style in this process; the recording begins before TensorFlow is imported, as with `unslow run`."""
     from unslow.record.start import Recording
 
@@ -146,49 +173,49 @@ def alone(name: str, rounds: int) -> dict[str, list[float]]:
         recording = Recording(folder)
         recording.start()
         __import__("tensorflow")
-        took = in_turn(STYLES[name], recording, rounds, Path(folder))
+        found = compared(STYLES[name], recording, seconds, Path(folder))
         recording.end()
-    return took
+    return found
 
 
-def judged(took: dict[str, list[float]]) -> dict[str, Any]:
-    """By tool: a step beside the bare one, and beside one under unslow, of the same round."""
-    return {
-        name: {
-            "step": median(steps), "ratio": ratio(steps, took["bare"], paired=True),
-            "beside": ratio(steps, took["unslow"], paired=True),
-        }
-        for name, steps in took.items()
-    }  # fmt: skip
+def judged(found: dict[str, Any]) -> dict[str, Any]:
+    """By tool: a step beside one under unslow, with what its end takes for a step."""
+    rows = {}
+    for name, sides in found.items():
+        collected = sides.get("collected", 0.0)
+        steps = [took + collected for took in sides["tool"]]
+        rows[name] = {
+            "pairs": len(steps), "step": median(steps), "unslow": median(sides["unslow"]), "collected": collected,
+            "beside": ratio(steps, sides["unslow"], paired=True),
+        }  # fmt: skip
+    return rows
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    options.add_argument("--rounds", type=int, default=40, help="in each of which every tool has its turn")
-    options.add_argument("--styles", default=",".join(STYLES), help="some of them are only printed, and not kept")
+    options.add_argument("--seconds", type=float, default=45.0, help="of pairs for each tool, on each style")
+    options.add_argument("--styles", default=",".join(STYLES), help="what is known of the others is kept")
     options.add_argument("--alone", action="store_true", help="measure one style here, and print it as JSON")
     chosen = options.parse_args()
     styles = [name for name in STYLES if name in chosen.styles.split(",")]
     if chosen.alone:
-        print("\n" + json.dumps(alone(styles[0], chosen.rounds)))
+        print("\n" + json.dumps(alone(styles[0], chosen.seconds)))
         return
     peers.prepare()
     for peer in peers.PEERS:
         absent = peers.install(peer)
         if absent:
             raise SystemExit(f"{peer.title} {absent}")
-    found = {}
     for name in styles:
         with tempfile.TemporaryDirectory() as place:
-            words = [str(peers.PYTHON), __file__, "--alone", "--styles", name, "--rounds", str(chosen.rounds)]
-            done = run(words, Path(place), limit=1200)
+            words = [str(peers.PYTHON), __file__, "--alone", "--styles", name, "--seconds", str(chosen.seconds)]
+            done = run(words, Path(place), limit=20 * chosen.seconds + 300)
         if done.code:
             raise SystemExit(done.output)
-        rows = found[name] = judged(json.loads(done.output.splitlines()[-1]))
-        said = "  ".join(f"{tool} {row['ratio'][0]:.3f}×" for tool, row in rows.items() if tool != "bare")
+        rows = judged(json.loads(done.output.splitlines()[-1]))
+        said = "  ".join(f"{tool} {report.times(row['beside'], 3)}" for tool, row in rows.items())
         print(f"{name:<15} {done.seconds:4.0f} s  {said}", flush=True)
-    if len(styles) == len(STYLES):
-        keep("turns", {"rounds": chosen.rounds, "styles": found})
+        keep_styles("turns", {name: {"tools": rows}}, seconds=chosen.seconds)
 
 
 if __name__ == "__main__":

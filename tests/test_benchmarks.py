@@ -67,7 +67,7 @@ def test_every_tool_is_set_against_ours(peer: list[float], said: str) -> None:
 )  # fmt: skip
 def test_turns_in_one_process_say_more_than_processes(beside: tuple[float, float, float], said: str) -> None:
     tools = {name: {"styles": {"eager": {"steps": [1.0, 3.0] * 3}}} for name in ("unslow", "peer")}
-    turns = {"styles": {"eager": {"peer": {"beside": beside}}}}
+    turns = {"styles": {"eager": {"tools": {"peer": {"beside": beside}}}}}
     assert [row[1] for row in report._against_peers({"overhead": {"tools": tools}, "turns": turns})] == [said]
 
 
