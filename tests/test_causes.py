@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from functools import cache
-from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -58,10 +57,9 @@ def test_a_cause_stays_quiet(cause: Cause, sketch: object) -> None:
 def diagnosis_of(example: Example) -> Diagnosis:
     from unslow.analyse.assemble import load as read
 
-    place = Path(mkdtemp(prefix="unslow-test-"))
-    with zipfile.ZipFile(example.recording) as packed:
+    with TemporaryDirectory() as place, zipfile.ZipFile(example.recording) as packed:
         packed.extractall(place)
-    return diagnose(read(str(place)))
+        return diagnose(read(place))
 
 
 @pytest.mark.parametrize("example", RECORDED, ids=lambda example: example.name)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from unslow.analyse.thinned import weighed
 from unslow.model import Event, Location, Run
 
 
@@ -47,16 +49,18 @@ class Call:
         return self.seconds - self.traced
 
 
+@dataclass(frozen=True)
+class Reopened:
+    """The first run of some fetches in a session that was opened for a graph which another has run."""
+
+    session: int
+    seconds: float
+    usual: float  # of the same fetches when they are run again; 0 where they never are
+    weight: float  # runs that this one stands for, where many were thinned out
+
+
 def special_calls(run: Run) -> list[Call]:
-    last: dict[tuple[int, str], int] = {}
-    found = []
-    for event in run.of("call"):
-        if "why" in event.data:
-            key = (event.process, str(event.data.get("key", "")))
-            count = int(event.data.get("n") or 1)
-            found.append(_call(event, max(1, count - last.get(key, 0))))
-            last[key] = count
-    return found
+    return [_call(event, weight) for event, weight in weighed(event for event in run.of("call") if "why" in event.data)]
 
 
 def _call(event: Event, weight: float) -> Call:
@@ -70,6 +74,18 @@ def _call(event: Event, weight: float) -> Call:
         caller=first_place(data.get("stack")), reset=_place(data.get("place")), way=str(data.get("way") or ""),
         inside=Inside(*parts) if parts[0] else None, weight=weight,
     )  # fmt: skip
+
+
+def reopened(run: Run) -> dict[Location, list[Reopened]]:
+    """First runs in new sessions during the training, by the line that opened the sessions."""
+    found: dict[Location, list[Reopened]] = defaultdict(list)
+    for event, weight in weighed(run.of("reopened")):
+        data, where = event.data, first_place(event.data.get("stack"))
+        if where is not None and any(loop.holds(event) for loop in run.loops):
+            found[where].append(
+                Reopened(int(data["session"]), float(data["took"]), float(data.get("usual") or 0.0), weight)
+            )
+    return found
 
 
 def first_place(stack: Sequence[Any] | None) -> Location | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from unslow.analyse.thinned import weighed
 from unslow.model import Event, Location, Run
 
 # A graph that was never run twice gives no usual call to compare with. Preparing a graph was seen to take
@@ -44,7 +45,7 @@ def traces(run: Run) -> list[Trace]:
     facts = [event for event in run.of("trace") if event.data.get("depth") == 0 and "args" in event.data]
     calls, looks = _by_function(run, "first_run"), _by_function(run, "call")
     found = []
-    for index, event in enumerate(facts):
+    for event, weight in weighed(facts):
         data = event.data
         key = (event.process, int(data.get("function") or 0))
         call, look = _around(event, calls.get(key, ())), _around(event, looks.get(key, ()))
@@ -56,7 +57,7 @@ def traces(run: Run) -> list[Trace]:
                 updates=bool(data.get("updates")), jit=bool(data.get("jit")), relaxed=bool(data.get("relaxed")),
                 weights=str(data.get("weights") or ""),
                 seconds=float(data["took"]), call=max(float(data["took"]), float(call.get("took", 0.0))),
-                prepared=float(look.get("prepare") or 0.0), weight=_weight(event, facts[:index]),
+                prepared=float(look.get("prepare") or 0.0), weight=weight,
             )
         )  # fmt: skip
     return found
@@ -77,15 +78,6 @@ def _around(trace: Event, calls: Sequence[Event]) -> Mapping[str, Any]:
     if call is None or float(call.data["traced"]) < 0.99 * float(trace.data["took"]):
         return {}
     return call.data
-
-
-def _weight(event: Event, before: Iterable[Event]) -> float:
-    """Facts of one key carry a running count; the gap to the last one written is what was thinned out."""
-    last = 0
-    for other in before:
-        if other.process == event.process and other.data.get("key") == event.data.get("key"):
-            last = int(other.data.get("n") or 0)
-    return float(max(1, int(event.data.get("n") or 1) - last))
 
 
 def _location(place: Sequence[Any]) -> Location:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from unslow.analyse import say
-from unslow.analyse.calls import Call, first_place, in_training, special_calls
+from unslow.analyse.calls import Call, Reopened, in_training, reopened, special_calls
 from unslow.analyse.shapes import Churn, churn_of
 from unslow.analyse.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
@@ -28,16 +27,6 @@ _WAYS = {
     "clear_session": "clear_session()",
     "context reset": "resetting TensorFlow's context",
 }
-
-
-@dataclass(frozen=True)
-class _Reopened:
-    """The first run of some fetches in a session that was opened for a graph which another has run."""
-
-    session: int
-    seconds: float
-    usual: float  # of the same fetches when they are run again; 0 where they never are
-    weight: float  # runs that this one stands for, where many were thinned out
 
 
 class KernelsRebuilt(Cause):
@@ -77,7 +66,7 @@ class KernelsRebuilt(Cause):
             finding = self._after_resets(say.place(run, where), found, _stack(run, where))
             if finding is not None:
                 yield finding
-        for where, times in _reopened(run).items():
+        for where, times in reopened(run).items():
             if len({time.session for time in times}) >= _FEW:
                 yield self._in_new_sessions(say.place(run, where), times)
         for loop in run.loops:
@@ -120,7 +109,7 @@ class KernelsRebuilt(Cause):
             advice=f"Move {what} out of the loop, in front of it.", facts={"way": found[0].way, "stack": stack},
         )  # fmt: skip
 
-    def _in_new_sessions(self, where: Location, times: Sequence[_Reopened]) -> Finding:
+    def _in_new_sessions(self, where: Location, times: Sequence[Reopened]) -> Finding:
         count = max(time.session for time in times) - min(time.session for time in times) + 1
         known = [time for time in times if time.usual > 0]  # others are run once in each session
         seconds = sum((time.seconds - time.usual) * time.weight for time in known)
@@ -175,22 +164,6 @@ class KernelsRebuilt(Cause):
                     " function is prepared again",
                     "set the seed once, before the loop; for one step, tf.random.stateless_uniform(seed=(a, step))",
                 )
-
-
-def _reopened(run: Run) -> dict[Location, list[_Reopened]]:
-    """First runs in new sessions during the training, by the line that opened the sessions."""
-    found: dict[Location, list[_Reopened]] = defaultdict(list)
-    last: dict[tuple[int, str], int] = {}
-    for event in run.of("reopened"):
-        data, key = event.data, (event.process, str(event.data.get("key")))
-        count = int(data.get("n") or 1)
-        weight, last[key] = count - last.get(key, 0), count
-        where = first_place(data.get("stack"))
-        if where is not None and any(loop.holds(event) for loop in run.loops):
-            found[where].append(
-                _Reopened(int(data["session"]), float(data["took"]), float(data.get("usual") or 0.0), weight)
-            )
-    return found
 
 
 def _stack(run: Run, where: Location) -> Sequence[Any]:
