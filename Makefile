@@ -57,7 +57,7 @@ recorded: $(READY) ## Record every example again into examples/recorded
 docs: $(READY) ## Generate the pages of the causes
 	@$(BIN)/python bench/make_docs.py
 
-bench: $(READY) browser ## Measure what unslow costs, beside other tools and at scale (two hours)
+bench: $(READY) browser ## Measure what unslow costs, beside other tools and at scale (two and a half hours)
 	@echo "==> start-up"
 	@$(BIN)/python bench/startup.py
 	@echo "==> a step with recording on and off, in one process"

@@ -22,7 +22,7 @@ HEAD = """\
 
 # What unslow costs
 
-Every number here was measured by `make bench` (two hours), which writes `bench/results.json` and then this
+Every number here was measured by `make bench` (two and a half hours), which writes `bench/results.json` and then this
 page. A ratio is how many times as long a step takes as it does bare; what stands in brackets is its 95 % interval.
 A ratio meets its target where it is within it and its interval ends at most 0.01 above it.
 """
@@ -233,20 +233,32 @@ def in_turns(section: Results) -> str:
     styles = section["styles"]
     names = list(next(iter(styles.values()))["tools"])
     rows = [[name, *(times(found["tools"][name]["beside"], 3) for found in styles.values())] for name in names]
+    usual = min(row["seconds"] for found in styles.values() for row in found["tools"].values())
     ended = [short(found["tools"]["tf-profiler"]["collected"]) for found in styles.values()]
     return "\n\n".join([
         "Two processes differ by more than most tools cost. So each tool is turned on in one process, in pairs of "
         "blocks with unslow, in random order, after some calls that are not timed: blocks of a hundredth of a second "
         "and more, or half a second for those that look from outside, which are attached anew for each. What stands "
-        f"here is a step under a tool beside one under unslow: the median over the pairs of {section['seconds']:.0f} s, "
-        "or twice that from outside. unslow has recorded for 20 s by then: it looks most in its first seconds, which "
-        "are what the next table has. Scalene cannot be turned off once it is there: see that table.",
+        f"here is a step under a tool beside one under unslow: the median of the pairs of {usual:.0f} s, or of twice "
+        f"that from outside{_longer(styles, usual)}. unslow has recorded for 20 s by then: it looks most in its first "
+        "seconds, which are what the next table has. Scalene cannot be turned off once it is there: see that table.",
         table(("tool", *(STYLES[style].title for style in styles)),
               [*rows, ["pairs, least", *(count(_fewest(found)) for found in styles.values())],
                ["commit", *(found["commit"] for found in styles.values())]]),
         "What the TensorFlow profiler has seen it collects and writes when it is stopped, which takes longer with "
-        "every step. That is in its row, for one step: " + ", ".join(ended) + ". What the others do at their end is not.",
+        f"every step. That is in its row, for one step: {', '.join(ended)}. What the others do at their end is not.",
     ])  # fmt: skip
+
+
+def _longer(styles: Results, usual: float) -> str:
+    """Which cells were measured for longer, since that did not tell."""
+    cells = [
+        f"{name} on {STYLES[style].title} {row['seconds']:.0f} s"
+        for style, found in styles.items()
+        for name, row in found["tools"].items()
+        if row["seconds"] > usual
+    ]
+    return f" (where that did not tell them apart, longer: {'; '.join(cells)})" if cells else ""
 
 
 def _fewest(found: Results) -> int:

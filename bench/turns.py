@@ -3,7 +3,7 @@
 Two processes differ by more than most tools cost, so that only this tells the cheaper of two. Scalene cannot be turned
 off once it is there, and has its place in bench/overhead.py only.
 
-python bench/turns.py [--styles a,b] [--seconds 45]
+python bench/turns.py [--styles a,b] [--tools c,d] [--seconds 45]
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,13 +30,16 @@ sys.path.insert(0, str(ROOT))
 from bench import peers, report  # noqa: E402
 from bench.blocks import BLOCK, SETTLE, Switch, seconds_of  # noqa: E402
 from bench.loops import STYLES, Style  # noqa: E402
-from bench.results import keep_styles, median, ratio, run  # noqa: E402
+from bench.results import keep_styles, median, ratio, read, run  # noqa: E402
 
 WARM = 20.0  # seconds of steps with recording on before anything is timed: in its first ones it looks most
 ATTACHED = 1.0  # seconds that a tool outside the process is given to read what is there, before anything is timed
+DEAR = 0.2  # seconds of a block under a tool that takes as long to turn on and off
 OUTSIDE = 0.5  # seconds of a block under it, which looks a hundred times a second; and it has twice as long for them
 COLLECTED = (0.1, 1.0)  # seconds of steps; what the end of the TensorFlow profiler takes grows from one to the other
 COLLECTIONS = 5  # of each, of which the median counts
+
+TOOLS = ("tf-profiler", "cprofile", "pyinstrument", "memray", "viztracer", "py-spy", "austin")
 
 Off = Callable[[], object]
 
@@ -53,7 +56,8 @@ def tools(place: Path) -> dict[str, Tool]:
     spied = ("py-spy", "record", "-o", str(place / "out.svg"), "-d", "600")
     return {
         "tf-profiler": Tool(lambda: _tensorflow(place)), "cprofile": Tool(_cprofile),
-        "pyinstrument": Tool(_pyinstrument), "memray": Tool(lambda: _memray(place)), "viztracer": Tool(_viztracer),
+        "pyinstrument": Tool(_pyinstrument), "memray": Tool(lambda: _memray(place), DEAR),
+        "viztracer": Tool(_viztracer),
         "py-spy": Tool(lambda: _attached(*spied), OUTSIDE),
         "austin": Tool(lambda: _attached("austin", "-o", str(place / "out.austin")), OUTSIDE),
     }  # fmt: skip
@@ -119,7 +123,7 @@ def _attached(program: str, *words: str) -> Off:
     return off
 
 
-def compared(style: Style, recording: Any, seconds: float, place: Path) -> dict[str, Any]:
+def compared(style: Style, recording: Any, seconds: float, names: Sequence[str], place: Path) -> dict[str, Any]:
     """By tool: seconds of a step under it and under unslow, pair by pair, for so long."""
     step = style.make()
     for _ in range(style.warm):
@@ -133,7 +137,9 @@ def compared(style: Style, recording: Any, seconds: float, place: Path) -> dict[
         switch.turn(True)
         return lambda: switch.turn(False)
 
-    for name, tool in tools(place).items():
+    known = tools(place)
+    for name in names:
+        tool = known[name]
         tool.on()()  # the first time imports what the others only turn on
         calls = max(1, round(max(tool.block, style.settle / 4) / each))
         settle = min(SETTLE, math.ceil(style.settle / each)) if style.steps == 1 else 0
@@ -145,7 +151,8 @@ def compared(style: Style, recording: Any, seconds: float, place: Path) -> dict[
                 sides[side].append(seconds_of(step, calls, settle) / style.steps)
                 off()
         found[name] = sides
-    found["tf-profiler"]["collected"] = collected(step, each, place) / style.steps
+    if "tf-profiler" in found:
+        found["tf-profiler"]["collected"] = collected(step, each, place) / style.steps
     unslow()
     return found
 
@@ -165,7 +172,7 @@ def collected(step: Callable[[], object], each: float, place: Path) -> float:
     return median(grown) / many
 
 
-def alone(name: str, seconds: float) -> dict[str, Any]:
+def alone(name: str, seconds: float, names: Sequence[str]) -> dict[str, Any]:
     """One style in this process; the recording begins before TensorFlow is imported, as with `unslow run`."""
     from unslow.record.start import Recording
 
@@ -173,33 +180,34 @@ def alone(name: str, seconds: float) -> dict[str, Any]:
         recording = Recording(folder)
         recording.start()
         __import__("tensorflow")
-        found = compared(STYLES[name], recording, seconds, Path(folder))
+        found = compared(STYLES[name], recording, seconds, names, Path(folder))
         recording.end()
     return found
 
 
-def judged(found: dict[str, Any]) -> dict[str, Any]:
+def judged(found: dict[str, Any], seconds: float) -> dict[str, Any]:
     """By tool: a step beside one under unslow, with what its end takes for a step."""
     rows = {}
     for name, sides in found.items():
         collected = sides.get("collected", 0.0)
         steps = [took + collected for took in sides["tool"]]
         rows[name] = {
-            "pairs": len(steps), "step": median(steps), "unslow": median(sides["unslow"]), "collected": collected,
-            "beside": ratio(steps, sides["unslow"], paired=True),
+            "seconds": seconds, "pairs": len(steps), "step": median(steps), "unslow": median(sides["unslow"]),
+            "collected": collected, "beside": ratio(steps, sides["unslow"], paired=True),
         }  # fmt: skip
     return rows
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    options.add_argument("--seconds", type=float, default=45.0, help="of pairs for each tool, on each style")
+    options.add_argument("--seconds", type=float, default=45.0, help="of pairs for each tool and style, or more")
+    options.add_argument("--tools", default=",".join(TOOLS), help="what is known of the others is kept")
     options.add_argument("--styles", default=",".join(STYLES), help="what is known of the others is kept")
     options.add_argument("--alone", action="store_true", help="measure one style here, and print it as JSON")
     chosen = options.parse_args()
     styles = [name for name in STYLES if name in chosen.styles.split(",")]
     if chosen.alone:
-        print("\n" + json.dumps(alone(styles[0], chosen.seconds)))
+        print("\n" + json.dumps(alone(styles[0], chosen.seconds, chosen.tools.split(","))))
         return
     peers.prepare()
     for peer in peers.PEERS:
@@ -209,13 +217,14 @@ def main() -> None:
     for name in styles:
         with tempfile.TemporaryDirectory() as place:
             words = [str(peers.PYTHON), __file__, "--alone", "--styles", name, "--seconds", str(chosen.seconds)]
-            done = run(words, Path(place), limit=20 * chosen.seconds + 300)
+            done = run([*words, "--tools", chosen.tools], Path(place), limit=20 * chosen.seconds + 300)
         if done.code:
             raise SystemExit(done.output)
-        rows = judged(json.loads(done.output.splitlines()[-1]))
+        rows = judged(json.loads(done.output.splitlines()[-1]), chosen.seconds)
         said = "  ".join(f"{tool} {report.times(row['beside'], 3)}" for tool, row in rows.items())
         print(f"{name:<15} {done.seconds:4.0f} s  {said}", flush=True)
-        keep_styles("turns", {name: {"tools": rows}}, seconds=chosen.seconds)
+        known = read().get("turns", {}).get("styles", {}).get(name, {}).get("tools", {})
+        keep_styles("turns", {name: {"tools": known | rows}})
 
 
 if __name__ == "__main__":
