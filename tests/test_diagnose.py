@@ -94,6 +94,11 @@ def test_a_symptom_is_merged_into_its_cause() -> None:
     assert left.cause == "one" and left.merged == ("two",)
 
 
+def test_what_costs_many_times_as_much_is_not_a_symptom_alone() -> None:
+    much = replace(ONE, cause="two", seconds=10 * ONE.seconds)
+    assert [one.merged for one in merge([ONE, much], [Deep()])] == [(), ()]
+
+
 def test_an_honest_answer_takes_in_only_what_it_can_well_explain() -> None:
     honest = replace(ONE, fault=False, seconds=0.5)
     small, large = replace(ONE, cause="two", seconds=0.2), replace(ONE, cause="two", seconds=0.4)

@@ -12,6 +12,7 @@ from unslow.model import Diagnosis, Evidence, Finding, Location, Phase, Run, Unj
 # Below this share of the time a cost is not worth a reader's attention, unless it grows.
 _WORTH = 0.02
 _FILLING = 0.1  # of the training, that memory which only grows is worth
+_MOST_TIMES = 3.0  # a leader's seconds: a symptom that takes more has another reason as well, and is told by itself
 _EXPLAINED = 0.7  # of an honest answer's seconds: costs up to this are put down to it
 
 
@@ -115,7 +116,9 @@ def _is_symptom(other: Finding, leader: Finding, symptoms: Collection[str]) -> b
         return False
     if not leader.fault:
         return other.seconds <= _EXPLAINED * leader.seconds and not other.grows
-    return leader.location is not None or _EXPLAINED * other.seconds <= leader.seconds
+    if leader.location is None:
+        return _EXPLAINED * other.seconds <= leader.seconds
+    return other.seconds <= _MOST_TIMES * leader.seconds
 
 
 def _same_line(other: Finding, leader: Finding) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from unslow.causes.host_sync import HostSync
 from unslow.causes.predict_in_loop import PredictInLoop
+from unslow.causes.profiler_left_on import ProfilerLeftOn
 from unslow.causes.slow_callbacks import SlowCallbacks
 from unslow.causes.thread_settings import ThreadSettings
 from unslow.causes.tiny_batches import TinyBatches
@@ -146,3 +147,10 @@ def test_a_thread_limit_is_taken_out() -> None:
 def test_a_thread_limit_set_through_another_name_is_refused() -> None:
     answer = ThreadSettings().fix(finding(1, call="set_intra_op_parallelism_threads"), script("limit(1)\n"))
     assert isinstance(answer, Refusal)
+
+
+def test_a_debugger_that_is_left_on_is_taken_out() -> None:
+    text = "import tensorflow as tf\ntf.debugging.enable_check_numerics()\ntrain()\n"
+    answer = ProfilerLeftOn().fix(finding(2, what="tf.debugging.enable_check_numerics"), script(text))
+    assert fixed(answer) == "import tensorflow as tf\ntrain()\n"
+    assert isinstance(answer, Fix) and "NaN" in answer.note

@@ -50,6 +50,25 @@ def test_a_parallel_map_with_random_numbers_must_be_reviewed() -> None:
     assert isinstance(fix, Fix) and fix.safety is Safety.REVIEW and fix.note
 
 
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        ("tf.train.shuffle_batch([x], 8, 100, 10)", "tf.train.shuffle_batch([x], 8, 100, 10, num_threads=4)"),
+        ("tf.train.batch([x], 8, 1)", "tf.train.batch([x], 8, 4)"),
+        (
+            "tf.train.batch(\n    [x],\n    batch_size=8,\n)",
+            "tf.train.batch(\n    [x],\n    batch_size=8,\n    num_threads=4,\n)",
+        ),
+    ],
+)
+def test_a_queue_gets_more_threads(call: str, wanted: str) -> None:
+    fix = InputBound().fix(
+        finding(2, remedy="queue", threads=4), Script("train.py", f"import tensorflow as tf\ny = {call}\n")
+    )
+    assert wanted in fixed(fix)
+    assert fix.safety is Safety.REVIEW  # type: ignore[union-attr]
+
+
 SLEEPY = """import time
 import tensorflow as tf
 

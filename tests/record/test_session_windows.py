@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from unslow.record.nodes import queue_wait
 from unslow.record.runs import Ran, Window
 from unslow.record.sessiongraph import SessionGraph, key_of
 
@@ -64,3 +65,23 @@ def test_a_step_lasts_until_its_first_line_updates_again() -> None:
 def test_a_first_line_that_does_not_come_back_is_not_waited_for() -> None:
     window = Window(1)
     assert [window.add(ran(line)) for line in range(5)] == [False, False, False, False, True]
+
+
+def test_only_the_time_in_which_nothing_else_runs_is_waited_for_a_queue() -> None:
+    queue = op("FIFOQueueV2")
+    runners = [
+        SimpleNamespace(queue=SimpleNamespace(queue_ref=SimpleNamespace(op=each)), enqueue_ops=[1, 2])
+        for each in (queue, op("FIFOQueueV2"))
+    ]
+    taken = op("QueueDequeueManyV2", queue, name="batch")
+    taken.graph = SimpleNamespace(get_collection=lambda _: runners)
+    taken.traceback = [
+        SimpleNamespace(filename="train.py", lineno=9, name="<module>"),
+        SimpleNamespace(filename="train.py", lineno=4, name="batches"),
+        SimpleNamespace(filename="library.py", lineno=1, name="batch"),
+    ]
+    times = {"batch": (0, 100), "read": (10, 30), "matmul": (100, 150)}
+    user = SimpleNamespace(owns_file=lambda name: name == "train.py")
+    found = queue_wait({"batch": taken, "matmul": op("MatMul", taken, name="matmul")}, times, user)
+    assert found == {"queue": "batch", "queue_wait_ns": 80, "made": [("train.py", 4, "batches")], "filled_by": 2}
+    assert queue_wait({"matmul": op("MatMul", name="matmul")}, times, user) == {}

@@ -18,6 +18,7 @@ _EAGER = "EagerLocalExecute: "
 _PROCESS = "ExecutorState::Process"
 _WAITS = ("IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional", "MultiDeviceIteratorGetNextFromShard")
 _OTHERS = ("tf_data", "tf_numa")  # threads of pipelines, and those that help inside a kernel
+_CHECKS = ("CheckNumerics", "DebugNumericSummary", "DebugIdentity")  # what a debugger puts behind each op
 _KEPT = 60  # ops by name that are kept, the dearest ones
 
 
@@ -45,6 +46,7 @@ class Window:
     iterations: int  # of the longest loop in the graph
     looping: float  # time of the executor in iterations of loops
     looping_kernels: float  # of it, in kernels
+    checks: float = 0.0  # of the executor's time: the share of the kernels that a debugger puts behind the others
     process: int = 0
 
 
@@ -83,7 +85,7 @@ def _window(event: Event, data: Mapping[str, Any]) -> Window:
         kernels=float(data["kernels"]) / steps, executor=float(data.get("executor", 0.0)) / steps,
         waits=float(data.get("waits", 0.0)) / steps, ops=ops, iterations=int(loops.get("iterations", 0)),
         looping=float(loops.get("seconds", 0.0)) / steps, looping_kernels=float(loops.get("kernels", 0.0)) / steps,
-        process=event.process,
+        checks=float(data.get("checks", 0.0)) / steps, process=event.process,
     )  # fmt: skip
 
 
@@ -111,13 +113,16 @@ def summary(threads: Iterable[Thread]) -> dict[str, Any]:
         ops[name, kind][1] += span.length
     dearest = sorted(ops.items(), key=lambda item: -item[1][1])[:_KEPT]
     busy = [span for span, _, _ in work]
+    executor = covered([*processing, *busy])
+    checks = sum(span.length for span, _, kind in work if kind.startswith(_CHECKS))
     return {
-        "kernels": covered(busy), "executor": covered([*processing, *busy]), "waits": covered(waits),
+        "kernels": covered(busy), "executor": executor, "waits": covered(waits),
         "ops": [[name, kind, int(count), seconds] for (name, kind), (count, seconds) in dearest],
         "loops": {
             "iterations": max((span.iteration for span in looping), default=0), "seconds": covered(looping),
             "kernels": covered(span for span, name, _ in work if "/while" in name or name.startswith("while")),
         },
+        "checks": executor * checks / sum(span.length for span in busy) if checks else 0.0,
         "pipes": pipes(threads, busy),
     }  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unslow.analyse import say
+from unslow.analyse.queues import drawn
 from unslow.analyse.sketch import Fact, Sketch, fact
 from unslow.analyse.window import Window, windows
 from unslow.cause import CannotJudge, Cause
@@ -52,7 +53,7 @@ class ComputeBound(Cause):
             looked = windows(run, loop)
             if looked and loop.phase(Phase.RUN) >= _MOST * loop.total and loop.total >= _MOST * run.trained:
                 window = looked[-1]
-                if any(op.kind.startswith(_QUEUES) for op in window.ops):
+                if drawn(run, loop) or any(op.kind.startswith(_QUEUES) for op in window.ops):
                     raise CannotJudge(
                         "queue runners feed the step from threads of their own, and a profile does not tell their "
                         "kernels from the step's"

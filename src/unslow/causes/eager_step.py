@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from unslow.analyse.eager import EagerCost, eager_cost
+from unslow.analyse.made import made_often
 from unslow.analyse.scopes import Sources
 from unslow.analyse.sketch import Sketch, fact
 from unslow.cause import Cause
@@ -52,9 +53,9 @@ class EagerStep(Cause):
             where, function = _where(run, loop, cost)
             inside = cost.within(_share(loop, cost, where, function))
             if inside.gain >= WORTH:
-                yield self._finding(loop, inside, where, function)
+                yield self._finding(run, loop, inside, where, function)
 
-    def _finding(self, loop: Loop, cost: EagerCost, where: Location, function: str) -> Finding:
+    def _finding(self, run: Run, loop: Loop, cost: EagerCost, where: Location, function: str) -> Finding:
         what = f"{function}()" if function else "the body of the loop"
         title = (
             f"{what} runs op by op: {cost.ops} ops in a step of {_ms(cost.step)}, of which {_ms(cost.kernels)} compute"
@@ -64,6 +65,7 @@ class EagerStep(Cause):
             facts={
                 "updates": [[frame.file, frame.line] for frame in loop.stack or (loop.update,)],
                 "loop": [loop.location.file, loop.location.line], "varies": _varies(loop), "random": cost.random,
+                "makes": [str(line.location) for line in made_often(run, loop)],
             },
         )  # fmt: skip
 
@@ -73,6 +75,9 @@ class EagerStep(Cause):
         update = next((line for file, line in finding.facts["updates"] if file == script.path), None)
         if update is None:
             return Refusal("the line that updates the weights is in another file", finding.location)
+        makes = finding.facts.get("makes")
+        if makes:
+            return Refusal(f"it makes variables in every step, which a graph cannot: see {makes[0]}", finding.location)
         file, line = finding.facts["loop"]
         edited = compile_step(script, update, line if file == script.path else None, bool(finding.facts["varies"]))
         if edited.text == script.text:

@@ -10,9 +10,10 @@ import numpy as np
 from unslow.analyse import say
 from unslow.analyse.inputs import Wait, limits_next, waits
 from unslow.analyse.overlay import READERS
+from unslow.analyse.queues import QueueWait, queue_waits
 from unslow.analyse.remedies import Remedy, limit, remedies
 from unslow.analyse.repeated import cache_finding
-from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse.sketch import Fact, Sketch, fact
 from unslow.analyse.sketch_input import Made, pipeline_facts
 from unslow.cause import Cause
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Phase, Refusal, Run
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from unslow.fix.script import Script
 
 _USUAL = 0.5
+_QUEUED = 0.25  # of a step: a wait for a queue is seen in a few steps only
 _WORTH = 0.10  # of a step: a pipeline that keeps up still waits a little now and then
 _OURS = ("threads", "parallel", "vectorise", "prefetch", "none")
 
@@ -33,12 +35,19 @@ def _map(busy: float, **settings: object) -> Made:
 _SOURCE = Made("TensorSlice", 1e-5, line=4, elements=8)
 
 
+def _queue(wait: float) -> list[Fact]:
+    where = {"took": 0.01, "updates": True, "stack": [["train.py", 12, "<module>"]], "index": 0}
+    seen = {"queue": "batch", "queue_wait": wait, "filled_by": 1, "made": [["train.py", 4, "batches"]]}
+    return [fact("run", step, cycle=step, **where, **seen) for step in (4, 8, 16, 32, 64)]
+
+
 class InputBound(Cause):
     """
     What happens
 
     The step stands still until the next batch is there. The batch is made by a tf.data pipeline, and one of its
-    stages takes longer per batch than the rest of the step does.
+    stages takes longer per batch than the rest of the step does; or it comes from a queue of TensorFlow 1, and the
+    threads that fill it do not keep up.
 
     Why it is slow
 
@@ -51,8 +60,8 @@ class InputBound(Cause):
 
     It follows the reason: more threads for a stage that sleeps, `num_parallel_calls` for one that is held to
     one thread while cores are idle, a function on whole batches for one whose dispatch costs more than its work,
-    `cache` for what is the same in every pass, `prefetch` where nothing works ahead. The finding says what would
-    limit the step next.
+    `cache` for what is the same in every pass, `prefetch` where nothing works ahead, more threads for a queue. The
+    finding says what would limit the step next.
 
     When we are wrong
 
@@ -75,6 +84,28 @@ class InputBound(Cause):
                 yield cache_finding(self.id, run, wait, best)
             elif best.kind in _OURS:
                 yield self._finding(run, wait, best)
+        for queue in queue_waits(run):
+            # Where all processors are busy, it is the work itself that takes the time, and no queue would help.
+            if queue.share >= _QUEUED and queue.step - queue.after >= _WORTH * queue.step:
+                yield self._queued(run, queue)
+
+    def _queued(self, run: Run, queue: QueueWait) -> Finding:
+        """Queue runners of TensorFlow 1: the batch comes from a queue that threads of the program fill."""
+        threads = _threads(queue.threads) if queue.threads else "threads of the program"
+        return Finding(
+            cause=self.id, location=queue.location, seconds=(queue.step - queue.after) * queue.loop.steps,
+            title=f"each step waits {say.time(queue.per_step)} of its {say.time(queue.step)} for data: the queue of "
+            f"{say.code(queue.location)} is filled by {threads}",
+            evidence=(
+                Evidence("wait per step", queue.per_step, "s"), Evidence("share of the step", say.share(queue.share)),
+                Evidence("seen by", f"TensorFlow's own times of the nodes, in {queue.looks} steps"),
+                Evidence("threads that fill the queue", queue.threads or "not told"),
+                Evidence("with more threads", f"{say.time(queue.after)} a step"),
+            ),
+            advice="Let more threads fill it (`num_threads=`), or make the batches with tf.data: "
+            "`map(…, num_parallel_calls=tf.data.AUTOTUNE)`, `batch`, `prefetch`.",
+            facts={"remedy": "queue", "threads": max(2 * queue.threads, run.processes[0].machine.get("cores") or 2)},
+        )  # fmt: skip
 
     def _finding(self, run: Run, wait: Wait, remedy: Remedy) -> Finding:
         stage = remedy.stage or (limit(wait) if wait.pipeline else None)
@@ -120,8 +151,10 @@ class InputBound(Cause):
             style="keras",
             facts=pipeline_facts(_SOURCE, _map(0.0095, random=True), wait=0.006, in_python=False),
         ),
+        Sketch("a queue that one thread fills", phases={Phase.RUN: 0.95}, style="session", facts=_queue(0.006)),
     )
     QUIET = (
+        Sketch("a queue that is never empty", phases={Phase.RUN: 0.95}, style="session", facts=_queue(0.0002)),
         Sketch(
             "an expensive map is hidden behind a longer step",
             phases={Phase.INPUT: 0.01, Phase.RUN: 0.95},
@@ -145,6 +178,8 @@ class InputBound(Cause):
 
         facts, where = finding.facts, finding.location
         assert where is not None
+        if facts["remedy"] == "queue":
+            return pipelines.fill_queue(script, where.line, int(facts["threads"]))
         settings = dict(facts["settings"])
         if facts["remedy"] == "cache":
             return caches.cache_fix(finding, script)

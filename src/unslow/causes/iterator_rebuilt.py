@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from unslow.analyse import say
+from unslow.analyse.calls import first_place
 from unslow.analyse.pipeline import Pipeline, pipelines
 from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse.thinned import weighed
 from unslow.cause import Cause, Spot
 from unslow.model import Event, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run
 from unslow.source import Kind
@@ -21,6 +28,8 @@ _MAKERS = ("tf.data.make_one_shot_iterator", "tf.data.make_initializable_iterato
 
 _PER_STEP = 0.5  # iterators per step: one per epoch is how it should be
 _FEWEST = 10  # iterators: fewer may be epochs of a few steps
+_RESTARTS = 3  # steps after a restart that must have been seen
+_WORTH = 0.1  # of the loop: to start once for each pass over the data is how it should be
 _READY = 3e-4  # seconds that a batch takes which lies ready, in Python
 
 
@@ -33,12 +42,21 @@ def _made(number: int, every: int = 1, **data: object) -> list[Fact]:
     ]  # fmt: skip
 
 
+def _started() -> list[Fact]:
+    stack = [["train.py", 9, "<module>"]]
+    return [
+        fact("restarted", step, took=0.001, stack=stack, step=step, key="a", n=step // 10)
+        for step in range(10, 100, 10)
+    ]
+
+
 class IteratorRebuilt(Cause):
     """
     What happens
 
     `iter(dataset)` (or `dataset.take(1)`) stands inside of the training loop: for every step a new iterator is made,
-    one batch is taken from it, and it is thrown away.
+    one batch is taken from it, and it is thrown away. Or the initializer of a TF1 iterator is run again every few
+    steps, often to change between training and validation.
 
     Why it is slow
 
@@ -76,6 +94,27 @@ class IteratorRebuilt(Cause):
                 (one for one in known if one.dataset == event.data["dataset"] and one.process == event.process), None
             )
             yield self._finding(run, loop, event, made, fed)
+        for loop in run.loops:
+            for where, restarts in _restarts(run, loop).items():
+                if restarts.rows >= _RESTARTS and restarts.seconds >= _WORTH * loop.total:
+                    yield self._restarted(loop, say.place(run, where), restarts)
+
+    def _restarted(self, loop: Loop, place: Location, found: _Restarts) -> Finding:
+        """A session's iterator that is initialized again and again: what it had prepared is thrown away each time."""
+        return Finding(
+            cause=self.id, location=place, seconds=found.seconds,
+            title=f"{say.code(place)} starts the pipeline again {found.count} times in {loop.steps} steps, and the "
+            f"step that follows waits {say.time(found.each)} for it",
+            evidence=(
+                Evidence("runs of the initializer, in the training", found.count),
+                Evidence("seconds of one", found.took, "s"),
+                Evidence("the step that follows takes longer by", found.each, "s"),
+                Evidence("a usual step", loop.typical(), "s"),
+            ),
+            advice="Give the training data an iterator of its own and let it go on (`repeat()`); where one graph must "
+            "take its batches now from here, now from there, choose by the handle of an iterator "
+            "(`tf.data.Iterator.from_string_handle`), which keeps the place of each.",
+        )  # fmt: skip
 
     def _finding(self, run: Run, loop: Loop, event: Event, made: int, pipeline: Pipeline | None) -> Finding:
         place = say.place(run, event.data["stack"][0])
@@ -114,12 +153,26 @@ class IteratorRebuilt(Cause):
         from unslow.fix.iterators import iterator_once
 
         assert finding.location is not None
+        if "endless" not in finding.facts:  # an initializer that is run again
+            return None
         return iterator_once(
             script, finding.location.line, bool(finding.facts["endless"]), bool(finding.facts["shuffled"])
         )
 
-    FIRES = (Sketch("one iterator per step", phases={Phase.INPUT: 0.7, Phase.RUN: 0.25}, facts=_made(100)),)
+    FIRES = (
+        Sketch("one iterator per step", phases={Phase.INPUT: 0.7, Phase.RUN: 0.25}, facts=_made(100)),
+        Sketch(
+            "an initializer every ten steps, and the next one waits",
+            [0.1 if step % 10 == 9 else 0.01 for step in range(100)],
+            phases={Phase.RUN: 0.95},
+            style="session",
+            facts=_started(),
+        ),
+    )
     QUIET = (
+        Sketch(
+            "an initializer every ten steps at no cost", phases={Phase.RUN: 0.95}, style="session", facts=_started()
+        ),
         Sketch("one iterator per epoch of 25 steps", phases={Phase.INPUT: 0.7, Phase.RUN: 0.25}, facts=_made(100, 25)),
         Sketch(
             "one iterator per step that costs next to nothing",
@@ -144,6 +197,39 @@ class IteratorRebuilt(Cause):
                     " pipeline starts again each time, its shuffle buffer too",
                     "iterator = iter(dataset) before the loop, next(iterator) in it; or loop over the dataset itself",
                 )
+
+
+@dataclass(frozen=True)
+class _Restarts:
+    """What starting a pipeline again costs at one line, during a loop."""
+
+    count: int
+    rows: int  # steps that followed one and were looked at
+    took: float  # seconds of a run of the initializer
+    each: float  # seconds that such a step takes beyond a usual one
+    seconds: float
+
+
+def _restarts(run: Run, loop: Loop) -> dict[Location, _Restarts]:
+    """By line that runs the initializer of an iterator in a session while the loop trains."""
+    places: dict[Location, list[tuple[Event, int]]] = defaultdict(list)
+    for event, weight in weighed(run.of("restarted")):
+        where = first_place(event.data.get("stack"))
+        if where is not None and loop.holds(event):
+            places[where].append((event, weight))
+    found = {}
+    for where, events in places.items():
+        rows = {int(np.searchsorted(loop.end, event.time, side="right")) for event, _ in events}
+        extra = [
+            max(0.0, float(loop.seconds[row]) - loop.typical())
+            for row in rows
+            if 0 < row < len(loop.end) and loop.count[row] == 1
+        ]
+        if extra:
+            count, took = sum(weight for _, weight in events), median(float(event.data["took"]) for event, _ in events)
+            seconds = sum(extra) * count / len(events)
+            found[where] = _Restarts(count, len(extra), took, sum(extra) / len(extra), seconds)
+    return found
 
 
 def _elements(pipeline: Pipeline | None) -> tuple[float, float]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from unslow.analyse import say
 from unslow.analyse.machine import process_of
+from unslow.analyse.made import made_lines
 from unslow.analyse.memory import Rise, held, limit, rise, used
 from unslow.analyse.sketch import Fact, Sketch, fact
 from unslow.cause import CannotJudge, Cause
@@ -72,7 +73,7 @@ class NativeGrowth(Cause):
                 Evidence("Python's blocks more per step", round(blocks.per_step, 2)),
                 Evidence("in tensors that Python holds, per step", round(max(0.0, tensors)), "bytes"),
                 *([Evidence("slack of the allocator", slack.gained, "bytes")] if slack else []),
-                Evidence("excluded", "Python objects, tensors, containers, graphs, traces, profilers, tf.data caches"),
+                Evidence("excluded", "Python objects, tensors, variables, lists, graphs, traces, profilers, caches"),
             ),
             forecast=Forecast(
                 step=10 * loop.steps, bytes=10 * growth.per_step * loop.steps,
@@ -99,8 +100,13 @@ def _known(run: Run, loop: Loop) -> bool:
     graphs = sum(event.kind == "graph" and bool(event.data.get("new")) for event in late)
     profiled = any(event.kind == "profiler" and event.data.get("on") for event in run.events)
     cached = any("Cache" in str(event.data) for event in run.of("pipeline", "dataset", "stages"))
-    hoards = any(size > _LEAST / 2 for _, size in held(run, loop))
+    hoards = any(size > _LEAST / 2 for _, size in held(run, loop)) or _variables(run, loop) > _LEAST / 2
     return traces >= _TRACES or graphs >= _TRACES or profiled or cached or hoards
+
+
+def _variables(run: Run, loop: Loop) -> float:
+    """Bytes in variables that were made in the loop and stayed."""
+    return sum(line.bytes * min(1.0, line.alive / line.count) for line in made_lines(run, loop) if line.count)
 
 
 def _advice(loose: float) -> str:

@@ -14,6 +14,8 @@ from unslow.analyse import say
 from unslow.analyse.machine import during, process_of
 from unslow.analyse.robust import spread
 from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse.tallies import totals
+from unslow.analyse.window import windows
 from unslow.cause import Cause, Spot
 from unslow.fix.script import Script
 from unslow.fix.statements import delete
@@ -29,11 +31,19 @@ _FEWEST = 40
 _COMPARED = 10  # steps without the profiler that its cost can be told from
 _GROWN = 32 << 20
 _TF = "tf.profiler"
-_CALLS = ("tensorflow.profiler.experimental.start", "tensorflow.profiler.experimental.stop")
-# What begins to record, and what ends it again: `unslow check` looks for the first without the second.
+_CHECKS = "tf.debugging.enable_check_numerics"
+_DUMPS = "tf.debugging.experimental.enable_dump_debug_info"
+# What begins it, and what ends it again.
+_CALLS = {
+    _TF: ("tensorflow.profiler.experimental.start", "tensorflow.profiler.experimental.stop"),
+    _CHECKS: ("tensorflow.debugging.enable_check_numerics", "tensorflow.debugging.disable_check_numerics"),
+    _DUMPS: tuple(f"tensorflow.debugging.experimental.{way}_dump_debug_info" for way in ("enable", "disable")),
+}
+_DOES = {_CHECKS: "looked for NaN and infinity behind every op of"}
+# `unslow check` looks for the first without the second.
 _PAIRS = (
     ("tf.profiler.experimental.start", "tf.profiler.experimental.stop"),
-    ("tf.debugging.experimental.enable_dump_debug_info", "tf.debugging.experimental.disable_dump_debug_info"),
+    (_DUMPS, "tf.debugging.experimental.disable_dump_debug_info"),
 )
 
 
@@ -57,16 +67,23 @@ def _switch(at: int, on: bool, took: float = 0.0, what: str = _TF) -> Fact:
     return fact("profiler", at, what=what, on=on, step=at, took=took, stack=[["train.py", 8, "f"]], key=what, n=1)
 
 
+def _seen(checks: float) -> Fact:
+    """Ten steps of which the profiler saw so much in kernels of a debugger."""
+    return fact("window", 200, steps=10, step=200, wall=0.1, kernels=0.09, ops=[], checks=10 * checks)
+
+
 class ProfilerLeftOn(Cause):
     """
     What happens
 
-    TensorFlow's profiler, a session's full trace, or a profiler or tracer of Python is on for hundreds of steps.
+    TensorFlow's profiler or one of its debuggers, a session's full trace, or a profiler or tracer of Python is on for
+    hundreds of steps.
 
     Why it is slow
 
     Each op, or each Python call, is noted down. TensorFlow keeps what it noted in memory until the profiler is
-    stopped, and then writes it all at once. A step takes longer, the memory climbs, and the end takes minutes.
+    stopped, and then writes it all at once. A step takes longer, the memory climbs, and the end takes minutes. A
+    debugger puts an op of its own behind each op of the graph, which reads its whole result once more.
 
     The fix
 
@@ -76,11 +93,12 @@ class ProfilerLeftOn(Cause):
     When we are wrong
 
     What it costs is told from the steps without it. Where there are none, only the memory that it fills, the time of
-    the writing, and what a traced run of a session takes beside its graph are measured.
+    the writing, the kernels of a debugger, and what a traced run of a session takes beside its graph are measured.
     """
 
     title = "a profiler is left on"
     needs = ("profilers",)
+    deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
@@ -96,7 +114,7 @@ class ProfilerLeftOn(Cause):
         cost = f", {say.time(found.each)} more in each" if found.each else ""
         return Finding(
             cause=self.id, location=found.place, seconds=seconds, grows=rate > 0, fault=known,
-            title=f"{found.what} recorded {found.on:,} of {loop.steps:,} steps{cost}",
+            title=f"{found.what} {_DOES.get(found.what, 'recorded')} {found.on:,} of {loop.steps:,} steps{cost}",
             certainty=Certainty.MEASURED if found.each else Certainty.LIKELY,
             evidence=(
                 Evidence("steps with it", found.on), Evidence("steps without it", found.off),
@@ -105,28 +123,30 @@ class ProfilerLeftOn(Cause):
                 *([Evidence("memory grows per step", rate, "bytes")] if rate else []),
             ),
             forecast=Forecast(step=10 * loop.steps, bytes=9 * rate * loop.steps, text="") if rate > 0 else None,
-            advice="Profile ten steps in the middle of the training (in Keras `profile_batch=(10, 20)`), then take it "
-            "out." if found.place else "Run without it to see what it costs.",
+            advice=_advice(found),
             facts={"what": found.what},
         )  # fmt: skip
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where = finding.location
-        if where is None or finding.facts["what"] != _TF:
+        what = finding.facts["what"]
+        if where is None or what not in _CALLS:
             return None
-        calls = [node for node in script.calls if script.resolve(node.func) in _CALLS]
+        calls = [node for node in script.calls if script.resolve(node.func) in _CALLS[what]]
         lines = [script.recorded(node) for node in calls]
         if where.line not in lines or len(lines) < len(calls):
-            return Refusal("the calls that start and stop the profiler were not found", where)
+            return Refusal("the calls that start and stop it were not found", where)
         fixed = script
         for node, line in zip(calls, lines, strict=True):
             if not isinstance(script.parents[node], ast.Expr):
                 return Refusal("what the call gives back is used", Location(where.file, line))
             fixed = delete(fixed, line)
-        return Fix(
-            "take the profiler out", Safety.REVIEW, {where.file: fixed.text},
-            note="No profile is written any more; `unslow run` shows the ops of a few steps.",
-        )  # fmt: skip
+        note = (
+            "A NaN no longer stops the training where it arises."
+            if what == _CHECKS
+            else "No profile is written any more; `unslow run` shows the ops of a few steps."
+        )
+        return Fix(f"take {what} out", Safety.REVIEW, {where.file: fixed.text}, note)
 
     FIRES = (
         Sketch(
@@ -140,8 +160,19 @@ class ProfilerLeftOn(Cause):
             "every run of a session is traced in full, and takes as long again beside its graph", [0.01] * 300,
             facts=[_switch(0, True, what=_FULL), *(fact("full_trace", at, took=0.009, inside=0.004) for at in _POWERS)],
         ),
+        Sketch(
+            "a debugger's kernels take a third of every step", [0.01] * 300, phases={Phase.RUN: 0.95},
+            style="function", facts=[_switch(0, True, what=_CHECKS), _seen(0.003)],
+        ),
     )  # fmt: skip
     QUIET = (
+        Sketch(
+            "checks that take a hundredth of the step",
+            [0.01] * 300,
+            phases={Phase.RUN: 0.95},
+            style="function",
+            facts=[_switch(0, True, what=_CHECKS), _seen(0.0001)],
+        ),
         Sketch(
             "every run is traced in full, at no cost that could be told",
             [0.01] * 50 + [0.01] * 250,
@@ -193,9 +224,13 @@ def _recorded(run: Run, loop: Loop, what: str) -> _Recorded:
             place = say.place(run, event.data["stack"][0])
         if not event.data["on"] and event.time >= loop.start:
             writing += float(event.data["took"])
+    if what == _FULL:
+        writing += sum(total.seconds for total in totals(run, loop, "timeline"))
     counts = int(loop.count[on].sum()), int(loop.count[~on].sum())
     added = _added(loop.seconds[1:], on[1:])
-    return _Recorded(what, *counts, _around(run, loop) if added is None and what == _FULL else added, writing, place)
+    if added is None:
+        added = _around(run, loop) if what == _FULL else _checking(run, loop) if what in (_CHECKS, _DUMPS) else None
+    return _Recorded(what, *counts, added, writing, place)
 
 
 def _around(run: Run, loop: Loop) -> float | None:
@@ -204,6 +239,20 @@ def _around(run: Run, loop: Loop) -> float | None:
     beside = sorted(float(data["took"]) - float(data["inside"]) for data in seen)
     middle = beside[len(beside) // 2] if len(beside) >= _SEEN else 0.0
     return middle if middle > max(_LITTLE, 0.1 * loop.typical()) else None
+
+
+def _checking(run: Run, loop: Loop) -> float | None:
+    """What a debugger's own kernels take of a step; None where no step was seen by the profiler, or it is little."""
+    looked = windows(run, loop)
+    return looked[-1].checks if looked and looked[-1].checks > 0.03 * looked[-1].wall else None
+
+
+def _advice(found: _Recorded) -> str:
+    if found.what == _CHECKS:
+        return "Switch it on to look for a NaN, and off again; `tf.debugging.check_numerics` checks one value."
+    if found.place is None:
+        return "Run without it to see what it costs."
+    return "Profile ten steps in the middle of the training (in Keras `profile_batch=(10, 20)`), then take it out."
 
 
 def _added(seconds: np.ndarray, on: np.ndarray) -> float | None:

@@ -102,7 +102,8 @@ class PythonOverhead(Cause):
         place = say.place(run, hot.location)
         code = say.code(place)
         share = hot.seconds / max(run.trained, 1e-9)
-        title = f"{code} takes {say.share(share)} of the training in Python"
+        doing = "in TensorFlow ops of its own" if hot.library == "tensorflow" else "in Python"
+        title = f"{code} takes {say.share(share)} of the training {doing}"
         evidence = [
             Evidence("in this line", hot.seconds, "s"),
             Evidence("per step", hot.seconds / max(1, steps), "s"),

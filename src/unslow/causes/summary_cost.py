@@ -27,6 +27,7 @@ _WORTH = 0.05  # of the training time
 _FEWEST = 10
 _IN_GRAPH = 0.1  # of the training time, in ops of the step itself
 _KINDS = ("Summary", "SummaryV2", "SummaryOp")
+_DEBUGGERS = "Debug"  # "DebugNumericSummaryV2" looks for NaN, and is a matter of profiler-left-on
 _RARE = 0.01  # the share that writing now and then may still take
 _BOARD = "TensorBoard"
 
@@ -87,7 +88,8 @@ class SummaryCost(Cause):
         looked = next(iter(windows(run, loop)), None)
         if looked is None:
             return
-        ops = [op for op in looked.ops if op.kind.endswith(_KINDS) and op.count]
+        named = [op for op in looked.ops if op.kind.endswith(_KINDS) and not op.kind.startswith(_DEBUGGERS)]
+        ops = [op for op in named if op.count]
         spent = sum(op.seconds for op in ops) * min(1.0, looked.kernels / sum((op.seconds for op in looked.ops), 1e-12))
         seconds = spent / looked.wall * repeated(loop)
         if seconds < _IN_GRAPH * run.trained:

@@ -5,37 +5,20 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from unslow.analyse import say
+from unslow.analyse.made import MadeLine, made_often
 from unslow.analyse.sketch import Fact, Sketch, fact
 from unslow.cause import Cause, Spot
-from unslow.model import Event, Evidence, Finding, Forecast, Location, Loop, Run
+from unslow.model import Evidence, Finding, Forecast, Loop, Run
 from unslow.source.library import Kind, made_by
 
 if TYPE_CHECKING:
     from unslow.source import Source
 
-_OFTEN = 0.2  # made per step: what is made once per epoch is made on purpose
-_FEW = 10
 _PILE = 0.8  # of those made that are still there, from which on they pile up
 _PILE_BYTES = 1e6  # a pile that holds less is no growth worth a word
-
-
-@dataclass(frozen=True)
-class _Line:
-    """What one line makes during a loop."""
-
-    location: Location
-    kinds: tuple[str, ...]  # variable, metric, optimizer
-    count: int  # things of the outermost kind
-    variables: int
-    per_step: float
-    steps: int  # of the loop, when the totals were last written
-    seconds: float
-    bytes: float
-    alive: int
 
 
 class VariablesInLoop(Cause):
@@ -60,14 +43,11 @@ class VariablesInLoop(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            lines = _lines(run, loop)
-            lines = [
-                line for line in lines if line.per_step >= _OFTEN and line.count >= _FEW and "model" not in line.kinds
-            ]
+            lines = made_often(run, loop)
             if lines:
                 yield self._finding(loop, sorted(lines, key=lambda line: -line.seconds))
 
-    def _finding(self, loop: Loop, lines: Sequence[_Line]) -> Finding:
+    def _finding(self, loop: Loop, lines: Sequence[MadeLine]) -> Finding:
         # What an optimizer makes for itself at its first update, it makes because it is new.
         first = next((line for line in lines if "optimizer" in line.kinds), lines[0])
         seconds = min(sum(line.seconds for line in lines), loop.total)
@@ -126,44 +106,6 @@ _ADVICE = {
 
 def _a(what: str) -> str:
     return f"an {what}" if what[0] in "aeiou" else f"a {what}"
-
-
-def _lines(run: Run, loop: Loop) -> list[_Line]:
-    """What each line made during a loop: the difference of its running totals."""
-    groups: dict[tuple[str, int], dict[str, list[Event]]] = defaultdict(lambda: defaultdict(list))
-    for event in run.of("made"):
-        if event.process == loop.process and event.data.get("stack"):
-            file, line, _ = event.data["stack"][0]
-            if loop.style == "keras" and (file, line) == (loop.location.file, loop.location.line):
-                continue  # made by Keras inside fit, for a checkpoint: none of the user's lines made it
-            groups[str(file), int(line)][str(event.data["what"])].append(event)
-    found = []
-    for (file, line), kinds in groups.items():
-        outer = next((kind for kind in ("model", "optimizer", "metric", "variable") if kind in kinds), None)
-        if outer is None:
-            continue
-        count = _during(kinds[outer], loop, "count")
-        steps = max(1, min(loop.steps, loop.step_at(kinds[outer][-1].time)))
-        variables = _during(kinds["variable"], loop, "count") if "variable" in kinds else 0.0
-        # A metric's own seconds hold those of its variables.
-        seconds = max(_during(events, loop, "took") for kind, events in kinds.items() if kind != "compile")
-        found.append(
-            _Line(
-                location=Location(file, line, str(kinds[outer][-1].data["stack"][0][2]), run.line(file, line)),
-                kinds=tuple(kinds), count=round(count), variables=round(variables), seconds=seconds,
-                per_step=count / max(1, loop.steps), steps=steps,
-                bytes=_during(kinds["variable"], loop, "amount") if "variable" in kinds else 0.0,
-                alive=int(kinds[outer][-1].data.get("alive") or 0),
-            )
-        )  # fmt: skip
-    return found
-
-
-def _during(events: Sequence[Event], loop: Loop, key: str) -> float:
-    """How much a running total rose while a loop was under way."""
-    before = [float(e.data.get(key) or 0.0) for e in events if e.time < loop.start or not e.data.get("steps")]
-    after = [float(e.data.get(key) or 0.0) for e in events if e.time <= loop.stop + 1.0]
-    return max(after, default=0.0) - max(before, default=0.0)
 
 
 def _total(at: int, count: int, what: str = "variable", alive: int = 0, **more: Any) -> Fact:

@@ -119,6 +119,15 @@ def work_ahead(script: Script, line: int) -> Fix:
     return Fix("make batches while the step runs", Safety.EXACT, {script.path: edited.text})
 
 
+def fill_queue(script: Script, line: int, threads: int) -> Fix:
+    """More threads for a queue of TensorFlow 1 whose batches a line takes."""
+    shuffled = script.call_at(line, "shuffle_batch")
+    node, position = (shuffled, 4) if shuffled is not None else (call(script, line, "batch"), 2)
+    edited = keyword_set(script, node, "num_threads", str(threads), position=position)
+    note = "Several threads read and prepare examples at once: they come in another order than before."
+    return Fix(f"fill the queue with {threads} threads", Safety.REVIEW, {script.path: edited.text}, note)
+
+
 def smaller_shuffle(script: Script, line: int, size: int) -> Fix:
     """Another buffer size for the shuffle at a line; whether it still mixes well is for its owner to say."""
     node = call(script, line, "shuffle")

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from unslow.record.nodes import covered, node_times, queue_wait
 from unslow.record.recorder import Recorder, clock
 
 _MOST_OPS = 50_000  # walking back through an op's inputs takes some 2 µs
@@ -63,7 +64,8 @@ class Window:
                 ran.ops = _behind(operations(graph, ran.fetches), _fed(ran.feed))
         for index, ran in enumerate(self.runs[1:]):
             where = {"cycle": cycle, "index": index, "stack": ran.stack}
-            recorder.line("run", clock(), **where, **(self._run(index) | self._like(index)))
+            waited = queue_wait(ran.ops, node_times(ran.metadata), recorder.user) if ran.updates else {}
+            recorder.line("run", clock(), **where, **(self._run(index) | self._like(index) | waited))
             for feed in _feeds(ran):
                 recorder.line("feed", clock(), **where, **feed)
             if ran.updates and small:
@@ -79,11 +81,11 @@ class Window:
         """A run by itself, and what it has in common with the updates before and after it."""
         ran, places = self.runs[index + 1], self._updates(index)
         first, last = (self.runs[place] for place in places)
-        times = _node_times(ran.metadata)
+        times = node_times(ran.metadata)
         data: dict[str, Any] = {
             "took_ns": ran.took, "updates": ran.updates, "runs": len(self.runs) - 1,
             "fetches": _names(ran.fetches)[:_NAMES], "feeds": len(ran.feed or ()), "ops": len(ran.ops),
-            "kernels_ns": _covered(times.values()), "timed": bool(times),
+            "kernels_ns": covered(times.values()), "timed": bool(times),
         }  # fmt: skip
         after, before = _same_feeds(ran.feed, first.feed), _same_feeds(ran.feed, last.feed)
         update = last if before else first
@@ -127,7 +129,7 @@ def _apart(ran: Ran, other: Ran) -> dict[str, Any]:
     own = {name: op for name, op in ran.ops.items() if name not in other.ops}
     return {
         "shared": 1 - len(own) / len(ran.ops),
-        "own_ns": _covered(span for name, span in _node_times(ran.metadata).items() if name in own),
+        "own_ns": covered(span for name, span in node_times(ran.metadata).items() if name in own),
         "reads_own": any(op.type in _READS and op.type != "VarHandleOp" for op in own.values()),
     }
 
@@ -181,35 +183,6 @@ def _equal(one: Any, other: Any) -> bool:
     return bool(numpy.array_equal(one, other))
 
 
-def _node_times(metadata: Any) -> dict[str, tuple[int, int]]:
-    """When each node of a traced run was at work: name → (start, end) in nanoseconds."""
-    times: dict[str, tuple[int, int]] = {}
-    for device in metadata.step_stats.dev_stats if metadata is not None else ():
-        for node in device.node_stats:
-            start = node.all_start_nanos or node.all_start_micros * 1000
-            times[node.node_name] = (
-                start + (node.op_start_rel_nanos or node.op_start_rel_micros * 1000),
-                start + (node.op_end_rel_nanos or node.op_end_rel_micros * 1000),
-            )
-    return times
-
-
-def lasted(metadata: Any) -> int:
-    """Nanoseconds from the first node's start to the last one's end."""
-    spans = _node_times(metadata).values()
-    return max(end for _, end in spans) - min(start for start, _ in spans) if spans else 0
-
-
-def _covered(spans: Iterable[tuple[int, int]]) -> int:
-    """The length of the union of spans."""
-    total = reach = 0
-    for start, end in sorted(spans):
-        if end > reach:
-            total += end - max(start, reach)
-            reach = end
-    return total
-
-
 def _feeds(ran: Ran) -> Iterator[dict[str, Any]]:
     """What each fed value is, and what its conversion and its copy take when they are done once more, here."""
     numpy = sys.modules.get("numpy")
@@ -249,8 +222,8 @@ def _fetched(ran: Ran, graph: Any, operations: Callable[[Any, Any], list[Any]]) 
         behind = _behind(operations(graph, fetch), _fed(ran.feed))
         if any(_writes(op) for op in behind.values()):
             needed |= set(behind)
-    times = _node_times(ran.metadata)
-    spare = _covered(times[name] for name in ran.ops if name in times and name not in needed)
+    times = node_times(ran.metadata)
+    spare = covered(times[name] for name in ran.ops if name in times and name not in needed)
     for position, (fetch, value, path) in enumerate(leaves):
         size = getattr(value, "nbytes", None)
         if size is None:
@@ -259,7 +232,7 @@ def _fetched(ran: Ran, graph: Any, operations: Callable[[Any, Any], list[Any]]) 
         yield {
             "name": _names(fetch)[0], "bytes": int(size), "position": position, "of": len(leaves),
             "key": path[0] if len(path) == 1 and isinstance(path[0], str | int) else None,
-            "own_ops": len(own), "own_ns": _covered(times[name] for name in own if name in times),
+            "own_ops": len(own), "own_ns": covered(times[name] for name in own if name in times),
             "spare_ns": spare, "timed": bool(times), "dtype": str(getattr(value, "dtype", "")),
         }  # fmt: skip
 

@@ -25,6 +25,7 @@ class SessionGraph:
         # Cheap where TensorFlow keeps its graphs in C++ (seen on 2.21).
         self.count: Callable[[], int] = getattr(graph, "num_operations", None) or (lambda: int(graph.version))
         self._fetches: dict[Any, bool] = {}
+        self._starting: dict[Any, bool] = {}
         self._ops: dict[str, bool] = {}
         self._trainable: tuple[int, dict[str, str]] = (-1, {})
 
@@ -36,6 +37,17 @@ class SessionGraph:
                 self._fetches.clear()
             known = any(self._leads_to_update(op) for op in self.operations(fetches))
             self._fetches[key] = known
+        return known
+
+    def starts(self, key: Any, fetches: Any) -> bool:
+        """Whether a run of these fetches, which does not train, starts a pipeline from its beginning."""
+        known = self._starting.get(key)
+        if known is None:
+            if len(self._starting) > 10_000:
+                self._starting.clear()
+            asked = self.operations(fetches)
+            known = any(op.type == "MakeIterator" for one in asked for op in (one, *one.control_inputs))
+            self._starting[key] = known
         return known
 
     def operations(self, fetches: Any) -> list[Any]:

@@ -166,13 +166,21 @@ class Pipeline(Probe):
         evaluates = lane.within == _EVAL
         self.recorder.fact(
             "iterator", key, took, iterator=self._made, dataset=number, stack=stack, step=self.steps.total,
-            evaluates=evaluates, in_fit=lane.fit is not None, sources=self._sources_of(dataset, number),
-            graph=graph,
+            evaluates=evaluates, in_fit=lane.fit is not None or self._by_keras(frame), graph=graph,
+            sources=self._sources_of(dataset, number),
         )  # fmt: skip
         if watched and not graph:
             self._next = self._made + self._made // 10
             self._watched = [known for known in self._watched if known.iterator() is not None][-_MOST_WATCHED + 1 :]
             self._watched.append(_Watched(self._made, number, iterator, evaluates))
+
+    def _by_keras(self, frame: Any) -> bool:
+        """Whether Keras made an iterator for one batch that it was handed, as `train_on_batch` of Keras 2 does."""
+        while frame is not None and not self.recorder.user.owns(frame.f_code):
+            if str(frame.f_globals.get("__name__")).startswith(("keras.", "tf_keras.")):
+                return True
+            frame = frame.f_back
+        return False
 
     def _dataset_number(self, dataset: Any, graph: bool) -> int:
         """A number per pipeline: the same for pipelines that the same lines built in the same way."""

@@ -1,4 +1,4 @@
-"""Sees profilers and tracers that record the training: TensorFlow's own, a session's full trace, and Python's."""
+"""Sees what records or checks all of a training: TensorFlow's profiler and debuggers, full traces, Python's tracers."""
 
 from __future__ import annotations
 
@@ -30,6 +30,9 @@ class Profilers(Probe):
         return {
             "tensorflow.python.profiler.profiler_v2": self._on_profiler,
             "tensorflow.python.ops.summary_ops_v2": self._on_trace,
+            "tensorflow.python.client.timeline": self._on_timeline,
+            "tensorflow.python.debug.lib.check_numerics_callback": self._on_checks,
+            "tensorflow.python.debug.lib.dumping_callback": self._on_dumps,
         }
 
     def _on_profiler(self, module: ModuleType) -> None:
@@ -39,6 +42,33 @@ class Profilers(Probe):
     def _on_trace(self, module: ModuleType) -> None:
         self.replace(module, "trace_on", self._switch("tf.summary.trace_on", True))
         self.replace(module, "trace_off", self._switch("tf.summary.trace_on", False))
+
+    def _on_timeline(self, module: ModuleType) -> None:
+        self.replace(module.Timeline, "generate_chrome_trace_format", self._written_out)
+
+    def _written_out(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """The trace of a run is made into a file's text: a part of what tracing costs."""
+        local, close, tally = self.recorder.local, self.recorder.close_span, self.recorder.tally
+
+        def generate_chrome_trace_format(self: Any, *args: Any, **kwargs: Any) -> Any:
+            lane = local.lane
+            entry = [_LOG, clock(), 0]
+            lane.stack.append(entry)
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                tally("timeline", sys._getframe(1), close(lane, entry))
+
+        return generate_chrome_trace_format
+
+    def _on_checks(self, module: ModuleType) -> None:
+        self.replace(module, "enable_check_numerics", self._switch("tf.debugging.enable_check_numerics", True))
+        self.replace(module, "disable_check_numerics", self._switch("tf.debugging.enable_check_numerics", False))
+
+    def _on_dumps(self, module: ModuleType) -> None:
+        what = "tf.debugging.experimental.enable_dump_debug_info"
+        self.replace(module, "enable_dump_debug_info", self._switch(what, True))
+        self.replace(module, "disable_dump_debug_info", self._switch(what, False))
 
     def _switch(self, what: str, on: bool) -> Callable[[Any], Any]:
         local, close = self.recorder.local, self.recorder.close_span

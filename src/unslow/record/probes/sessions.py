@@ -10,9 +10,10 @@ from types import FrameType, ModuleType
 from typing import Any, cast
 
 from unslow.phase import Phase
+from unslow.record.nodes import lasted
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
-from unslow.record.runs import Ran, Window, lasted
+from unslow.record.runs import Ran, Window
 from unslow.record.sessiongraph import SessionGraph, key_of
 from unslow.record.streak import Streak, nobody
 
@@ -249,14 +250,9 @@ class Sessions(Probe):
             self.recorder.tally("runs", held, took)
             if self._full and metadata is not None:
                 self._weigh(lane, metadata, took)
-            window = self._window
-            if window is not None and window.thread == lane.thread:
+            if self._window is not None and self._window.thread == lane.thread:
                 ran = Ran(session, fetches, feed, result, took, updates, self.recorder.stack(held), metadata)
-                if window.add(ran):
-                    self._window = None
-                    self._write(lane, window)
-                elif len(window.runs) >= _MOST_RUNS:
-                    self._window = None
+                self._look_at(lane, self._window, ran)
             if updates:
                 if not known.looked_at:
                     known.looked_at = True
@@ -268,8 +264,18 @@ class Sessions(Probe):
                     self._repeat(lane, session, fetches, feed, known, frame)
             elif not self.steps.trains[0]:
                 self.steps.repeated(lane, "session", None, "run", held)
+            elif known.starts(key, fetches):
+                stack = self.recorder.stack(held)
+                self.recorder.fact("restarted", str(stack[:1]), took, stack=stack, step=self.steps.total)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+
+    def _look_at(self, lane: Lane, window: Window, ran: Ran) -> None:
+        if window.add(ran):
+            self._window = None
+            self._write(lane, window)
+        elif len(window.runs) >= _MOST_RUNS:
+            self._window = None
 
     def _repeat(self, lane: Lane, session: Any, fetches: Any, feed: Any, known: SessionGraph, frame: FrameType) -> None:
         """The next runs may be like this one, unless the graph grows or the fetches cannot be told by their parts."""
