@@ -32,6 +32,7 @@ class Sessions(Probe):
         self._window: Window | None = None
         self._full = False  # runs are asked for a full trace of themselves
         self._weighed = 0  # such runs
+        self._started: tuple[list[Any], int] | None = None  # by which line a pipeline was started again, and its ns
         self._follow: Callable[[Streak], None] = nobody  # makes the wrapper of runs only note the next ones
         self._traced: Any = None  # makes the options and the metadata of a run that times its nodes
         self.steps.listeners.append(self._look)
@@ -250,6 +251,7 @@ class Sessions(Probe):
             self.recorder.tally("runs", held, took)
             if self._full and metadata is not None:
                 self._weigh(lane, metadata, took)
+            self._tell_starts(lane, known, key, fetches, held, updates, took)
             if self._window is not None and self._window.thread == lane.thread:
                 ran = Ran(session, fetches, feed, result, took, updates, self.recorder.stack(held), metadata)
                 self._look_at(lane, self._window, ran)
@@ -264,11 +266,23 @@ class Sessions(Probe):
                     self._repeat(lane, session, fetches, feed, known, frame)
             elif not self.steps.trains[0]:
                 self.steps.repeated(lane, "session", None, "run", held)
-            elif known.starts(key, fetches):
-                stack = self.recorder.stack(held)
-                self.recorder.fact("restarted", str(stack[:1]), took, stack=stack, step=self.steps.total)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+
+    def _tell_starts(self, lane: Lane, known: SessionGraph, key: Any, fetches: Any, held: FrameType, updates: bool,
+                     took: int) -> None:  # fmt: skip
+        """A run that starts a pipeline again while the training is under way, and what the next update takes."""
+        if updates:
+            started, self._started = self._started, None
+            if started is not None:
+                stack, spent = started
+                self.recorder.fact(
+                    "restarted", str(stack[:1]), took, stack=stack, start_ns=spent, step=self.steps.total
+                )
+        elif self.steps.trains[0] and known.starts(key, fetches):
+            self._started = (self.recorder.stack(held), took)
+            if lane.streak is not None:
+                lane.streak.stop()  # the next update must be seen by itself
 
     def _look_at(self, lane: Lane, window: Window, ran: Ran) -> None:
         if window.add(ran):
