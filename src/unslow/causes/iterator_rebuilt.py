@@ -213,12 +213,12 @@ class _Restarts:
 
 def _restarts(run: Run, loop: Loop) -> dict[Location, _Restarts]:
     """By line that runs the initializer of an iterator in a session while the loop trains."""
-    usual = float(np.median(loop.phases[:, Phase.RUN]))
     places: dict[Location, list[tuple[Event, int]]] = defaultdict(list)
     for event, weight in weighed(run.of("restarted")):
         where = first_place(event.data.get("stack"))
         if where is not None and loop.holds(event):
             places[where].append((event, weight))
+    usual = float(np.median(loop.phases[:, Phase.RUN])) if places else 0.0
     found = {}
     for where, events in places.items():
         count = sum(weight for _, weight in events)
