@@ -30,6 +30,7 @@ NOT_YET = "Not measured yet: run `{}`."
 COMMANDS = {
     "blocks": "python bench/blocks.py", "overhead": "python bench/overhead.py", "startup": "python bench/startup.py",
     "scale": "python bench/scale.py", "turns": "python bench/turns.py",
+    "overhead_again": "python bench/overhead.py --styles … --tools unslow,… --pairs …",
 }  # fmt: skip
 
 
@@ -111,12 +112,8 @@ def _against_peers(results: Results) -> Iterator[Row]:
     wanted = "a step takes longer under every other tool, on every loop"
     turns = results.get("turns", {}).get("styles", {})
     found = {(name, style): row["beside"] for style, rows in turns.items() for name, row in rows["tools"].items()}
-    tools = results.get("overhead", {}).get("tools", {})
-    ours = tools.get("unslow", {}).get("styles", {})
-    for name, row in tools.items():
-        for style, seen in row["styles"].items():
-            if (name, style) not in found and style in ours:
-                found[name, style] = ratio(*beside(seen["steps"], ours[style]["steps"]), paired=True)
+    for section in ("overhead_again", "overhead"):
+        found = _beside_unslow(results.get(section, {}).get("tools", {})) | found
     told = dict.fromkeys(("longer", "the same within 1 %", "not told", "less"), 0)
     for (name, _), (_, low, high) in found.items():
         if name not in ("bare", "unslow"):
@@ -127,6 +124,17 @@ def _against_peers(results: Results) -> Iterator[Row]:
     open_ = f"not told for {told['not told']}"
     said = "**missed**" if told["less"] else open_ if told["not told"] else "met"
     yield wanted, ", ".join(f"{number} {how}" for how, number in told.items() if number), said
+
+
+def _beside_unslow(tools: Results) -> dict[tuple[str, str], Any]:
+    """By tool and loop: its steps beside those under unslow, in processes of the same rounds."""
+    ours = tools.get("unslow", {}).get("styles", {})
+    return {
+        (name, style): ratio(*beside(seen["steps"], ours[style]["steps"]), paired=True)
+        for name, row in tools.items()
+        for style, seen in row["styles"].items()
+        if style in ours
+    }
 
 
 def _beside_ours(low: float | None, high: float | None) -> str:
@@ -226,6 +234,21 @@ def beside_peers(section: Results) -> str:
         "on the disk per 1 000 steps, the whole command, and what went wrong.",
         table(("tool", "start and import", "added", "peak memory", "added", "disk per 1 000 steps", "whole", "failed"),
               others),
+    ])  # fmt: skip
+
+
+def looked_again(section: Results) -> str:
+    """Where the rounds above did not tell two tools apart."""
+    found = _beside_unslow(section["tools"])
+    rows = [
+        (section["tools"][name]["title"], STYLES[style].title, times(said, 3), str(section["tools"][name]["runs"]))
+        for (name, style), said in found.items()
+        if name not in ("bare", "unslow")
+    ]
+    return "\n\n".join([
+        "More rounds of fewer tools and loops, for what those above do not tell: a step beside one under unslow, in "
+        "the process of the same round.",
+        table(("tool", "loop", "beside unslow", "rounds"), rows),
     ])  # fmt: skip
 
 
@@ -334,6 +357,7 @@ SECTIONS = (
     ("Its own budget", "blocks", its_budget),
     ("Beside other tools, in one process", "turns", in_turns),
     ("Beside other tools, in processes of their own", "overhead", beside_peers),
+    ("A second look at some of them", "overhead_again", looked_again),
     ("Start-up", "startup", at_start),
     ("How cost grows", "scale", at_scale),
 )
