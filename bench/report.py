@@ -22,9 +22,10 @@ HEAD = """\
 
 # What unslow costs
 
-Every number here was measured by `make bench` (two and a half hours), which writes `bench/results.json` and then this
-page. A ratio is how many times as long a step takes as it does bare; what stands in brackets is its 95 % interval.
-A ratio meets its target where it is within it and its interval ends at most 0.01 above it.
+Every number here was measured by `make bench` (two and a half hours) or by parts of it, where the page says so. They
+write `bench/results.json`, and then this page. A ratio is how many times as long a step takes as it does bare; what
+stands in brackets is its 95 % interval. A ratio meets its target where it is within it and its interval ends at most
+0.01 above it.
 """
 NOT_YET = "Not measured yet: run `{}`."
 COMMANDS = {
@@ -261,7 +262,8 @@ def in_turns(section: Results) -> str:
     return "\n\n".join([
         "Two processes differ by more than most tools cost. So each tool is turned on in one process, in pairs of "
         "blocks with unslow, in random order, after some calls that are not timed: blocks of a hundredth of a second "
-        "and more, or half a second for those that look from outside, which are attached anew for each. What stands "
+        "and more (memray on TF1 session, 5 ms: a fifth), or half a second for those that look from outside, which are "
+        "attached anew for each. What stands "
         f"here is a step under a tool beside one under unslow: the median of the pairs of {usual:.0f} s, or of twice "
         f"that from outside{_longer(styles, usual)}. unslow has recorded for 20 s by then: it looks most in its first "
         "seconds, which are what the next table has. Scalene cannot be turned off once it is there: see that table.",

@@ -39,8 +39,6 @@ OUTSIDE = 0.5  # seconds of a block under it, which looks a hundred times a seco
 COLLECTED = (0.1, 1.0)  # seconds of steps; what the end of the TensorFlow profiler takes grows from one to the other
 COLLECTIONS = 5  # of each, of which the median counts
 
-TOOLS = ("tf-profiler", "cprofile", "pyinstrument", "memray", "viztracer", "py-spy", "austin")
-
 Off = Callable[[], object]
 
 
@@ -201,7 +199,7 @@ def judged(found: dict[str, Any], seconds: float) -> dict[str, Any]:
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--seconds", type=float, default=45.0, help="of pairs for each tool and style, or more")
-    options.add_argument("--tools", default=",".join(TOOLS), help="what is known of the others is kept")
+    options.add_argument("--tools", default=",".join(tools(Path())), help="what is known of the others is kept")
     options.add_argument("--styles", default=",".join(STYLES), help="what is known of the others is kept")
     options.add_argument("--alone", action="store_true", help="measure one style here, and print it as JSON")
     chosen = options.parse_args()

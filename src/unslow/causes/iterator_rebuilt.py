@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from unslow.analyse import say
-from unslow.analyse.calls import first_place
+from unslow.analyse.calls import Restarts, restarts
 from unslow.analyse.pipeline import Pipeline, pipelines
 from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.analyse.thinned import weighed
 from unslow.cause import Cause, Spot
 from unslow.model import Event, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run
 from unslow.source import Kind
@@ -42,10 +36,12 @@ def _made(number: int, every: int = 1, **data: object) -> list[Fact]:
     ]  # fmt: skip
 
 
-def _started(took: float) -> list[Fact]:
-    """An initializer that is run every ten steps, and what the update takes that follows."""
+def _started(says: str, took: float) -> Sketch:
+    """An initializer that is run every ten steps: the step that follows is long, and its update takes so much of it."""
     data = {"took": took, "start": 0.001, "stack": [["train.py", 9, "<module>"]], "key": "a"}
-    return [fact("restarted", step, step=step, n=step // 10, **data) for step in range(10, 100, 10)]
+    facts = [fact("restarted", step, step=step, n=step // 10, **data) for step in range(10, 100, 10)]
+    seconds = [0.1 if step % 10 == 9 else 0.01 for step in range(100)]
+    return Sketch(says, seconds, phases={Phase.RUN: 0.95}, style="session", facts=facts)
 
 
 class IteratorRebuilt(Cause):
@@ -93,11 +89,11 @@ class IteratorRebuilt(Cause):
             )
             yield self._finding(run, loop, event, made, fed)
         for loop in run.loops:
-            for where, restarts in _restarts(run, loop).items():
-                if restarts.count >= _RESTARTS and restarts.seconds >= _WORTH * loop.total:
-                    yield self._restarted(loop, say.place(run, where), restarts)
+            for where, found in restarts(run, loop).items():
+                if found.count >= _RESTARTS and found.seconds >= _WORTH * loop.total:
+                    yield self._restarted(loop, say.place(run, where), found)
 
-    def _restarted(self, loop: Loop, place: Location, found: _Restarts) -> Finding:
+    def _restarted(self, loop: Loop, place: Location, found: Restarts) -> Finding:
         """A session's iterator that is initialized again and again: what it had prepared is thrown away each time."""
         return Finding(
             cause=self.id, location=place, seconds=found.seconds,
@@ -159,22 +155,10 @@ class IteratorRebuilt(Cause):
 
     FIRES = (
         Sketch("one iterator per step", phases={Phase.INPUT: 0.7, Phase.RUN: 0.25}, facts=_made(100)),
-        Sketch(
-            "an initializer every ten steps, and the next one waits",
-            [0.1 if step % 10 == 9 else 0.01 for step in range(100)],
-            phases={Phase.RUN: 0.95},
-            style="session",
-            facts=_started(0.095),
-        ),
+        _started("an initializer every ten steps, and the next one waits", 0.095),
     )
     QUIET = (
-        Sketch(
-            "an initializer every ten steps, after a validation that takes long",
-            [0.1 if step % 10 == 9 else 0.01 for step in range(100)],
-            phases={Phase.RUN: 0.95},
-            style="session",
-            facts=_started(0.0096),
-        ),
+        _started("an initializer every ten steps, after a validation that takes long", 0.0096),
         Sketch("one iterator per epoch of 25 steps", phases={Phase.INPUT: 0.7, Phase.RUN: 0.25}, facts=_made(100, 25)),
         Sketch(
             "one iterator per step that costs next to nothing",
@@ -199,33 +183,6 @@ class IteratorRebuilt(Cause):
                     " pipeline starts again each time, its shuffle buffer too",
                     "iterator = iter(dataset) before the loop, next(iterator) in it; or loop over the dataset itself",
                 )
-
-
-@dataclass(frozen=True)
-class _Restarts:
-    """What starting a pipeline again costs at one line, during a loop."""
-
-    count: int
-    start: float  # seconds of a run of the initializer
-    each: float  # seconds that the next update takes beyond a usual one
-    seconds: float
-
-
-def _restarts(run: Run, loop: Loop) -> dict[Location, _Restarts]:
-    """By line that runs the initializer of an iterator in a session while the loop trains."""
-    places: dict[Location, list[tuple[Event, int]]] = defaultdict(list)
-    for event, weight in weighed(run.of("restarted")):
-        where = first_place(event.data.get("stack"))
-        if where is not None and loop.holds(event):
-            places[where].append((event, weight))
-    usual = float(np.median(loop.phases[:, Phase.RUN])) if places else 0.0
-    found = {}
-    for where, events in places.items():
-        count = sum(weight for _, weight in events)
-        seconds = sum(max(0.0, float(event.data["took"]) - usual) * weight for event, weight in events)
-        start = median(float(event.data["start"]) for event, _ in events)
-        found[where] = _Restarts(count, start, seconds / count, seconds)
-    return found
 
 
 def _elements(pipeline: Pipeline | None) -> tuple[float, float]:
