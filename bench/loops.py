@@ -97,8 +97,8 @@ def fit(data: bool) -> Step:
 
 
 STYLES = {
-    "compiled-30ms": Style("compiled, 30 ms", lambda: compiled(2048, 1024), 3, 20, target=1.01, settle=0.05),
-    "session-5ms": Style("TF1 session, 5 ms", lambda: session(640, 640), 10, 120, target=1.01),
+    "compiled-30ms": Style("compiled, 30 ms", lambda: compiled(2048, 1024), 20, 100, target=1.01, settle=0.05),
+    "session-5ms": Style("TF1 session, 5 ms", lambda: session(640, 640), 30, 300, target=1.01),
     "compiled-3ms": Style("compiled, 3 ms", lambda: compiled(512, 512), 20, 200),
     "eager": Style("eager tape", eager, 15, 150, target=1.01, settle=0.35, longer=3),
     "fit-arrays": Style("Keras fit on arrays", lambda: fit(False), 2, 3, EPOCH),

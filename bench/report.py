@@ -228,8 +228,8 @@ def beside_peers(section: Results) -> str:
     return "\n\n".join([
         f"Fresh processes ({way}), every tool once per round, in random order, {tools['bare']['runs']} rounds; each "
         "tool as its documentation starts it. The ratio is the median over the rounds of the mean step beside that of "
-        "the bare process of the same round, rare dear looks included. A loop is timed for half a second, in which "
-        "looks are at their most frequent.",
+        "the bare process of the same round, rare dear looks included. A loop is timed for half a second, the first "
+        "two for some seconds: these are the first of a training, in which looks are at their most frequent.",
         table(("tool", *(STYLES[style].title for style in styles)), rows),
         "The same processes: seconds until TensorFlow was imported, peak memory of the training process, what was left "
         "on the disk per 1 000 steps, the whole command, and what went wrong.",
@@ -262,8 +262,8 @@ def in_turns(section: Results) -> str:
     return "\n\n".join([
         "Two processes differ by more than most tools cost. So each tool is turned on in one process, in pairs of "
         "blocks with unslow, in random order, after some calls that are not timed: blocks of a hundredth of a second "
-        "and more (memray on TF1 session, 5 ms: a fifth), or half a second for those that look from outside, which are "
-        "attached anew for each. What stands "
+        "and more, a fifth for memray, which takes as long to turn on, or half a second for those that look from "
+        "outside, which are attached anew for each. What stands "
         f"here is a step under a tool beside one under unslow: the median of the pairs of {usual:.0f} s, or of twice "
         f"that from outside{_longer(styles, usual)}. unslow has recorded for 20 s by then: it looks most in its first "
         "seconds, which are what the next table has. Scalene cannot be turned off once it is there: see that table.",
