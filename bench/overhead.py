@@ -1,6 +1,6 @@
 """What recording costs: the same loops bare, under unslow and under its peers, in fresh processes, in turn.
 
-Some of the styles and tools are kept as a second look at them, and leave the table as it is.
+Only all of the styles and tools together are kept; some of them are printed.
 
 python bench/overhead.py [--pairs N] [--styles a,b] [--tools unslow,memray] [--apart] [--minutes 45]
 """
@@ -123,7 +123,6 @@ def main() -> None:
     options.add_argument("--tools", default=",".join(peer.name for peer in PEERS))
     options.add_argument("--apart", action="store_true", help="a process for each style, not one for all of them")
     options.add_argument("--minutes", type=float, default=45.0, help="no round is begun after so long")
-    options.add_argument("--dry", action="store_true", help="print, and keep nothing")
     chosen = options.parse_args()
     styles = [name for name in STYLES if name in chosen.styles.split(",")]
     peers.prepare()
@@ -140,9 +139,8 @@ def main() -> None:
             rows[peer.name] = {"runs": 0, "failed": [], "styles": {}, "absent": absent[peer.name]}
         rows[peer.name] |= {"title": peer.title, "version": peers.version(peer)}
     shown(rows, styles)
-    if not chosen.dry:
-        whole = len(styles) == len(STYLES) and len(wanted) == len(PEERS)
-        keep("overhead" if whole else "overhead_again", {"apart": chosen.apart, "tools": rows})
+    if len(styles) == len(STYLES) and len(wanted) == len(PEERS):
+        keep("overhead", {"apart": chosen.apart, "tools": rows})
 
 
 if __name__ == "__main__":

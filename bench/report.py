@@ -31,7 +31,6 @@ NOT_YET = "Not measured yet: run `{}`."
 COMMANDS = {
     "blocks": "python bench/blocks.py", "overhead": "python bench/overhead.py", "startup": "python bench/startup.py",
     "scale": "python bench/scale.py", "turns": "python bench/turns.py",
-    "overhead_again": "python bench/overhead.py --styles … --tools unslow,… --pairs …",
 }  # fmt: skip
 
 
@@ -113,8 +112,7 @@ def _against_peers(results: Results) -> Iterator[Row]:
     wanted = "a step takes longer under every other tool, on every loop"
     turns = results.get("turns", {}).get("styles", {})
     found = {(name, style): row["beside"] for style, rows in turns.items() for name, row in rows["tools"].items()}
-    for section in ("overhead_again", "overhead"):
-        found = _beside_unslow(results.get(section, {}).get("tools", {})) | found
+    found = _beside_unslow(results.get("overhead", {}).get("tools", {})) | found
     told = dict.fromkeys(("longer", "the same within 1 %", "not told", "less"), 0)
     for (name, _), (_, low, high) in found.items():
         if name not in ("bare", "unslow"):
@@ -238,21 +236,6 @@ def beside_peers(section: Results) -> str:
     ])  # fmt: skip
 
 
-def looked_again(section: Results) -> str:
-    """Where the rounds above did not tell two tools apart."""
-    found = _beside_unslow(section["tools"])
-    rows = [
-        (section["tools"][name]["title"], STYLES[style].title, times(said, 3), str(section["tools"][name]["runs"]))
-        for (name, style), said in found.items()
-        if name not in ("bare", "unslow")
-    ]
-    return "\n\n".join([
-        "More rounds of fewer tools and loops, for what those above do not tell: a step beside one under unslow, in "
-        "the process of the same round.",
-        table(("tool", "loop", "beside unslow", "rounds"), rows),
-    ])  # fmt: skip
-
-
 def in_turns(section: Results) -> str:
     styles = section["styles"]
     names = list(next(iter(styles.values()))["tools"])
@@ -359,7 +342,6 @@ SECTIONS = (
     ("Its own budget", "blocks", its_budget),
     ("Beside other tools, in one process", "turns", in_turns),
     ("Beside other tools, in processes of their own", "overhead", beside_peers),
-    ("A second look at some of them", "overhead_again", looked_again),
     ("Start-up", "startup", at_start),
     ("How cost grows", "scale", at_scale),
 )

@@ -152,6 +152,11 @@ def test_a_slow_spell_that_passes_is_not_a_change():
     assert trend_of(rows).shape is Shape.STEADY
 
 
+@pytest.mark.parametrize(("step", "shape"), [(0.001, Shape.STEADY), (0.01, Shape.JUMPED)])
+def test_a_slow_end_that_lasts_an_instant_is_not_a_change(step: float, shape: Shape):
+    assert trend_of(step * np.where(np.arange(150) < 130, 1.0, 1.6)).shape is shape
+
+
 def test_a_slow_spell_does_not_hide_a_drift():
     rows = lognormal(np.random.default_rng(1), 1, 1000)[0] * np.linspace(1, 1.5, 1000)
     rows[300:380] *= 2

@@ -1,19 +1,42 @@
-"""The edits for resets, unrolled loops, models made again, session runs and feeds, and where they are refused."""
+"""The edits for eager steps, resets, unrolled loops, models made again, runs and feeds, and where they are refused."""
 
 from __future__ import annotations
 
 import pytest
 
+from unslow.causes.eager_step import EagerStep
 from unslow.fix.evals import eval_as_run
 from unslow.fix.feeds import converted_once
 from unslow.fix.rebuilt import model_once
 from unslow.fix.resets import once_before_loop
 from unslow.fix.script import CannotEdit, Script
 from unslow.fix.tf_range import range_to_graph
+from unslow.model import Finding, Fix, Location, Refusal
 
 
 def script(text: str) -> Script:
     return Script("train.py", text)
+
+
+# Eager steps
+
+EAGER = """\
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = model(x)
+    optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+
+
+for x in data:
+    step(x)
+"""
+
+
+@pytest.mark.parametrize(("makes", "expected"), [([], Fix), (["train.py:4"], Refusal)])
+def test_a_step_that_makes_variables_is_not_compiled(makes: list[str], expected: type) -> None:
+    facts = {"updates": [["train.py", 4]], "loop": ["train.py", 7], "varies": False, "random": "", "makes": makes}
+    found = Finding("eager-step", "title", Location("train.py", 1), 1.0, (), facts=facts)
+    assert isinstance(EagerStep().fix(found, script(EAGER)), expected)
 
 
 # Resets

@@ -100,14 +100,13 @@ def _starts(loop: Loop, pipeline: Pipeline, first: int) -> float:
 
 def _first_row(loop: Loop, feeding: list[Pipeline]) -> int:
     """The first step pays for the start; while a cache is being filled, the whole first pass does."""
-    filling = [one.length / one.per_step for one in feeding if one.has("Cache")]
-    skipped = max(filling, default=0.0)
+    skipped = max((one.filling / one.per_step for one in feeding), default=0.0)
     return max(1, int(np.searchsorted(loop.number, skipped, side="right")))
 
 
 def _each(pipeline: Pipeline) -> float:
     """Seconds of wait per batch."""
-    if pipeline.has("Cache"):
+    if pipeline.filling:
         return pipeline.later
     return pipeline.wait if math.isfinite(pipeline.wait) else pipeline.fetch
 

@@ -12,6 +12,8 @@ from unslow.analyse.graph_pipeline import readings as said_in_graphs
 from unslow.analyse.overlay import NOT_RUN, aligned, base
 from unslow.model import Event, Location, Run
 
+_ENDLESS, _UNKNOWN = -1, -2  # as tf.data says the length of a pipeline
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -72,7 +74,8 @@ class Pipeline:
     batches: int
     wait: float  # seconds in GetNext per batch; NaN where it could not be told
     over: int  # batches that `wait` was measured over
-    later: float  # the same for all iterators but the first; NaN where there was one only
+    later: float  # the same once a cache is full; NaN where that was not seen
+    filling: float  # batches of the pass that fills a cache; 0 where there is none, or none that is ever full
     fetches: int  # batches that Python fetched; the others went straight into a compiled step
     fetch: float  # seconds per such fetch
     per_step: float  # batches per training step
@@ -125,17 +128,23 @@ def pipelines(run: Run) -> list[Pipeline]:
 
 def _pipeline(run: Run, process: int, dataset: int, evaluates: bool, built: Sequence[Mapping[str, Any]],
               made: Sequence[Event], readings: Mapping[int, list[Event]]) -> Pipeline:  # fmt: skip
-    last = [events[-1] for events in readings.values()]
+    seen = list(readings.values())
+    last = [events[-1] for events in seen]
     over = sum(int(event.data["over"]) for event in last)
     fetches = sum(int(event.data["fetches"]) for event in last)
     batches = sum(int(event.data["elements"]) for event in last)
-    steps, stepped = _progress(readings.values())
+    steps, stepped = _progress(seen)
     stack = next((event.data.get("stack") for event in made if event.data.get("stack")), None)
-    times = [event.time for events in readings.values() for event in events]
+    times = [event.time for events in seen for event in events]
+    stages = tuple(_stages(run, built, seen, seen))
+    filling = _filling(stages, built, seen)
+    full, since = _once_full(seen, filling)
+    if filling and full:
+        stages = tuple(_stages(run, built, seen, full, since))
     return Pipeline(
         process=process, dataset=dataset, location=_location(run, stack[0]) if stack else None,
-        stages=tuple(_stages(run, built, list(readings.values()))), built=tuple(built), batches=batches,
-        wait=_mean_wait(last), over=over, later=_mean_wait(last if last[0].data.get("settled") else last[1:]),
+        stages=stages, built=tuple(built), batches=batches,
+        wait=_mean_wait(seen), over=over, later=_mean_wait(full, since), filling=filling,
         fetches=fetches, fetch=sum(float(event.data["fetch"]) for event in last) / fetches if fetches else 0.0,
         per_step=stepped / steps if steps else 0.0, iterators=max((int(event.data["n"]) for event in made), default=0),
         made=tuple(event.time for event in made if not event.data.get("graph")),  # in a graph it is only built
@@ -147,9 +156,31 @@ def _pipeline(run: Run, process: int, dataset: int, evaluates: bool, built: Sequ
     )  # fmt: skip
 
 
-def _mean_wait(last: Sequence[Event]) -> float:
-    over = sum(int(event.data["over"]) for event in last)
-    return sum(float(event.data["wait"]) for event in last) / over if over else float("nan")
+def _filling(stages: Sequence[Stage], built: Sequence[Mapping[str, Any]], seen: Sequence[list[Event]]) -> float:
+    """Batches of the pass that fills a cache; an iterator that goes on fills it with as many as the cache has."""
+    if not any(stage["kind"] == "Cache" and stage.get("length") != _ENDLESS for stage in built):
+        return 0.0
+    longest = max(int(events[-1].data.get("length", events[-1].data["elements"])) for events in seen)
+    cache = next((stage for stage in stages if stage.kind == "Cache" and stage.seen), None)
+    kept = int(cache.settings.get("length", _UNKNOWN)) if cache is not None else _UNKNOWN
+    return min(longest, kept / cache.elements) if cache is not None and kept >= 0 and len(seen) == 1 else longest
+
+
+def _once_full(seen: Sequence[list[Event]], filling: float) -> tuple[Sequence[list[Event]], Event | None]:
+    """The iterators that read from a full cache, if any did; and from which reading on, where there is only one."""
+    if not filling or seen[0][-1].data.get("settled"):
+        return seen, None
+    if len(seen) > 1:
+        return seen[1:], None
+    since = next((event for event in seen[0][:-1] if int(event.data["elements"]) >= filling), None)
+    return (seen, since) if since is not None else ((), None)
+
+
+def _mean_wait(readings: Sequence[list[Event]], since: Event | None = None) -> float:
+    last = [events[-1].data for events in readings]
+    over = sum(int(data["over"]) for data in last) - (int(since.data["over"]) if since else 0)
+    wait = sum(float(data["wait"]) for data in last) - (float(since.data["wait"]) if since else 0.0)
+    return wait / over if over > 0 else float("nan")
 
 
 def _progress(readings: Iterable[list[Event]]) -> tuple[int, int]:
@@ -171,15 +202,16 @@ def _location(run: Run, place: Sequence[Any]) -> Location:
 # Stages: what the model counted, per batch
 
 
-def _stages(run: Run, built: Sequence[Mapping[str, Any]], readings: Sequence[list[Event]]) -> Iterable[Stage]:
+def _stages(run: Run, built: Sequence[Mapping[str, Any]], readings: Sequence[list[Event]],
+            full: Sequence[list[Event]], since: Event | None = None) -> Iterable[Stage]:  # fmt: skip
+    """What is counted are the iterators that read from a full cache, from one reading on where there is one only."""
     # Sources leave the model when they are used up: the fullest reading has the whole shape.
     fullest = max((event for events in readings for event in events), key=lambda event: len(event.data["nodes"]))
     shape = {int(node["id"]): node for node in fullest.data["nodes"]}
     root = _root(fullest)
     if root is None or not root["inputs"]:
         return
-    cached = len(readings) > 1 and any(stage["kind"] == "Cache" for stage in built)
-    counted = _counted(readings[1:] if cached else readings)  # the pass that fills a cache is not like the others
+    counted = _counted(full, since)
     paths = {number: counted.get(path, (0.0, 0.0)) for path, number in _paths(fullest).items()}
     latest = _latest(readings)
     shape = {number: {**shape[number], **latest[path]} for path, number in _paths(fullest).items()}
@@ -221,7 +253,7 @@ def _latest(readings: Sequence[list[Event]]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _counted(readings: Sequence[list[Event]]) -> dict[str, tuple[float, float]]:
+def _counted(readings: Sequence[list[Event]], since: Event | None = None) -> dict[str, tuple[float, float]]:
     """Per place: seconds busy and elements, per batch, over all iterators.
 
     A single iterator's first reading is taken off where enough came after it: it holds the start and the filling of
@@ -232,24 +264,26 @@ def _counted(readings: Sequence[list[Event]]) -> dict[str, tuple[float, float]]:
     elements: dict[str, float] = defaultdict(float)
     for events in readings:
         first, last = int(events[0].data["elements"]), int(events[-1].data["elements"])
-        whole = len(readings) > 1 or last - first < last / 2
-        batches += last if whole else last - first
-        for (path, _), (worked, handed) in _grown(events, whole).items():
+        start = since
+        if start is None and len(readings) == 1 and last - first >= last / 2:
+            start = events[0]
+        batches += last - int(start.data["elements"]) if start else last
+        for (path, _), (worked, handed) in _grown(events, start).items():
             busy[path] += worked / 1e9
             elements[path] += handed
     return {path: (busy[path] / max(1.0, batches), elements[path] / max(1.0, batches)) for path in busy}
 
 
-def _grown(events: Sequence[Event], whole: bool) -> dict[tuple[str, int], tuple[float, float]]:
-    """What each node counted between the first and the last reading that had it."""
+def _grown(events: Sequence[Event], since: Event | None) -> dict[tuple[str, int], tuple[float, float]]:
+    """What each node counted from one reading, or its first, to the last that had it."""
     start: dict[tuple[str, int], tuple[float, float]] = {}
     end: dict[tuple[str, int], tuple[float, float]] = {}
-    for index, event in enumerate(events):
+    for event in events:
         nodes = {int(node["id"]): node for node in event.data["nodes"]}
         for path, number in _paths(event).items():
             end[path, number] = (float(nodes[number]["busy"]), float(nodes[number]["elements"]))
-            if index == 0 and not whole:
-                start[path, number] = end[path, number]
+        if event is since:
+            start = dict(end)
     none = (0.0, 0.0)
     return {key: (value[0] - start.get(key, none)[0], value[1] - start.get(key, none)[1]) for key, value in end.items()}
 

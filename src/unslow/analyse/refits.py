@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from unslow.analyse.thinned import weighed
 from unslow.model import Event, Location, Loop, Phase, Run
+
+if TYPE_CHECKING:
+    from unslow.model import Ints
+
+    Calls = Sequence[tuple[Event, int]]  # those that were written, with the number that each stands for
 
 _FEWEST = 4
 _NOT_OF_FIT = [Phase.RUN, Phase.EVAL, Phase.SAVE, Phase.LOG]
@@ -29,15 +38,28 @@ class Refit:
 
 def refits(run: Run) -> Iterable[Refit]:
     """Lines that call fit() many times on the same model."""
-    begins: dict[tuple[int, Location, int], list[Event]] = defaultdict(list)
-    for event in run.of("fit"):
+    begins: dict[tuple[int, Location, int], list[tuple[Event, int]]] = defaultdict(list)
+    for event, weight in weighed(run.of("fit")):
         if event.data.get("stack"):
             place = Location(*event.data["stack"][0])
-            begins[event.process, place, int(event.data.get("model") or 0)].append(event)
+            begins[event.process, place, int(event.data.get("model") or 0)].append((event, weight))
     for (process, place, _), calls in begins.items():
         loop = next((loop for loop in run.loops if _same(loop, process, place)), None)
         if loop is not None and len(calls) >= _FEWEST:
             yield _refit(run, loop, place, calls)
+
+
+def after_fit(run: Run, loop: Loop) -> tuple[Ints, Ints]:
+    """Rows that came right after a call of fit(), and rows that did not; the first row is in neither."""
+    return _rows(loop, [(event, weight) for event, weight in weighed(run.of("fit")) if event.process == loop.process])
+
+
+def _rows(loop: Loop, calls: Calls) -> tuple[Ints, Ints]:
+    """Where calls are thinned out, others lie between those that were written: nothing is said of rows there."""
+    begun = np.unique(np.searchsorted(loop.end, [event.time for event, _ in calls]))
+    all_seen = next((event.time for (event, _), (_, weight) in pairwise(calls) if weight > 1), math.inf)
+    others = np.setdiff1d(np.arange(1, np.searchsorted(loop.end, all_seen)), begun)
+    return begun[(begun > 0) & (begun < len(loop.end))], others
 
 
 def _same(loop: Loop, process: int, place: Location) -> bool:
@@ -45,11 +67,9 @@ def _same(loop: Loop, process: int, place: Location) -> bool:
     return loop.process == process and loop.style == "keras" and (where.file, where.line) == (place.file, place.line)
 
 
-def _refit(run: Run, loop: Loop, place: Location, calls: list[Event]) -> Refit:
-    times = [event.time for event in calls]
-    rows = np.searchsorted(loop.end, times[1:])
-    first = np.unique(rows[rows < len(loop.end)])
-    rest = np.setdiff1d(np.arange(len(loop.end)), [0, *first])
+def _refit(run: Run, loop: Loop, place: Location, calls: Calls) -> Refit:
+    first, rest = _rows(loop, calls[1:])
+    number, again = sum(weight for _, weight in calls), calls[1][0].time
     apart = loop.phases[:, _NOT_OF_FIT].sum(axis=1) + loop.phases[:, Phase.OTHER] * _outside(run, loop, place)
     around = loop.seconds - apart
     usual = float(np.median(around[rest])) if len(rest) else 0.0
@@ -58,13 +78,17 @@ def _refit(run: Run, loop: Loop, place: Location, calls: list[Event]) -> Refit:
     beyond = np.maximum(0.0, traced - np.median(traced)) if len(first) else traced
     extra = np.maximum(0.0, around[first] - beyond - usual)
     traces = [
-        e for e in run.of("trace") if e.process == loop.process and e.data.get("way") == "keras" and e.time > times[1]
+        (event, weight)
+        for event, weight in weighed(run.of("trace"))
+        if event.process == loop.process and event.data.get("way") == "keras" and event.time > again
     ]
     return Refit(
-        location=place, calls=len(times), steps=loop.steps, traces=len(traces),
-        arrays=all(event.data.get("data") in ("ndarray", "EagerTensor") for event in calls),
-        trace_seconds=sum(float(event.data["took"]) for event in traces if event.data.get("depth") == 0),
-        seconds=float(extra.sum()) * (len(times) - 1) / max(1, len(first)),
+        location=place, calls=number, steps=loop.steps, traces=sum(weight for _, weight in traces),
+        arrays=all(event.data.get("data") in ("ndarray", "EagerTensor") for event, _ in calls),
+        trace_seconds=sum(
+            weight * float(event.data["took"]) for event, weight in traces if event.data.get("depth") == 0
+        ),
+        seconds=float(extra.sum()) * (number - 1) / max(1, len(first)),
     )  # fmt: skip
 
 

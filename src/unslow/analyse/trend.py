@@ -23,6 +23,7 @@ LEAST = 0.05  # a smaller change from end to end is steady
 _BLOCKS = 48  # enough to place a step, few enough that each block's middle is calm
 _LOOKED = 20_000  # rows in which a period is looked for; it keeps the time of very long runs in bounds
 _CLIMB = 1.3  # how many times as long a step must be at last as at first, where only the order of the blocks tells
+_HELD = 0.1  # seconds: a level that is held for less, at an end, is a disturbance of the machine
 _NOISE = 0.01  # step times are never believed to be more regular than this share of themselves
 
 
@@ -113,7 +114,8 @@ def _moved(rows: Floats, place: Floats) -> tuple[Trend, float]:
         return steady, 0.0
     extra = float(np.mean(change.curve - change.curve.min()))
     if change.form is Form.STEP:
-        return _jump(rows, place, change), extra
+        jump, held = _jump(rows, place, change)
+        return (jump, extra) if held >= _HELD else (steady, 0.0)
     return _drift(blocks, block_means(place, _BLOCKS), change), extra
 
 
@@ -143,12 +145,16 @@ def _end(blocks: Floats, curve: Floats) -> float:
     return float(np.clip(curve[0] + off * clear, blocks.min(), blocks.max()))
 
 
-def _jump(rows: Floats, place: Floats, change: Change) -> Trend:
-    """A jump, placed to the row: within two blocks, where the two levels leave the least absolute error."""
+def _jump(rows: Floats, place: Floats, change: Change) -> tuple[Trend, float]:
+    """A jump, and for how many seconds the shorter of its levels is held.
+
+    It is placed to the row: within two blocks, where the two levels leave the least absolute error.
+    """
     width = block_width(len(rows), _BLOCKS)
     begin, end = max((change.stop - 2) * width, 1), min((change.stop + 2) * width, len(rows) - 1)
     near = rows[begin:end]
     error = np.cumsum(np.abs(near - change.before) - np.abs(near - change.after))
     at = begin + 1 + int(np.argmin(error))
     before, after = float(np.median(rows[:at])), float(np.median(rows[at:]))
-    return Trend(Shape.JUMPED, before, after, at_step=int(place[at]))
+    spent = rows * np.gradient(place)
+    return Trend(Shape.JUMPED, before, after, at_step=int(place[at])), float(min(spent[:at].sum(), spent[at:].sum()))

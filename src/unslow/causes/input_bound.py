@@ -11,6 +11,7 @@ from unslow.analyse import say
 from unslow.analyse.inputs import Wait, limits_next, waits
 from unslow.analyse.overlay import READERS
 from unslow.analyse.queues import QueueWait, queue_waits
+from unslow.analyse.refits import after_fit
 from unslow.analyse.remedies import Remedy, limit, remedies
 from unslow.analyse.repeated import cache_finding
 from unslow.analyse.sketch import Fact, Sketch, fact
@@ -75,7 +76,7 @@ class InputBound(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):
-            if wait.share < _WORTH or (wait.pipeline is None and not _usually(wait)):
+            if wait.share < _WORTH or (wait.pipeline is None and not _usually(run, wait)):
                 continue
             best = next(iter(remedies(run, wait)), None)
             if best is None:
@@ -167,6 +168,14 @@ class InputBound(Cause):
             facts=pipeline_facts(_SOURCE, _map(0.0001, random=True), wait=0.00001),
         ),
         Sketch(
+            "fit() is called for every step, and each call starts a pipeline of its own",
+            phases={Phase.INPUT: 0.4, Phase.RUN: 0.1},
+            style="keras",
+            facts=[
+                fact("fit", step, stack=[["train.py", 10, "main"]], model=1, data="ndarray") for step in range(1, 101)
+            ],
+        ),
+        Sketch(
             "a cache is being filled: the first pass waits, the later ones do not",
             phases={Phase.INPUT: [0.8] * 25 + [0.005] * 75, Phase.RUN: [0.1] * 25 + [0.9] * 75},
             facts=pipeline_facts(_SOURCE, _map(0.008), Made("Cache", line=6), wait=0.00005, passes=4),
@@ -201,9 +210,11 @@ def _seen_by(wait: Wait) -> str:
     return "the iterator's own model" if wait.compiled else "the fetch of the batch"
 
 
-def _usually(wait: Wait) -> bool:
+def _usually(run: Run, wait: Wait) -> bool:
     """Whether most steps wait, and not only those in which an iterator over data of Python's was made anew."""
-    return float(np.median(wait.loop.phases[1:, Phase.INPUT])) > _USUAL * wait.per_step
+    _, others = after_fit(run, wait.loop)
+    fetching = wait.loop.phases[others, Phase.INPUT]
+    return len(fetching) > 0 and float(np.median(fetching)) > _USUAL * wait.per_step
 
 
 def _fetched_at(run: Run, wait: Wait) -> Location:

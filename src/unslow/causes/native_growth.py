@@ -12,7 +12,7 @@ from unslow.analyse.made import made_lines
 from unslow.analyse.memory import Rise, held, limit, rise, used
 from unslow.analyse.sketch import Fact, Sketch, fact
 from unslow.cause import CannotJudge, Cause
-from unslow.model import Certainty, Evidence, Finding, Forecast, Loop, Run
+from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Run
 
 _LEAST = 48 << 20  # bytes gained after the warm-up
 _SMALL = 512.0  # bytes: what Python's own allocator gives at most, and so what one of its blocks may hold
@@ -35,13 +35,14 @@ class NativeGrowth(Cause):
     The fix
 
     Look for what lives in TensorFlow's runtime and is filled in every step: queues, hash tables, staging areas,
-    caches, summary writers that are never flushed. Where the growth is slack of the allocator, the report says
-    so: then compare a run with `MALLOC_ARENA_MAX=2` in its environment with one without.
+    caches, summary writers that are never flushed. A `cache()` of tf.data belongs in front of `repeat()`: behind it the
+    data never end, every element is kept, and none is read again. Where the growth is slack of the allocator, the
+    report says so: then compare a run with `MALLOC_ARENA_MAX=2` in its environment with one without.
 
     When we are wrong
 
     The others are excluded first, and the report says which. A cache of tf.data that is still being filled looks
-    the same, so nothing is said where the program has one.
+    the same, so nothing is said where the program has one that can be full.
     """
 
     title = "memory grows below Python"
@@ -64,10 +65,14 @@ class NativeGrowth(Cause):
         process = process_of(run, loop)
         left = limit(process) * (1 - used(process, loop))
         ahead = int(left / growth.per_step)
-        how = "the allocator keeps most of it unused" if loose >= _FRAGMENTED else "no Python object does"
+        endless = _endless_cache(run, loop)
+        if endless is not None:
+            how, advice = f": {say.code(endless)} keeps all elements of data that never end", _CACHE_FIRST
+        else:
+            how, advice = _below_python(loose)
         yield Finding(
-            cause=self.id, location=None, seconds=0.0, grows=True, certainty=Certainty.LIKELY,
-            title=f"the process grows by {say.size(1000 * growth.per_step)} per 1,000 steps, and {how}",
+            cause=self.id, location=endless, seconds=0.0, grows=True, certainty=Certainty.LIKELY,
+            title=f"the process grows by {say.size(1000 * growth.per_step)} per 1,000 steps{how}",
             evidence=(
                 Evidence("gained after the warm-up", growth.gained, "bytes"),
                 Evidence("Python's blocks more per step", round(blocks.per_step, 2)),
@@ -79,7 +84,7 @@ class NativeGrowth(Cause):
                 step=10 * loop.steps, bytes=10 * growth.per_step * loop.steps,
                 text=f"the memory is full after {ahead:,} more steps" if left else "",
             ),
-            advice=_advice(loose),
+            advice=advice,
         )  # fmt: skip
 
 
@@ -100,6 +105,7 @@ def _known(run: Run, loop: Loop) -> bool:
     graphs = sum(event.kind == "graph" and bool(event.data.get("new")) for event in late)
     profiled = any(event.kind == "profiler" and event.data.get("on") for event in run.events)
     cached = any("Cache" in str(event.data) for event in run.of("pipeline", "dataset", "stages"))
+    cached = cached and _endless_cache(run, loop) is None
     hoards = any(size > _LEAST / 2 for _, size in held(run, loop)) or _variables(run, loop) > _LEAST / 2
     return traces >= _TRACES or graphs >= _TRACES or profiled or cached or hoards
 
@@ -109,13 +115,28 @@ def _variables(run: Run, loop: Loop) -> float:
     return sum(line.bytes * min(1.0, line.alive / line.count) for line in made_lines(run, loop) if line.count)
 
 
-def _advice(loose: float) -> str:
+def _endless_cache(run: Run, loop: Loop) -> Location | None:
+    """The line that caches in memory what has no end, as behind a repeat()."""
+    for event in run.of("dataset"):
+        for stage in event.data["stages"] if event.process == loop.process else ():
+            if stage["kind"] == "Cache" and stage.get("length") == -1 and not stage.get("file") and stage.get("stack"):
+                return say.place(run, stage["stack"][0])
+    return None
+
+
+_CACHE_FIRST = (
+    "Put `cache()` in front of `repeat()`, and of `shuffle()`: then one pass is kept, and later ones are read from it."
+)
+
+
+def _below_python(loose: float) -> tuple[str, str]:
+    """What else can be said of the growth, and what to do."""
     if loose >= _FRAGMENTED:
-        return (
+        return ", and the allocator keeps most of it unused", (
             "Most of the growth is memory that the allocator keeps and nobody uses. Compare a run with "
             "`MALLOC_ARENA_MAX=2` in its environment: if its memory stays flat, that is the remedy."
         )
-    return (
+    return ", and no Python object does", (
         "Look for what is filled in every step inside TensorFlow: a queue, a hash table, a staging area, a writer "
         "that is never flushed."
     )
@@ -135,13 +156,20 @@ def _live(each: float) -> list[Fact]:
     return [fact("live", at, step=at, tensors=at, bytes=each * at, rss=6e8) for at in (300, 600, 1100)]
 
 
+def _cache(length: int) -> Fact:
+    stages = [{"kind": "Cache", "stack": [["train.py", 6, "<module>"]], "file": "", "length": length}]
+    return fact("dataset", 0, dataset=1, stages=stages)
+
+
 _LONG = [0.01] * 1200
 NativeGrowth.FIRES = (
     Sketch("a queue inside TensorFlow that is never emptied", _LONG, ticks=_ticks(4e8), facts=_live(0.0)),
+    Sketch("a cache behind a repeat()", _LONG, ticks=_ticks(4e8), facts=[_cache(-1), *_live(0.0)]),
     Sketch("an allocator that gives nothing back", _LONG, ticks=_ticks(4e8, slack=3.5e8), facts=_live(0.0)),
 )
 NativeGrowth.QUIET = (
     Sketch("an allocator that warms up and levels off", _LONG, ticks=_ticks(4e8, curve=0.08), facts=_live(0.0)),
+    Sketch("a cache that is being filled", _LONG, ticks=_ticks(4e8), facts=[_cache(100_000), *_live(0.0)]),
     Sketch("tensors that Python keeps", _LONG, ticks=_ticks(4e8), facts=_live(3e5)),
     Sketch("a few megabytes", _LONG, ticks=_ticks(2e7), facts=_live(0.0)),
     Sketch(

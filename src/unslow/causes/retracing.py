@@ -13,7 +13,7 @@ from unslow.analyse.refits import Refit, refits
 from unslow.analyse.sketch import Sketch, fact
 from unslow.analyse.traces import cost, quiet_calls, traces, usual_call
 from unslow.cause import Cause, Spot
-from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
+from unslow.model import Certainty, Evidence, Finding, Fix, Location, Phase, Refusal, Run, Safety
 from unslow.source import Kind, argument
 
 if TYPE_CHECKING:
@@ -273,7 +273,18 @@ def _trace(at: int, function: int = 1, took: float = 0.03, **arguments: str) -> 
     )  # fmt: skip
 
 
+def _fit(at: int) -> Any:
+    where = ["train.py", 10, "<module>"]
+    return fact("fit", at, stack=[where], model=1, data="ndarray", n=at, key=str(where))
+
+
 Retracing.FIRES = (
+    Sketch(
+        "fit() is called for every step, and most of its calls are not written",
+        phases={Phase.RUN: 0.1, Phase.TRACE: 0.3},
+        style="keras",
+        facts=[_fit(at) for at in (*range(1, 20), *range(20, 101, 5))],
+    ),
     Sketch(
         "a learning rate that changes in every tenth step",
         facts=[_trace(at, rate=f"float {1 / at}", x="float32[8]") for at in range(1, 100, 10)],

@@ -53,7 +53,6 @@ class Functions(Probe):
 
     def _on_concrete(self, module: ModuleType) -> None:
         self._concrete = module.ConcreteFunction
-        self.replace(module.ConcreteFunction, "__call__", self._call_graph)
 
     def _on_tracing(self, module: ModuleType) -> None:
         self.replace(module, "_create_concrete_function", self._create)
@@ -229,34 +228,6 @@ class Functions(Probe):
 
         return _call_flat
 
-    def _call_graph(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """One graph is run by itself: what `get_concrete_function` gave, called inside another graph or outside."""
-        local, close = self.recorder.local, self.recorder.close_span
-        ended, mark_updating, user = self._graph_ended, self.steps.mark_updating, self.recorder.user
-
-        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-            lane = local.lane
-            if lane.busy or not getattr(self.graph, UPDATES, False):
-                lane.graded = lane.graded or not lane.functions
-                return original(self, *args, **kwargs)
-            if lane.tracing:
-                mark_updating()
-            if lane.tracing or lane.functions or lane.updating:
-                return original(self, *args, **kwargs)
-            entry = [_RUN, clock(), 0]
-            lane.stack.append(entry)
-            try:
-                result = original(self, *args, **kwargs)
-            finally:
-                close(lane, entry)
-            frame: FrameType | None = sys._getframe(1)
-            while frame is not None and not user.owns(frame.f_code):
-                frame = frame.f_back
-            ended(lane, self, args, frame)
-            return result
-
-        return __call__
-
     def _unusual(self, lane: Lane, function: Any, known: Compiled, took: int, anew: bool, traced: int,
                  args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType) -> None:  # fmt: skip
         """A call that traced, took long or is one of the first."""
@@ -304,14 +275,6 @@ class Functions(Probe):
             streak.elements, streak.limit, streak.tell = known.size, known.limit, known.tell
             streak.traces, streak.traced = self._traces
             self._follow(streak)
-
-    def _graph_ended(self, lane: Lane, concrete: Any, args: tuple[Any, ...], frame: FrameType | None) -> None:
-        try:
-            if self._context is not None and self._context.executing_eagerly():
-                lane.elements = batch_size(args) or lane.elements
-                self.steps.ended(lane, "function", concrete, str(getattr(concrete, "name", "")), frame)
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _create(self, original: Callable[..., Any]) -> Callable[..., Any]:
         recorder, local, close = self.recorder, self.recorder.local, self.recorder.close_span

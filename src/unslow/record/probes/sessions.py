@@ -13,12 +13,12 @@ from unslow.phase import Phase
 from unslow.record.nodes import lasted
 from unslow.record.probe import Probe
 from unslow.record.recorder import Lane, clock
+from unslow.record.restarts import Restarts
 from unslow.record.runs import Ran, Window
 from unslow.record.sessiongraph import SessionGraph, key_of
 from unslow.record.streak import Streak, nobody
 
 _RUN = int(Phase.RUN)
-_OPENED = "_unslow_opened"
 _FIRST_LOOK = 4  # steps: the first ones pay for much that later ones do not
 _MOST_RUNS = 200  # in one step: one that has more is not looked at
 
@@ -32,7 +32,7 @@ class Sessions(Probe):
         self._window: Window | None = None
         self._full = False  # runs are asked for a full trace of themselves
         self._weighed = 0  # such runs
-        self._started: tuple[list[Any], int] | None = None  # by which line a pipeline was started again, and its ns
+        self._restarts = Restarts(self.recorder, self.steps)
         self._follow: Callable[[Streak], None] = nobody  # makes the wrapper of runs only note the next ones
         self._traced: Any = None  # makes the options and the metadata of a run that times its nodes
         self.steps.listeners.append(self._look)
@@ -66,24 +66,9 @@ class Sessions(Probe):
 
     def _opened(self, session: Any, frame: FrameType) -> None:
         try:
-            known = self._graph(session._graph)
-            known.sessions += 1
-            session.__dict__[_OPENED] = (known.sessions, self.recorder.stack(frame), set())
+            self._restarts.opened(session, self._graph(session._graph), frame)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-
-    def _prepared(self, session: Any, known: SessionGraph, key: Any, took: int) -> None:
-        """A session's first run of some fetches prepares them, even where another session of the graph has run them."""
-        number, made, ran = session.__dict__.get(_OPENED, (0, [], set()))
-        if key in ran:
-            known.usual[key] = min(took, known.usual.get(key, took))
-        elif number and len(ran) < _MOST_RUNS:
-            ran.add(key)
-            if number > 1 and self.steps.total:
-                self.recorder.fact(
-                    "reopened", str(made[:1]), took, session=number, usual_ns=known.usual.get(key, 0), stack=made,
-                    step=self.steps.total,
-                )  # fmt: skip
 
     def _look(self, lane: Lane, total: int) -> None:
         """Look at one whole step, at steps that grow further apart."""
@@ -241,7 +226,6 @@ class Sessions(Probe):
                 known = self._graph(graph)
             key = key_of(fetches)
             updates = known.updates(key, fetches)
-            self._prepared(session, known, key, took)
             if feed:
                 size = _elements(feed)
                 if size > lane.elements:
@@ -251,7 +235,7 @@ class Sessions(Probe):
             self.recorder.tally("runs", held, took)
             if self._full and metadata is not None:
                 self._weigh(lane, metadata, took)
-            self._tell_starts(lane, known, key, fetches, held, updates, took)
+            self._restarts.ran(lane, session, known, fetches, key, updates, took, held)
             if self._window is not None and self._window.thread == lane.thread:
                 ran = Ran(session, fetches, feed, result, took, updates, self.recorder.stack(held), metadata)
                 self._look_at(lane, self._window, ran)
@@ -268,21 +252,6 @@ class Sessions(Probe):
                 self.steps.repeated(lane, "session", None, "run", held)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-
-    def _tell_starts(self, lane: Lane, known: SessionGraph, key: Any, fetches: Any, held: FrameType, updates: bool,
-                     took: int) -> None:  # fmt: skip
-        """A run that starts a pipeline again while the training is under way, and what the next update takes."""
-        if updates:
-            started, self._started = self._started, None
-            if started is not None:
-                stack, spent = started
-                self.recorder.fact(
-                    "restarted", str(stack[:1]), took, stack=stack, start_ns=spent, step=self.steps.total
-                )
-        elif self.steps.trains[0] and known.starts(key, fetches):
-            self._started = (self.recorder.stack(held), took)
-            if lane.streak is not None:
-                lane.streak.stop()  # the next update must be seen by itself
 
     def _look_at(self, lane: Lane, window: Window, ran: Ran) -> None:
         if window.add(ran):
