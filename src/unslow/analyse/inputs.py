@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unslow.analyse.calls import Call, special_calls
 from unslow.analyse.pipeline import Pipeline, Stage, pipelines, slowest, without
 from unslow.model import Loop, Phase, Run
 
 # A fetch in Python of a batch that lies ready takes this long on 2.21; only used where the model was not asked.
 _FETCH = 1e-4
 _FETCH_MOST = 1e-3  # and no longer than this on a busy machine
+_PREPARES = {"first", "reset", "shapes"}  # why a call of a compiled function is not like the others
 _ENOUGH = 4  # batches over which a wait must have been measured
 
 
@@ -46,7 +48,16 @@ class Wait:
 def waits(run: Run) -> list[Wait]:
     """One for each loop that fetched data through tf.data."""
     known = [one for one in pipelines(run) if not one.evaluates and one.per_step > 0]
-    return [wait for loop in run.loops for wait in _wait(loop, [one for one in known if _feeds(one, loop)])]
+    calls = [call for call in special_calls(run) if call.why & _PREPARES]
+    return [
+        wait
+        for loop in run.loops
+        for wait in _wait(loop, [one for one in known if _feeds(one, loop)], _rows_of(calls, loop))
+    ]
+
+
+def _rows_of(calls: Iterable[Call], loop: Loop) -> set[int]:
+    return {int(np.searchsorted(loop.end, call.time)) for call in calls if call.process == loop.process}
 
 
 def _feeds(pipeline: Pipeline, loop: Loop) -> bool:
@@ -54,7 +65,7 @@ def _feeds(pipeline: Pipeline, loop: Loop) -> bool:
     return pipeline.process == loop.process and shared > 0
 
 
-def _wait(loop: Loop, feeding: list[Pipeline]) -> Iterable[Wait]:
+def _wait(loop: Loop, feeding: list[Pipeline], prepared: set[int]) -> Iterable[Wait]:
     first = _first_row(loop, feeding)
     count = loop.count[first:]
     steps = int(count.sum())
@@ -69,7 +80,7 @@ def _wait(loop: Loop, feeding: list[Pipeline]) -> Iterable[Wait]:
     inside = [one for one in feeding if not one.in_python and one.over >= _ENOUGH and math.isfinite(_each(one))]
     inside = inside or [one for one in feeding if not one.in_python and math.isfinite(one.wait)]
     hidden = sum(_each(one) * one.per_step for one in inside)
-    starts = {one.in_python: _starts(loop, one, first) / steps for one in feeding}
+    starts = {one.in_python: _starts(loop, one, first, prepared) / steps for one in feeding}
     hidden += starts.get(False, 0.0)
     hidden = min(hidden, running)
     overhead = [_overhead(one) * one.per_step for one in feeding if one.in_python] or [_FETCH]
@@ -84,7 +95,7 @@ def _wait(loop: Loop, feeding: list[Pipeline]) -> Iterable[Wait]:
     )  # fmt: skip
 
 
-def _starts(loop: Loop, pipeline: Pipeline, first: int) -> float:
+def _starts(loop: Loop, pipeline: Pipeline, first: int, prepared: set[int]) -> float:
     """Seconds in steps that came right after a new iterator, above what such steps usually take.
 
     The first batch of an iterator waits for buffers to fill, which its model's gaps do not show.
@@ -92,9 +103,9 @@ def _starts(loop: Loop, pipeline: Pipeline, first: int) -> float:
     running = loop.phases[:, Phase.INPUT if pipeline.in_python else Phase.RUN]
     rows = {int(np.searchsorted(loop.end, time)) for time in pipeline.made}
     usual = float(np.median(running[first:]))
-    # A step that also traces prepares a new graph while it runs: that is no wait.
+    # A step that also traces, or comes after a reset, prepares a graph while it runs: that is no wait.
     traces = loop.phases[:, Phase.TRACE] > 0
-    rows = {row for row in rows if first <= row < len(running) and not traces[row]}
+    rows = {row for row in rows - prepared if first <= row < len(running) and not traces[row]}
     return sum(max(0.0, float(running[row]) - usual) for row in rows)
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from unslow.analyse import say
 from unslow.analyse.graph_pipeline import readings as said_in_graphs
 from unslow.analyse.overlay import NOT_RUN, aligned, base
 from unslow.model import Event, Location, Run
 
-_ENDLESS, _UNKNOWN = -1, -2  # as tf.data says the length of a pipeline
+_ENDLESS = -1  # tf.data's own word for the length of a pipeline
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Pipeline:
     wait: float  # seconds in GetNext per batch; NaN where it could not be told
     over: int  # batches that `wait` was measured over
     later: float  # the same once a cache is full; NaN where that was not seen
-    filling: float  # batches of the pass that fills a cache; 0 where there is none, or none that is ever full
+    filling: int  # batches of the pass that fills a cache; 0 where there is none, or none that is ever full
     fetches: int  # batches that Python fetched; the others went straight into a compiled step
     fetch: float  # seconds per such fetch
     per_step: float  # batches per training step
@@ -136,44 +136,37 @@ def _pipeline(run: Run, process: int, dataset: int, evaluates: bool, built: Sequ
     steps, stepped = _progress(seen)
     stack = next((event.data.get("stack") for event in made if event.data.get("stack")), None)
     times = [event.time for events in seen for event in events]
-    stages = tuple(_stages(run, built, seen, seen))
-    filling = _filling(stages, built, seen)
-    full, since = _once_full(seen, filling)
-    if filling and full:
-        stages = tuple(_stages(run, built, seen, full, since))
+    cached = any(stage["kind"] == "Cache" and stage.get("length") != _ENDLESS for stage in built)
+    full, since = _once_full(seen) if cached else (seen, None)
+    length = max(int(event.data.get("length", event.data["elements"])) for event in last)
     return Pipeline(
-        process=process, dataset=dataset, location=_location(run, stack[0]) if stack else None,
-        stages=stages, built=tuple(built), batches=batches,
-        wait=_mean_wait(seen), over=over, later=_mean_wait(full, since), filling=filling,
+        process=process, dataset=dataset, location=say.place(run, stack[0]) if stack else None,
+        stages=tuple(_stages(run, built, seen, full or seen, since)), built=tuple(built), batches=batches,
+        wait=_mean_wait(seen), over=over, later=_mean_wait(full, since),
+        filling=0 if not cached else length if since is None else max(1, int(since.data["elements"])),
         fetches=fetches, fetch=sum(float(event.data["fetch"]) for event in last) / fetches if fetches else 0.0,
         per_step=stepped / steps if steps else 0.0, iterators=max((int(event.data["n"]) for event in made), default=0),
         made=tuple(event.time for event in made if not event.data.get("graph")),  # in a graph it is only built
         sources=max((int(event.data.get("sources", 1)) for event in made), default=1),
-        length=max(int(event.data.get("length", event.data["elements"])) for event in last),
-        span=(min(times), max(times)), evaluates=evaluates,
-        cores=max(int(event.data["cpu_budget"]) for event in last),
-        spare_bytes=float(last[-1].data["ram_budget"]),
+        length=length, span=(min(times), max(times)), evaluates=evaluates,
+        cores=max(int(event.data["cpu_budget"]) for event in last), spare_bytes=float(last[-1].data["ram_budget"]),
     )  # fmt: skip
 
 
-def _filling(stages: Sequence[Stage], built: Sequence[Mapping[str, Any]], seen: Sequence[list[Event]]) -> float:
-    """Batches of the pass that fills a cache; an iterator that goes on fills it with as many as the cache has."""
-    if not any(stage["kind"] == "Cache" and stage.get("length") != _ENDLESS for stage in built):
-        return 0.0
-    longest = max(int(events[-1].data.get("length", events[-1].data["elements"])) for events in seen)
-    cache = next((stage for stage in stages if stage.kind == "Cache" and stage.seen), None)
-    kept = int(cache.settings.get("length", _UNKNOWN)) if cache is not None else _UNKNOWN
-    return min(longest, kept / cache.elements) if cache is not None and kept >= 0 and len(seen) == 1 else longest
-
-
-def _once_full(seen: Sequence[list[Event]], filling: float) -> tuple[Sequence[list[Event]], Event | None]:
-    """The iterators that read from a full cache, if any did; and from which reading on, where there is only one."""
-    if not filling or seen[0][-1].data.get("settled"):
+def _once_full(seen: Sequence[list[Event]]) -> tuple[Sequence[list[Event]], Event | None]:
+    """The iterators that read from a full cache, if any did; and since which reading, where one goes on and on."""
+    if seen[0][-1].data.get("settled"):
         return seen, None
     if len(seen) > 1:
         return seen[1:], None
-    since = next((event for event in seen[0][:-1] if int(event.data["elements"]) >= filling), None)
+    since = next((event for event in seen[0][:-1] if _is_full(event)), None)
     return (seen, since) if since is not None else ((), None)
+
+
+def _is_full(reading: Event) -> bool:
+    """Whether all caches are read from: one that is being filled asks the stage below it (seen on 2.21)."""
+    caches = [node for node in reading.data["nodes"] if str(node["name"]).endswith("CacheImpl")]
+    return bool(caches) and not any(node["inputs"] for node in caches)
 
 
 def _mean_wait(readings: Sequence[list[Event]], since: Event | None = None) -> float:
@@ -190,13 +183,6 @@ def _progress(readings: Iterable[list[Event]]) -> tuple[int, int]:
         steps += int(events[-1].data["step"]) - int(events[0].data["step"])
         batches += int(events[-1].data["elements"]) - int(events[0].data["elements"])
     return steps, batches
-
-
-def _location(run: Run, place: Sequence[Any]) -> Location:
-    file, line, function = str(place[0]), int(place[1]), str(place[2])
-    if run.cwd and file.startswith(run.cwd.rstrip("/") + "/"):
-        file = os.path.relpath(file, run.cwd)
-    return Location(file, line, function, run.line(file, line))
 
 
 # Stages: what the model counted, per batch
@@ -297,7 +283,7 @@ def _stage(run: Run, node: Mapping[str, Any], made: Sequence[Mapping[str, Any]],
     for one in made:
         settings.update({key: value for key, value in one.items() if key not in ("stack", "inputs")})
     settings.update({key: value for key, value in leader.items() if key not in ("stack", "inputs")})
-    stack = tuple(_location(run, place) for place in leader.get("stack", ()))
+    stack = tuple(say.place(run, place) for place in leader.get("stack", ()))
     return Stage(
         name=str(node["name"]), location=stack[0] if stack else None, busy=busy, elements=elements,
         parallelism=float(node.get("parallelism", 1.0)), tuned=bool(node.get("parallelism_tuned", False)),
@@ -308,7 +294,7 @@ def _stage(run: Run, node: Mapping[str, Any], made: Sequence[Mapping[str, Any]],
 
 
 def _unseen(run: Run, made: Mapping[str, Any]) -> Stage:
-    stack = tuple(_location(run, place) for place in made.get("stack", ()))
+    stack = tuple(say.place(run, place) for place in made.get("stack", ()))
     settings = {key: value for key, value in made.items() if key not in ("stack", "inputs")}
     return Stage(
         name=str(made["kind"]), location=stack[0] if stack else None, busy=0.0, elements=0.0, parallelism=1.0,

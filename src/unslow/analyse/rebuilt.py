@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,18 +18,16 @@ def stages_of(run: Run, found: Blamed) -> list[Mapping[str, Any]]:
     """The stages of the pipelines that are put together in the function where the traces were asked for."""
     where = found.traces[0].caller
     stages = (stage for event in run.of("dataset") for stage in event.data.get("stages", ()) if stage.get("stack"))
-    return (
-        [] if where is None else [stage for stage in stages if _place(run, stage)[::2] == (where.file, where.function)]
-    )
+    return [] if where is None else [stage for stage in stages if _place(stage)[::2] == (where.file, where.function)]
 
 
 def lines_of(run: Run, found: Blamed) -> set[tuple[str, int]]:
-    return {_place(run, stage)[:2] for stage in stages_of(run, found)}
+    return {_place(stage)[:2] for stage in stages_of(run, found)}
 
 
-def _place(run: Run, stage: Mapping[str, Any]) -> tuple[str, int, str]:
+def _place(stage: Mapping[str, Any]) -> tuple[str, int, str]:
     file, line, function = stage["stack"][0]
-    return _shown(run, file), int(line), str(function)
+    return str(file), int(line), str(function)
 
 
 def rebuilding(run: Run, found: Blamed) -> float:
@@ -59,7 +56,3 @@ def _prepared(run: Run, found: Blamed) -> float:
                 wait = float(loop.phases[row, Phase.INPUT] * loop.count[row])
                 seconds += min(wait, _PREPARING * trace.seconds) * trace.weight
     return seconds
-
-
-def _shown(run: Run, file: str) -> str:
-    return os.path.relpath(file, run.cwd) if file.startswith(run.cwd.rstrip("/") + "/") else file

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 from collections.abc import Iterable
 
 from unslow.analyse import say
 from unslow.analyse.hot import is_python
 from unslow.analyse.inputs import Wait, waits
+from unslow.analyse.python_calls import Stack, hottest, lines_inside
 from unslow.analyse.remedies import Remedy, remedies
-from unslow.analyse.scopes import Scope, Sources
+from unslow.analyse.scopes import Scope
 from unslow.analyse.sketch import Sketch, fact
 from unslow.analyse.sketch_input import Made, pipeline_facts
 from unslow.cause import Cause
@@ -19,8 +19,6 @@ from unslow.model import Evidence, Finding, Location, Phase, Run, Sample
 _WORTH = 0.10  # of a step
 _FEWEST = 8  # samples: fewer may be chance
 _CHEAP = 500e-6  # seconds a call below which handing an element over costs as much as making it
-
-_Stack = tuple[Location, ...]
 
 _SOURCE = Made("TensorSlice", 1e-5, line=4)
 _MAP = Made(
@@ -67,10 +65,10 @@ class PythonInput(Cause):
 
     def _in_pipeline(self, run: Run, wait: Wait, remedy: Remedy) -> Finding:
         assert remedy.stage is not None and wait.pipeline is not None
-        counts = _lines_inside(run, wait.loop.process, set(remedy.stage.settings.get("tokens", ())))
+        counts = lines_inside(run, wait.loop.process, set(remedy.stage.settings.get("tokens", ())))
         function = say.place(run, remedy.facts["python"])
         made_at = remedy.stage.location or wait.loop.location
-        place = say.place(run, _hottest(run, counts) or _known(run, function) or made_at)
+        place = say.place(run, hottest(run, counts) or _known(run, function) or made_at)
         calls, took, ran, slept = (float(remedy.facts[name]) for name in ("calls", "took", "ran", "slept"))
         evidence = [
             Evidence("wait per step", wait.per_step, "s"),
@@ -104,10 +102,10 @@ class PythonInput(Cause):
         spent = sum(one.phase(Phase.OTHER) for one in scope.training) * count / total
         if spent < _WORTH * trained:
             return
-        counts = Counter[_Stack]()
+        counts = Counter[Stack]()
         for sample, depth in fetching:
             counts[sample.stack[:depth]] += sample.in_steps
-        place = say.place(run, _hottest(run, counts) or loop.location)
+        place = say.place(run, hottest(run, counts) or loop.location)
         # In a thread of its own it would run beside the rest of the step, and the longer of the two sets the pace.
         saved = min(spent, trained - spent)
         yield Finding(
@@ -171,59 +169,9 @@ def _own_python(run: Run, scope: Scope, process: int) -> Iterable[tuple[Sample, 
                 yield sample, depth
 
 
-def _makes_data(scope: Scope, below: _Stack) -> bool:
+def _makes_data(scope: Scope, below: Stack) -> bool:
     """Whether the frames below a training loop are those of a generator or an iterator."""
     return any(place.function == "__next__" or scope.sources.yields(place) for place in below)
-
-
-def _lines_inside(run: Run, process: int, tokens: set[str]) -> Counter[_Stack]:
-    """The time of a pipeline's threads by the user's frames (innermost first).
-
-    Samples where there are enough of them; calls too short to be sampled were watched line by line now and then.
-    """
-    last: dict[tuple[str, str, _Stack], float] = {}
-    for event in run.of("python_line"):
-        if event.process == process and event.data["token"] in tokens:
-            stack = tuple(say.place(run, place) for place in event.data["stack"])
-            last[str(event.data["token"]), str(event.data.get("way", "sampled")), stack] = float(event.data["count"])
-    ways: dict[str, Counter[_Stack]] = {"sampled": Counter(), "traced": Counter()}
-    for (_, way, found), count in last.items():
-        ways[way][found] += round(count * 1000)
-    sampled = ways["sampled"]
-    return sampled if sum(sampled.values()) >= _FEWEST * 1000 or not ways["traced"] else ways["traced"]
-
-
-def _hottest(run: Run, counts: Counter[_Stack]) -> Location | None:
-    """From the outermost line inwards, as long as what it calls weighs more than what it does itself."""
-    if not counts:
-        return None
-    held: Counter[Location] = Counter()
-    for stack, count in counts.items():
-        held.update(dict.fromkeys(stack, count))
-    way: _Stack = ()
-    while True:
-        inner: Counter[_Stack] = Counter()
-        own = 0
-        for stack, count in counts.items():
-            if stack[len(stack) - len(way) :] != way:
-                continue
-            if len(stack) == len(way):
-                own += count
-            else:
-                inner[stack[len(stack) - len(way) - 1 :]] += count
-        if not inner or (way and inner.most_common(1)[0][1] <= own):
-            return _in_body(run, way[0], held) if way else None
-        way = inner.most_common(1)[0][0]
-
-
-def _in_body(run: Run, found: Location, held: Counter[Location]) -> Location:
-    """For the first line of a loop the dearest line of its body: what repeats is what can be changed."""
-    for node in ast.walk(Sources(run.sources).tree(found.file) or ast.Module([], [])):
-        if isinstance(node, ast.For | ast.While) and node.lineno == found.line:
-            first, last = node.body[0].lineno, node.end_lineno or 0
-            body = [place for place in held if place.file == found.file and first <= place.line <= last]
-            return max(body, key=lambda place: held[place], default=found)
-    return found
 
 
 def _known(run: Run, place: Location) -> Location | None:

@@ -11,14 +11,20 @@ import numpy as np
 from unslow.analyse import say
 from unslow.analyse.growth import Slope, slope
 from unslow.analyse.hot import Hot, grows_with, hot_lines
+from unslow.analyse.python_calls import CalledBack, called_back
 from unslow.analyse.robust import ascent, block_middles
 from unslow.analyse.scopes import Scope
-from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse.sketch import Fact, Sketch, fact
 from unslow.cause import CannotJudge, Cause
-from unslow.model import Evidence, Finding, Forecast, Location, Phase, Run, Sample
+from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Phase, Run, Sample
 
 _WORTH = 0.10  # of the training time: less is the price of any loop written in Python
 _BESIDE = 0.3  # the same of TensorFlow's own Python at a line beside the step: a little of it is in any loop
+_COMPILED = (
+    "function",
+    "keras",
+    "session",
+)  # loops whose steps TensorFlow runs: the stack does not show what they call
 _BLOCKS = 16  # parts of a run that are compared with each other
 _ONCE = 0.6  # of a line's seconds in a single step: something happened there once (a thing was torn down, perhaps)
 _MANY = 20  # steps
@@ -48,12 +54,19 @@ def _sample(line: int, leaf: str, first: int, second: int, phase: Phase = Phase.
     return Sample((Location("train.py", line),), leaf, 0, True, first, second, first + second, phase)
 
 
+def _calls_back(seconds: float) -> list[Fact]:
+    """A function that the graph calls in each of a hundred steps."""
+    facts = {"token": "f", "place": ["train.py", 3, "rank"], "ran": seconds}
+    return [fact("python_function", at, count=at, took=seconds * at / 100, **facts) for at in (1, 50, 100)]
+
+
 class PythonOverhead(Cause):
     """
     What happens
 
     Between the calls of TensorFlow, a line of the script itself (or a library that it calls: NumPy, the
-    standard library) takes a large part of every step. TensorFlow waits meanwhile.
+    standard library) takes a large part of every step. TensorFlow waits meanwhile. Or a compiled step itself calls
+    Python, through `py_function` or `numpy_function`, in a loss or a metric.
 
     Why it is slow
 
@@ -93,6 +106,26 @@ class PythonOverhead(Cause):
                 worth = hot.seconds >= least * run.trained or (hot.grows and hot.library != "tensorflow")
                 if hot.samples >= _FEWEST and worth and not _at_once(scope, hot.seconds):
                     yield self._finding(run, scope, hot)
+        for loop in run.loops:
+            for found in called_back(run, loop) if loop.style in _COMPILED else ():
+                if _WORTH * run.trained <= found.seconds <= loop.phase(Phase.RUN):
+                    yield self._from_graph(run, loop, found)
+
+    def _from_graph(self, run: Run, loop: Loop, found: CalledBack) -> Finding:
+        """Compiled steps that call back into Python: it runs on another thread, while the step waits for it."""
+        name, each = found.function.function, found.seconds / max(1, found.calls)
+        return Finding(
+            cause=self.id, location=found.hottest, seconds=found.seconds, certainty=Certainty.LIKELY,
+            title=f"the compiled step calls {name}(), which takes {say.share(found.seconds / run.trained)} of the "
+            f"training in Python: {say.time(each)} each time",
+            evidence=(
+                Evidence("in this function", found.seconds, "s"), Evidence("calls", found.calls),
+                Evidence("a call takes", each, "s"), Evidence("steps", loop.steps),
+                Evidence("the function", f"{name} at {found.function}"),
+            ),
+            advice=f"Write {name}() with TensorFlow operations, or do it outside of the step, on a few batches: "
+            "`py_function` and `numpy_function` leave the graph each time, and Python runs one thread at a time.",
+        )  # fmt: skip
 
     def _finding(self, run: Run, scope: Scope, hot: Hot) -> Finding:
         steps = sum(loop.steps for loop in scope.training)
@@ -146,8 +179,24 @@ class PythonOverhead(Cause):
             source=SOURCE,
             samples=[_sample(11, "stdlib", 70, 160), _sample(12, "tensorflow", 30, 20, Phase.RUN)],
         ),
+        Sketch(
+            "a metric in Python, which the compiled step calls",
+            phases={Phase.RUN: 0.9},
+            style="keras",
+            source=SOURCE,
+            facts=_calls_back(0.5),
+            samples=[_sample(12, "tensorflow", 24, 25, Phase.RUN)],
+        ),
     )
     QUIET = (
+        Sketch(
+            "a function of Python's in the pipeline",
+            phases={Phase.RUN: 0.9},
+            style="keras",
+            source=SOURCE,
+            facts=[fact("dataset", 0, dataset=1, stages=[{"kind": "Map", "tokens": ["f"]}]), *_calls_back(0.5)],
+            samples=[_sample(12, "tensorflow", 24, 25, Phase.RUN)],
+        ),
         Sketch(
             "one step of a hundred in which an iterator is torn down",
             seconds=[0.01] * 50 + [0.5] + [0.01] * 49,
@@ -175,6 +224,13 @@ class PythonOverhead(Cause):
             samples=[_sample(11, "python", 12, 13), _sample(12, "tensorflow", 12, 13, Phase.RUN)],
         ),
         Sketch(
+            "a line that hands Keras a batch, for which it makes an iterator",
+            phases={Phase.RUN: 0.5},
+            source=SOURCE,
+            facts=[fact("iterator", 50, n=50, in_fit=True, stack=[["train.py", 11, "f"]])],
+            samples=[_sample(11, "python", 12, 13), _sample(12, "tensorflow", 12, 13, Phase.RUN)],
+        ),
+        Sketch(
             "a line before the loop",
             phases={Phase.RUN: 0.5},
             source=SOURCE,
@@ -197,8 +253,8 @@ def _at_once(scope: Scope, seconds: float) -> bool:
 
 
 def _fetching(run: Run, process: int) -> set[tuple[str, int]]:
-    """Lines that take batches from a dataset: to make its iterators and to take them down is not the line's Python."""
-    stacks = (event.data.get("stack") for event in run.of("next") if event.process == process)
+    """Lines that take batches from a dataset, or let Keras do so: to take its iterators down is not their Python."""
+    stacks = (event.data.get("stack") for event in run.of("next", "iterator") if event.process == process)
     return {(str(stack[0][0]), int(stack[0][1])) for stack in stacks if stack}
 
 
