@@ -1,4 +1,4 @@
-"""Pipelines that a session's graph holds: nobody can ask their models, so a window of the profiler speaks for them."""
+"""Pipelines whose model nobody can ask, as those in a session's graph: a window of the profiler speaks for them."""
 
 from __future__ import annotations
 
@@ -18,27 +18,30 @@ _Nodes = Mapping[int, Mapping[str, Any]]
 
 
 def readings(run: Run) -> Iterable[Event]:
-    """What iterators in graphs would have said of themselves at the start and the end of a loop of `Session.run`s.
+    """What such iterators would have said of themselves at the start and the end of a loop.
 
-    A window shows a few steps: all that it counted is taken for as many batches as the loop had.
+    In a graph, without autotuning (as Keras sets it for a PyDataset with workers) and before TensorFlow 2.17 an
+    iterator has no model. A window shows a few steps: all that it counted is taken for as many batches as the loop had.
     """
+    blind = {event.process for event in run.of("no_pipeline")} - {event.process for event in run.of("pipeline")}
     built = {(event.process, int(event.data["dataset"])): event.data["stages"] for event in run.of("dataset")}
     known: dict[int, dict[int, _Built]] = defaultdict(dict)
     for event in run.of("iterator"):
         key = (event.process, int(event.data["dataset"]))
-        if event.data.get("graph") and key in built:
+        if (event.data.get("graph") or event.process in blind) and not event.data["evaluates"] and key in built:
             known[event.process][key[1]] = built[key]
     number = 0
     for loop in run.loops:
-        for window in _windows(run, loop)[-1:]:
+        inside = loop.style == "session" or (loop.style == "keras" and loop.process in blind)
+        for window in _windows(run, loop)[-1:] if inside else ():
             for pipe in window.data["pipes"]:
                 number -= 1  # no iterator that was asked has such a number
                 yield from _said(loop, window, pipe, known[loop.process], number)
 
 
 def _windows(run: Run, loop: Loop) -> list[Event]:
-    """Those that saw whole steps of a session's loop."""
-    seen = [event for event in run.of("window") if loop.style == "session" and loop.holds(event)]
+    """Those that saw whole steps of a loop."""
+    seen = [event for event in run.of("window") if loop.holds(event)]
     return [one for one in seen if one.data.get("steps") and one.data.get("whole", True) and "pipes" in one.data]
 
 

@@ -85,6 +85,7 @@ class Pipeline:
     length: int  # the most batches that one iterator handed out
     span: tuple[float, float]  # when it was first and last seen at work
     evaluates: bool
+    profiled: bool  # what is said of it comes from a window of the profiler
     cores: int
     spare_bytes: float  # memory that tf.data itself would allow for its buffers
 
@@ -148,7 +149,7 @@ def _pipeline(run: Run, process: int, dataset: int, evaluates: bool, built: Sequ
         per_step=stepped / steps if steps else 0.0, iterators=max((int(event.data["n"]) for event in made), default=0),
         made=tuple(event.time for event in made if not event.data.get("graph")),  # in a graph it is only built
         sources=max((int(event.data.get("sources", 1)) for event in made), default=1),
-        length=length, span=(min(times), max(times)), evaluates=evaluates,
+        length=length, span=(min(times), max(times)), evaluates=evaluates, profiled=bool(last[0].data.get("settled")),
         cores=max(int(event.data["cpu_budget"]) for event in last), spare_bytes=float(last[-1].data["ram_budget"]),
     )  # fmt: skip
 

@@ -60,18 +60,25 @@ def _during(events: Sequence[Event], loop: Loop, key: str) -> float:
 def lines_inside(run: Run, process: int, tokens: set[str]) -> Counter[Stack]:
     """The time of some functions by the user's frames (innermost first).
 
-    Samples where there are enough of them; calls too short to be sampled were watched line by line now and then.
+    Samples where there are enough of them, of the threads that they wait for where they have no line of the user's;
+    calls too short to be sampled were watched line by line now and then.
     """
     last: dict[tuple[str, str, Stack], float] = {}
     for event in run.of("python_line"):
         if event.process == process and event.data["token"] in tokens:
             stack = tuple(say.place(run, place) for place in event.data["stack"])
             last[str(event.data["token"]), str(event.data.get("way", "sampled")), stack] = float(event.data["count"])
-    ways: dict[str, Counter[Stack]] = {"sampled": Counter(), "traced": Counter()}
+    ways: dict[str, Counter[Stack]] = {"sampled": Counter(), "traced": Counter(), "workers": Counter()}
     for (_, way, found), count in last.items():
         ways[way][found] += round(count * 1000)
-    sampled = ways["sampled"]
+    sampled = ways["sampled"] or ways["workers"]
     return sampled if sum(sampled.values()) >= _FEWEST * 1000 or not ways["traced"] else ways["traced"]
+
+
+def by_workers(run: Run, process: int, tokens: set[str]) -> bool:
+    """Whether some functions only wait for other threads of Python, which do the work."""
+    ways = {str(e.data.get("way")) for e in run.of("python_line") if e.process == process and e.data["token"] in tokens}
+    return ways == {"workers"}
 
 
 def hottest(run: Run, counts: Counter[Stack]) -> Location | None:

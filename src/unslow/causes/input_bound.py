@@ -205,7 +205,7 @@ class InputBound(Cause):
 
 
 def _seen_by(wait: Wait) -> str:
-    if wait.loop.style == "session":
+    if wait.loop.style == "session" or (wait.pipeline is not None and wait.pipeline.profiled):
         return "TensorFlow's profiler, in a few steps"
     return "the iterator's own model" if wait.compiled else "the fetch of the batch"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from unslow.analyse import say
 from unslow.analyse.hot import is_python
 from unslow.analyse.inputs import Wait, waits
-from unslow.analyse.python_calls import Stack, hottest, lines_inside
+from unslow.analyse.python_calls import Stack, by_workers, hottest, lines_inside
 from unslow.analyse.remedies import Remedy, remedies
 from unslow.analyse.scopes import Scope
 from unslow.analyse.sketch import Sketch, fact
@@ -65,7 +65,8 @@ class PythonInput(Cause):
 
     def _in_pipeline(self, run: Run, wait: Wait, remedy: Remedy) -> Finding:
         assert remedy.stage is not None and wait.pipeline is not None
-        counts = lines_inside(run, wait.loop.process, set(remedy.stage.settings.get("tokens", ())))
+        tokens = set(remedy.stage.settings.get("tokens", ()))
+        counts = lines_inside(run, wait.loop.process, tokens)
         function = say.place(run, remedy.facts["python"])
         made_at = remedy.stage.location or wait.loop.location
         place = say.place(run, hottest(run, counts) or _known(run, function) or made_at)
@@ -84,7 +85,7 @@ class PythonInput(Cause):
         )
         return Finding(
             cause=self.id, title=title, location=place, seconds=remedy.saved(wait), evidence=tuple(evidence),
-            advice=_advice(calls, took, slept),
+            advice=_BY_WORKERS if by_workers(run, wait.loop.process, tokens) else _advice(calls, took, slept),
         )  # fmt: skip
 
     def _in_loop(self, run: Run, process: int) -> Iterable[Finding]:
@@ -176,6 +177,12 @@ def _makes_data(scope: Scope, below: Stack) -> bool:
 
 def _known(run: Run, place: Location) -> Location | None:
     return place if run.sources.get(place.file) else None
+
+
+_BY_WORKERS = (
+    "Threads of Python make the batches, and run one at a time: more of them do not help. Make this line cheaper (what "
+    "it reads or computes again, do once), or let processes do it: `use_multiprocessing=True`."
+)
 
 
 def _advice(calls: float, took: float, slept: float) -> str:

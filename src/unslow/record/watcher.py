@@ -95,7 +95,7 @@ class Watcher:
                     trains, self._began = True, began
                 period = max(_PERIOD, min((began - self._began) / 1e9 / _SAMPLED, _MOST_PERIOD))
                 self._wake()
-                self._prompt.hurry(threads())
+                self._prompt.hurry(len(threads()))
                 began, steps = clock(), self.steps.total
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost("watcher", f"{type(problem).__name__}: {problem}")

@@ -12,12 +12,13 @@ from unslow.record.frames import UserCode
 from unslow.record.probe import Probe
 from unslow.record.recorder import clock
 from unslow.record.signatures import code_place
-from unslow.record.stacks import lines_of
+from unslow.record.stacks import lines_of, threads
 
 _MOST_FUNCTIONS = 500
 _MOST_LINES = 2000
 _SHORT = 2_000_000  # nanoseconds: the watcher gets Python's lock between such calls, never inside of them
 _FRAMES = 6  # of the user, in a sample
+_MOST_WORKERS = 8  # threads that are looked at, at once
 _QUEUE_EVERY = 8  # calls between two looks at how long a thread stood in line for a processor: some 15 µs each
 
 
@@ -114,9 +115,23 @@ class PythonFunctions(Probe):
         if not self._running:
             return
         for thread, token in list(self._running.items()):
-            stack = self.recorder.kept(self.recorder.user.places(lines_of(thread), _FRAMES))
-            if stack and len(self._lines) < _MOST_LINES:
-                self._lines.setdefault((token, "sampled", *stack), [0, 0])[0] += 1
+            stack = self._user_lines(thread)
+            way, stacks = ("sampled", [stack]) if stack else ("workers", self._workers())
+            for found in stacks:
+                if len(self._lines) < _MOST_LINES:
+                    self._lines.setdefault((token, way, *found), [0, 0])[0] += 1
+
+    def _user_lines(self, thread: int) -> list[tuple[str, int, str]]:
+        return self.recorder.kept(self.recorder.user.places(lines_of(thread), _FRAMES))
+
+    def _workers(self) -> list[list[tuple[str, int, str]]]:
+        """What the user's code does in other threads: a function without a line of the user's waits for them.
+
+        So does what Keras has tf.data call where a PyDataset has workers.
+        """
+        known = {*self._running, self.watcher.training_thread(), self.watcher.main}
+        others = [thread for thread in threads() if thread not in known][:_MOST_WORKERS]
+        return [stack for stack in map(self._user_lines, others) if stack]
 
     def _write(self) -> None:
         """Running totals, written when they have grown by a tenth."""
