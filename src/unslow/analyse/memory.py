@@ -70,3 +70,12 @@ def held(run: Run, loop: Loop) -> list[tuple[str, float]]:
     looks = [event.data["found"] for event in run.of("containers") if loop.holds(event)]
     latest: list[Any] = list(looks[-1]) if looks else []
     return sorted(((str(entry["path"]), float(entry["bytes"])) for entry in latest), key=lambda pair: -pair[1])
+
+
+def tensors_held(run: Run, loop: Loop) -> float | None:
+    """Bytes per step that tensors held by Python gained; None where they were not counted twice."""
+    looks = [event.data for event in run.of("live") if loop.holds(event)]
+    if len(looks) < 2 or looks[-1]["step"] <= looks[0]["step"]:
+        return None
+    gained = float(looks[-1]["bytes"]) - float(looks[0]["bytes"])
+    return gained / (float(looks[-1]["step"]) - float(looks[0]["step"]))

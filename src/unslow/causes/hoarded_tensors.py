@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from unslow.analyse.growers import grower
+from unslow.analyse.memory import tensors_held
 from unslow.analyse.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.fix.hoards import keep_latest, keep_numbers
@@ -19,8 +20,13 @@ from unslow.source import Kind, Source, own_nodes
 _LEAST_BYTES = 16 << 20  # a history of a few MB is nobody's problem
 _LEAST_LOOKS = 3
 _SCALAR = re.compile(r"tensor \w*\[\]")
+_OPEN = ("tensor", "array", "ndarray", "list", "tuple", "dict", "set", "float", "int", "str", "bool", "NoneType")
+_OFTEN = 0.3  # elements for a step
+_MUCH_MORE = 4.0
 _HEAVY = ("tensor", "array", "Tensor", "Variable", "Tape", "IndexedSlices")
 
+_Key = tuple[str, str, str]  # file, function and path of a container
+_Looks = list[dict[str, Any]]
 
 _KEEP_LESS = (
     "Keep numbers instead of tensors in `{path}` (`float(loss)`), a running metric, or only the latest few: "
@@ -57,17 +63,20 @@ class HoardedTensors(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            for key, looks in _looks(run, loop).items():
-                finding = self._judge(run, loop, key, looks)
+            found = {key: looks for key, looks in _looks(run, loop).items() if len(looks) >= _LEAST_LOOKS}
+            behind = _behind(run, loop, found)
+            for key, looks in found.items():
+                finding = self._judge(run, loop, key, looks, behind.get(key, 0.0))
                 if finding is not None:
                     yield finding
 
-    def _judge(self, run: Run, loop: Loop, key: tuple[str, str, str], looks: list[dict[str, Any]]) -> Finding | None:
+    def _judge(self, run: Run, loop: Loop, key: _Key, looks: _Looks, behind: float) -> Finding | None:
+        """`behind`: bytes per step that its elements hold where nobody sees them, as a tape does."""
         last = looks[-1]
-        if len(looks) < _LEAST_LOOKS or last["bounded"] or not any(word in last["element"] for word in _HEAVY):
+        if last["bounded"] or not any(word in last["element"] for word in _HEAVY):
             return None
-        rate = _rate(looks)
-        held = last["bytes"] + rate * max(0, loop.steps - last["step"])
+        rate = behind or _rate(looks)
+        held = behind * loop.steps or last["bytes"] + rate * max(0, loop.steps - last["step"])
         if rate <= 0 or held < _LEAST_BYTES:
             return None
         file, function, path = key
@@ -86,12 +95,13 @@ class HoardedTensors(Cause):
             seconds=0.0,
             grows=True,
             forecast=Forecast(step=loop.steps * 10, bytes=held + rate * loop.steps * 9, text=when),
-            certainty=Certainty.MEASURED if line else Certainty.LIKELY,
+            certainty=Certainty.MEASURED if line and not behind else Certainty.LIKELY,
             evidence=(
                 Evidence("container", path),
                 Evidence("elements", last["length"]),
                 Evidence("each is", last["element"]),
                 Evidence("held at the last look", round(last["bytes"] / 1e6, 1), "MB"),
+                *([Evidence("seen by", "all tensors that Python holds; no other container grows")] if behind else []),
                 Evidence("growth", round(rate / 1e6, 3), "MB per step"),
                 *([Evidence("memory left", round(left / 1e9, 1), "GB")] if left else []),
             ),
@@ -143,9 +153,19 @@ class HoardedTensors(Cause):
                 )
 
 
-def _looks(run: Run, loop: Loop) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
+def _behind(run: Run, loop: Loop, found: Mapping[_Key, _Looks]) -> dict[_Key, float]:
+    """Tensors that Python holds and no container accounts for, where just one gets an element with every step."""
+    tensors = tensors_held(run, loop) or 0.0
+    added = {key: _per_step(looks[0], looks[-1], "length") for key, looks in found.items() if not looks[-1]["bounded"]}
+    growing = [key for key, often in added.items() if often > 0 and found[key][-1]["element"].split()[0] not in _OPEN]
+    seen = sum(_rate(found[key]) for key in added)
+    alone = growing[0] if len(growing) == 1 and tensors > _MUCH_MORE * seen else None
+    return {alone: tensors} if alone is not None and _OFTEN <= added[alone] <= 1 / _OFTEN else {}
+
+
+def _looks(run: Run, loop: Loop) -> dict[_Key, _Looks]:
     """What was seen of each container during a loop, in order."""
-    found: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
+    found: dict[_Key, _Looks] = defaultdict(list)
     for event in run.of("containers"):
         if loop.holds(event):
             for entry in event.data["found"]:
@@ -154,7 +174,7 @@ def _looks(run: Run, loop: Loop) -> dict[tuple[str, str, str], list[dict[str, An
     return found
 
 
-def _rate(looks: list[dict[str, Any]]) -> float:
+def _rate(looks: _Looks) -> float:
     """Bytes per step, if the growth goes on to the end: the later half must grow as the whole does."""
     first, middle, last = looks[0], looks[len(looks) // 2], looks[-1]
     whole = _per_step(first, last)
@@ -162,9 +182,9 @@ def _rate(looks: list[dict[str, Any]]) -> float:
     return whole if late >= 0.5 * whole else 0.0
 
 
-def _per_step(one: dict[str, Any], other: dict[str, Any]) -> float:
+def _per_step(one: dict[str, Any], other: dict[str, Any], what: str = "bytes") -> float:
     steps = other["step"] - one["step"]
-    return float(other["bytes"] - one["bytes"]) / steps if steps > 0 else 0.0
+    return float(other[what] - one[what]) / steps if steps > 0 else 0.0
 
 
 def _left(machine: Any, columns: Any) -> float:
@@ -202,6 +222,11 @@ def _filled(steps: Iterable[int], each: float, element: str, most: int = 10**9, 
         yield fact("containers", step, step=step, found=[entry])
 
 
+def _live(each: float) -> list[Any]:
+    """Counts of all tensors that Python holds, `each` bytes more for every step."""
+    return [fact("live", at, step=at, tensors=at, bytes=each * at, rss=6e8) for at in (100, 200, 390)]
+
+
 _STEPS = (16, 22, 31, 44, 61, 86, 120, 168, 235, 329)
 HoardedTensors.FIRES = (
     Sketch(
@@ -220,8 +245,18 @@ HoardedTensors.FIRES = (
         [0.01] * 400,
         facts=[*_filled(_STEPS, 8e5, "tensor float32[200000]", kind="cache", path="draw()", line=3)],
     ),
+    Sketch(
+        "a method of each step's tape, which holds far more than can be seen",
+        [0.01] * 400,
+        facts=[*_filled(_STEPS, 1e3, "method with Tape"), *_live(4e6)],
+    ),
 )
 HoardedTensors.QUIET = (
+    Sketch(
+        "a history of scalar tensors, and tensors that something else keeps",
+        [0.01] * 400,
+        facts=[*_filled(_STEPS, 254, "tensor float32[]"), *_live(4e6)],
+    ),
     Sketch("a list of floats", [0.01] * 400, facts=[*_filled(_STEPS, 24, "float")]),
     Sketch("a history of scalar tensors, a few KB", [0.01] * 400, facts=[*_filled(_STEPS, 254, "tensor float32[]")]),
     Sketch(

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from unslow.analyse import say
-from unslow.analyse.machine import process_of
+from unslow.analyse.machine import during, process_of
 from unslow.analyse.made import made_lines
-from unslow.analyse.memory import Rise, held, limit, rise, used
+from unslow.analyse.memory import Rise, held, limit, rise, tensors_held, used
 from unslow.analyse.sketch import Fact, Sketch, fact
 from unslow.cause import CannotJudge, Cause
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Run
@@ -50,29 +50,26 @@ class NativeGrowth(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
+            cache = _endless_cache(run, loop)
+            if cache is not None:
+                yield from self._cached(run, loop, cache)
+                continue
             growth = rise(run, loop, "rss")
             if growth is not None and growth.lasting and growth.gained >= _LEAST:
                 yield from self._judge(run, loop, growth)
 
     def _judge(self, run: Run, loop: Loop, growth: Rise) -> Iterable[Finding]:
-        blocks, tensors = rise(run, loop, "blocks"), _tensors(run, loop)
+        blocks, tensors = rise(run, loop, "blocks"), tensors_held(run, loop)
         if blocks is None or tensors is None:
             raise CannotJudge("the process grew, but what Python holds was not counted")
         if max(blocks.per_step * _SMALL, tensors) > _HELD * growth.per_step or _known(run, loop):
             return  # another cause says what it is
         slack = rise(run, loop, "heap_slack")
         loose = slack.gained / growth.gained if slack is not None else 0.0
-        process = process_of(run, loop)
-        left = limit(process) * (1 - used(process, loop))
-        ahead = int(left / growth.per_step)
-        endless = _endless_cache(run, loop)
-        if endless is not None:
-            how, advice = f": {say.code(endless)} keeps all elements of data that never end", _CACHE_FIRST
-        else:
-            how, advice = _below_python(loose)
+        how, advice = _below_python(loose)
         yield Finding(
-            cause=self.id, location=endless, seconds=0.0, grows=True, certainty=Certainty.LIKELY,
-            title=f"the process grows by {say.size(1000 * growth.per_step)} per 1,000 steps{how}",
+            cause=self.id, location=None, seconds=0.0, grows=True, certainty=Certainty.LIKELY,
+            title=f"the process grows by {say.size(1000 * growth.per_step)} per 1,000 steps, and {how}",
             evidence=(
                 Evidence("gained after the warm-up", growth.gained, "bytes"),
                 Evidence("Python's blocks more per step", round(blocks.per_step, 2)),
@@ -80,21 +77,37 @@ class NativeGrowth(Cause):
                 *([Evidence("slack of the allocator", slack.gained, "bytes")] if slack else []),
                 Evidence("excluded", "Python objects, tensors, variables, lists, graphs, traces, profilers, caches"),
             ),
-            forecast=Forecast(
-                step=10 * loop.steps, bytes=10 * growth.per_step * loop.steps,
-                text=f"the memory is full after {ahead:,} more steps" if left else "",
-            ),
-            advice=advice,
+            forecast=_forecast(run, loop, growth.per_step), advice=advice,
         )  # fmt: skip
 
+    def _cached(self, run: Run, loop: Loop, where: Location) -> Iterable[Finding]:
+        """A cache that is never full: what it is sure to keep needs no long series of readings."""
+        (_, sizes), (_, steps) = (during(process_of(run, loop), loop, name) for name in ("rss", "steps"))
+        half = len(sizes) // 2
+        if half < 2 or len(steps) != len(sizes) or steps[-1] <= steps[half]:
+            return
+        gained = float(sizes[-1] - sizes[half])
+        per_step = gained / float(steps[-1] - steps[half])
+        if gained >= _LEAST / 2:
+            yield Finding(
+                cause=self.id, location=where, seconds=0.0, grows=True,
+                title=f"the process grows by {say.size(1000 * per_step)} per 1,000 steps: {say.code(where)} keeps all "
+                "elements of data that never end",
+                evidence=(
+                    Evidence("gained in the second half", gained, "bytes"), Evidence("per step", per_step, "bytes"),
+                    Evidence("elements below the cache", "without end, as behind a repeat()"),
+                ),
+                forecast=_forecast(run, loop, per_step), advice=_CACHE_FIRST,
+            )  # fmt: skip
 
-def _tensors(run: Run, loop: Loop) -> float | None:
-    """Bytes per step that tensors held by Python gained; None where they were not counted twice."""
-    looks = [event.data for event in run.of("live") if loop.holds(event)]
-    if len(looks) < 2 or looks[-1]["step"] <= looks[0]["step"]:
-        return None
-    gained = float(looks[-1]["bytes"]) - float(looks[0]["bytes"])
-    return gained / (float(looks[-1]["step"]) - float(looks[0]["step"]))
+
+def _forecast(run: Run, loop: Loop, per_step: float) -> Forecast:
+    process = process_of(run, loop)
+    left = limit(process) * (1 - used(process, loop))
+    return Forecast(
+        step=10 * loop.steps, bytes=10 * per_step * loop.steps,
+        text=f"the memory is full after {int(left / per_step):,} more steps" if left else "",
+    )  # fmt: skip
 
 
 def _known(run: Run, loop: Loop) -> bool:
@@ -105,7 +118,6 @@ def _known(run: Run, loop: Loop) -> bool:
     graphs = sum(event.kind == "graph" and bool(event.data.get("new")) for event in late)
     profiled = any(event.kind == "profiler" and event.data.get("on") for event in run.events)
     cached = any("Cache" in str(event.data) for event in run.of("pipeline", "dataset", "stages"))
-    cached = cached and _endless_cache(run, loop) is None
     hoards = any(size > _LEAST / 2 for _, size in held(run, loop)) or _variables(run, loop) > _LEAST / 2
     return traces >= _TRACES or graphs >= _TRACES or profiled or cached or hoards
 
@@ -132,11 +144,11 @@ _CACHE_FIRST = (
 def _below_python(loose: float) -> tuple[str, str]:
     """What else can be said of the growth, and what to do."""
     if loose >= _FRAGMENTED:
-        return ", and the allocator keeps most of it unused", (
+        return "the allocator keeps most of it unused", (
             "Most of the growth is memory that the allocator keeps and nobody uses. Compare a run with "
             "`MALLOC_ARENA_MAX=2` in its environment: if its memory stays flat, that is the remedy."
         )
-    return ", and no Python object does", (
+    return "no Python object does", (
         "Look for what is filled in every step inside TensorFlow: a queue, a hash table, a staging area, a writer "
         "that is never flushed."
     )
@@ -146,7 +158,8 @@ def _ticks(rss: float, slack: float = 0.0, curve: float = 1.0) -> dict[str, list
     """Columns that gain so much over the run; a curve of less than 1 levels off."""
     way = np.linspace(0, 1, 48) ** curve
     return {
-        "rss": list(6e8 + rss * way), "blocks": list(5e5 + 2400 * way), "heap_slack": list(1e7 + slack * way),
+        "rss": list(6e8 + rss * way), "steps": list(np.linspace(0, 1200, 48)), "blocks": list(5e5 + 2400 * way),
+        "heap_slack": list(1e7 + slack * way),
         "heap_used": list(3e8 + (rss - slack) * way),
     }  # fmt: skip
 
