@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from unslow.analyse import say
 from unslow.analyse.sketch import Sketch, fact
 from unslow.analyse.traces import Trace, cost, in_training, traces, usual_call
 from unslow.cause import Cause, Spot
@@ -24,7 +25,8 @@ class FunctionInLoop(Cause):
     What happens
     `tf.function(…)` is called again and again on the same code: in the loop, around a lambda, or as a decorator of a
     function that is defined inside another one. Every call makes a new object that knows none of the graphs that
-    were built before.
+    were built before. What TensorFlow itself does with a graph of its own, such as `tape.jacobian` or
+    `tf.vectorized_map`, does the same where it is called outside of a graph.
 
     Why it is slow
     Each new object is traced at its first call: the Python code runs line by line, and the graph is optimised and
@@ -33,6 +35,7 @@ class FunctionInLoop(Cause):
 
     The fix
     Make the function once, in front of the loop or at the top of the file, and hand in what changes as arguments.
+    Call `tape.jacobian`, `tape.batch_jacobian` and `tf.vectorized_map` inside a `tf.function`: it is traced once.
 
     When we are wrong
     A function made for each of several models is needed once per model; we only count functions that work on the same
@@ -46,7 +49,7 @@ class FunctionInLoop(Cause):
     def detect(self, run: Run) -> Iterable[Finding]:
         groups: dict[tuple[Location, Location | None, str], list[Trace]] = defaultdict(list)
         for trace in traces(run):
-            if trace.function and trace.way == "direct":
+            if trace.function and trace.way in ("direct", "library"):
                 groups[trace.place, trace.made, trace.weights].append(trace)
         for (_, made, _), found in groups.items():
             training = [trace for trace in found if in_training(run, trace)]
@@ -70,17 +73,24 @@ class FunctionInLoop(Cause):
         ]
         if callers:
             evidence.append(Evidence("called at", str(callers[0][0])))
+        where, inside = say.place(run, made), found[0].way == "library"
         return Finding(
-            cause=self.id, title=f"a new tf.function of {_called(name)} is made and traced {objects} times",
-            location=made, seconds=seconds, evidence=tuple(evidence),
+            cause=self.id,
+            title=f"{say.code(where)} makes a new graph each time, and traces it: {objects} times" if inside
+            else f"a new tf.function of {_called(name)} is made and traced {objects} times",
+            location=made, seconds=seconds, evidence=tuple(evidence), advice=_INSIDE if inside else "",
             certainty=Certainty.MEASURED if any(known is not None for known in usual) else Certainty.LIKELY,
-            facts={"place": found[0].place, "caller": callers[0][0] if callers else None, "name": name},
+            facts={
+                "place": found[0].place, "caller": callers[0][0] if callers else None, "name": name, "inside": inside,
+            },
         )  # fmt: skip
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.function_once import function_once
 
         assert finding.location is not None
+        if finding.facts["inside"]:
+            return None
         edited = function_once(script, finding.location.line)
         return Fix("make the compiled function once", Safety.EXACT, {script.path: edited.text})
 
@@ -99,6 +109,9 @@ class FunctionInLoop(Cause):
                     )
             elif loop is None:
                 yield from _made_per_call(source, node, calls)
+
+
+_INSIDE = "Put the line into a `tf.function` that is made once: what it makes is then traced with it, and only then."
 
 
 def _called(name: str) -> str:
@@ -148,15 +161,18 @@ def _made_per_call(source: Source, node: ast.AST, calls: list[ast.Call]) -> Iter
             return
 
 
-def _trace(at: int, function: int, weights: str = "2 from #1") -> Any:
+def _trace(at: int, function: int, weights: str = "2 from #1", way: str = "direct") -> Any:
     return fact(
         "trace", at, name="step", place=["train.py", 11, "step"], function=function, depth=0, took=0.03, args={},
-        nodes=40, way="direct", made=[["train.py", 11, "<module>"]], weights=weights, key="step", n=at,
+        nodes=40, way=way, made=[["train.py", 11, "<module>"]], weights=weights, key="step", n=at,
         stack=[["train.py", 12, "<module>"]],
     )  # fmt: skip
 
 
-FunctionInLoop.FIRES = (Sketch("one per step", facts=[_trace(at, at) for at in range(1, 51)], style="function"),)
+FunctionInLoop.FIRES = (
+    Sketch("one per step", facts=[_trace(at, at) for at in range(1, 51)], style="function"),
+    Sketch("a jacobian outside of any graph", facts=[_trace(at, at, "", "library") for at in range(1, 51)]),
+)
 FunctionInLoop.QUIET = (
     Sketch("one per model", facts=[_trace(at, at, f"2 from #{at}") for at in range(1, 51, 10)], style="function"),
     Sketch("three stages", facts=[_trace(at, at) for at in (1, 30, 60)], style="function"),

@@ -59,7 +59,8 @@ class UnrolledLoop(Cause):
             if "nodes" not in event.data or not _is_loop(event):
                 continue
             if event.data.get("session"):
-                yield from self._in_session(run, event)
+                if event.data.get("stack"):
+                    yield from self._in_session(run, event)
                 continue
             around = _call_around(event, calls)
             if around is not None:
@@ -72,7 +73,8 @@ class UnrolledLoop(Cause):
         """The graph was built before the first step, and made ready in it."""
         loop = next((loop for loop in run.loops if loop.holds(event) and loop.style == "session"), None)
         if loop is not None and len(loop.seconds) > 1:
-            yield from self._finding(run, event, loop, max(0.0, float(loop.seconds[0]) - loop.typical()))
+            extra = max(0.0, float(loop.seconds[0]) - loop.typical())
+            yield from self._finding(run, event, loop, extra, loop.location)
 
     def _in_function(self, run: Run, found: Sequence[tuple[Event, Call]]) -> Iterable[Finding]:
         loop = _trained_by(run, found[0][1])
@@ -80,9 +82,9 @@ class UnrolledLoop(Cause):
             each = {call.time: call for _, call in found}.values()
             usual = min((call.usual for call in each if call.usual > 0), default=loop.typical())
             extra = sum(max(0.0, call.seconds - usual) * call.weight for call in each)
-            yield from self._finding(run, found[-1][0], loop, extra)
+            yield from self._finding(run, found[-1][0], loop, extra, found[-1][1].caller or loop.location)
 
-    def _finding(self, run: Run, event: Event, loop: Loop, extra: float) -> Iterable[Finding]:
+    def _finding(self, run: Run, event: Event, loop: Loop, extra: float, caller: Location) -> Iterable[Finding]:
         data = event.data
         nodes, repeats, repeated = int(data["nodes"]), int(data["repeats"]), int(data["repeated"])
         # Rolled up, the body is there once, and once more for its gradients.
@@ -92,10 +94,10 @@ class UnrolledLoop(Cause):
         slower = min(_ROLLED * repeated, loop.typical())
         saved = once - slower * loop.steps
         enough = round(once / slower)
-        where, unrolls_itself = _place(run, event)
+        where, unrolls_itself = _place(run, event, caller)
         many = f"{repeats} times: {nodes:,} nodes, {say.time(extra)} before the first step"
         title = (
-            f"the layer called here unrolls its loop {many}"
+            f"a layer that is called here unrolls its loop {many}"
             if unrolls_itself
             else f"this Python loop is unrolled {many}"
         )
@@ -158,7 +160,7 @@ def _is_loop(event: Event) -> bool:
     data = event.data
     layers = int(data.get("own") or 0) > _OWN * int(data.get("touches") or 0)
     enough = int(data["repeats"]) >= _REPEATS and int(data["repeated"]) >= _SHARE * int(data["nodes"])
-    return enough and not layers and bool(data.get("stack"))
+    return enough and not layers
 
 
 def _call_around(event: Event, calls: Sequence[Call]) -> Call | None:
@@ -173,11 +175,11 @@ def _trained_by(run: Run, call: Call) -> Loop | None:
     return min(loops, key=lambda loop: loop.start, default=None)
 
 
-def _place(run: Run, event: Event) -> tuple[Location, bool]:
-    """The loop's own line; where a library loops, the user's line that calls it."""
+def _place(run: Run, event: Event, caller: Location) -> tuple[Location, bool]:
+    """The loop's own line; where a library loops, the user's line that calls it, or the one that had it traced."""
     stack, loop = event.data["stack"], event.data.get("loop")
     if not loop:
-        return say.place(run, stack[0]), True
+        return say.place(run, stack[0] if stack else caller), True
     file, _, function = stack[int(loop[0])]
     return say.place(run, [file, int(loop[1]), function]), False
 
