@@ -24,6 +24,9 @@ def narrowed(line: str) -> str:
             "x, y = rng.normal(0, 1, (3, 4)), np.ones(3)",
             'x, y = rng.normal(0, 1, (3, 4)).astype("float32"), np.ones(3).astype("float32")',
         ),
+        ("KIND = np.float64", "KIND = np.float32"),
+        ('x = load().astype("float64")', 'x = load().astype("float32")'),
+        ("x = np.zeros(3, dtype=np.double)", "x = np.zeros(3, dtype=np.float32)"),
     ],
 )
 def test_an_array_is_cast_where_it_is_made(before: str, after: str) -> None:
@@ -39,6 +42,7 @@ def test_an_array_is_cast_where_it_is_made(before: str, after: str) -> None:
         "x = (rng.normal(size=3) > 0)",
         "x = np.zeros(3, dtype=np.int64)",
         "x = other.normal(size=3)",
+        "x = other.float64",
         "x = rng.integers(0, 3, size=4)",
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from unslow.analyse import say
@@ -85,14 +85,14 @@ class WideDtypes(Cause):
         seconds = min(1.0, gain / window.wall) * repeated(loop)
         if seconds < _WORTH * run.trained:
             return
-        where, by = _where(run, loop)
+        where, by = _where(run, loop, data.get("stack") or [])
+        wide, other = int(data.get("ops_float64") or 0), int(data.get("ops_float32") or 0)
         yield Finding(
             cause=self.id, location=where, seconds=seconds, certainty=Certainty.LIKELY,
             title=f"{say.share(_part(data))} of the model works in float64; "
             f"in float32 a step of {say.time(window.wall)} would take some {say.time(window.wall - gain)}",
             evidence=(
-                Evidence("float64 ops", int(data.get("ops_float64") or 0)),
-                Evidence("float32 ops", int(data.get("ops_float32") or 0)),
+                *([Evidence("float64 ops", wide), Evidence("float32 ops", other)] if wide + other else []),
                 Evidence("bytes of float64 weights", float(data["wide_bytes"]), "bytes"),
                 Evidence("in kernels, per step", window.kernels, "s"), Evidence("begins at", by),
             ),
@@ -106,7 +106,7 @@ class WideDtypes(Cause):
             return None
         if finding.facts["by"] != "set_floatx":
             return Fix(
-                "make NumPy's arrays float32 where they begin", Safety.REVIEW, {where.file: narrow(script).text},
+                "make it float32 where float64 begins", Safety.REVIEW, {where.file: narrow(script).text},
                 note="Numbers then keep 7 digits instead of 16.",
             )  # fmt: skip
         found = script.call_at(where.line, "set_floatx")
@@ -144,8 +144,8 @@ def _gain(window: Window) -> float:
     return saved * min(1.0, window.kernels / total) if total else 0.0  # kernels may run side by side
 
 
-def _where(run: Run, loop: Loop) -> tuple[Location, str]:
-    """The line where float64 begins, and what it does there."""
+def _where(run: Run, loop: Loop, update: Sequence[Any]) -> tuple[Location, str]:
+    """The line where float64 begins, and what it does there; an optimizer's slots only follow the weights."""
     for event in run.of("floatx"):
         if event.process == loop.process and event.data["value"] == "float64" and event.data.get("stack"):
             return say.place(run, event.data["stack"][0]), "set_floatx"
@@ -153,6 +153,8 @@ def _where(run: Run, loop: Loop) -> tuple[Location, str]:
     for event in run.of("wide"):
         if event.process == loop.process and event.data.get("stack"):
             lines[tuple(event.data["stack"][0])] += float(event.data["bytes"])
+    if update and len(lines) > 1:
+        lines.pop(tuple(update[0]), None)
     if lines:
         return say.place(run, max(lines, key=lambda line: lines[line])), "a variable"
     return say.place(run, loop.update), "the step"

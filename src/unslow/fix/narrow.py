@@ -1,4 +1,4 @@
-"""The move that makes NumPy's arrays float32 where a script draws or makes them."""
+"""The move that makes float32 of float64: where a script names it, and where NumPy draws or makes it unasked."""
 
 from __future__ import annotations
 
@@ -20,16 +20,27 @@ _RANDOM: dict[str, tuple[int, str]] = {
     "randn": (0, ""),
 }
 _MADE: dict[str, tuple[int, str]] = {"zeros": (0, "shape"), "ones": (0, "shape"), "linspace": (0, ""), "eye": (0, "")}
+_WIDE = ("float64", "double")
 _GENERATORS = ("numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator")
 
 
 def narrow(script: Script) -> Script:
-    """Every array of float64 that the script itself makes with NumPy becomes float32; raises where there is none."""
+    """Every float64 that the script itself asks for or makes becomes float32; raises where there is none."""
     found = [node for node in ast.walk(script.tree) if isinstance(node, ast.Call) and _makes_wide(script, node)]
-    if not found:
-        raise script.refuse("no array on this file's lines is made as float64: it comes from elsewhere")
     outer = [node for node in found if not any(parent in found for parent in script.ancestors(node))]
-    return script.edit([replaced(script, node, f'{script.source(node)}.astype("float32")') for node in outer])
+    edits = [replaced(script, node, f'{script.source(node)}.astype("float32")') for node in outer]
+    for node in ast.walk(script.tree):
+        if isinstance(node, ast.Attribute) and node.attr in _WIDE and _is_dtype(script, node):
+            edits.append(replaced(script, node, f"{script.source(node.value)}.float32"))
+        elif isinstance(node, ast.Constant) and node.value == "float64":
+            edits.append(replaced(script, node, '"float32"'))
+    if not edits:
+        raise script.refuse("no array on this file's lines is made as float64: it comes from elsewhere")
+    return script.edit(edits)
+
+
+def _is_dtype(script: Script, node: ast.Attribute) -> bool:
+    return (script.resolve(node) or "").startswith(("numpy.", "tensorflow."))
 
 
 def _makes_wide(script: Script, node: ast.Call) -> bool:
