@@ -158,9 +158,35 @@ exec(compile("for _ in range(50): value = float(step(tf.constant(2.0)))", "relat
 print(round(value, 6))
 sys.exit(3)
 """
+AT_EXIT = """
+import atexit, tempfile
+folder = tempfile.mkdtemp()
+v1 = tf.compat.v1
+with tf.Graph().as_default() as graph:
+    count = v1.get_variable("count", [], initializer=v1.zeros_initializer())
+    more, begin = v1.assign_add(count, 1.0), v1.global_variables_initializer()
+session = v1.Session(graph=graph)
+session.run(begin)
+x, y = tf.ones([8, 4]), tf.ones([8, 1])
+model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+train(50)
+# Last in, first out; and no line of Python calls any of them.
+for call, *given in (
+    (model.save_weights, os.path.join(folder, "a.weights.h5")), (tf.train.Checkpoint(w=w).save, folder + "/b"),
+    (tf.summary.create_file_writer(folder).flush,), (session.run, more), (step, tf.constant(2.0)),
+    (step.get_concrete_function(tf.constant(2.0)), tf.constant(2.0)), (tf.data.Dataset.range(3).__iter__,),
+    (v1.Session,), (tf.Variable, 2.0), (model.predict, x, None, 0), (model.fit, x, y, None, 1, 0),
+    (model.train_on_batch, x, y), (tf.profiler.experimental.stop,),
+):
+    atexit.register(call, *given)
+tf.profiler.experimental.start(folder)
+"""
 
 
-@pytest.mark.parametrize("script", [LOCALS, OBJECTS, KERAS, PLACES], ids=["locals", "objects", "keras", "places"])
+@pytest.mark.parametrize(
+    "script", [LOCALS, OBJECTS, KERAS, PLACES, AT_EXIT], ids=["locals", "objects", "keras", "places", "at exit"]
+)
 def test_it_goes_on_as_it_does_alone(script: str, tmp_path: Path) -> None:
     alone, under = alike(tmp_path, STEPS + script)
     assert under == alone

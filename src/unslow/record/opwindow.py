@@ -55,7 +55,7 @@ class OpWindow:
             try:
                 return execute(context, name, *args)
             finally:
-                note(name, clock() - began, sys._getframe(1))
+                note(name, clock() - began, sys._getframe().f_back)
 
         return timed
 
@@ -75,7 +75,7 @@ class OpWindow:
                     functions[0] += 1
                     functions[1] += took
                 else:
-                    note(text, took, sys._getframe(1))
+                    note(text, took, sys._getframe().f_back)
 
         return timed
 

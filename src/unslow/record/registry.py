@@ -87,7 +87,7 @@ class Registry:
                 nodes=len(graph.get_operations()) if graph is not None else 0, updates=updates,
                 jit=bool(getattr(owner, "_jit_compile", False)), step=self._steps.total,
                 relaxed=bool(getattr(options, "reduce_retracing", False)), weights=weights_of(graph),
-                stack=self._recorder.stack(sys._getframe(3)),
+                stack=self._recorder.stack(sys._getframe(2).f_back),
             )  # fmt: skip
         else:
             self._recorder.fact("trace", key, took)

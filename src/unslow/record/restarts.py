@@ -19,12 +19,12 @@ class Restarts:
         self.steps = steps
         self._pipeline: tuple[list[Any], int] | None = None  # by which line one was started again, and its ns
 
-    def opened(self, session: Any, graph: SessionGraph, frame: FrameType) -> None:
+    def opened(self, session: Any, graph: SessionGraph, frame: FrameType | None) -> None:
         graph.sessions += 1
         session.__dict__[_OPENED] = (graph.sessions, self.recorder.stack(frame), set())
 
     def ran(self, lane: Lane, session: Any, graph: SessionGraph, fetches: Any, key: Any, updates: bool, took: int,
-            line: FrameType) -> None:  # fmt: skip
+            line: FrameType | None) -> None:  # fmt: skip
         self._prepared(session, graph, key, took)
         if updates:
             self._updated(took)

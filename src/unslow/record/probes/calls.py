@@ -74,7 +74,7 @@ class Calls(Probe):
         self.resets[0] += 1
         if lane.streak is not None:
             self.steps.end_streak()
-        held = next((frame for _, frame in self.recorder.user.frames(sys._getframe(2), 1)), None)
+        held = next((frame for _, frame in self.recorder.user.frames(sys._getframe(1).f_back, 1)), None)
         if held is not None:
             self._reset = (held.f_code, held.f_lineno, way)
             self.recorder.tally("reset", held, took, way=way)
@@ -204,7 +204,7 @@ class Calls(Probe):
             "call", name, took, name=str(function._name), function=known.number, why=why, traced_ns=traced,
             usual_ns=known.usual, number=known.seen + 1, jit=bool(getattr(function, "_jit_compile", False)),
             shapes=[list(shape or ()) for shape in key], distinct=len(known.shapes), step=self.steps.total,
-            stack=self.recorder.stack(sys._getframe(3)), **parts,
+            stack=self.recorder.stack(sys._getframe(2).f_back), **parts,
         )  # fmt: skip
 
     def _kept(self, inside: bytes) -> str:

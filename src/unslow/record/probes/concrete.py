@@ -54,7 +54,7 @@ class Concrete(Probe):
                 result = original(self, *args, **kwargs)
             finally:
                 close(lane, entry)
-            frame: FrameType | None = sys._getframe(1)
+            frame: FrameType | None = sys._getframe().f_back
             while frame is not None and not user.owns(frame.f_code):
                 frame = frame.f_back
             ended(lane, self, args, frame)

@@ -84,7 +84,7 @@ class Eager(Probe):
 
         def __enter__(self: Any) -> Any:
             if probe._window is not None:
-                probe._window.enter_tape(sys._getframe(1))
+                probe._window.enter_tape(sys._getframe().f_back)
             return original(self)
 
         return __enter__

@@ -96,7 +96,7 @@ class Files(Probe):
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
             if len(probe._made) < _MOST_MAKERS:
-                probe._made[id(self)] = probe.recorder.stack(sys._getframe(1), 2)
+                probe._made[id(self)] = probe.recorder.stack(sys._getframe().f_back, 2)
 
         return __init__
 
@@ -142,12 +142,12 @@ class Files(Probe):
             finally:
                 took = close(lane, entry)
                 lane.within = outer
-            probe._saved(lane, self, call, _path(result, args, kwargs), took, sys._getframe(1))
+            probe._saved(lane, self, call, _path(result, args, kwargs), took, sys._getframe().f_back)
             return result
 
         return save
 
-    def _saved(self, lane: Lane, saver: Any, call: str, path: str, took: int, frame: FrameType) -> None:
+    def _saved(self, lane: Lane, saver: Any, call: str, path: str, took: int, frame: FrameType | None) -> None:
         began = clock()
         try:
             path = self._inner if call.endswith(("ModelCheckpoint", "BackupAndRestore")) else path or self._inner
@@ -157,7 +157,7 @@ class Files(Probe):
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         self.recorder.keep_out(lane, clock() - began, self.name)
 
-    def _note(self, saver: Any, call: str, path: str, took: int, frame: FrameType) -> None:
+    def _note(self, saver: Any, call: str, path: str, took: int, frame: FrameType | None) -> None:
         place = self.recorder.user.innermost(frame) or ("", 0, "")
         key = f"{call}@{place[0]}:{place[1]}"
         if not self.recorder.wants("save", key):
@@ -193,7 +193,7 @@ class Files(Probe):
                 finally:
                     took = close(lane, entry)
                     lane.within = outer
-                    probe._logged(sys._getframe(1), call, took)
+                    probe._logged(sys._getframe().f_back, call, took)
 
             return write
 

@@ -30,7 +30,7 @@ class Flags(Probe):
         note = self._note
 
         def run_functions_eagerly(run_eagerly: Any) -> Any:
-            note("run_functions_eagerly", run_eagerly, sys._getframe(1), 0)
+            note("run_functions_eagerly", run_eagerly, sys._getframe().f_back, 0)
             return original(run_eagerly)
 
         return run_functions_eagerly
@@ -44,7 +44,7 @@ class Flags(Probe):
 
         @functools.wraps(assign)
         def run_eagerly(self: Any, value: Any) -> None:
-            note("run_eagerly", value, sys._getframe(1), id(self))
+            note("run_eagerly", value, sys._getframe().f_back, id(self))
             assign(self, value)
 
         placed = held.setter(run_eagerly)
@@ -56,7 +56,7 @@ class Flags(Probe):
 
         def compile(self: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(self, *args, **kwargs)
-            note("compile", kwargs.get("run_eagerly", False), sys._getframe(1), id(self))
+            note("compile", kwargs.get("run_eagerly", False), sys._getframe().f_back, id(self))
             return result
 
         return compile

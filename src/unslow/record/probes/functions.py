@@ -71,7 +71,7 @@ class Functions(Probe):
 
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
-            made(self, sys._getframe(1))
+            made(self, sys._getframe().f_back)
 
         return __init__
 
@@ -123,7 +123,7 @@ class Functions(Probe):
                 except ValueError:  # the stack is not as deep
                     alike = False
                 if not alike:
-                    odd(lane, self, streak, began, now, args, kwargs, getframe(1))
+                    odd(lane, self, streak, began, now, args, kwargs, getframe().f_back)
                     return result
                 if lane.calls != calls:
                     lane.elements = streak.elements or lane.elements
@@ -148,7 +148,7 @@ class Functions(Probe):
             except BaseException:  # the end of the data, an error: no weights were updated
                 failed(mine, call, known)
                 raise
-            done(mine, self, known, call, args, kwargs, getframe(1))
+            done(mine, self, known, call, args, kwargs, getframe().f_back)
             return result
 
         return __call__
@@ -175,7 +175,7 @@ class Functions(Probe):
             self.recorder.calls.given_up(lane)
 
     def _done(self, lane: Lane, function: Any, known: Compiled, call: _Call, args: tuple[Any, ...],
-              kwargs: dict[str, Any], frame: FrameType) -> None:  # fmt: skip
+              kwargs: dict[str, Any], frame: FrameType | None) -> None:  # fmt: skip
         """After a call: whether it was like the others, and what it means."""
         entry, watched, before, traced, own = call
         lane.called.pop()
@@ -190,7 +190,9 @@ class Functions(Probe):
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _judge(self, lane: Lane, function: Any, known: Compiled, args: tuple[Any, ...], frame: FrameType) -> None:
+    def _judge(
+        self, lane: Lane, function: Any, known: Compiled, args: tuple[Any, ...], frame: FrameType | None
+    ) -> None:
         """Whether a call ends a step."""
         if known.writes:
             wrote = known.ran or known.writes == known.traces
@@ -203,7 +205,7 @@ class Functions(Probe):
             self.steps.repeated(lane, "function", function, known.name, frame)
 
     def _odd(self, lane: Lane, function: Any, streak: Streak, began: int, ended: int, args: tuple[Any, ...],
-             kwargs: dict[str, Any], frame: FrameType) -> None:  # fmt: skip
+             kwargs: dict[str, Any], frame: FrameType | None) -> None:  # fmt: skip
         """A call that was taken for one more of a streak, and is not."""
         known, traced = vars(function)[KNOWN], self._traces[1] - streak.traced
         self.steps.end_streak()
@@ -229,7 +231,7 @@ class Functions(Probe):
         return _call_flat
 
     def _unusual(self, lane: Lane, function: Any, known: Compiled, took: int, anew: bool, traced: int,
-                 args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType) -> None:  # fmt: skip
+                 args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> None:  # fmt: skip
         """A call that traced, took long or is one of the first."""
         if anew:
             self._first_run(lane, function, known, took, traced, frame)
@@ -258,7 +260,9 @@ class Functions(Probe):
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _updated(self, lane: Lane, function: Any, known: Compiled, args: tuple[Any, ...], frame: FrameType) -> None:
+    def _updated(
+        self, lane: Lane, function: Any, known: Compiled, args: tuple[Any, ...], frame: FrameType | None
+    ) -> None:
         if known.legacy and not self._context.executing_eagerly():
             return
         size = known.size if known.size >= 0 else batch_size(args)
@@ -266,7 +270,7 @@ class Functions(Probe):
         if known.traces == 1 and not known.open and not known.legacy:
             known.size = size
         self.steps.ended(lane, "function", function, known.name, frame)
-        if known.size >= 0 and known.fixed and lane.streak is None and not lane.stack:
+        if frame is not None and known.size >= 0 and known.fixed and lane.streak is None and not lane.stack:
             self._repeat(lane, function, known, frame)
 
     def _repeat(self, lane: Lane, function: Any, known: Compiled, frame: FrameType) -> None:

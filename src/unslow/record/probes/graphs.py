@@ -119,7 +119,7 @@ class Graphs(Probe):
     def _ran(self, lane: Lane, graph: _Graph, fresh: bool, took: int, worked: int, extended: int) -> None:
         try:
             began = clock()
-            site = graph.site(sys._getframe(2), self.recorder)
+            site = graph.site(sys._getframe(1).f_back, self.recorder)
             if fresh:
                 site[3] += 1
                 site[4] += took

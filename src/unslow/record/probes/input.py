@@ -62,9 +62,9 @@ class Input(Probe):
                 count(self, took)
             if lane.within != _EVAL:
                 lane.elements = _elements(result)
-                tally("next", sys._getframe(1), took, lane.elements)
+                tally("next", sys._getframe().f_back, took, lane.elements)
                 if not trains[0] and lane.within < 0 and not lane.functions:
-                    repeated(lane, "data", None, "next", sys._getframe(1))
+                    repeated(lane, "data", None, "next", sys._getframe().f_back)
             return result
 
         return fetch

@@ -66,7 +66,7 @@ class Keras(Probe):
             return {"place": ("", 0, ""), "count": 0}
 
     def _noted(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        stack = self.recorder.stack(sys._getframe(3))
+        stack = self.recorder.stack(sys._getframe(2).f_back)
         place = tuple(stack[0]) if stack else ("", 0, "")
         known = self._fits.setdefault(place, {"place": place, "count": 0})
         known["count"] += 1
@@ -103,9 +103,9 @@ class Keras(Probe):
                 lane.within = outer
                 lane.evaluated += took
                 data = args[0] if args else kwargs.get("x")
-                frame = sys._getframe(1)
+                frame = sys._getframe().f_back
                 tally("evaluate", frame, took, _length(data), call=name, in_fit=lane.fit is not None)
-                if probe.recorder.user.owns(frame.f_code):
+                if frame is not None and probe.recorder.user.owns(frame.f_code):
                     probe._called(lane, frame, name, took, lane.ran - ran, data, args, kwargs)
                     if lane.fit is None:
                         probe.steps.repeated(lane, "predict", None, name, frame)

@@ -132,7 +132,7 @@ class Objects(Probe):
         try:
             size = _bytes(variable)
             self._part("slots" if self._slots else "variables", took, size)
-            self._note("variable", variable, took, size, sys._getframe(2))
+            self._note("variable", variable, took, size, sys._getframe(1).f_back)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
@@ -150,7 +150,7 @@ class Objects(Probe):
         try:
             if self.recorder.local.lane.busy:
                 return
-            made = self._note(what, thing, took, 0.0, sys._getframe(2))
+            made = self._note(what, thing, took, 0.0, sys._getframe(1).f_back)
             if what == "model" and made is not None:
                 self._models += 1
                 if len(self._numbers) > 5000:
@@ -199,7 +199,7 @@ class Objects(Probe):
 
     def _compiled(self, model: Any, took: int) -> None:
         try:
-            made = self._note("compile", model, took, 0.0, sys._getframe(2))
+            made = self._note("compile", model, took, 0.0, sys._getframe(1).f_back)
             if made is not None:
                 self.recorder.fact(
                     "compile", str(made.stack[:1]), took, model=self._numbers.get(id(model), 0), stack=made.stack,

@@ -90,7 +90,7 @@ class Pipeline(Probe):
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
             try:
-                self.__dict__[PLACE] = recorder.stack(sys._getframe(1))
+                self.__dict__[PLACE] = recorder.stack(sys._getframe().f_back)
             except Exception as problem:  # noqa: BLE001 - the fence of a probe
                 recorder.lost("pipeline", f"{type(problem).__name__}: {problem}")
 
@@ -108,7 +108,7 @@ class Pipeline(Probe):
             try:
                 return original(self, dataset)
             finally:
-                made(lane, self, dataset, close(lane, entry), sys._getframe(1))
+                made(lane, self, dataset, close(lane, entry), sys._getframe().f_back)
 
         return _create_iterator
 
@@ -118,7 +118,7 @@ class Pipeline(Probe):
         def make_iterator(self: Any, *args: Any, **kwargs: Any) -> Any:
             began = clock()
             iterator = original(self, *args, **kwargs)
-            made(self, clock() - began, sys._getframe(1))
+            made(self, clock() - began, sys._getframe().f_back)
             return iterator
 
         return make_iterator
@@ -129,7 +129,7 @@ class Pipeline(Probe):
         def make_initializer(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
             began = clock()
             operation = original(self, dataset, *args, **kwargs)
-            made(dataset, clock() - began, sys._getframe(1))
+            made(dataset, clock() - began, sys._getframe().f_back)
             return operation
 
         return make_initializer

@@ -57,7 +57,7 @@ class Profilers(Probe):
             try:
                 return original(self, *args, **kwargs)
             finally:
-                tally("timeline", sys._getframe(1), close(lane, entry))
+                tally("timeline", sys._getframe().f_back, close(lane, entry))
 
         return generate_chrome_trace_format
 
@@ -85,7 +85,7 @@ class Profilers(Probe):
                     result = original(*args, **kwargs)
                 finally:
                     took = close(lane, entry)
-                probe._switched(what, on, sys._getframe(1), took)
+                probe._switched(what, on, sys._getframe().f_back, took)
                 return result
 
             return switch

@@ -60,11 +60,11 @@ class Sessions(Probe):
 
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
-            opened(self, sys._getframe(1))
+            opened(self, sys._getframe().f_back)
 
         return __init__
 
-    def _opened(self, session: Any, frame: FrameType) -> None:
+    def _opened(self, session: Any, frame: FrameType | None) -> None:
         try:
             self._restarts.opened(session, self._graph(session._graph), frame)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
@@ -149,7 +149,7 @@ class Sessions(Probe):
                 return original(self, fetches, feed_dict, options, run_metadata)
             window = probe._window
             if probe._full or options is not None:
-                probe._asked(options, getframe(1))
+                probe._asked(options, getframe().f_back)
             if window is not None and window.thread == mine.thread and options is None and run_metadata is None:
                 options, run_metadata = probe._traced()
             entry = [_RUN, clock(), 0]
@@ -171,7 +171,7 @@ class Sessions(Probe):
         except Exception:  # noqa: BLE001 - the fence of a probe: what is fed is the program's own
             return False
 
-    def _asked(self, options: Any, frame: FrameType) -> None:
+    def _asked(self, options: Any, frame: FrameType | None) -> None:
         """A run that is asked for a full trace of itself, by its options, or the first one that no longer is."""
         full = options is not None and getattr(options, "trace_level", 0) > 0
         if full:
@@ -230,7 +230,7 @@ class Sessions(Probe):
                 size = _elements(feed)
                 if size > lane.elements:
                     lane.elements = size
-            frame = sys._getframe(2)
+            frame = sys._getframe(1).f_back
             held = self._line(frame)
             self.recorder.tally("runs", held, took)
             if self._full and metadata is not None:
@@ -246,7 +246,7 @@ class Sessions(Probe):
                 if self.recorder.kept_weights is not None:
                     self.recorder.kept_weights[id(session)] = session
                 self.steps.ended(lane, "session", None, "run", frame)
-                if lane.streak is None and not (lane.stack or self._window or self._full):
+                if frame is not None and lane.streak is None and not (lane.stack or self._window or self._full):
                     self._repeat(lane, session, fetches, feed, known, frame)
             elif not self.steps.trains[0]:
                 self.steps.repeated(lane, "session", None, "run", held)
@@ -272,17 +272,16 @@ class Sessions(Probe):
             streak.held = list(leaves)
             streak.fetches = tuple(map(id, fetches)) if isinstance(fetches, list) else id(fetches)
             streak.count, streak.nodes, streak.elements = known.count, known.nodes, known.size
-            held = self._line(frame)
+            held = self._line(frame) or frame
             streak.tell = functools.partial(self.recorder.tallied, "runs", held.f_code, held.f_lasti)
             if sum(1 for other in self.recorder.lanes if other.steps) == 1:  # no other thread trains
                 self.recorder.watch_runs(False)
                 streak.ended = functools.partial(self.recorder.watch_runs, True)
             self._follow(streak)
 
-    def _line(self, frame: FrameType) -> FrameType:
-        """The user's frame from which a run was asked for."""
-        user = self.recorder.user
-        return frame if user.owns(frame.f_code) else next((found for _, found in user.frames(frame, 1)), frame)
+    def _line(self, frame: FrameType | None) -> FrameType | None:
+        """The user's frame from which a run was asked for; None where it was asked for by no Python at all."""
+        return next((found for _, found in self.recorder.user.frames(frame, 1)), frame)
 
     def _write(self, lane: Lane, window: Window) -> None:
         began = clock()

@@ -59,7 +59,7 @@ class Settings(Probe):
                 result = original(*args, **kwargs)
                 value = args[-1] if args else next(iter(kwargs.values()), 0)
                 number = value if isinstance(value, int) else len(value) if hasattr(value, "__len__") else 0
-                probe._note(what, number, probe.recorder.stack(sys._getframe(1)))
+                probe._note(what, number, probe.recorder.stack(sys._getframe().f_back))
                 return result
 
             return setter
@@ -75,7 +75,7 @@ class Settings(Probe):
         def __init__(self: Any, target: Any = "", graph: Any = None, config: Any = None, **kwargs: Any) -> None:
             original(self, target, graph, config, **kwargs)
             if config is not None:
-                probe._session = (config, probe.recorder.stack(sys._getframe(1)))
+                probe._session = (config, probe.recorder.stack(sys._getframe().f_back))
 
         return __init__
 

@@ -95,7 +95,7 @@ class Weights(Probe):
 
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
-            self.__dict__[_MADE] = stack(sys._getframe(1), 3)
+            self.__dict__[_MADE] = stack(sys._getframe().f_back, 3)
             unused.add(id(self))
             probe._made += 1
             resume(*_APPLIES)
@@ -168,7 +168,7 @@ class Weights(Probe):
             "weights", name, optimizer=name,
             scope=str(getattr(optimizer, "name", "") or getattr(optimizer, "_name", "")), variables=count, bytes=total,
             wide_bytes=wide, tables=tables[:_MOST_TABLES], momentum=bool(getattr(optimizer, "momentum", 0)),
-            made=getattr(optimizer, _MADE, None) or [], stack=self.recorder.stack(sys._getframe(3)),
+            made=getattr(optimizer, _MADE, None) or [], stack=self.recorder.stack(sys._getframe(2).f_back),
             **self._ops(),
         )  # fmt: skip
 
@@ -188,7 +188,7 @@ class Weights(Probe):
         recorder = self.recorder
 
         def set_floatx(value: Any, *args: Any, **kwargs: Any) -> Any:
-            recorder.fact("floatx", str(value), value=str(value), stack=recorder.stack(sys._getframe(1)))
+            recorder.fact("floatx", str(value), value=str(value), stack=recorder.stack(sys._getframe().f_back))
             return original(value, *args, **kwargs)
 
         return set_floatx
@@ -199,11 +199,11 @@ class Weights(Probe):
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
             if not recorder.local.lane.busy:
-                made(self, sys._getframe(1))
+                made(self, sys._getframe().f_back)
 
         return __init__
 
-    def _variable_made(self, variable: Any, frame: FrameType) -> None:
+    def _variable_made(self, variable: Any, frame: FrameType | None) -> None:
         try:
             if variable.dtype.name == _WIDE:
                 shape = [int(side or 0) for side in variable.shape]
