@@ -14,10 +14,12 @@ from unslow.analyse.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.fix.hoards import keep_latest, keep_numbers
 from unslow.fix.script import Script
-from unslow.model import Certainty, Evidence, Finding, Fix, Forecast, Location, Loop, Refusal, Run, Safety
+from unslow.model import Certainty, Evidence, Finding, Fix, Forecast, Location, Loop, Refusal, Run, Safety, Shape
 from unslow.source import Kind, Source, own_nodes
 
 _LEAST_BYTES = 16 << 20  # a history of a few MB is nobody's problem
+_LEAST_USED = 1 << 20  # where steps get slower meanwhile: what is computed with it costs more than what it takes
+_SLOWER = 0.5  # of a step, from the start to the end
 _LEAST_LOOKS = 3
 _SCALAR = re.compile(r"tensor \w*\[\]")
 _OPEN = ("tensor", "array", "ndarray", "list", "tuple", "dict", "set", "float", "int", "str", "bool", "NoneType")
@@ -32,8 +34,9 @@ _KEEP_LESS = (
     "Keep numbers instead of tensors in `{path}` (`float(loss)`), a running metric, or only the latest few: "
     "`collections.deque(maxlen=100)`."
 )
+_JOINED = ("ndarray", "EagerTensor")
 _ADVICE = {
-    "ndarray": "Keep only what is needed of `{path}`; joining copies all of it each time.",
+    **dict.fromkeys(_JOINED, "Keep only what is needed of `{path}`; joining copies all of it each time."),
     "cache": "Give the cache of `{path}` a limit, `functools.lru_cache(maxsize=100)`: without one it keeps the result "
     "of every call with new arguments, for as long as the program runs.",
 }
@@ -77,11 +80,12 @@ class HoardedTensors(Cause):
             return None
         rate = behind or _rate(looks)
         held = behind * loop.steps or last["bytes"] + rate * max(0, loop.steps - last["step"])
-        if rate <= 0 or held < _LEAST_BYTES:
+        slower = last["kind"] in _JOINED and loop.trend.shape is Shape.DRIFTING and loop.trend.change > _SLOWER
+        if rate <= 0 or held < (_LEAST_USED if slower else _LEAST_BYTES):
             return None
         file, function, path = key
         line = last.get("line") or grower(run.sources.get(file, ""), function, path, None)
-        if last["kind"] == "ndarray" and not line:
+        if last["kind"] in _JOINED and not line:
             return None
         where = Location(file, line, function) if line else loop.update
         process = next(one for one in run.processes if one.index == loop.process)
@@ -90,7 +94,8 @@ class HoardedTensors(Cause):
         when = f"the memory is full {until:,} steps later" if until else ""
         return Finding(
             cause=self.id,
-            title=f"`{path}` keeps {_mb(rate)} of every step: {_mb(held)} after {loop.steps:,} steps",
+            title=f"`{path}` keeps {_mb(rate)} of every step: {_mb(held)} after {loop.steps:,} steps"
+            + (", and a step that uses all of it takes ever longer" if slower else ""),
             location=where,
             seconds=0.0,
             grows=True,
@@ -103,6 +108,8 @@ class HoardedTensors(Cause):
                 Evidence("held at the last look", round(last["bytes"] / 1e6, 1), "MB"),
                 *([Evidence("seen by", "all tensors that Python holds; no other container grows")] if behind else []),
                 Evidence("growth", round(rate / 1e6, 3), "MB per step"),
+                *([Evidence("a step at first", loop.trend.before, "s")] if slower else []),
+                *([Evidence("a step at the end", loop.trend.after, "s")] if slower else []),
                 *([Evidence("memory left", round(left / 1e9, 1), "GB")] if left else []),
             ),
             advice=_ADVICE.get(last["kind"], _KEEP_LESS).format(path=path),
@@ -246,12 +253,24 @@ HoardedTensors.FIRES = (
         facts=[*_filled(_STEPS, 8e5, "tensor float32[200000]", kind="cache", path="draw()", line=3)],
     ),
     Sketch(
+        "a tensor that is joined with every batch, and all of it is computed with",
+        [0.01 + step * 1e-4 for step in range(400)],
+        facts=[*_filled(_STEPS, 1e4, "tensor float32[400, 25]", kind="EagerTensor")],
+        source="for batch in data:\n    step()\n    self.history = tf.concat([self.history, batch], 0)\n",
+    ),
+    Sketch(
         "a method of each step's tape, which holds far more than can be seen",
         [0.01] * 400,
         facts=[*_filled(_STEPS, 1e3, "method with Tape"), *_live(4e6)],
     ),
 )
 HoardedTensors.QUIET = (
+    Sketch(
+        "a tensor of a few MB that is joined with every batch, and costs nothing",
+        [0.01] * 400,
+        facts=[*_filled(_STEPS, 1e4, "tensor float32[400, 25]", kind="EagerTensor")],
+        source="for batch in data:\n    step()\n    self.history = tf.concat([self.history, batch], 0)\n",
+    ),
     Sketch(
         "a history of scalar tensors, and tensors that something else keeps",
         [0.01] * 400,

@@ -184,7 +184,7 @@ def _containers(
     if id(held) in seen or depth > _DEPTH or type in type(held).__mro__ or ModuleType in type(held).__mro__:
         return
     kind = container_of(held)
-    if kind is None and array_of(held) is not None:
+    if kind is None and _joined(held) is not None:
         yield name, held, None
         return
     if kind is not None:
@@ -232,16 +232,24 @@ def _closure(function: FunctionType) -> Iterator[tuple[str, Any]]:
             continue
 
 
-def _count(held: Any) -> int:
+def _joined(held: Any) -> tuple[float, int] | None:
+    """Bytes and rows of an array or a tensor, which does not grow itself, but is made anew, and longer."""
     array = array_of(held)
-    return length(held) if array is None else next(iter(array[1]), 0)
+    if array is not None:
+        return float(array[0]), next(iter(array[1]), 0)
+    return (_bytes(held, set()), next(iter(held._shape_tuple() or ()), 0)) if is_tensor(held) else None
+
+
+def _count(held: Any) -> int:
+    joined = _joined(held)
+    return length(held) if joined is None else joined[1]
 
 
 def _sizes(held: Any) -> dict[str, Any]:
     """Bytes that a container holds, from its latest elements, and what they are."""
-    array = array_of(held)
-    if array is not None:
-        return {"bytes": float(array[0]), "element": _described(held), "bounded": False}
+    joined = _joined(held)
+    if joined is not None:
+        return {"bytes": joined[0], "element": _described(held), "bounded": False}
     last = latest(held, _SAMPLED)
     seen: set[int] = set()  # what two elements share, neither of them keeps
     sizes = sorted(_bytes(value, seen) for value in last)
