@@ -91,7 +91,7 @@ class DenseUpdates(Cause):
         seconds = min(1.0, spent / window.wall) * repeated(loop)
         if seconds < _WORTH * run.trained:
             return
-        keeps = _KEEPS.get(str(data["optimizer"]), 1 if data.get("momentum") else 0)
+        keeps = _KEEPS.get(str(data["optimizer"]).removesuffix("Optimizer"), 1 if data.get("momentum") else 0)
         some = f"{touched:,}" if touched else "a few"
         name = table["name"] or "a table"
         yield Finding(
@@ -105,8 +105,7 @@ class DenseUpdates(Cause):
                 Evidence("the optimizer's kernels, per step", update, "s"),
                 Evidence("a step", window.wall, "s"),
             ),
-            advice=f"Update {name} with a plain SGD of its own, which touches the rows of the batch only, and the rest "
-            f"with {data['optimizer']}; or make the table smaller.",
+            advice=(_LOOK_UP_FIRST if table.get("dense") else _APART).format(name=name, optimizer=data["optimizer"]),
         )  # fmt: skip
 
     FIRES = (Sketch("500 of 100,000 rows", phases={Phase.RUN: 1.0}, facts=[_weights(500), _seen(0.7)]),)
@@ -114,6 +113,16 @@ class DenseUpdates(Cause):
         Sketch("half of the rows", phases={Phase.RUN: 1.0}, facts=[_weights(50_000), _seen(0.7)]),
         Sketch("the update is cheap", phases={Phase.RUN: 1.0}, facts=[_weights(500), _seen(0.03)]),
     )
+
+
+_APART = (
+    "Update {name} with a plain SGD of its own, which touches the rows of the batch only, and the rest with "
+    "{optimizer}; or make the table smaller."
+)
+_LOOK_UP_FIRST = (
+    "What is looked up is not {name} itself, but what the program makes of all of it, so the gradient has all rows "
+    "too: look up the rows first, and change only those (multiply what `tf.gather` gives by the mask)."
+)
 
 
 def _where(run: Run, loop: Loop, data: Mapping[str, Any]) -> Location:

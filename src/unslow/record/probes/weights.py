@@ -18,6 +18,8 @@ _MOST_OPS = 20_000
 _MOST_TABLES = 20
 _TAPES = 4  # eager tapes that are looked at; those of compiled functions all are, once per trace
 _WIDE = "float64"
+_PASSES_ON = ("Mul", "RealDiv", "Neg", "Identity", "Cast")
+_BACK = 6  # ops between a gradient and the rows that it was put together from
 
 
 class Weights(Probe):
@@ -155,12 +157,15 @@ class Weights(Probe):
             count += 1
             total += size
             wide += size if kind == _WIDE else 0
-            if hasattr(grad, "indices") and len(shape) >= 1:
-                touched = [side or 0 for side in grad.indices.shape] if grad.indices.shape.rank is not None else []
+            indices = getattr(grad, "indices", None)
+            dense = indices is None
+            indices = _looked_up(grad, shape) if dense and len(shape) > 1 else indices
+            if indices is not None and shape:
+                touched = [side or 0 for side in indices.shape.as_list()] if indices.shape.rank is not None else []
                 tables.append(
                     {
                         "name": str(getattr(variable, "path", None) or getattr(variable, "name", "")),
-                        "rows": shape[0], "bytes": size, "touched": _product(touched) if touched else 0,
+                        "rows": shape[0], "bytes": size, "touched": _product(touched) if touched else 0, "dense": dense,
                     }
                 )  # fmt: skip
         name = type(optimizer).__name__ if optimizer is not None else ""
@@ -213,6 +218,22 @@ class Weights(Probe):
                 )
         except Exception:  # noqa: BLE001 - the fence of a probe: a class of the program's own, not made to its end yet
             return
+
+
+def _looked_up(grad: Any, shape: list[int]) -> Any:
+    """The rows that a dense gradient was put together from; None where it was not.
+
+    What is looked up then is no variable, but what an op has made of all of it (a mask, a row of zeros in front).
+    """
+    op = getattr(grad, "op", None) if hasattr(grad, "graph") else None  # an eager tensor has no op to ask
+    for _ in range(_BACK):
+        if op is None or op.type == "UnsortedSegmentSum":
+            break
+        made = [tensor.op for tensor in op.inputs if tensor.op.type != "Const"] if op.type in _PASSES_ON else []
+        op = made[0] if made else None
+    if op is None or op.type != "UnsortedSegmentSum" or op.outputs[0].shape.as_list() != shape:
+        return None
+    return op.inputs[1]
 
 
 def _pairs(optimizer: Any, grads: Any, variables: Any) -> list[Any]:
