@@ -12,6 +12,7 @@ from unslow.analyse import say
 from unslow.analyse.growth import Slope, slope
 from unslow.analyse.hot import Hot, grows_with, hot_lines
 from unslow.analyse.python_calls import CalledBack, called_back
+from unslow.analyse.queues import drawn
 from unslow.analyse.robust import ascent, block_middles
 from unslow.analyse.scopes import Scope
 from unslow.analyse.sketch import Fact, Sketch, fact
@@ -107,7 +108,8 @@ class PythonOverhead(Cause):
                 if hot.samples >= _FEWEST and worth and not _at_once(scope, hot.seconds):
                     yield self._finding(run, scope, hot)
         for loop in run.loops:
-            for found in called_back(run, loop) if loop.style in _COMPILED else ():
+            fills_queues = bool(drawn(run, loop))  # in threads of the program: the step need not wait for that
+            for found in called_back(run, loop) if loop.style in _COMPILED and not fills_queues else ():
                 if _WORTH * run.trained <= found.seconds <= loop.phase(Phase.RUN):
                     yield self._from_graph(run, loop, found)
 
