@@ -164,7 +164,9 @@ def _behind(run: Run, loop: Loop, found: Mapping[_Key, _Looks]) -> dict[_Key, fl
     """Tensors that Python holds and no container accounts for, where just one gets an element with every step."""
     tensors = tensors_held(run, loop) or 0.0
     added = {key: _per_step(looks[0], looks[-1], "length") for key, looks in found.items() if not looks[-1]["bounded"]}
-    growing = [key for key, often in added.items() if often > 0 and found[key][-1]["element"].partition(" ")[0] not in _OPEN]
+    growing = [
+        key for key, often in added.items() if often > 0 and found[key][-1]["element"].partition(" ")[0] not in _OPEN
+    ]
     seen = sum(_rate(found[key]) for key in added)
     alone = growing[0] if len(growing) == 1 and tensors > _MUCH_MORE * seen else None
     return {alone: tensors} if alone is not None and _OFTEN <= added[alone] <= 1 / _OFTEN else {}
