@@ -113,19 +113,26 @@ def test_the_progress_bar_gives_way_to_a_line_per_epoch() -> None:
     assert fixed(answer) == "model.fit(x, y, verbose=2)\n"
 
 
+COMPILED = {"together": 25, "compile": Location("train.py", 1)}
+
+
 def test_keras_runs_several_steps_in_one_call() -> None:
-    answer = TinyBatches().fix(finding(1, together=25, users_hooks=False), script('model.compile("adam", "mse")\n'))
-    assert fixed(answer) == 'model.compile("adam", "mse", steps_per_execution=25)\n'
+    text = 'model.compile("adam", "mse")\nmodel.fit(x)\n'
+    answer = TinyBatches().fix(finding(2, **COMPILED, users_hooks=False), script(text))
+    assert fixed(answer) == 'model.compile("adam", "mse", steps_per_execution=25)\nmodel.fit(x)\n'
     assert isinstance(answer, Fix) and answer.safety is Safety.EXACT
 
 
 def test_steps_in_one_call_must_be_reviewed_where_hooks_hear_of_batches() -> None:
-    answer = TinyBatches().fix(finding(1, together=25, users_hooks=True), script('model.compile("adam")\n'))
+    answer = TinyBatches().fix(
+        finding(2, **COMPILED, users_hooks=True), script('model.compile("adam")\nmodel.fit(x)\n')
+    )
     assert isinstance(answer, Fix) and answer.safety is Safety.REVIEW and answer.note
 
 
 def test_a_loop_of_the_users_own_gets_words_only() -> None:
-    assert TinyBatches().fix(finding(1, together=1, users_hooks=False), script("train(x)\n")) is None
+    facts = {"together": 1, "users_hooks": False, "compile": None}
+    assert TinyBatches().fix(finding(1, **facts), script("train(x)\n")) is None
 
 
 def test_keras_computes_in_float32_again() -> None:

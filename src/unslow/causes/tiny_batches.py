@@ -94,19 +94,20 @@ class TinyBatches(Cause):
             evidence.append(Evidence("fixed, by how time follows the batch's size", by_size, "s"))
         gives = f"{together} steps in one call" if together > 1 else f"batches {_LARGER} times as large"
         yield Finding(
-            cause=self.id, location=_where(run, loop, together), evidence=tuple(evidence),
+            cause=self.id, evidence=tuple(evidence),
+            location=say.place(run, loop.location if loop.style == "keras" else loop.update),
             seconds=min(1.0, saved / step) * repeated(loop),
             title=f"{say.time(cost.fixed)} of a step of {say.time(step)} are spent whatever the size of the batch",
             advice=f"With {gives} a batch of this size would take some {say.time(step - saved)}.",
-            facts={"together": together, "users_hooks": _users_hooks(run, loop)},
+            facts={"together": together, "users_hooks": _users_hooks(run, loop), "compile": _compiled(run, loop)},
         )  # fmt: skip
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where, together = finding.location, int(finding.facts["together"])
-        if where is None or together < 2:
+        together, where = int(finding.facts["together"]), finding.facts["compile"]
+        if together < 2:
             return None
-        if script.call_at(where.line, "compile") is None:
-            return Refusal("the call of compile was not found", where)
+        if where is None or where.file != script.path or script.call_at(where.line, "compile") is None:
+            return Refusal("the call of compile was not found", where or finding.location)
         fixed = set_keyword(script, where.line, "compile", "steps_per_execution", str(together))
         heard = bool(finding.facts["users_hooks"])
         return Fix(
@@ -199,10 +200,7 @@ def _together(run: Run, loop: Loop) -> int:
     return max((number for number in range(2, _TOGETHER + 1) if epoch % number == 0), default=10)
 
 
-def _where(run: Run, loop: Loop, together: int) -> Location:
-    """Keras: the line that compiles the model; else the line of the update."""
-    if together > 1:
-        lines = [e.data["stack"][0] for e in run.of("compile") if e.process == loop.process and e.data.get("stack")]
-        if lines:
-            return say.place(run, lines[-1])
-    return say.place(run, loop.location if loop.style == "keras" else loop.update)
+def _compiled(run: Run, loop: Loop) -> Location | None:
+    """The line that compiles the model of Keras."""
+    lines = [e.data["stack"][0] for e in run.of("compile") if e.process == loop.process and e.data.get("stack")]
+    return say.place(run, lines[-1]) if lines else None
