@@ -185,7 +185,7 @@ def _plain(data: dict[str, Any], names: _Names, start: int) -> dict[str, Any]:
         elif key == "lines" and isinstance(value, list):
             plain[key] = [[shown(line[0], names), *line[1:]] for line in value]
         elif key in ("runs", "found", "stages") and isinstance(value, list):
-            plain[key] = [_plain(each, names, start) for each in value]
+            plain[key] = [_plain(each, names, start) if isinstance(each, dict) else each for each in value]
         elif key in ("file", "folder") and isinstance(value, str):
             plain[key] = names(value)
         else:
