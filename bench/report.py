@@ -252,7 +252,7 @@ def in_turns(section: Results) -> str:
         "seconds, which are what the next table has. Scalene cannot be turned off once it is there: see that table.",
         table(("tool", *(STYLES[style].title for style in styles)),
               [*rows, ["pairs, least", *(count(_fewest(found)) for found in styles.values())],
-               ["commit", *(found["commit"] for found in styles.values())]]),
+               ["commit", *(_commits(found) for found in styles.values())]]),
         "What the TensorFlow profiler has seen it collects and writes when it is stopped, which takes longer with "
         f"every step. That is in its row, for one step: {', '.join(ended)}. What the others do at their end is not.",
     ])  # fmt: skip
@@ -267,6 +267,10 @@ def _longer(styles: Results, usual: float) -> str:
         if row["seconds"] > usual
     ]
     return f" (where that did not tell them apart, longer: {'; '.join(cells)})" if cells else ""
+
+
+def _commits(found: Results) -> str:
+    return ", ".join(dict.fromkeys(row["commit"] for row in found["tools"].values()))
 
 
 def _fewest(found: Results) -> int:

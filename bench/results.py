@@ -50,7 +50,7 @@ def keep(section: str, data: Mapping[str, Any]) -> None:
 def keep_styles(section: str, rows: Mapping[str, Mapping[str, Any]], **data: Any) -> None:
     """Replace the rows of some styles, each with the commit that it was measured at; the others stay."""
     known = read().get(section, {}).get("styles", {}) | {
-        name: {**row, "commit": _commit()} for name, row in rows.items()
+        name: {**row, "commit": commit()} for name, row in rows.items()
     }
     keep(section, {**data, "styles": {name: known[name] for name in STYLES if name in known}})
 
@@ -61,7 +61,7 @@ def machine() -> dict[str, Any]:
         "day": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "python": platform.python_version(),
         "processor": names[0].partition(": ")[2] if names else platform.machine(), "load": round(os.getloadavg()[0], 1),
         "tensorflow": _version("tensorflow-cpu") or _version("tensorflow"), "keras": _version("keras"),
-        "commit": _commit(),
+        "commit": commit(),
     }  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def _version(name: str) -> str:
         return ""
 
 
-def _commit() -> str:
+def commit() -> str:
     """What was measured: the commit, with a mark where the tool's own code has been changed since."""
     try:
         said = [

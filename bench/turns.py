@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 from bench import peers, report  # noqa: E402
 from bench.blocks import BLOCK, SETTLE, Switch, seconds_of  # noqa: E402
 from bench.loops import STYLES, Style  # noqa: E402
-from bench.results import keep_styles, median, ratio, read, run  # noqa: E402
+from bench.results import commit, keep_styles, median, ratio, read, run  # noqa: E402
 
 WARM = 20.0  # seconds of steps with recording on before anything is timed: in its first ones it looks most
 ATTACHED = 1.0  # seconds that a tool outside the process is given to read what is there, before anything is timed
@@ -191,7 +191,7 @@ def judged(found: dict[str, Any], seconds: float) -> dict[str, Any]:
         steps = [took + collected for took in sides["tool"]]
         rows[name] = {
             "seconds": seconds, "pairs": len(steps), "step": median(steps), "unslow": median(sides["unslow"]),
-            "collected": collected, "beside": ratio(steps, sides["unslow"], paired=True),
+            "collected": collected, "beside": ratio(steps, sides["unslow"], paired=True), "commit": commit(),
         }  # fmt: skip
     return rows
 
