@@ -62,7 +62,10 @@ def remedies(run: Run, wait: Wait) -> list[Remedy]:
         *_prefetch(wait, busy, cores),
     ]  # fmt: skip
     found.sort(key=lambda remedy: -remedy.saved(wait))
-    return [*found, Remedy("none", limit(wait), wait.rest)]
+    slowest_stage = limit(wait)
+    if slowest_stage is not None and not slowest_stage.seen and wait.share < _UNSEEN:
+        return found  # it did its work before anybody looked: that it is the one is a guess
+    return [*found, Remedy("none", slowest_stage, wait.rest)]
 
 
 def accounted(wait: Wait) -> bool:
@@ -205,6 +208,8 @@ def _cache(wait: Wait, busy: float, cores: int) -> Iterable[Remedy]:
     if not kept or wait.pipeline.has("Cache") or wait.pipeline.has("Snapshot"):
         return
     last = kept[-1]
+    if not last.seen:  # its work was done before anybody looked: what it takes, and would hold, is not known
+        return
     length = float(last.settings.get("length", -2))
     # In passes of one iterator each, what was handed out in one tells how many there were.
     again = wait.pipeline.iterators > 1
