@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from unslow.analyse import say
+from unslow.analyse.counted import counted, latest, paths, root
 from unslow.analyse.graph_pipeline import readings as said_in_graphs
 from unslow.analyse.overlay import NOT_RUN, aligned, base
 from unslow.model import Event, Location, Run
@@ -154,6 +155,16 @@ def _pipeline(run: Run, process: int, dataset: int, evaluates: bool, built: Sequ
     )  # fmt: skip
 
 
+def endless_cache(run: Run, process: int) -> Location | None:
+    """The line that caches in memory what has no end, as behind a repeat()."""
+    for event in run.of("dataset"):
+        for stage in event.data["stages"] if event.process == process else ():
+            endless = stage["kind"] == "Cache" and stage.get("length") == _ENDLESS and not stage.get("file")
+            if endless and stage.get("stack"):
+                return say.place(run, stage["stack"][0])
+    return None
+
+
 def _once_full(seen: Sequence[list[Event]]) -> tuple[Sequence[list[Event]], Event | None]:
     """The iterators that read from a full cache, if any did; and since which reading, where one goes on and on."""
     if seen[0][-1].data.get("settled"):
@@ -195,90 +206,26 @@ def _stages(run: Run, built: Sequence[Mapping[str, Any]], readings: Sequence[lis
     # Sources leave the model when they are used up: the fullest reading has the whole shape.
     fullest = max((event for events in readings for event in events), key=lambda event: len(event.data["nodes"]))
     shape = {int(node["id"]): node for node in fullest.data["nodes"]}
-    root = _root(fullest)
-    if root is None or not root["inputs"]:
+    top = root(fullest)
+    if top is None or not top["inputs"]:
         return
-    counted = _counted(full, since)
-    paths = {number: counted.get(path, (0.0, 0.0)) for path, number in _paths(fullest).items()}
-    latest = _latest(readings)
-    shape = {number: {**shape[number], **latest[path]} for path, number in _paths(fullest).items()}
+    places, said = paths(fullest), latest(readings)
+    seconds = counted(full, since)
+    by_node = {number: seconds.get(path, (0.0, 0.0)) for path, number in places.items()}
+    shape = {number: {**shape[number], **said[path]} for path, number in places.items()}
     lowest = -1
-    for node, positions, inner in aligned(shape, int(root["inputs"][0]), built, 0 if built else None):
+    for node, positions, inner in aligned(shape, int(top["inputs"][0]), built, 0 if built else None):
         lowest = max([lowest, *positions])
-        yield _stage(run, node, [built[position] for position in positions], inner, paths)
+        yield _stage(run, node, [built[position] for position in positions], inner, by_node)
     for stage in built[lowest + 1 :]:  # used up before anybody looked
         if stage["kind"] not in NOT_RUN:
             yield _unseen(run, stage)
 
 
-def _root(event: Event) -> Mapping[str, Any] | None:
-    return next((node for node in event.data["nodes"] if node["name"] == "Root"), None)
-
-
-def _paths(event: Event) -> dict[str, int]:
-    """Each node by its place below the root: a repetition makes the nodes below it anew, in the same places."""
-    nodes = {int(node["id"]): node for node in event.data["nodes"]}
-    root = _root(event)
-    found: dict[str, int] = {}
-    pending = [("", int(root["id"]))] if root else []
-    while pending:
-        path, number = pending.pop()
-        found[path] = number
-        inputs = [int(one) for one in nodes[number]["inputs"] if int(one) in nodes]
-        pending += [(f"{path}/{min(place, 1)}.{nodes[one]['name']}", one) for place, one in enumerate(inputs)]
-    return found
-
-
-def _latest(readings: Sequence[list[Event]]) -> dict[str, dict[str, Any]]:
-    """What was last said of the node in each place: settings, buffers and sizes."""
-    found: dict[str, dict[str, Any]] = {}
-    for event in sorted((event for events in readings for event in events), key=lambda event: event.time):
-        nodes = {int(node["id"]): node for node in event.data["nodes"]}
-        for path, number in _paths(event).items():
-            if nodes[number]["elements"] or path not in found:
-                found[path] = {key: value for key, value in nodes[number].items() if key not in ("id", "inputs")}
-    return found
-
-
-def _counted(readings: Sequence[list[Event]], since: Event | None = None) -> dict[str, tuple[float, float]]:
-    """Per place: seconds busy and elements, per batch, over all iterators.
-
-    A single iterator's first reading is taken off where enough came after it: it holds the start and the filling of
-    buffers, which is paid once. Iterators that are made again and again pay it each time.
-    """
-    batches = 0.0
-    busy: dict[str, float] = defaultdict(float)
-    elements: dict[str, float] = defaultdict(float)
-    for events in readings:
-        first, last = int(events[0].data["elements"]), int(events[-1].data["elements"])
-        start = since
-        if start is None and len(readings) == 1 and last - first >= last / 2:
-            start = events[0]
-        batches += last - int(start.data["elements"]) if start else last
-        for (path, _), (worked, handed) in _grown(events, start).items():
-            busy[path] += worked / 1e9
-            elements[path] += handed
-    return {path: (busy[path] / max(1.0, batches), elements[path] / max(1.0, batches)) for path in busy}
-
-
-def _grown(events: Sequence[Event], since: Event | None) -> dict[tuple[str, int], tuple[float, float]]:
-    """What each node counted from one reading, or its first, to the last that had it."""
-    start: dict[tuple[str, int], tuple[float, float]] = {}
-    end: dict[tuple[str, int], tuple[float, float]] = {}
-    for event in events:
-        nodes = {int(node["id"]): node for node in event.data["nodes"]}
-        for path, number in _paths(event).items():
-            end[path, number] = (float(nodes[number]["busy"]), float(nodes[number]["elements"]))
-        if event is since:
-            start = dict(end)
-    none = (0.0, 0.0)
-    return {key: (value[0] - start.get(key, none)[0], value[1] - start.get(key, none)[1]) for key, value in end.items()}
-
-
 def _stage(run: Run, node: Mapping[str, Any], made: Sequence[Mapping[str, Any]], inner: Sequence[int],
-           counted: Mapping[int, tuple[float, float]]) -> Stage:  # fmt: skip
-    busy, elements = counted.get(int(node["id"]), (0.0, 0.0))
-    busy += sum(counted[number][0] for number in inner if number in counted)
+           by_node: Mapping[int, tuple[float, float]]) -> Stage:  # fmt: skip
+    busy, elements = by_node.get(int(node["id"]), (0.0, 0.0))
+    busy += sum(by_node[number][0] for number in inner if number in by_node)
     leader = next((one for one in reversed(made) if "function" in one), made[0] if made else {})
     settings: dict[str, Any] = {}
     for one in made:

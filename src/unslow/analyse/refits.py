@@ -49,13 +49,17 @@ def refits(run: Run) -> Iterable[Refit]:
             yield _refit(run, loop, place, calls)
 
 
-def after_fit(run: Run, loop: Loop) -> tuple[Ints, Ints]:
-    """Rows that came right after a call of fit(), and rows that did not; the first row is in neither."""
-    return _rows(loop, [(event, weight) for event, weight in weighed(run.of("fit")) if event.process == loop.process])
+def amid_fit(run: Run, loop: Loop) -> Ints:
+    """Rows that did not come right after a call of fit(); the first row is none of them."""
+    calls = [(event, weight) for event, weight in weighed(run.of("fit")) if event.process == loop.process]
+    return _rows(loop, calls)[1]
 
 
 def _rows(loop: Loop, calls: Calls) -> tuple[Ints, Ints]:
-    """Where calls are thinned out, others lie between those that were written: nothing is said of rows there."""
+    """Rows that came right after a call of fit(), and rows that did not; the first row is in neither.
+
+    Where calls are thinned out, others lie between those that were written: nothing is said of rows there.
+    """
     begun = np.unique(np.searchsorted(loop.end, [event.time for event, _ in calls]))
     all_seen = next((event.time for (event, _), (_, weight) in pairwise(calls) if weight > 1), math.inf)
     others = np.setdiff1d(np.arange(1, np.searchsorted(loop.end, all_seen)), begun)

@@ -11,7 +11,7 @@ from unslow.analyse import say
 from unslow.analyse.inputs import Wait, limits_next, waits
 from unslow.analyse.overlay import READERS
 from unslow.analyse.queues import QueueWait, queue_waits
-from unslow.analyse.refits import after_fit
+from unslow.analyse.refits import amid_fit
 from unslow.analyse.remedies import Remedy, limit, remedies
 from unslow.analyse.repeated import cache_finding
 from unslow.analyse.sketch import Fact, Sketch, fact
@@ -212,8 +212,7 @@ def _seen_by(wait: Wait) -> str:
 
 def _usually(run: Run, wait: Wait) -> bool:
     """Whether most steps wait, and not only those in which an iterator over data of Python's was made anew."""
-    _, others = after_fit(run, wait.loop)
-    fetching = wait.loop.phases[others, Phase.INPUT]
+    fetching = wait.loop.phases[amid_fit(run, wait.loop), Phase.INPUT]
     return len(fetching) > 0 and float(np.median(fetching)) > _USUAL * wait.per_step
 
 

@@ -10,6 +10,7 @@ from unslow.analyse import say
 from unslow.analyse.machine import during, process_of
 from unslow.analyse.made import made_lines
 from unslow.analyse.memory import Rise, held, limit, rise, tensors_held, used
+from unslow.analyse.pipeline import endless_cache
 from unslow.analyse.sketch import Fact, Sketch, fact
 from unslow.cause import CannotJudge, Cause
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Run
@@ -50,7 +51,7 @@ class NativeGrowth(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            cache = _endless_cache(run, loop)
+            cache = endless_cache(run, loop.process)
             if cache is not None:
                 yield from self._cached(run, loop, cache)
                 continue
@@ -125,15 +126,6 @@ def _known(run: Run, loop: Loop) -> bool:
 def _variables(run: Run, loop: Loop) -> float:
     """Bytes in variables that were made in the loop and stayed."""
     return sum(line.bytes * min(1.0, line.alive / line.count) for line in made_lines(run, loop) if line.count)
-
-
-def _endless_cache(run: Run, loop: Loop) -> Location | None:
-    """The line that caches in memory what has no end, as behind a repeat()."""
-    for event in run.of("dataset"):
-        for stage in event.data["stages"] if event.process == loop.process else ():
-            if stage["kind"] == "Cache" and stage.get("length") == -1 and not stage.get("file") and stage.get("stack"):
-                return say.place(run, stage["stack"][0])
-    return None
 
 
 _CACHE_FIRST = (
