@@ -21,6 +21,7 @@ from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop,
 
 _WORTH = 0.10  # of the training time: less is the price of any loop written in Python
 _BESIDE = 0.3  # the same of TensorFlow's own Python at a line beside the step: a little of it is in any loop
+_TAKING_DOWN = ("python", "stdlib")  # what runs at a line while an iterator, and the threads that fill it, are let go
 _COMPILED = (
     "function",
     "keras",
@@ -101,7 +102,7 @@ class PythonOverhead(Cause):
             scope = Scope(run, process.index)
             fetching = _fetching(run, process.index)
             for hot in hot_lines(run, process.index, scope) if scope.training else ():
-                if hot.library == "python" and (hot.location.file, hot.location.line) in fetching:
+                if hot.library in _TAKING_DOWN and (hot.location.file, hot.location.line) in fetching:
                     continue
                 least = _BESIDE if hot.library == "tensorflow" else _WORTH
                 worth = hot.seconds >= least * run.trained or (hot.grows and hot.library != "tensorflow")
