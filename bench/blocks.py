@@ -80,7 +80,7 @@ class Switch:
             self._take_out()
 
     def _take_out(self) -> None:
-        from unslow.record import probe
+        from unslow.record.engine import probe
 
         self._gate.open.clear()
         self._since = time.perf_counter_ns()
@@ -178,7 +178,7 @@ def per_step(began: dict[str, Any], ended: dict[str, Any]) -> dict[str, Any]:
 
 def alone(name: str, seconds: float) -> dict[str, Any]:
     """One style in this process; the recording begins before TensorFlow is imported, as with `unslow run`."""
-    from unslow.record.start import Recording
+    from unslow.record.engine.start import Recording
 
     with tempfile.TemporaryDirectory() as folder:
         recording = Recording(folder)

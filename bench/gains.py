@@ -33,13 +33,13 @@ sys.path.insert(0, str(ROOT))
 
 from bench.results import environment, machine  # noqa: E402
 from tests.examples import Example, all_examples, marked  # noqa: E402
-from unslow.analyse.assemble import load  # noqa: E402
+from unslow.analyse.run.assemble import load  # noqa: E402
 from unslow.diagnose import diagnose  # noqa: E402
 from unslow.errors import UnslowError  # noqa: E402
-from unslow.fix.apply import Composition, Step, side_of, write  # noqa: E402
-from unslow.fix.diff import unified_diff  # noqa: E402
+from unslow.fix.edit.apply import Composition, Step, side_of, write  # noqa: E402
+from unslow.fix.edit.diff import unified_diff  # noqa: E402
 from unslow.model import Diagnosis, Fix, Proof, Refusal, Run  # noqa: E402
-from unslow.prove import prove, question_for  # noqa: E402
+from unslow.proof.prove import prove, question_for  # noqa: E402
 
 KEPT = ROOT / "bench" / "gains.json"
 WITHIN = 0.25  # of what the fix gives back

@@ -40,7 +40,7 @@ def record(example: Example) -> str:
 
 def judged(example: Example) -> str:
     """What is wrong with a recording: a busy machine can hide a cause, and such a recording is of no use."""
-    from unslow.analyse.assemble import load
+    from unslow.analyse.run.assemble import load
     from unslow.diagnose import diagnose
 
     with tempfile.TemporaryDirectory() as place:

@@ -40,8 +40,8 @@ def entered(place: Path, recorded: bool) -> float:
 
 def armed() -> dict[str, float]:
     """Seconds that the import of TensorFlow spends in our finder and in arming the probes."""
-    from unslow.record.arm import Arming
-    from unslow.record.start import Recording
+    from unslow.record.engine.arm import Arming
+    from unslow.record.engine.start import Recording
 
     spent = {"find_spec": 0.0, "open": 0.0}
 

@@ -40,9 +40,9 @@ class Training:
     """One process of a training, recorded: its steps take as long as the clock says."""
 
     def __init__(self, folder: str, clock: Clock, worker: int | None = None) -> None:
-        from unslow.record.probe import span
-        from unslow.record.start import Recording
-        from unslow.runfile import Writer
+        from unslow.record.engine.probe import span
+        from unslow.record.engine.start import Recording
+        from unslow.runfolder.layout import Writer
 
         self.clock = clock
         self.recording = Recording(folder)
@@ -120,7 +120,7 @@ def write(folder: str, steps: int, workers: int) -> dict[str, Any]:
     real, clock = time.perf_counter, Clock()
     before = resident()
     time.perf_counter_ns = clock
-    from unslow import runfile
+    from unslow.runfolder import layout as runfile
 
     command = [sys.executable, "train.py"]
     runfile.write_header(

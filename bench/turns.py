@@ -172,7 +172,7 @@ def collected(step: Callable[[], object], each: float, place: Path) -> float:
 
 def alone(name: str, seconds: float, names: Sequence[str]) -> dict[str, Any]:
     """One style in this process; the recording begins before TensorFlow is imported, as with `unslow run`."""
-    from unslow.record.start import Recording
+    from unslow.record.engine.start import Recording
 
     with tempfile.TemporaryDirectory() as folder:
         recording = Recording(folder)

@@ -7,9 +7,9 @@ import zipfile
 from pathlib import Path
 
 from tests.examples import Example
-from unslow.analyse.assemble import load
+from unslow.analyse.run.assemble import load
 from unslow.model import Run
-from unslow.runfile import ROW
+from unslow.runfolder.layout import ROW
 
 
 def whole_and_half(example: Example, place: Path) -> tuple[Run, Run]:

@@ -55,7 +55,7 @@ def test_a_cause_stays_quiet(cause: Cause, sketch: object) -> None:
 
 @cache
 def diagnosis_of(example: Example) -> Diagnosis:
-    from unslow.analyse.assemble import load as read
+    from unslow.analyse.run.assemble import load as read
 
     with TemporaryDirectory() as place, zipfile.ZipFile(example.recording) as packed:
         packed.extractall(place)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unslow.analyse.sketch import Sketch
+from unslow.analyse.sketches.sketch import Sketch
 from unslow.compare import Comparison, compare
 from unslow.diagnose import diagnose
 from unslow.model import Phase

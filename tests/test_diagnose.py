@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from unslow.analyse.sketch import Sketch
+from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import CannotJudge, Cause
 from unslow.diagnose import diagnose, fold, merge, rank
 from unslow.model import Evidence, Finding, Forecast, Location, Run

@@ -10,7 +10,7 @@ import pytest
 
 from tests.examples import EXAMPLES, Example
 from tests.halves import whole_and_half
-from unslow.analyse.sketch import Sketch
+from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import by_id
 from unslow.diagnose import diagnose
 from unslow.model import Finding, Loop, Phase, Run

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from unslow.analyse.inputs import waits
-from unslow.analyse.pipeline import Pipeline, pipelines
-from unslow.analyse.remedies import remedies
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse.input.pipeline import Pipeline, pipelines
+from unslow.analyse.input.remedies import remedies
+from unslow.analyse.input.waits import waits
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.model import Phase, Run
 
 

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.test_trend import autoregressive
-from unslow.analyse.growth import Kind, Law, bootstrap_ratio, changed_with, fit_law, levels_off, slope
-from unslow.analyse.robust import student
+from unslow.analyse.stats.growth import Kind, Law, bootstrap_ratio, changed_with, fit_law, levels_off, slope
+from unslow.analyse.stats.robust import student
 
 FINITE = st.floats(-1e6, 1e6).map(lambda value: value if abs(value) > 1e-6 else 0.0) | st.integers(-3, 3)
 PAIRS = st.lists(st.tuples(FINITE, FINITE), max_size=90)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from unslow.analyse.hot import grows_with, hot_lines, hottest_below, seconds_around
+from unslow.analyse.host.hot_lines import grows_with, hot_lines, hottest_below, seconds_around
 from unslow.analyse.scopes import Sources
-from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.model import Location, Phase, Sample
 
 SOURCE = """def rank(items):

@@ -39,7 +39,7 @@ def named(path: Path) -> str:
 
 @pytest.mark.parametrize("path", [p for p in MODULES if "record" in p.relative_to(SOURCE).parts], ids=named)
 def test_what_lives_in_the_users_process_needs_the_standard_library_only(path: Path) -> None:
-    ours = {"unslow.record", "unslow.runfile", "unslow.phase"}
+    ours = {"unslow.record", "unslow.runfolder", "unslow.facts"}
     for name in imported(path):
         top = name.partition(".")[0]
         if top == "unslow":
@@ -48,7 +48,7 @@ def test_what_lives_in_the_users_process_needs_the_standard_library_only(path: P
             assert top in sys.stdlib_module_names, name
 
 
-@pytest.mark.parametrize("name", ["phase.py", "runfile.py", "__init__.py"])
+@pytest.mark.parametrize("name", ["facts/phase.py", "runfolder/layout.py", "__init__.py"])
 def test_what_the_recorder_shares_with_us_needs_the_standard_library_only(name: str) -> None:
     outside = {found.partition(".")[0] for found in imported(SOURCE / name)} - set(sys.stdlib_module_names)
     assert outside <= {"unslow"}
@@ -56,7 +56,7 @@ def test_what_the_recorder_shares_with_us_needs_the_standard_library_only(name: 
 
 @pytest.mark.parametrize("path", sorted((SOURCE / "causes").glob("*.py")), ids=named)
 def test_a_cause_neither_looks_nor_shows(path: Path) -> None:
-    forbidden = ("unslow.record", "unslow.report", "unslow.cli", "unslow.prove", "unslow.launch")
+    forbidden = ("unslow.record", "unslow.report", "unslow.cli", "unslow.proof.prove", "unslow.proof.launch")
     assert not [name for name in imported(path) if name.startswith(forbidden)]
 
 

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from tests.examples import RECORDED
-from unslow import runfile
-from unslow.analyse.assemble import load
+from unslow.analyse.run.assemble import load
 from unslow.cli import main
 from unslow.errors import UnslowError
 from unslow.live import judge as judging
@@ -28,7 +27,8 @@ from unslow.live.turns import steps_of
 from unslow.live.watch import LONGEST, SHORTEST, Watch
 from unslow.model import Finding, Location, Phase
 from unslow.report.live import clock, frame, status_line
-from unslow.source import Source
+from unslow.runfolder import layout as runfile
+from unslow.syntax import Source
 
 NAMES = ("input_bound_fit", "graph_growth", "hoarded_tensors", "eager_step")
 

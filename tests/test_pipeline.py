@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from unslow.analyse.pipeline import Pipeline, Stage, pipelines, slowest
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 
 
 def stage(kind: str, line: int, *inputs: int, **settings: Any) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from unslow import prove as proving
 from unslow.errors import UnslowError
 from unslow.model import Verdict
-from unslow.prove import Question
-from unslow.trials import Side, Trial, difference
+from unslow.proof import prove as proving
+from unslow.proof.prove import Question
+from unslow.proof.trials import Side, Trial, difference
 
 BEFORE, AFTER = Side(["before"], "/"), Side(["after"], "/")
 

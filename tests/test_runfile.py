@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from unslow import runfile
-from unslow.analyse.assemble import load
+from unslow.analyse.run.assemble import load
 from unslow.errors import UnslowError
-from unslow.runfile import ROW, Unreadable, Writer
+from unslow.runfolder import layout as runfile
+from unslow.runfolder.layout import ROW, Unreadable, Writer
 
 
 def row(end: int, wall: int = 1_000_000, site: int = 0) -> bytes:

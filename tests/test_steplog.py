@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from unslow.phase import Phase
-from unslow.record.rows import Rows
-from unslow.runfile import ROW, WORDS
-from unslow.steplog import rows_of, taken
+from unslow.facts.phase import Phase
+from unslow.record.engine.rows import Rows
+from unslow.runfolder.layout import ROW, WORDS
+from unslow.runfolder.steplog import rows_of, taken
 
 CALLS = 40
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from unslow.analyse.trend import trend_of
+from unslow.analyse.stats.trend import trend_of
 from unslow.model import Shape, Trend
 
 NOISE = 0.1

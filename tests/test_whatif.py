@@ -14,14 +14,14 @@ from rich.console import Console
 
 from tests.test_cli import typed
 from unslow.errors import UnslowError
+from unslow.proof.trials import Side, Trial
+from unslow.proof.whatif import measure as measuring
+from unslow.proof.whatif import run as running
+from unslow.proof.whatif.run import Outcome, chosen, everything, whatif
+from unslow.proof.whatif.settings import Machine, Setting, catalogue, combined
+from unslow.proof.whatif.survey import Survey
+from unslow.proof.whatif.view import view_of
 from unslow.report.whatif import renderable
-from unslow.trials import Side, Trial
-from unslow.whatif import measure as measuring
-from unslow.whatif import run as running
-from unslow.whatif.run import Outcome, chosen, everything, whatif
-from unslow.whatif.settings import Machine, Setting, catalogue, combined
-from unslow.whatif.survey import Survey
-from unslow.whatif.view import view_of
 
 SIDE = Side(["python", "train.py"], "/")
 LINE = [["train.py", 9, "<module>"]]

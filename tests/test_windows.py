@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from unslow.analyse.sketch import Sketch, fact
-from unslow.analyse.window import repeated, seen, summary, windows
-from unslow.analyse.xplane import Span, Thread, covered, read
+from unslow.analyse.host.step_profile import repeated, seen, summary, windows
+from unslow.analyse.host.xplane import Span, Thread, covered, read
+from unslow.analyse.sketches.sketch import Sketch, fact
 
 
 def varint(value: int) -> bytes:

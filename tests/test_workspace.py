@@ -6,10 +6,11 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from unslow import launch, runfile
-from unslow.analyse.sketch import Sketch
-from unslow.fix.apply import side_of
-from unslow.workspace import Workspace
+from unslow.analyse.sketches.sketch import Sketch
+from unslow.fix.edit.apply import side_of
+from unslow.proof import launch
+from unslow.proof.workspace import Workspace
+from unslow.runfolder import layout as runfile
 
 
 def test_a_file_written_in_the_copy_leaves_the_original_alone(tmp_path: Path) -> None:

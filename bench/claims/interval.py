@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from unslow.analyse.growth import bootstrap_ratio
-from unslow.analyse.robust import student
+from unslow.analyse.stats.growth import bootstrap_ratio
+from unslow.analyse.stats.robust import student
 
 ROUND_BY_ROUND = 5  # rounds from which on the ratios of single rounds tell more than they lose in degrees of freedom
 _FEWEST = {1: 63.657, 2: 9.925, 3: 5.841}  # Student's 99.5 % quantiles that the expansion below misses

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, ClassVar
 from unslow.model import Finding, Fix, Refusal, Run, Unjudged
 
 if TYPE_CHECKING:
-    from unslow.analyse.sketch import Sketch
-    from unslow.fix.script import Script
-    from unslow.source import Source
+    from unslow.analyse.sketches.sketch import Sketch
+    from unslow.fix.edit.script import Script
+    from unslow.syntax import Source
 
 HEADINGS = ("What happens", "Why it is slow", "The fix", "When we are wrong")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unslow.analyse.growth import bootstrap_ratio
+from unslow.analyse.stats.growth import bootstrap_ratio
 from unslow.model import Diagnosis, Loop, Phase
 
 _BLOCKS = 20  # step times are compared as means of so many blocks: steps of one run are not independent

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from unslow.phase import Phase as Phase  # one of the nouns; apart, so that the recorder loads nothing else
+from unslow.facts.phase import Phase as Phase  # one of the nouns; apart, so that the recorder loads nothing else
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,7 +17,7 @@ def unload_ipython_extension(ipython: Any) -> None:
 def _cell(ipython: Any) -> Any:
     def unslow(line: str, cell: str) -> None:
         """Record this cell, then say why it is slow. `%%unslow FOLDER` records into FOLDER."""
-        from unslow.record.inline import recording
+        from unslow.record.engine.inline import recording
 
         with recording(line.strip() or None, report=True):
             ipython.run_cell(cell).raise_error()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from unslow.causes.eager_step import EagerStep
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.evals import eval_as_run
 from unslow.fix.feeds import converted_once
 from unslow.fix.rebuilt import model_once
 from unslow.fix.resets import once_before_loop
-from unslow.fix.script import CannotEdit, Script
 from unslow.fix.tf_range import range_to_graph
 from unslow.model import Finding, Fix, Location, Refusal
 

@@ -13,7 +13,7 @@ from unslow.causes.slow_callbacks import SlowCallbacks
 from unslow.causes.thread_settings import ThreadSettings
 from unslow.causes.tiny_batches import TinyBatches
 from unslow.causes.wide_dtypes import WideDtypes
-from unslow.fix.script import Script
+from unslow.fix.edit.script import Script
 from unslow.model import Finding, Fix, Location, Refusal, Safety
 
 

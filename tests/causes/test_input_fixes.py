@@ -10,7 +10,7 @@ from unslow.causes.big_shuffle import BigShuffle
 from unslow.causes.input_bound import InputBound
 from unslow.causes.iterator_rebuilt import IteratorRebuilt
 from unslow.causes.rereading import Rereading
-from unslow.fix.script import CannotEdit, Script
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.model import Finding, Fix, Location, Refusal, Safety
 
 PLAIN = """import tensorflow as tf

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from unslow.analyse.sketch import Sketch, fact
-from unslow.analyse.traces import changes
+from unslow.analyse.graphs.traces import changes
+from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.causes.retracing import Retracing
 from unslow.model import Finding
 

@@ -15,7 +15,7 @@ from unslow.cause import Cause, Spot, load
 from unslow.check import check_paths, check_text
 from unslow.check.formats import sarif
 from unslow.cli.check import check
-from unslow.source import Source
+from unslow.syntax import Source
 
 CAUSES = [cause for cause in load()[0] if not cause.ran]
 UNSOUND = "import tensorflow as tf\nopt = tf.keras.optimizers.Adam(lr=0.1)\n"

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from unslow.source import Kind, Source
+from unslow.syntax import Kind, Source
 
 
 def source(text: str, path: str = "<text>") -> Source:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unslow.cause import by_id
-from unslow.source import Source
+from unslow.syntax import Source
 
 TF2 = """\
 import tensorflow as tf

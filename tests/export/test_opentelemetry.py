@@ -32,7 +32,7 @@ def exported(name: str, folder: Path) -> dict[str, Any]:
 def test_steps_phases_and_findings_are_metrics(tmp_path: Path) -> None:
     metrics = exported("retracing", tmp_path)
     assert [point["value"] for point in points(metrics, "unslow.steps")] == [300]
-    phases = {point["attributes"]["phase"]: point["value"] for point in points(metrics, "unslow.phase.time")}
+    phases = {point["attributes"]["phase"]: point["value"] for point in points(metrics, "unslow.facts.phase.time")}
     assert sum(phases.values()) == pytest.approx(retracing().run.trained)
     assert [point["attributes"] for point in points(metrics, "unslow.finding.cost")] == [
         {"cause": "retracing", "line": "train.py:12"}

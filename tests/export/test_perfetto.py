@@ -18,8 +18,8 @@ import jsonschema
 import numpy as np
 import pytest
 
-from unslow.analyse.sketch import Sketch, fact
-from unslow.analyse.xplane import Span, Thread
+from unslow.analyse.host.xplane import Span, Thread
+from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.export import export, perfetto
 from unslow.model import Diagnosis
 

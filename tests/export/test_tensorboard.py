@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from unslow.analyse.sketch import Sketch
+from unslow.analyse.sketches.sketch import Sketch
 from unslow.export import export
 from unslow.export import tensorboard as ours
 

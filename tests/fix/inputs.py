@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from unslow.fix.lines import Lines
-from unslow.fix.script import Script
+from unslow.fix.edit.lines import Lines
+from unslow.fix.edit.script import Script
 
 Change = Callable[[str], str]
 

@@ -7,8 +7,8 @@ import textwrap
 import pytest
 
 from unslow.fix.compile_step import compile_step
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.graphable import offence
-from unslow.fix.script import CannotEdit, Script
 
 from .inputs import NAMES, SURROUNDINGS, Surroundings, holds
 

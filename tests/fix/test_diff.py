@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from unslow.fix.diff import unified_diff
+from unslow.fix.edit.diff import unified_diff
 
 LONG = "".join(f"line {number}\n" for number in range(40))
 CHANGES = {

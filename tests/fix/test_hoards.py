@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.hoards import keep_latest, keep_numbers
-from unslow.fix.script import CannotEdit, Script
 
 LOSSES = "losses = []\nfor batch in data:\n    losses.append(step(batch))\n"
 

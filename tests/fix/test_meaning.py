@@ -8,12 +8,12 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from unslow.fix.edit.lines import Lines, Splice, moved, spliced
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.guard import guard
 from unslow.fix.hoist import hoist_expression, hoist_statement
 from unslow.fix.lift import lift
-from unslow.fix.lines import Lines, Splice, moved, spliced
 from unslow.fix.merge import merge_calls
-from unslow.fix.script import CannotEdit, Script
 
 NAMES = ["a", "b", "c", "d", "x"]
 names = st.sampled_from(NAMES)

@@ -10,11 +10,11 @@ import pytest
 from unslow.fix.calls import remove_keyword, rename_call, set_keyword, wrap_argument
 from unslow.fix.chains import add_link, swap_links
 from unslow.fix.decorators import decorate, remove_decorator
+from unslow.fix.edit.script import Script
 from unslow.fix.guard import guard
 from unslow.fix.hoist import hoist_expression, hoist_statement
 from unslow.fix.lift import lift
 from unslow.fix.merge import merge_calls
-from unslow.fix.script import Script
 from unslow.fix.statements import delete, insert_after, insert_before, replace_expression, with_import
 
 from .inputs import NAMES, SURROUNDINGS, Surroundings, holds

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.narrow import narrow
-from unslow.fix.script import CannotEdit, Script
 
 HEAD = "import numpy as np\nrng = np.random.default_rng(0)\n"
 

@@ -7,11 +7,11 @@ import textwrap
 import pytest
 
 from unslow.fix.block_once import block_once
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.fit_batches import fit_as_batch
 from unslow.fix.flags import flag_off, needs_python
 from unslow.fix.function_once import function_once
 from unslow.fix.ops_once import ops_once
-from unslow.fix.script import CannotEdit, Script
 from unslow.fix.tensor_argument import number_as_tensor, relax_shapes
 
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from tests.fix.inputs import NAMES, SURROUNDINGS, Surroundings, holds
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.ops_once import ops_once
-from unslow.fix.script import CannotEdit, Script
 
 MODULE = """
 import numpy as np

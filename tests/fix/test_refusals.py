@@ -9,11 +9,11 @@ import pytest
 from unslow.fix.calls import set_keyword, wrap_argument
 from unslow.fix.chains import add_link, pipeline_end, swap_links
 from unslow.fix.decorators import decorate
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.guard import guard
 from unslow.fix.hoist import hoist_expression, hoist_statement
 from unslow.fix.lift import lift
 from unslow.fix.merge import merge_calls
-from unslow.fix.script import CannotEdit, Script
 from unslow.fix.statements import delete, insert_after, replace_expression
 
 Move = Callable[[Script], Script]

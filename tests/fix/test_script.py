@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from unslow.fix.lines import Splice
-from unslow.fix.script import CannotEdit, Script
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.statements import delete, insert_before, with_import
 
 TEXT = """\
@@ -201,6 +201,6 @@ def test_libcst_is_not_loaded_to_look_at_a_script() -> None:
     import subprocess
     import sys
 
-    code = "import sys; from unslow.fix.script import Script; Script('a', 'x = 1'); print('libcst' in sys.modules)"
+    code = "import sys; from unslow.fix.edit.script import Script; Script('a', 'x = 1'); print('libcst' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.live.conftest import Recorded, bare, unslow
-from unslow.analyse.assemble import load
+from unslow.analyse.run.assemble import load
 
 SCRIPT = """
 import hashlib

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.live.conftest import bare, unslow
-from unslow.analyse.assemble import load
+from unslow.analyse.run.assemble import load
 
 STEPS = 200_000
 MEGABYTE = 1 << 20

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.record.standins import Clock
-from unslow.record.start import Recording
+from unslow.record.engine.start import Recording
 
 
 @pytest.fixture

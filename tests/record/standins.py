@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from unslow.record.start import Recording
+from unslow.record.engine.start import Recording
 
 
 class Clock:

@@ -16,8 +16,8 @@ import pytest
 
 from tests.record import standins
 from tests.record.standins import Clock, compiled, eager, session
-from unslow.record.probe import WRAPPERS
-from unslow.record.start import Recording
+from unslow.record.engine.probe import WRAPPERS
+from unslow.record.engine.start import Recording
 
 WARM = 1500  # steps that are not counted: the first ones are looked at more closely
 COUNTED = 2000  # with the looks at step 2 048

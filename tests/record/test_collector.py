@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from unslow.record.probes.collector import _is_asked_for
+from unslow.record.probes.memory.collector import _is_asked_for
 
 
 @pytest.fixture

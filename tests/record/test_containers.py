@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from unslow.record.probes.memory import _containers, _sizes
-from unslow.record.recorder import clock
+from unslow.record.engine.recorder import clock
+from unslow.record.probes.memory.containers import _containers, _sizes
 
 BIG = 4_000_000  # bytes of an array of a million numbers
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from unslow.record.frames import UserCode, column_of
+from unslow.record.engine.frames import UserCode, column_of
 
 
 def loop_of(tmp_path: Path, text: str, function: str = "<module>") -> tuple[int, int] | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from unslow.record.groups import Groups
+from unslow.record.probes.machine.control_groups import Groups
 
 UNLIMITED = 9223372036854771712  # what version 1 says where there is no limit
 

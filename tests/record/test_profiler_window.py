@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from unslow.analyse import inside
-from unslow.record import window
+from unslow.analyse.graphs import call_profile as inside
+from unslow.record.probes.profiler import window
 
 _US = 1_000_000  # picoseconds
 

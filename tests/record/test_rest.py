@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.record.standins import module, opened
-from unslow.record.probes.batches import Batches
-from unslow.record.probes.eager import Eager
-from unslow.record.probes.weights import Weights
-from unslow.record.start import Recording
+from unslow.record.engine.start import Recording
+from unslow.record.probes.eager.batches import Batches
+from unslow.record.probes.eager.eager import Eager
+from unslow.record.probes.memory.weights import Weights
 
 LONG = 200  # steps after which nothing new is expected
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from unslow.phase import Phase
-from unslow.record.rows import FULL, HALF, Rows
-from unslow.runfile import ROW
-from unslow.steplog import rows_of
+from unslow.facts.phase import Phase
+from unslow.record.engine.rows import FULL, HALF, Rows
+from unslow.runfolder.layout import ROW
+from unslow.runfolder.steplog import rows_of
 
 
 class Kept:

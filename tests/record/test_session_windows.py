@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from unslow.record.nodes import queue_wait
-from unslow.record.runs import Ran, Window
-from unslow.record.sessiongraph import SessionGraph, key_of
+from unslow.record.probes.sessions.node_times import queue_wait
+from unslow.record.probes.sessions.session_graph import SessionGraph, key_of
+from unslow.record.probes.sessions.step_inspection import Ran, Window
 
 SHAPES = {"w": "(3,)", "target": "(3,)", "rate": "()"}
 DRIVE = ["train.py", 1, "drive"]

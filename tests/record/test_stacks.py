@@ -6,7 +6,7 @@ import gc
 import sys
 import threading
 
-from unslow.record.stacks import lines_of, threads
+from unslow.record.engine.thread_stacks import lines_of, threads
 
 
 def test_a_stack_is_read_from_its_innermost_line_outwards() -> None:

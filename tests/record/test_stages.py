@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from unslow.record.probes.stages import describe
+from unslow.record.probes.data.stages import describe
 
 
 def constant(value: int | bytes, dtype: str = "int64_val") -> Any:

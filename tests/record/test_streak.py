@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from tests.record.standins import Clock, compiled, session
-from unslow.phase import Phase
-from unslow.record.probe import span
-from unslow.record.start import Recording
-from unslow.runfile import ROW
-from unslow.steplog import rows_of
+from unslow.facts.phase import Phase
+from unslow.record.engine.probe import span
+from unslow.record.engine.start import Recording
+from unslow.runfolder.layout import ROW
+from unslow.runfolder.steplog import rows_of
 
 WARM = 400  # rows after which calls are only noted
 STEP = 1_000_000

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from unslow.record.probes.traced import _period
+from unslow.record.probes.functions.traced_graphs import _period
 
 
 def test_a_short_period_does_not_hide_the_long_one_that_it_divides() -> None:

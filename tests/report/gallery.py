@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.model import (
     Certainty,
     Diagnosis,

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from unslow.analyse.assemble import load
-from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse.run.assemble import load
+from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.diagnose import diagnose
 from unslow.model import Diagnosis, Evidence, Finding, Fix, Forecast, Location, Phase, Refusal, Safety, Sample, Unjudged
 from unslow.report import html

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.model import Diagnosis, Location, Phase, Run, Sample, Shape, Trend
 from unslow.report.view import clean, view_of
 from unslow.report.view.charts import bucket_starts

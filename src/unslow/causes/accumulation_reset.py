@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from unslow.cause import Cause, Spot
-from unslow.source import STATEMENT_LOOPS, How, argument, own_nodes
+from unslow.syntax import STATEMENT_LOOPS, How, argument, own_nodes
 
 if TYPE_CHECKING:
-    from unslow.source import Source
+    from unslow.syntax import Source
 
 _GRADIENTS = ("gradient", "compute_gradients", "jacobian")
 _REMAINDERS = ("tf.math.floormod", "tf.math.mod", "tf.floormod", "tf.mod", "numpy.mod", "numpy.remainder")

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unslow.analyse import say
-from unslow.analyse.pipeline import Pipeline, Stage, pipelines
-from unslow.analyse.sketch import Sketch
-from unslow.analyse.sketch_input import Made, pipeline_facts
+from unslow.analyse import wording as say
+from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines
+from unslow.analyse.sketches.pipelines import Made, pipeline_facts
+from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import Cause
 from unslow.model import Certainty, Evidence, Finding, Fix, Loop, Phase, Refusal, Run
 
 if TYPE_CHECKING:
-    from unslow.fix.script import Script
+    from unslow.fix.edit.script import Script
 
 _OF_RAM = 0.25  # of the machine's memory: more for one buffer leaves too little for the rest
 _SMALL = 0.05  # of the machine's memory: what a smaller buffer may take

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from unslow.cause import Cause, Spot
-from unslow.source import How, argument
+from unslow.syntax import How, argument
 
 if TYPE_CHECKING:
-    from unslow.source import Source
+    from unslow.syntax import Source
 
 _DELETERS = (
     "shutil.rmtree",

@@ -7,19 +7,19 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from unslow.analyse import say
-from unslow.analyse.saves import Saves, saves_of
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse import wording as say
+from unslow.analyse.host.saves import Saves, saves_of
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.fix.calls import argument, call, keyword_set
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.rarer import rarer
-from unslow.fix.script import CannotEdit, Script
 from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
-from unslow.source import Kind
-from unslow.source import argument as written
+from unslow.syntax import Kind
+from unslow.syntax import argument as written
 
 if TYPE_CHECKING:
-    from unslow.source import Source
+    from unslow.syntax import Source
 
 _WORTH = 0.05  # of the training time
 _FEWEST = 3

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unslow.analyse import say
-from unslow.analyse.queues import drawn
-from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.analyse.window import Window, windows
+from unslow.analyse import wording as say
+from unslow.analyse.host.step_profile import Window, windows
+from unslow.analyse.input.queues import drawn
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import CannotJudge, Cause
 from unslow.model import Evidence, Finding, Loop, Phase, Run
 

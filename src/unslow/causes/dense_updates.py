@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from unslow.analyse import say
-from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.analyse.window import repeated, updating, windows
+from unslow.analyse import wording as say
+from unslow.analyse.host.step_profile import repeated, updating, windows
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import CannotJudge, Cause
 from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run
 

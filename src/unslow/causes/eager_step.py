@@ -6,15 +6,15 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from unslow.analyse.eager import EagerCost, eager_cost
-from unslow.analyse.made import made_often
+from unslow.analyse.graphs.eager_cost import EagerCost, eager_cost
+from unslow.analyse.memory.created_objects import made_often
 from unslow.analyse.scopes import Sources
-from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
 
 if TYPE_CHECKING:
-    from unslow.fix.script import Script
+    from unslow.fix.edit.script import Script
 
 FEWEST_OPS = 10  # fewer ops in a step are not worth a function
 WORTH = 1.25  # times as fast when compiled: less is within what a loaded machine does to the estimate

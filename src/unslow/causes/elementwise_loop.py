@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from unslow.analyse import say
-from unslow.analyse.hot import seconds_around
-from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.analyse.tallies import totals
-from unslow.analyse.window import repeated, windows
+from unslow.analyse import wording as say
+from unslow.analyse.host.hot_lines import seconds_around
+from unslow.analyse.host.step_profile import repeated, windows
+from unslow.analyse.run.tallies import totals
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause
 from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run, Sample
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from unslow.analyse import say
-from unslow.analyse.sketch import Sketch
+from unslow.analyse import wording as say
+from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Loop, Phase, Run
 

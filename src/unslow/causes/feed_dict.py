@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from unslow.analyse import say
-from unslow.analyse.runs import looked_at, looks
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse import wording as say
+from unslow.analyse.graphs.session_steps import looked_at, looks
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Refusal, Run, Safety
-from unslow.source import How, argument
+from unslow.syntax import How, argument
 
 if TYPE_CHECKING:
-    from unslow.fix.script import Script
-    from unslow.source import Source
+    from unslow.fix.edit.script import Script
+    from unslow.syntax import Source
 
 _LEAST = 50e-6  # seconds: a conversion shorter than this is the price of any call
 _WORTH_COPY = 0.1  # of a step: a rewrite with tf.data is not worth less
@@ -127,8 +127,8 @@ class FeedDict(Cause):
         feeds = finding.facts.get("feeds")
         if not feeds:
             return None
+        from unslow.fix.edit.script import CannotEdit
         from unslow.fix.feeds import converted_once
-        from unslow.fix.script import CannotEdit
 
         edited, refusal = script, None
         for line, position, wanted, reason in feeds:

@@ -7,15 +7,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from unslow.analyse import say
-from unslow.analyse.sketch import Sketch, fact
-from unslow.analyse.traces import Trace, cost, in_training, traces, usual_call
+from unslow.analyse import wording as say
+from unslow.analyse.graphs.traces import Trace, cost, in_training, traces, usual_call
+from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 
 if TYPE_CHECKING:
-    from unslow.fix.script import Script
-    from unslow.source import Source
+    from unslow.fix.edit.script import Script
+    from unslow.syntax import Source
 
 _FEWEST = 4  # functions of one code and one set of weights; fewer may be stages of a training
 

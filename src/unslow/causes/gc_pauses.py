@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse import say
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse import wording as say
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause, Spot
-from unslow.fix.script import Script
+from unslow.fix.edit.script import Script
 from unslow.fix.statements import delete
 from unslow.model import Evidence, Finding, Fix, Forecast, Location, Loop, Phase, Refusal, Run, Safety
 
 if TYPE_CHECKING:
     from unslow.model import Floats
-    from unslow.source import Source
+    from unslow.syntax import Source
 
 _SHARE = 0.05
 _GROWN = 1.5

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unslow.analyse import say
-from unslow.analyse.growth import Kind, Law, fit_law
-from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse import wording as say
+from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.stats.growth import Kind, Law, fit_law
 from unslow.cause import Cause, Spot
 from unslow.model import Event, Evidence, Finding, Fix, Forecast, Location, Loop, Phase, Refusal, Run, Safety
-from unslow.source import FUNCTIONS, STATEMENT_LOOPS, own_nodes
+from unslow.syntax import FUNCTIONS, STATEMENT_LOOPS, own_nodes
 
 if TYPE_CHECKING:
-    from unslow.fix.script import Script
-    from unslow.source import Loop as LoopNode
-    from unslow.source import Source
+    from unslow.fix.edit.script import Script
+    from unslow.syntax import Loop as LoopNode
+    from unslow.syntax import Source
 
 _NEW_GRAPH = ("tf.Graph", "tf.reset_default_graph")
 

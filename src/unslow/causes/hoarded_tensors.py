@@ -8,14 +8,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from unslow.analyse.growers import grower
-from unslow.analyse.memory import tensors_held
-from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse.memory.container_growth import grower
+from unslow.analyse.memory.process_memory import tensors_held
+from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
+from unslow.fix.edit.script import Script
 from unslow.fix.hoards import keep_latest, keep_numbers
-from unslow.fix.script import Script
 from unslow.model import Certainty, Evidence, Finding, Fix, Forecast, Location, Loop, Refusal, Run, Safety, Shape
-from unslow.source import Kind, Source, own_nodes
+from unslow.syntax import Kind, Source, own_nodes
 
 _LEAST_BYTES = 16 << 20  # a history of a few MB is nobody's problem
 _LEAST_USED = 1 << 20  # where steps get slower meanwhile: what is computed with it costs more than what it takes

@@ -7,14 +7,14 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from unslow.analyse import say
-from unslow.analyse.sketch import Sketch, fact
-from unslow.analyse.tallies import Total, totals
+from unslow.analyse import wording as say
+from unslow.analyse.run.tallies import Total, totals
+from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
+from unslow.fix.edit.script import Script
 from unslow.fix.guard import guard
-from unslow.fix.script import Script
 from unslow.model import Certainty, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
-from unslow.source import How, Kind, Source
+from unslow.syntax import How, Kind, Source
 
 _WORTH = 0.03  # of the training time
 _FEWEST = 10

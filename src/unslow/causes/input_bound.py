@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse import say
-from unslow.analyse.inputs import Wait, limits_next, waits
-from unslow.analyse.overlay import READERS
-from unslow.analyse.queues import QueueWait, queue_waits
-from unslow.analyse.refits import amid_fit
-from unslow.analyse.remedies import Remedy, limit, remedies
-from unslow.analyse.repeated import cache_finding
-from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.analyse.sketch_input import Made, pipeline_facts
+from unslow.analyse import wording as say
+from unslow.analyse.graphs.repeated_fits import amid_fit
+from unslow.analyse.input.overlay import READERS
+from unslow.analyse.input.queues import QueueWait, queue_waits
+from unslow.analyse.input.remedies import Remedy, limit, remedies
+from unslow.analyse.input.repeated_work import cache_finding
+from unslow.analyse.input.waits import Wait, limits_next, waits
+from unslow.analyse.sketches.pipelines import Made, pipeline_facts
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Phase, Refusal, Run
 
 if TYPE_CHECKING:
-    from unslow.fix.script import Script
+    from unslow.fix.edit.script import Script
 
 _USUAL = 0.5
 _QUEUED = 0.25  # of a step: a wait for a queue is seen in a few steps only

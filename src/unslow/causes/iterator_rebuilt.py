@@ -6,17 +6,17 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from unslow.analyse import say
-from unslow.analyse.calls import Restarts, restarts
-from unslow.analyse.pipeline import Pipeline, pipelines
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse import wording as say
+from unslow.analyse.graphs.unusual_calls import Restarts, restarts
+from unslow.analyse.input.pipeline import Pipeline, pipelines
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.model import Event, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run
-from unslow.source import Kind
+from unslow.syntax import Kind
 
 if TYPE_CHECKING:
-    from unslow.fix.script import Script
-    from unslow.source import Source
+    from unslow.fix.edit.script import Script
+    from unslow.syntax import Source
 
 _MAKERS = ("tf.data.make_one_shot_iterator", "tf.data.make_initializable_iterator")
 

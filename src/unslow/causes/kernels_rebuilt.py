@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from unslow.analyse import say
-from unslow.analyse.calls import Call, Reopened, in_training, reopened, special_calls
-from unslow.analyse.shapes import Churn, churn_of
-from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse import wording as say
+from unslow.analyse.graphs.new_shapes import Churn, churn_of
+from unslow.analyse.graphs.unusual_calls import Call, Reopened, in_training, reopened, special_calls
+from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Loop, Refusal, Run, Safety
 
 if TYPE_CHECKING:
-    from unslow.fix.script import Script
-    from unslow.source import Source
+    from unslow.fix.edit.script import Script
+    from unslow.syntax import Source
 
 _RESETS = ("tf.random.set_seed", "tf.set_random_seed", "tf.random.set_random_seed", "keras.utils.set_random_seed")
 

@@ -6,15 +6,15 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from unslow.analyse.runs import Site, fetched, looked_at, run_seconds, sites
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse.graphs.session_steps import Site, fetched, looked_at, run_seconds, sites
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
-from unslow.source import argument
+from unslow.syntax import argument
 
 if TYPE_CHECKING:
-    from unslow.fix.script import Script
-    from unslow.source import Source
+    from unslow.fix.edit.script import Script
+    from unslow.syntax import Source
 
 _OFTEN = 0.5  # runs per step: what happens more seldom is asked for on purpose
 
@@ -87,9 +87,9 @@ class ManySessionRuns(Cause):
         )  # fmt: skip
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.edit.script import CannotEdit
         from unslow.fix.evals import eval_as_run
         from unslow.fix.merge import merge_calls
-        from unslow.fix.script import CannotEdit
 
         lines = [int(line) for file, line in finding.facts["lines"] if file == script.path]
         edited, refusal = script, None

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from unslow.analyse import say
-from unslow.analyse.machine import during, gained, process_of
-from unslow.analyse.memory import held, limit, rise, used
-from unslow.analyse.sketch import Sketch
+from unslow.analyse import wording as say
+from unslow.analyse.host.machine import during, gained, process_of
+from unslow.analyse.memory.process_memory import held, limit, rise, used
+from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import Cause
 from unslow.model import Certainty, Evidence, Finding, Forecast, Loop, Process, Run
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unslow.analyse import say
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse import wording as say
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.model import Event, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
-from unslow.source import Kind, argument, own_nodes
+from unslow.syntax import Kind, argument, own_nodes
 
 if TYPE_CHECKING:
-    from unslow.fix.script import Script
-    from unslow.source import Source
+    from unslow.fix.edit.script import Script
+    from unslow.syntax import Source
 
 _FEW = 3  # times made again: up to here it may be a search over a few models
 _MUCH_MEMORY = 200e6

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from unslow.analyse import say
-from unslow.analyse.machine import during, process_of
-from unslow.analyse.made import made_lines
-from unslow.analyse.memory import Rise, held, limit, rise, tensors_held, used
-from unslow.analyse.pipeline import endless_cache
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse import wording as say
+from unslow.analyse.host.machine import during, process_of
+from unslow.analyse.input.pipeline import endless_cache
+from unslow.analyse.memory.created_objects import made_lines
+from unslow.analyse.memory.process_memory import Rise, held, limit, rise, tensors_held, used
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import CannotJudge, Cause
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Run
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unslow.analyse import say
-from unslow.analyse.machine import gained, process_of
-from unslow.analyse.sketch import Sketch
+from unslow.analyse import wording as say
+from unslow.analyse.host.machine import gained, process_of
+from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Loop, Run
 

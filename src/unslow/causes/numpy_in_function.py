@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from unslow.cause import Cause, Spot
-from unslow.source import FUNCTIONS, Definition, Function, How, Kind, own_nodes
+from unslow.syntax import FUNCTIONS, Definition, Function, How, Kind, own_nodes
 
 if TYPE_CHECKING:
-    from unslow.source import Source
+    from unslow.syntax import Source
 
 _MAY_BE_TENSOR = (Kind.TENSOR, Kind.VARIABLE, Kind.UNKNOWN)
 

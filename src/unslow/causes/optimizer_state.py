@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from unslow.analyse import say
-from unslow.analyse.machine import during, process_of
-from unslow.analyse.memory import limit
-from unslow.analyse.sketch import Sketch, fact
-from unslow.analyse.window import repeated, updating, windows
+from unslow.analyse import wording as say
+from unslow.analyse.host.machine import during, process_of
+from unslow.analyse.host.step_profile import repeated, updating, windows
+from unslow.analyse.memory.process_memory import limit
+from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause
 from unslow.model import Certainty, Evidence, Finding, Loop, Run
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from unslow.analyse import say
-from unslow.analyse.runs import fetched, looked_at
+from unslow.analyse import wording as say
+from unslow.analyse.graphs.session_steps import fetched, looked_at
 from unslow.analyse.scopes import Sources
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Location, Loop, Run
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from unslow.analyse.robust import spread
-from unslow.analyse.sketch import Sketch
+from unslow.analyse.sketches.sketch import Sketch
+from unslow.analyse.stats.robust import spread
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Loop, Run, Shape
 

@@ -9,15 +9,15 @@ from collections.abc import Iterable
 from statistics import median
 from typing import Any
 
-from unslow.analyse import say
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse import wording as say
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.fix.calls import argument, call, remove_keyword, rename_call
-from unslow.fix.script import Script
+from unslow.fix.edit.script import Script
 from unslow.model import Event, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
-from unslow.source import How, Kind, Source, own_nodes
-from unslow.source import Loop as LoopNode
-from unslow.source import argument as argument_of
+from unslow.syntax import How, Kind, Source, own_nodes
+from unslow.syntax import Loop as LoopNode
+from unslow.syntax import argument as argument_of
 
 _EACH_BATCH = ("on_train_batch_begin", "on_train_batch_end", "on_batch_begin", "on_batch_end")
 

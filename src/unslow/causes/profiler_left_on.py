@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse import say
-from unslow.analyse.machine import during, process_of
-from unslow.analyse.robust import spread
-from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.analyse.tallies import totals
-from unslow.analyse.window import windows
+from unslow.analyse import wording as say
+from unslow.analyse.host.machine import during, process_of
+from unslow.analyse.host.step_profile import windows
+from unslow.analyse.run.tallies import totals
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.stats.robust import spread
 from unslow.cause import Cause, Spot
-from unslow.fix.script import Script
+from unslow.fix.edit.script import Script
 from unslow.fix.statements import delete
 from unslow.model import Certainty, Evidence, Finding, Fix, Forecast, Location, Loop, Phase, Refusal, Run, Safety
-from unslow.source import argument
+from unslow.syntax import argument
 
 if TYPE_CHECKING:
-    from unslow.source import Source
+    from unslow.syntax import Source
 
 _MANY = 100  # a profile of fewer steps is a look, not a habit
 _MOST_OF = 0.5  # unless it holds most of a short training

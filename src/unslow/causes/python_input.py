@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from unslow.analyse import say
-from unslow.analyse.hot import is_python
-from unslow.analyse.inputs import Wait, waits
-from unslow.analyse.python_calls import Stack, by_workers, hottest, lines_inside
-from unslow.analyse.remedies import Remedy, remedies
+from unslow.analyse import wording as say
+from unslow.analyse.host.hot_lines import is_python
+from unslow.analyse.input.python_calls import Stack, by_workers, hottest, lines_inside
+from unslow.analyse.input.remedies import Remedy, remedies
+from unslow.analyse.input.waits import Wait, waits
 from unslow.analyse.scopes import Scope
-from unslow.analyse.sketch import Sketch, fact
-from unslow.analyse.sketch_input import Made, pipeline_facts
+from unslow.analyse.sketches.pipelines import Made, pipeline_facts
+from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Location, Phase, Run, Sample
 

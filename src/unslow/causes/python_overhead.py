@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse import say
-from unslow.analyse.growth import Slope, slope
-from unslow.analyse.hot import Hot, grows_with, hot_lines
-from unslow.analyse.python_calls import CalledBack, called_back
-from unslow.analyse.queues import drawn
-from unslow.analyse.robust import ascent, block_middles
+from unslow.analyse import wording as say
+from unslow.analyse.host.hot_lines import Hot, grows_with, hot_lines
+from unslow.analyse.input.python_calls import CalledBack, called_back
+from unslow.analyse.input.queues import drawn
 from unslow.analyse.scopes import Scope
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.stats.growth import Slope, slope
+from unslow.analyse.stats.robust import ascent, block_middles
 from unslow.cause import CannotJudge, Cause
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Phase, Run, Sample
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from unslow.cause import Cause, Spot
-from unslow.source import Kind, argument, canonical
+from unslow.syntax import Kind, argument, canonical
 
 if TYPE_CHECKING:
-    from unslow.source import Source
+    from unslow.syntax import Source
 
 _KERAS = "Keras 3 (TensorFlow 2.16 and later)"
 _LEGACY = "TF_USE_LEGACY_KERAS"

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from unslow.analyse.inputs import waits
-from unslow.analyse.remedies import remedies
-from unslow.analyse.repeated import cache_finding
-from unslow.analyse.sketch import Sketch
-from unslow.analyse.sketch_input import Made, pipeline_facts
+from unslow.analyse.input.remedies import remedies
+from unslow.analyse.input.repeated_work import cache_finding
+from unslow.analyse.input.waits import waits
+from unslow.analyse.sketches.pipelines import Made, pipeline_facts
+from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import Cause
 from unslow.model import Finding, Fix, Phase, Refusal, Run
 
 if TYPE_CHECKING:
-    from unslow.fix.script import Script
+    from unslow.fix.edit.script import Script
 
 _WORTH = 0.10  # of a step
 _FILES = Made("TensorSlice", 1e-5, line=4, elements=8, settings=(("length", 200),))

@@ -7,18 +7,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from unslow.analyse.blame import Blamed, blamed
-from unslow.analyse.rebuilt import lines_of, rebuilding, stages_of
-from unslow.analyse.refits import Refit, refits
-from unslow.analyse.sketch import Sketch, fact
-from unslow.analyse.traces import cost, quiet_calls, traces, usual_call
+from unslow.analyse.graphs.repeated_fits import Refit, refits
+from unslow.analyse.graphs.retrace_reasons import Blamed, blamed
+from unslow.analyse.graphs.traces import cost, quiet_calls, traces, usual_call
+from unslow.analyse.input.pipeline_rebuilds import lines_of, rebuilding, stages_of
+from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Phase, Refusal, Run, Safety
-from unslow.source import Kind, argument
+from unslow.syntax import Kind, argument
 
 if TYPE_CHECKING:
-    from unslow.fix.script import Script
-    from unslow.source import Source
+    from unslow.fix.edit.script import Script
+    from unslow.syntax import Source
 
 _FEW = 8  # that many traces are no harm
 
@@ -188,7 +188,7 @@ def _as_tensor(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
 
 def _relaxed(script: Script, place: Location, facts: Mapping[str, Any]) -> Fix:
     """One graph for all shapes."""
-    from unslow.fix.script import Script as Text
+    from unslow.fix.edit.script import Script as Text
     from unslow.fix.tensor_argument import reads_shapes, relax_shapes
 
     home = script if place.file == script.path else Text(place.file, facts["source"])
@@ -205,7 +205,7 @@ def _relaxed(script: Script, place: Location, facts: Mapping[str, Any]) -> Fix:
 
 def _body(script: Script, facts: Mapping[str, Any]) -> Any:
     """The traced function as it stands in its file; None where that was not kept."""
-    from unslow.fix.script import Script as Text
+    from unslow.fix.edit.script import Script as Text
 
     place = facts["place"]
     if place.file == script.path:

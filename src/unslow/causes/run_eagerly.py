@@ -6,16 +6,16 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from unslow.analyse.eager import EagerCost, eager_cost
-from unslow.analyse.sketch import Sketch, fact
+from unslow.analyse.graphs.eager_cost import EagerCost, eager_cost
+from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.causes.eager_step import FEWEST_OPS, WORTH, evidence
 from unslow.model import Event, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
-from unslow.source import Kind, argument
+from unslow.syntax import Kind, argument
 
 if TYPE_CHECKING:
-    from unslow.fix.script import Script
-    from unslow.source import Source
+    from unslow.fix.edit.script import Script
+    from unslow.syntax import Source
 
 _COMPILED = (Kind.MODEL, Kind.UNKNOWN)
 _SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")

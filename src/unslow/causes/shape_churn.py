@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from unslow.analyse import say
-from unslow.analyse.shapes import Churn, churn_of, new_shapes
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse import wording as say
+from unslow.analyse.graphs.new_shapes import Churn, churn_of, new_shapes
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause
 from unslow.model import Certainty, Evidence, Finding, Forecast, Loop, Run
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from unslow.analyse import say
-from unslow.analyse.growth import slope
-from unslow.analyse.hot import hottest_below
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse import wording as say
+from unslow.analyse.host.hot_lines import hottest_below
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.stats.growth import slope
 from unslow.cause import Cause
 from unslow.fix.calls import set_keyword
-from unslow.fix.script import Script
+from unslow.fix.edit.script import Script
 from unslow.fix.statements import insert_before
 from unslow.model import Event, Evidence, Finding, Fix, Forecast, Location, Loop, Phase, Refusal, Run, Safety
 

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from unslow.analyse import say
-from unslow.analyse.calls import first_place
-from unslow.analyse.first_step import REMEDIES, FirstStep, first_step, nodes_traced
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse import wording as say
+from unslow.analyse.graphs.first_step import REMEDIES, FirstStep, first_step, nodes_traced
+from unslow.analyse.graphs.unusual_calls import first_place
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause
 from unslow.model import Certainty, Event, Evidence, Finding, Location, Loop, Phase, Run
 

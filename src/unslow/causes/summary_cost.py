@@ -8,20 +8,20 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from unslow.analyse import say
-from unslow.analyse.saves import folders_of
-from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.analyse.tallies import Total, totals
-from unslow.analyse.window import repeated, windows
+from unslow.analyse import wording as say
+from unslow.analyse.host.saves import folders_of
+from unslow.analyse.host.step_profile import repeated, windows
+from unslow.analyse.run.tallies import Total, totals
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.fix.calls import set_keyword
+from unslow.fix.edit.script import Script
 from unslow.fix.rarer import rarer
-from unslow.fix.script import Script
 from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
-from unslow.source import argument
+from unslow.syntax import argument
 
 if TYPE_CHECKING:
-    from unslow.source import Source
+    from unslow.syntax import Source
 
 _WORTH = 0.05  # of the training time
 _FEWEST = 10

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from unslow.cause import Cause, Spot
-from unslow.source import TENSOR_LIKE, How, argument
+from unslow.syntax import TENSOR_LIKE, How, argument
 
 if TYPE_CHECKING:
-    from unslow.source import Source
+    from unslow.syntax import Source
 
 
 class SymbolicFeed(Cause):

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from unslow.analyse import say
-from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.analyse.window import Window, repeated, windows
+from unslow.analyse import wording as say
+from unslow.analyse.host.step_profile import Window, repeated, windows
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause
-from unslow.fix.script import Script
+from unslow.fix.edit.script import Script
 from unslow.fix.statements import delete
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Loop, Phase, Process, Refusal, Run, Safety
 

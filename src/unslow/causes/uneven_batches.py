@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from unslow.analyse.growth import changed_with
-from unslow.analyse.sketch import Sketch
+from unslow.analyse.sketches.sketch import Sketch
+from unslow.analyse.stats.growth import changed_with
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Loop, Run
 

@@ -7,16 +7,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from unslow.analyse import say
-from unslow.analyse.calls import Call, special_calls
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse import wording as say
+from unslow.analyse.graphs.unusual_calls import Call, special_calls
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.model import Certainty, Event, Evidence, Finding, Fix, Location, Loop, Refusal, Run, Safety
-from unslow.source import own_nodes
+from unslow.syntax import own_nodes
 
 if TYPE_CHECKING:
-    from unslow.fix.script import Script
-    from unslow.source import Source
+    from unslow.fix.edit.script import Script
+    from unslow.syntax import Source
 
 _MANY = 32  # turns; fewer make a graph that nobody notices
 

@@ -7,15 +7,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from unslow.analyse import say
-from unslow.analyse.made import MadeLine, made_often
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse import wording as say
+from unslow.analyse.memory.created_objects import MadeLine, made_often
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.model import Evidence, Finding, Forecast, Loop, Run
-from unslow.source.library import Kind, made_by
+from unslow.syntax.library import Kind, made_by
 
 if TYPE_CHECKING:
-    from unslow.source import Source
+    from unslow.syntax import Source
 
 _PILE = 0.8  # of those made that are still there, from which on they pile up
 _PILE_BYTES = 1e6  # a pile that holds less is no growth worth a word

@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from unslow.analyse import say
-from unslow.analyse.sketch import Fact, Sketch, fact
-from unslow.analyse.window import Window, repeated, windows
+from unslow.analyse import wording as say
+from unslow.analyse.host.step_profile import Window, repeated, windows
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import CannotJudge, Cause
+from unslow.fix.edit.script import Script
 from unslow.fix.narrow import narrow
-from unslow.fix.script import Script
 from unslow.fix.statements import replaced
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
-from unslow.analyse import say
-from unslow.analyse.calls import Call, in_training, special_calls
-from unslow.analyse.sketch import Fact, Sketch, fact
+from unslow.analyse import wording as say
+from unslow.analyse.graphs.unusual_calls import Call, in_training, special_calls
+from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause
 from unslow.model import Certainty, Evidence, Finding, Location, Run
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from unslow.cause import Cause, Spot
 from unslow.model import Unjudged
-from unslow.source import Source
-from unslow.source.neighbours import parsed
+from unslow.syntax import Source
+from unslow.syntax.neighbours import parsed
 
 # A file that names none of these can hold no TensorFlow, not even under another name.
 _MENTIONS = re.compile(r"tensorflow|keras|\btf\b", re.IGNORECASE)

@@ -18,7 +18,7 @@ from unslow.cli.show import chosen_run
 @click.option("--format", "form", type=click.Choice(["terminal", "json"]), default="terminal", show_default=True)
 def compare(before: str, after: str, fail_if: str | None, form: str) -> None:
     """Compare run BEFORE with run AFTER: folders, or parts of their names."""
-    from unslow.analyse.assemble import load
+    from unslow.analyse.run.assemble import load
     from unslow.compare import compare as set_side_by_side
     from unslow.diagnose import diagnose
 

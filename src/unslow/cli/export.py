@@ -14,7 +14,7 @@ from unslow.export import FORMATS
 @click.option("-o", "--output", metavar="PATH", help="Where to (default: into the run folder).")
 def export(form: str, run: str | None, output: str | None) -> None:
     """Write RUN (a run folder, part of its name, or the newest one) as FORMAT, and print where."""
-    from unslow.analyse.assemble import load
+    from unslow.analyse.run.assemble import load
     from unslow.diagnose import diagnose
     from unslow.export import export as write
 

@@ -23,7 +23,7 @@ def fix(run: str | None, only: str | None, prove: bool, apply: bool, steps: int 
 
     The diff goes to stdout, and `git apply` and `patch -p1` take it; all else goes to stderr.
     """
-    from unslow.fix.apply import Composition, check_unchanged, write
+    from unslow.fix.edit.apply import Composition, check_unchanged, write
 
     folder = chosen_run(run)
     diagnosis = _diagnosis(folder)
@@ -50,7 +50,7 @@ def fix(run: str | None, only: str | None, prove: bool, apply: bool, steps: int 
 
 
 def _diagnosis(folder: str) -> Diagnosis:
-    from unslow.analyse.assemble import load
+    from unslow.analyse.run.assemble import load
     from unslow.diagnose import diagnose
 
     return diagnose(load(folder))
@@ -69,7 +69,7 @@ def _tell(finding: Finding, answer: Fix | Refusal) -> None:
 
 
 def _print_diff(diagnosis: Diagnosis, texts: dict[str, str]) -> None:
-    from unslow.fix.diff import unified_diff
+    from unslow.fix.edit.diff import unified_diff
 
     colours = {"+": "green", "-": "red", "@": "cyan"}
     for file, text in texts.items():
@@ -95,8 +95,8 @@ def _nothing(diagnosis: Diagnosis, only: str | None) -> None:
 
 def _prove(diagnosis: Diagnosis, folder: str, finding: Finding, before: object, after: object, steps: int | None,
            progress: Callable[[str], None]) -> Proof:  # fmt: skip
-    from unslow.fix.apply import side_of
-    from unslow.prove import prove, question_for
+    from unslow.fix.edit.apply import side_of
+    from unslow.proof.prove import prove, question_for
 
     run = diagnosis.run
     question = question_for(run, finding, steps)
@@ -109,7 +109,7 @@ def _progress(text: str) -> None:
 
 def prove_all(folder: str, steps: int | None, progress: Callable[[str], None]) -> Iterator[tuple[str, Proof]]:
     """Each fix of a run, proved on top of those that were proved before it."""
-    from unslow.fix.apply import Composition
+    from unslow.fix.edit.apply import Composition
 
     diagnosis = _diagnosis(folder)
     composition = Composition(diagnosis)

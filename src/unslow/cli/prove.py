@@ -31,12 +31,12 @@ def prove(what: tuple[str, ...], patch: str | None, steps: int | None, python: s
     unslow prove before.py after.py   two scripts
     unslow prove RUN --diff my.patch  a patch of your own
     """
-    from unslow.prove import Question
-    from unslow.prove import prove as run_both
-    from unslow.trials import Side
+    from unslow.proof.prove import Question
+    from unslow.proof.prove import prove as run_both
+    from unslow.proof.trials import Side
 
     if len(what) == 2:
-        from unslow import launch
+        from unslow.proof import launch
 
         before, after = (Side(launch.command_for([name], python), str(Path.cwd())) for name in what)
         proof = run_both(before, after, Question(steps or 200), _progress)
@@ -46,9 +46,9 @@ def prove(what: tuple[str, ...], patch: str | None, steps: int | None, python: s
         raise click.UsageError("give a run, or two scripts")
     folder = chosen_run(what[0] if what else None)
     if patch:
-        from unslow.analyse.assemble import load
-        from unslow.fix.apply import side_of
-        from unslow.prove import steps_for
+        from unslow.analyse.run.assemble import load
+        from unslow.fix.edit.apply import side_of
+        from unslow.proof.prove import steps_for
 
         run = load(folder)
         texts = _patched(run.sources, Path(patch))

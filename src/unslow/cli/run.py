@@ -7,9 +7,9 @@ import tempfile
 
 import click
 
-from unslow import launch
 from unslow.cli.show import FORMATS, emit, report_on
 from unslow.live.beside import Beside, Manner, Place, manner
+from unslow.proof import launch
 
 
 @click.command(

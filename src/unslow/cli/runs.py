@@ -7,8 +7,8 @@ import time
 
 import click
 
-from unslow import runfile
 from unslow.cli.show import recorded
+from unslow.runfolder import layout as runfile
 
 
 @click.command(short_help="List the recorded runs.")

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from unslow.errors import UnslowError
-from unslow.launch import RUNS
+from unslow.proof.launch import RUNS
 
 if TYPE_CHECKING:
     from unslow.model import Diagnosis
 
 
 def report_on(folder: str) -> tuple[Diagnosis, dict[str, Any]]:
-    from unslow.analyse.assemble import load
+    from unslow.analyse.run.assemble import load
     from unslow.diagnose import diagnose
     from unslow.report.view import view_of
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from unslow import launch
-from unslow.whatif.settings import GROUPS
+from unslow.proof import launch
+from unslow.proof.whatif.settings import GROUPS
 
 _WIDTH = 100
 
@@ -48,9 +48,9 @@ def whatif(only: str | None, names: bool, steps: int | None, trials: int, module
         return
     if not command:
         raise click.UsageError("name the script: unslow whatif train.py")
-    from unslow.trials import Side
-    from unslow.whatif.run import whatif as measure
-    from unslow.whatif.view import view_of
+    from unslow.proof.trials import Side
+    from unslow.proof.whatif.run import whatif as measure
+    from unslow.proof.whatif.view import view_of
 
     wanted = [name.strip() for name in (only or "").split(",") if name.strip()]
     side = Side(launch.command_for(command, python, module), str(Path.cwd()))
@@ -78,7 +78,7 @@ def _print(view: dict[str, Any]) -> None:
 
 
 def _list() -> None:
-    from unslow.whatif.run import everything
+    from unslow.proof.whatif.run import everything
 
     for group in GROUPS:
         click.echo(f"{group:<14}{', '.join(setting.name for setting in everything() if setting.group == group)}")

@@ -31,7 +31,7 @@ def record(diagnosis: Diagnosis, provider: Any) -> None:
     """Put a run's numbers into the instruments of a provider's meter."""
     meter = provider.get_meter("unslow")
     steps = meter.create_counter("unslow.steps", "{step}", "Training steps.")
-    phases = meter.create_counter("unslow.phase.time", "s", "Seconds of training by phase.")
+    phases = meter.create_counter("unslow.facts.phase.time", "s", "Seconds of training by phase.")
     duration = meter.create_gauge("unslow.step.duration", "s", "Quantiles of step time, the first step left out.")
     for loop in diagnosis.run.loops:
         where = clean({"loop": str(loop.location), "style": loop.style, "process": loop.process})

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from unslow.analyse.xplane import read
+from unslow.analyse.host.xplane import read
 from unslow.model import Diagnosis, Event, Loop, Phase, Process, Run
 from unslow.report.view import clean
 from unslow.report.words import PHASES

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from unslow.fix.blocks import above, indent, reindented, removal, statement
+from unslow.fix.edit.blocks import above, indent, reindented, removal, statement
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import Script
 from unslow.fix.flow import flow
 from unslow.fix.hoist import dependence
-from unslow.fix.lines import Splice
 from unslow.fix.scope import Loop, jumps, uses
-from unslow.fix.script import Script
 
 
 def block_once(script: Script, lines: Sequence[int]) -> Script:

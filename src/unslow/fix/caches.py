@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from unslow.fix.blocks import extent, statement
 from unslow.fix.chains import add_link, chain_at, swap_links
-from unslow.fix.lines import Splice
-from unslow.fix.script import Script
+from unslow.fix.edit.blocks import extent, statement
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import Script
 from unslow.model import Finding, Fix, Refusal, Safety
 
 _METHODS = {"Map": "map", "Interleave": "interleave", "FlatMap": "flat_map", "Filter": "filter"}

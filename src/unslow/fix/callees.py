@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from unslow.fix.edit.script import Script, last_name
 from unslow.fix.scope import FUNCTIONS, Function, parameters
-from unslow.fix.script import Script, last_name
 
 
 def own_function(script: Script, node: ast.Call) -> Function | None:

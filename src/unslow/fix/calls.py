@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from unslow.fix.lines import Splice
-from unslow.fix.script import CannotEdit, Script
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.statements import replaced, spelled
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import itertools
 import re
 from dataclasses import dataclass
 
-from unslow.fix.blocks import statement
-from unslow.fix.lines import Splice
-from unslow.fix.script import CannotEdit, Script, header
+from unslow.fix.edit.blocks import statement
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import CannotEdit, Script, header
 
 _BREAK = re.compile(r"(?:[ \t]*\\)?(?:\r\n|\r|\n)[ \t\f]*$")
 

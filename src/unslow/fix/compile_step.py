@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 
 from unslow.fix.callees import handed_to
 from unslow.fix.decorators import decorate, decorator
+from unslow.fix.edit.script import CannotEdit, Script, last_name
 from unslow.fix.frozen import call_sites, called_in_loop, frozen, reset_objects
 from unslow.fix.graphable import Offence, offence
 from unslow.fix.handed import numbers_to_wrap, one_object_each
 from unslow.fix.lift import lifted
 from unslow.fix.move_out import move_out
 from unslow.fix.scope import FUNCTIONS, Function
-from unslow.fix.script import CannotEdit, Script, last_name
 from unslow.fix.statements import replaced, with_import
 from unslow.fix.step import Step, find_step, spans
 from unslow.fix.step_plan import Offends, Plan, extended, planned, training_loops

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from unslow.fix.blocks import indent
 from unslow.fix.calls import keyword_set
-from unslow.fix.lines import Splice
+from unslow.fix.edit.blocks import indent
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.scope import Function
-from unslow.fix.script import CannotEdit, Script
 from unslow.fix.statements import replaced, spelled
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from unslow.fix.calls import argument
-from unslow.fix.script import Script
+from unslow.fix.edit.script import Script
 from unslow.fix.statements import replaced
 
 

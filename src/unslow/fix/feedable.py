@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from unslow.fix.edit.script import Script, last_name
 from unslow.fix.frozen import call_sites
 from unslow.fix.handed import given
 from unslow.fix.scope import FUNCTIONS, Function, dotted
-from unslow.fix.script import Script, last_name
 from unslow.fix.values import kind
 
 DTYPES = {"float": "float32", "int": "int32"}

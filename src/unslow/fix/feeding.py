@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from unslow.fix.calls import argument
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import Script, last_name
 from unslow.fix.feedable import DTYPES, handed, number
-from unslow.fix.lines import Splice
 from unslow.fix.scope import dotted
-from unslow.fix.script import Script, last_name
 from unslow.fix.statements import replaced
 
 ASSIGNS = frozenset({"assign", "assign_add", "assign_sub"})

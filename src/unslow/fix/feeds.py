@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from unslow.fix.blocks import above, indent
 from unslow.fix.calls import argument
+from unslow.fix.edit.blocks import above, indent
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.hoist import dependence
-from unslow.fix.lines import Splice
 from unslow.fix.scope import Loop, dotted
-from unslow.fix.script import CannotEdit, Script
 from unslow.fix.statements import spelled
 
 

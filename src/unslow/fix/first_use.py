@@ -6,8 +6,8 @@ import ast
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
+from unslow.fix.edit.script import Script
 from unslow.fix.scope import FUNCTIONS, Function
-from unslow.fix.script import Script
 
 Home = ast.Module | Function
 _DEFINITIONS = (*FUNCTIONS, ast.ClassDef)

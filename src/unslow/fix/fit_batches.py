@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from unslow.fix.calls import argument, call, remove_keyword, rename_call
-from unslow.fix.script import Script
+from unslow.fix.edit.script import Script
 
 # What train_on_batch does not take, and does not need for a single batch.
 _NEEDLESS = ("epochs", "verbose", "batch_size", "shuffle")

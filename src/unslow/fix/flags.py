@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from unslow.fix.blocks import statement
 from unslow.fix.callees import handed_to
 from unslow.fix.calls import argument, call, remove_keyword
+from unslow.fix.edit.blocks import statement
+from unslow.fix.edit.script import Script
 from unslow.fix.graphable import offence
-from unslow.fix.script import Script
 from unslow.fix.statements import delete
 
 

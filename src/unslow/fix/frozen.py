@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from unslow.fix.callees import handed_to, own_function
+from unslow.fix.edit.script import Script, last_name
 from unslow.fix.graphable import Offence
 from unslow.fix.names import Binding
 from unslow.fix.scope import Function, Loop, dotted, uses
-from unslow.fix.script import Script, last_name
 from unslow.fix.values import objects
 
 # Attributes that Keras keeps as variables: a compiled step reads what they hold.

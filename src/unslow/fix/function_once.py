@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from unslow.fix.blocks import above, extent, indent, reindented, removal, statement
+from unslow.fix.edit.blocks import above, extent, indent, reindented, removal, statement
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import CannotEdit, Script, header
 from unslow.fix.frozen import frozen
 from unslow.fix.handed import bound_in
 from unslow.fix.hoist import hoist_statement
-from unslow.fix.lines import Splice
 from unslow.fix.scope import FUNCTIONS, Function, Loop, parameters, uses
-from unslow.fix.script import CannotEdit, Script, header
 from unslow.fix.statements import replaced
 
 _FUNCTION = "tensorflow.function"

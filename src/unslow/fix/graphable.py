@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from unslow.fix.callees import arguments, handed_to, is_metric, makes_variables, own_function
+from unslow.fix.edit.script import Script, last_name
 from unslow.fix.scope import FUNCTIONS, MUTATORS, Function, uses
-from unslow.fix.script import Script, last_name
 from unslow.fix.values import plain
 
 _NUMBERS = frozenset({"builtins.float", "builtins.int", "builtins.bool", "builtins.complex"})

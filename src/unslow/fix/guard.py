@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from unslow.fix.blocks import above, at_end, extent, indent, reindented, siblings, unit
+from unslow.fix.edit.blocks import above, at_end, extent, indent, reindented, siblings, unit
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import Script
 from unslow.fix.flow import live_after
 from unslow.fix.lift import path_out, read_by_others
-from unslow.fix.lines import Splice
 from unslow.fix.scope import Loop, jumps, uses
-from unslow.fix.script import Script
 
 
 def guard(script: Script, line: int, every: int, last: int | None = None) -> Script:

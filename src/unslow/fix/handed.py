@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from unslow.fix.edit.script import Script
 from unslow.fix.frozen import call_sites
 from unslow.fix.scope import Function, Loop, uses
-from unslow.fix.script import Script
 from unslow.fix.values import changing_kind, objects
 
 _WHAT = {"list": "a Python list", "text": "a text", "numpy": "a NumPy number"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from unslow.fix.script import Script
+from unslow.fix.edit.script import Script
 from unslow.fix.statements import replaced, spelled
 
 _LATEST = 100

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from unslow.fix.blocks import above, indent, reindented, removal, statement
+from unslow.fix.edit.blocks import above, indent, reindented, removal, statement
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import Script, last_name
 from unslow.fix.flow import flow
-from unslow.fix.lines import Splice
 from unslow.fix.scope import (
     COMPREHENSIONS,
     Loop,
@@ -18,7 +19,6 @@ from unslow.fix.scope import (
     paths_read,
     uses,
 )
-from unslow.fix.script import Script, last_name
 from unslow.fix.statements import find_expression
 
 

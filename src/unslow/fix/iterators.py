@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from unslow.fix.edit.script import Script
 from unslow.fix.hoist import hoist_expression
-from unslow.fix.script import Script
 from unslow.fix.statements import replace_expression
 from unslow.model import Fix, Safety
 

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from unslow.fix.blocks import above, extent, indent, reindented, siblings, unit
+from unslow.fix.edit.blocks import above, extent, indent, reindented, siblings, unit
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import Script
 from unslow.fix.flow import Flow, flow, live_after
-from unslow.fix.lines import Splice
 from unslow.fix.scope import FUNCTIONS, Function, Loop, declared, jumps, own, uses
-from unslow.fix.script import Script
 
 _SCOPE_BOUND = frozenset({"super", "locals", "vars", "eval", "exec", "__class__"})
 

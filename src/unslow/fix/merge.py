@@ -6,11 +6,11 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from unslow.fix.blocks import extent, indent, removal
 from unslow.fix.calls import call
-from unslow.fix.lines import Splice
+from unslow.fix.edit.blocks import extent, indent, removal
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import Script
 from unslow.fix.scope import changed, overlap, paths_read, uses
-from unslow.fix.script import Script
 from unslow.fix.statements import replaced
 
 

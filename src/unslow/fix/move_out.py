@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from unslow.fix.blocks import at_end, extent, indent, reindented, removal
+from unslow.fix.edit.blocks import at_end, extent, indent, reindented, removal
+from unslow.fix.edit.script import Script, last_name
 from unslow.fix.graphable import Offence
 from unslow.fix.scope import overlap, paths_read, uses
-from unslow.fix.script import Script, last_name
 from unslow.fix.values import kind
 
 _TELLING = frozenset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from unslow.fix.script import Script, last_name
+from unslow.fix.edit.script import Script, last_name
 from unslow.fix.statements import replaced
 
 # Functions that give float64 unless told otherwise → where their shape may stand (by position or keyword).

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from unslow.fix.blocks import above, extent, indent
+from unslow.fix.edit.blocks import above, extent, indent
+from unslow.fix.edit.script import CannotEdit, Script, last_name
 from unslow.fix.feeding import tf_name
 from unslow.fix.first_use import Home, Users, first_use, from_here, home_of, reached, surely_before
 from unslow.fix.frozen import call_sites
 from unslow.fix.scope import FUNCTIONS, Function, parameters, uses
-from unslow.fix.script import CannotEdit, Script, last_name
 from unslow.fix.stays import VARIABLES, Needs, births, own_name
 
 _SCOPES = frozenset({"name_scope", "variable_scope"})

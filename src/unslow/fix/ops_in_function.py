@@ -6,13 +6,13 @@ import ast
 import builtins
 from collections.abc import Iterator, Sequence
 
-from unslow.fix.blocks import at_end, extent, removal
+from unslow.fix.edit.blocks import at_end, extent, removal
+from unslow.fix.edit.lines import Splice, spliced
+from unslow.fix.edit.script import CannotEdit, Script, last_name
 from unslow.fix.feeding import ASSIGNS, Fed, assigned, feeding, fetched, is_run, op_name
-from unslow.fix.lines import Splice, spliced
 from unslow.fix.once_place import Place, find_place
 from unslow.fix.pieces import Gathering, Piece, around, free_names
 from unslow.fix.scope import Function
-from unslow.fix.script import CannotEdit, Script, last_name
 from unslow.fix.statements import replaced
 from unslow.fix.stays import Look, own_name
 from unslow.fix.through import Calls, Given, hand_in

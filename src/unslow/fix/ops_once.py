@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Sequence
 
-from unslow.fix.blocks import above, indent, statement
+from unslow.fix.edit.blocks import above, indent, statement
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import CannotEdit, Script, header, last_name
 from unslow.fix.feedable import no_tensor
 from unslow.fix.feeding import fed, feeding, made_parts, op_name
 from unslow.fix.hoist import dependence, hoist_expression, hoist_statement
-from unslow.fix.lines import Splice
 from unslow.fix.ops_in_function import ops_in_function
 from unslow.fix.pieces import ACTS
 from unslow.fix.scope import Function, Loop
-from unslow.fix.script import CannotEdit, Script, header, last_name
 from unslow.fix.statements import replaced
 
 Frame = tuple[str, int, str]  # file, line, function

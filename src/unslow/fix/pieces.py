@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from unslow.fix.edit.script import CannotEdit, Script, header, last_name
 from unslow.fix.feedable import no_tensor
 from unslow.fix.feeding import Fed, fed, is_run, made_parts, tf_name
 from unslow.fix.once_place import harmless
 from unslow.fix.scope import Function, arguments, dotted
-from unslow.fix.script import CannotEdit, Script, header, last_name
 from unslow.fix.stays import Look, own_name
 from unslow.fix.through import Given, always_given
 

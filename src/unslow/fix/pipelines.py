@@ -7,8 +7,8 @@ from typing import Any
 
 from unslow.fix.calls import call, keyword_set
 from unslow.fix.chains import add_link, chain_at, pipeline_end, swap_links
+from unslow.fix.edit.script import Script
 from unslow.fix.scope import FUNCTIONS, changed, declared, parameters, uses
-from unslow.fix.script import Script
 from unslow.fix.statements import insert_before, spelled
 from unslow.model import Fix, Safety
 

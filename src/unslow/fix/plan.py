@@ -28,7 +28,7 @@ def is_library(file: str) -> bool:
 
 
 def _plan(cause: Cause, finding: Finding, run: Run) -> Fix | Refusal | None:
-    from unslow.fix.script import CannotEdit, Script
+    from unslow.fix.edit.script import CannotEdit, Script
 
     where = finding.location
     text = run.sources.get(where.file) if where is not None else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from unslow.fix.blocks import siblings
+from unslow.fix.edit.blocks import siblings
+from unslow.fix.edit.script import Script
 from unslow.fix.guard import guard
-from unslow.fix.script import Script
 from unslow.fix.statements import replaced
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.hoist import hoist_statement
 from unslow.fix.scope import Loop, dotted
-from unslow.fix.script import CannotEdit, Script
 from unslow.fix.statements import insert_before
 
 

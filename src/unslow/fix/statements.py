@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from unslow.fix.blocks import above, at_end, extent, indent, laid_out, removal, siblings, statement, unit
-from unslow.fix.lines import Splice
-from unslow.fix.script import CannotEdit, Script, first_line, header
+from unslow.fix.edit.blocks import above, at_end, extent, indent, laid_out, removal, siblings, statement, unit
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import CannotEdit, Script, first_line, header
 
 _USUAL = {"tensorflow": "tf", "numpy": "np"}
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from unslow.fix.callees import own_function
+from unslow.fix.edit.script import Script, last_name
 from unslow.fix.feeding import tf_name
 from unslow.fix.scope import FUNCTIONS, MUTATORS, Function, dotted
-from unslow.fix.script import Script, last_name
 
 # In graph mode these make ops; they change nothing by themselves.
 _MAKING = frozenset({"assign", "assign_add", "assign_sub"})

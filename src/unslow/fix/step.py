@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from unslow.fix.blocks import statement
+from unslow.fix.edit.blocks import statement
+from unslow.fix.edit.script import Script, last_name
 from unslow.fix.frozen import call_sites
 from unslow.fix.scope import FUNCTIONS, LOOPS, Function, Loop
-from unslow.fix.script import Script, last_name
 
 _UPDATES = frozenset({"apply_gradients", "apply", "minimize", "assign_sub", "assign_add"})
 

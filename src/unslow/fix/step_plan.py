@@ -6,13 +6,13 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.frozen import call_sites, called_in_loop, frozen, reset_objects
 from unslow.fix.graphable import Offence, offence
 from unslow.fix.handed import as_tensor, bound_in, numbers_to_wrap, one_object_each, reads
 from unslow.fix.lift import Part, in_order, part_of
 from unslow.fix.move_out import updates_metric
 from unslow.fix.scope import Function, Loop, parameters, uses
-from unslow.fix.script import CannotEdit, Script
 from unslow.fix.step import Step
 from unslow.fix.values import objects
 

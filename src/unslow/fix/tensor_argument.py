@@ -6,9 +6,9 @@ import ast
 
 from unslow.fix.calls import argument, keyword_set
 from unslow.fix.decorators import decorate, decorator
+from unslow.fix.edit.script import CannotEdit, Script, last_name
 from unslow.fix.handed import reads
 from unslow.fix.scope import Function
-from unslow.fix.script import CannotEdit, Script, last_name
 from unslow.fix.statements import replaced, spelled
 
 _FUNCTION = "tensorflow.function"

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from unslow.fix.decorators import decorator
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.flow import flow
 from unslow.fix.scope import LOOPS, Function, parameters, uses
-from unslow.fix.script import CannotEdit, Script
 from unslow.fix.statements import replaced, spelled
 
 _FILLS = ("append", "extend", "insert", "update", "pop", "add", "setdefault")

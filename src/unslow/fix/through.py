@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import Script
 from unslow.fix.feedable import handed
 from unslow.fix.first_use import Home, home_of
 from unslow.fix.frozen import call_sites
-from unslow.fix.lines import Splice
 from unslow.fix.scope import Function, arguments, dotted
-from unslow.fix.script import Script
 
 Calls = tuple[tuple[Function, ast.Call], ...]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
+from unslow.fix.edit.script import Script, last_name
 from unslow.fix.names import Binding
-from unslow.fix.script import Script, last_name
 
 # What is known of a tensor without running anything.
 STATIC = frozenset({"shape", "ndim", "dtype", "name"})

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unslow import runfile
 from unslow.live.rows import Rows
 from unslow.model import Loop
-from unslow.source import Source
+from unslow.runfolder import layout as runfile
+from unslow.syntax import Source
 
 # Lines worth decoding: who it is, where its loops stand, how far it is and will go, what it uses, how it ended.
 _KEPT = (

@@ -59,7 +59,7 @@ def key_of(finding: Finding) -> Key:
 
 def judge(judge: Judge, folder: str, last: bool = False) -> None:
     """One diagnosis of what is in the folder now; none where its files do not fit together yet."""
-    from unslow.analyse.assemble import load
+    from unslow.analyse.run.assemble import load
     from unslow.diagnose import diagnose
     from unslow.report.view import clean
     from unslow.report.view.findings import finding_of

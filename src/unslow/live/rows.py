@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from unslow.steplog import FIELDS, taken
+from unslow.runfolder.steplog import FIELDS, taken
 
 MOST = 2048  # rows kept: some 4 ms to find loops and trends in
 LATEST = 512  # rows at the end that are never merged: they say what is so now

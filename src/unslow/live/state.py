@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from unslow.analyse.loops import loops_of
+from unslow.analyse.run.loops import loops_of
 from unslow.live.expect import expected_end
 from unslow.live.follow import Followed, Follower
 from unslow.live.judge import Judge
 from unslow.model import Loop
 from unslow.report.view import clean
 from unslow.report.view.loops import STYLES, phase_bars, sparkline_of, trend_of
-from unslow.runfile import ProcessLog
+from unslow.runfolder.layout import ProcessLog
 
 RECENT = 20.0  # seconds that "now" means
 FEW = 8  # rows that it means at least, where steps are long

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from unslow.source import Source, argument
+from unslow.syntax import Source, argument
 
 _EPOCHS = 3  # the place of `epochs` in Keras's fit(x, y, batch_size, epochs)
 _WRAPPERS = ("enumerate", "list", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm")

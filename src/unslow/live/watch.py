@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from unslow import runfile
 from unslow.cause import load
 from unslow.errors import UnslowError
 from unslow.live.follow import Follower
 from unslow.live.judge import Judge, judge
 from unslow.live.state import state_of
+from unslow.runfolder import layout as runfile
 
 SHARE = 0.01  # of one core for looking and drawing; diagnoses have a share of their own
 SHORTEST, LONGEST = 0.5, 15.0  # seconds between looks
@@ -84,6 +84,6 @@ class Watch:
 
 def _warm() -> None:
     """Import once what every diagnosis needs; the report needs it at the end anyway."""
-    for name in ("unslow.analyse.assemble", "unslow.diagnose", "unslow.report.view"):
+    for name in ("unslow.analyse.run.assemble", "unslow.diagnose", "unslow.report.view"):
         importlib.import_module(name)
     load()

@@ -12,7 +12,7 @@ from types import ModuleType
 
 class _Callable(ModuleType):
     def __call__(self, out: str | None = None, report: bool = True) -> AbstractContextManager[str]:
-        from unslow.record.inline import recording
+        from unslow.record.engine.inline import recording
 
         return recording(out, report)
 

@@ -14,7 +14,7 @@ def _enter() -> None:
         before = _resident()
         try:
             _load(os.path.dirname(os.path.dirname(here)))
-            from unslow.record.start import Recording
+            from unslow.record.engine.start import Recording
 
             recording = Recording(folder, os.environ.get("UNSLOW_TRIAL", ""))
             recording.start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from unslow.fix.diff import unified_diff
+from unslow.fix.edit.diff import unified_diff
 from unslow.model import Evidence, Finding, Fix, Forecast, Location, Proof, Refusal, Run
 from unslow.report import words
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from unslow.analyse.window import Window, windows
+from unslow.analyse.host.step_profile import Window, windows
 from unslow.model import Loop, Run
 
 SHOWN = 10

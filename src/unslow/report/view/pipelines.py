@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from unslow.analyse.pipeline import Pipeline, Stage, pipelines, slowest
+from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest
 from unslow.model import Run
 
 PICTURES = 4  # pipelines that are drawn, those that handed out most first

@@ -1,0 +1,1 @@
+"""Traces, calls, sessions and eager steps, read back from a run."""

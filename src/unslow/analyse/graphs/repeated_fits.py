@@ -1,0 +1,107 @@
+"""What it costs to call fit() again and again on one model: each call prepares its input and its loop anew."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unslow.analyse.run.thinned import weighed
+from unslow.model import Event, Location, Loop, Phase, Run
+
+if TYPE_CHECKING:
+    from unslow.model import Ints
+
+    Calls = Sequence[tuple[Event, int]]  # those that were written, with the number that each stands for
+
+_FEWEST = 4
+_NOT_OF_FIT = [Phase.RUN, Phase.EVAL, Phase.SAVE, Phase.LOG]
+
+
+@dataclass(frozen=True)
+class Refit:
+    """Calls of fit() at one line, on one model."""
+
+    location: Location
+    calls: int
+    steps: int
+    traces: int
+    trace_seconds: float
+    arrays: bool  # the data were arrays or tensors, not a pipeline or a generator
+    seconds: float  # what the calls after the first took before and around their steps
+
+
+def refits(run: Run) -> Iterable[Refit]:
+    """Lines that call fit() many times on the same model."""
+    begins: dict[tuple[int, Location, int], list[tuple[Event, int]]] = defaultdict(list)
+    for event, weight in weighed(run.of("fit")):
+        if event.data.get("stack"):
+            place = Location(*event.data["stack"][0])
+            begins[event.process, place, int(event.data.get("model") or 0)].append((event, weight))
+    for (process, place, _), calls in begins.items():
+        loop = next((loop for loop in run.loops if _same(loop, process, place)), None)
+        if loop is not None and len(calls) >= _FEWEST:
+            yield _refit(run, loop, place, calls)
+
+
+def amid_fit(run: Run, loop: Loop) -> Ints:
+    """Rows that did not come right after a call of fit(); the first row is none of them."""
+    calls = [(event, weight) for event, weight in weighed(run.of("fit")) if event.process == loop.process]
+    return _rows(loop, calls)[1]
+
+
+def _rows(loop: Loop, calls: Calls) -> tuple[Ints, Ints]:
+    """Rows that came right after a call of fit(), and rows that did not; the first row is in neither.
+
+    Where calls are thinned out, others lie between those that were written: nothing is said of rows there.
+    """
+    begun = np.unique(np.searchsorted(loop.end, [event.time for event, _ in calls]))
+    all_seen = next((event.time for (event, _), (_, weight) in pairwise(calls) if weight > 1), math.inf)
+    others = np.setdiff1d(np.arange(1, np.searchsorted(loop.end, all_seen)), begun)
+    return begun[(begun > 0) & (begun < len(loop.end))], others
+
+
+def _same(loop: Loop, process: int, place: Location) -> bool:
+    where = loop.location
+    return loop.process == process and loop.style == "keras" and (where.file, where.line) == (place.file, place.line)
+
+
+def _refit(run: Run, loop: Loop, place: Location, calls: Calls) -> Refit:
+    first, rest = _rows(loop, calls[1:])
+    number, again = sum(weight for _, weight in calls), calls[1][0].time
+    apart = loop.phases[:, _NOT_OF_FIT].sum(axis=1) + loop.phases[:, Phase.OTHER] * _outside(run, loop, place)
+    around = loop.seconds - apart
+    usual = float(np.median(around[rest])) if len(rest) else 0.0
+    # Every call traces the same for its input: what one traces beyond that is another's, such as evaluate().
+    traced = loop.phases[first, Phase.TRACE]
+    beyond = np.maximum(0.0, traced - np.median(traced)) if len(first) else traced
+    extra = np.maximum(0.0, around[first] - beyond - usual)
+    traces = [
+        (event, weight)
+        for event, weight in weighed(run.of("trace"))
+        if event.process == loop.process and event.data.get("way") == "keras" and event.time > again
+    ]
+    return Refit(
+        location=place, calls=number, steps=loop.steps, traces=sum(weight for _, weight in traces),
+        arrays=all(event.data.get("data") in ("ndarray", "EagerTensor") for event, _ in calls),
+        trace_seconds=sum(
+            weight * float(event.data["took"]) for event, weight in traces if event.data.get("depth") == 0
+        ),
+        seconds=float(extra.sum()) * (number - 1) / max(1, len(first)),
+    )  # fmt: skip
+
+
+def _outside(run: Run, loop: Loop, place: Location) -> float:
+    """The share of the user's own Python in what is not TensorFlow's: that which is not below the call of fit()."""
+    inside = outside = 0
+    for sample in run.samples:
+        if sample.process == loop.process and sample.training and sample.phase is Phase.OTHER:
+            below = any((frame.file, frame.line) == (place.file, place.line) for frame in sample.stack)
+            inside += sample.in_steps * below
+            outside += sample.in_steps * (not below)
+    return outside / (inside + outside) if inside + outside else 0.0

@@ -1,0 +1,1 @@
+"""The host's share of a run: Python lines, files, the machine, profiler windows."""

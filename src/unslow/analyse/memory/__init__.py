@@ -1,0 +1,1 @@
+"""Who holds memory, and what grows."""

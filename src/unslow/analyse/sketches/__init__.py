@@ -1,0 +1,1 @@
+"""Hand-made runs for tests and cause pages."""

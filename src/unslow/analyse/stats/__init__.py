@@ -1,0 +1,1 @@
+"""Robust statistics, change points, growth laws and periodicity; pure functions of arrays."""

@@ -1,0 +1,1 @@
+"""A script being edited: spans, verification, diff."""

@@ -1,0 +1,63 @@
+"""The check behind every edit: what lies outside of the spliced spans must still mean the same."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator, Sequence
+
+from unslow.fix.edit.fstrings import placed
+from unslow.fix.edit.lines import Lines
+
+Span = tuple[int, int]
+
+
+def parsed(lines: Lines, path: str) -> ast.Module:
+    """The tree of a text that compiles; raises SyntaxError or ValueError (null bytes)."""
+    with warnings.catch_warnings():
+        # The user's own invalid escapes and the like are not ours to report.
+        warnings.simplefilter("ignore")
+        tree = ast.parse(lines.text, path)
+        compile(tree, path, "exec", dont_inherit=True)
+    return placed(tree, lines)
+
+
+def span_of(lines: Lines, node: ast.AST) -> Span | None:
+    """The characters of a node, decorators left out; None for nodes that have no place of their own."""
+    line, end_line = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
+    if line is None or end_line is None:
+        return None
+    return lines.offset(line, node.col_offset), lines.offset(end_line, node.end_col_offset)  # type: ignore[attr-defined]
+
+
+def _shape(node: ast.AST, lines: Lines, spans: Sequence[Span]) -> Iterator[object]:
+    """What a tree says, the nodes inside the spans left out."""
+    span = span_of(lines, node)
+    if span and any(start <= span[0] and span[1] <= end for start, end in spans):
+        return
+    simple = isinstance(node, ast.stmt) and not hasattr(node, "body") and not isinstance(node, ast.Match)
+    if span and simple and all(end < span[0] or span[1] < start for start, end in spans):
+        # Its text is the same by construction: that it is one statement here is all there is to say.
+        yield lines.text[span[0] : span[1]]
+        return
+    yield type(node).__name__
+    for name, value in ast.iter_fields(node):
+        if isinstance(value, ast.AST):
+            yield from _shape(value, lines, spans)
+        elif isinstance(value, list):
+            yield name
+            for item in value:
+                if isinstance(item, ast.AST):
+                    yield from _shape(item, lines, spans)
+                else:
+                    yield item
+            yield "end"
+        elif name != "type_comment":
+            yield (name, type(value).__name__, value)
+
+
+def same_outside(
+    before: ast.Module, old: Lines, gone: Sequence[Span], after: ast.Module, new: Lines, come: Sequence[Span]
+) -> bool:
+    """Whether two trees agree in all that lies outside of the spans."""
+    return list(_shape(before, old, gone)) == list(_shape(after, new, come))

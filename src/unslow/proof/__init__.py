@@ -1,0 +1,1 @@
+"""Running both versions: launching, throw-away copies, trials, verdicts, what-if."""

@@ -1,0 +1,195 @@
+"""One trial: a fresh process, recorded, with fixed seeds, stopped after so many steps; its times and its weights."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unslow.analyse.run.assemble import load
+from unslow.model import Loop, Run
+from unslow.proof import launch
+from unslow.proof.workspace import Workspace
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Side:
+    """What to run: a command in a directory, with some files replaced."""
+
+    command: Sequence[str]
+    cwd: str
+    texts: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    stdin: str | None = None
+    repeats: bool = False  # it does not train: steps are the calls that it repeats
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one process showed. `seconds` holds every step of all its loops in order."""
+
+    ended: str
+    steps: int
+    seconds: Floats
+    ends: Floats
+    rss: Floats  # resident bytes, at `rss_steps`
+    rss_steps: Floats
+    weights: dict[str, Any]
+    losses: Floats
+    peak: float
+    errors: str  # the end of its stderr
+    group: int = 1  # updates that its first call made: Keras's steps_per_execution
+    interrupted: bool = False
+    compiled: bool = False  # XLA said on stderr that it compiled something
+    told: tuple[Mapping[str, Any], ...] = ()  # what the switches of `whatif` did
+    files: Floats = field(default_factory=lambda: np.zeros(0))  # bytes in the folders it writes to, at `files_steps`
+    files_steps: Floats = field(default_factory=lambda: np.zeros(0))
+    lost: Mapping[str, str] = field(default_factory=dict)  # probes and switches that failed, and why
+
+    @property
+    def steady(self) -> float:
+        """Mean seconds per step without the first call, which pays for tracing and device start."""
+        rest = self.seconds[self.group :]
+        return float(rest.mean()) if len(rest) else float("nan")
+
+    @property
+    def whole(self) -> float:
+        """Mean seconds per step with the first one."""
+        return float(self.seconds.mean()) if len(self.seconds) else float("nan")
+
+    @property
+    def first(self) -> float:
+        return float(self.seconds[0]) if len(self.seconds) else float("nan")
+
+
+def run_trial(side: Side, steps: int, seed: int = 0, nudge: float = 0.0, timeout: float = 3600.0,
+              seconds: float | None = None) -> Trial:  # fmt: skip
+    """Run one side once: so many steps, or fewer when `seconds` have passed. Nothing is left behind."""
+    with tempfile.TemporaryDirectory(prefix="unslow-trial-") as place, Workspace(side.cwd, side.texts) as workspace:
+        out, folder = Path(place) / "weights", Path(place) / "run"
+        folder.mkdir()
+        setting = {"steps": steps, "out": str(out), "seed": seed, "nudge": nudge, "seconds": seconds,
+                   "repeats": side.repeats}  # fmt: skip
+        extra = {**workspace.environment(), **side.env, "UNSLOW_TRIAL": json.dumps(setting), "PYTHONHASHSEED": "0"}
+        errors = Path(place) / "stderr"
+        with errors.open("wb") as stderr, open(side.stdin or os.devnull, "rb") as stdin:  # noqa: PTH123
+            ended = launch.record(
+                workspace.command(side.command), str(folder), extra, cwd=str(workspace.cwd), timeout=timeout,
+                stdin=stdin, stdout=subprocess.DEVNULL, stderr=stderr,
+            )  # fmt: skip
+        run = load(str(folder))
+        return _trial(ended, run, out, errors.read_bytes())
+
+
+def _trial(ended: launch.Ended, run: Run, out: Path, errors: bytes) -> Trial:
+    loops = sorted(run.loops, key=lambda loop: loop.start)
+    # Updates, not groups of them, are compared: one side may make several in a call, and the other one.
+    seconds = _joined([np.repeat(loop.seconds / loop.group, loop.count * loop.group) for loop in loops])
+    ends = _joined([np.repeat(loop.end, loop.count * loop.group) for loop in loops])
+    rss, steps = _memory(run, loops)
+    files, files_steps = _files(run)
+    weights, peak = _weights(out)
+    return Trial(
+        ended=ended.text, steps=len(seconds), seconds=seconds, ends=ends, rss=rss, rss_steps=steps,
+        files=files, files_steps=files_steps, weights=weights, losses=_losses(loops), interrupted=ended.interrupted,
+        errors=errors[-4000:].decode("utf-8", "replace"), compiled=b"Compiled cluster using XLA" in errors,
+        peak=peak or float(rss.max() if len(rss) else 0.0), group=loops[0].group if loops else 1,
+        told=tuple(event.data for event in run.of("whatif")),
+        lost={name: why for process in run.processes for name, why in process.probes.items() if why != "armed"},
+    )  # fmt: skip
+
+
+def _joined(parts: list[Floats]) -> Floats:
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _memory(run: Run, loops: Sequence[Loop]) -> tuple[Floats, Floats]:
+    """Resident memory during the loops, and the number of steps done by then."""
+    process = max(run.processes, key=lambda one: len(one.ticks.time), default=None)
+    if process is None or not loops or "rss" not in process.ticks.columns:
+        return np.zeros(0), np.zeros(0)
+    inside = (process.ticks.time >= loops[0].start) & (process.ticks.time <= loops[-1].stop)
+    columns = process.ticks.columns
+    return columns["rss"][inside], columns["steps"][inside]
+
+
+def _files(run: Run) -> tuple[Floats, Floats]:
+    """Bytes in all folders that the training writes to, at each look at one of them."""
+    held: dict[tuple[int, str], float] = {}
+    looks = []
+    for event in run.of("folder"):
+        held[event.process, str(event.data["folder"])] = float(event.data["bytes"])
+        looks.append((sum(held.values()), float(event.data["step"])))
+    values: Floats = np.array(looks, dtype=float).reshape(-1, 2)
+    return values[:, 0], values[:, 1]
+
+
+def _losses(loops: Sequence[Loop]) -> Floats:
+    seen = [loop.values for loop in loops if loop.values is not None]
+    values = np.concatenate(seen) if seen else np.zeros(0)
+    kept: Floats = values[np.isfinite(values)]
+    return kept
+
+
+def _weights(out: Path) -> tuple[dict[str, Any], float]:
+    """The weights that a trial wrote, by name (equal names are numbered), and its peak memory."""
+    try:
+        written = json.loads((out / "weights.json").read_text())
+        index, peak = written["weights"], float(written["peak_bytes"])
+        data = (out / "weights.bin").read_bytes()
+    except (OSError, ValueError, KeyError):
+        return {}, 0.0
+    found: dict[str, Any] = {}
+    for entry in index:
+        try:
+            kind = np.dtype(entry["dtype"])
+        except TypeError:  # bfloat16 and the like: compared as raw 16-bit numbers
+            kind = np.dtype("<u2")
+        size = int(np.prod(entry["shape"], dtype=np.int64))
+        array = np.frombuffer(data, dtype=kind, count=size, offset=entry["offset"]).reshape(entry["shape"])
+        name, number = entry["name"], 1
+        while name in found:
+            number += 1
+            name = f"{entry['name']}#{number}"
+        found[name] = array
+    return found, peak
+
+
+def difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> float | None:
+    """The largest relative difference of any weight; None where they cannot be compared."""
+    if not one or not other:
+        return None
+    pairs = _paired(one, other)
+    if pairs is None:
+        return float("inf")
+    worst = 0.0
+    for first, second in pairs:
+        a, b = np.asarray(first, dtype=float).ravel(), np.asarray(second, dtype=float).ravel()
+        gap = float(np.linalg.norm(a - b))
+        if not np.isfinite(gap):
+            if np.array_equal(a, b, equal_nan=True):
+                continue
+            return float("inf")
+        size = max(float(np.linalg.norm(a)), float(np.linalg.norm(b)))
+        worst = max(worst, gap / size if size > 0 else 0.0)
+    return worst
+
+
+def _paired(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[Any, Any]] | None:
+    """By name where both have the same names and shapes, else in order where the shapes agree."""
+    if set(one) == set(other) and all(one[name].shape == other[name].shape for name in one):
+        return [(one[name], other[name]) for name in one]
+    shapes = [[array.shape for array in side.values()] for side in (one, other)]
+    if shapes[0] == shapes[1]:
+        return list(zip(one.values(), other.values(), strict=True))
+    return None

@@ -1,0 +1,102 @@
+"""Arms each probe when the module it watches has been imported, and puts everything back at exit."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from unslow.record.engine.probe import Probe
+from unslow.record.engine.recorder import Recorder
+
+
+class Arming:
+    """A finder that changes nothing about an import but what happens after it."""
+
+    def __init__(self, recorder: Recorder, probes: Sequence[Probe]) -> None:
+        self.recorder = recorder
+        self.probes = list(probes)
+        self._doors: dict[str, list[tuple[Probe, Callable[[ModuleType], None]]]] = {}
+        self._finding: set[str] = set()
+        for probe in self.probes:
+            for module, door in probe.doors().items():
+                self._doors.setdefault(module, []).append((probe, door))
+
+    def install(self) -> None:
+        sys.meta_path.insert(0, self)
+        for name in list(self._doors):
+            module = sys.modules.get(name)
+            if module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False):
+                self.open(name, module)
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name not in self._doors or name in self._finding:
+            return None
+        self._finding.add(name)
+        try:
+            spec = self._found(name, path, target)
+        finally:
+            self._finding.discard(name)
+        if spec is None or spec.loader is None or not hasattr(spec.loader, "exec_module"):
+            return None
+        spec.loader = _Loader(spec.loader, self)  # type: ignore[assignment]
+        return spec
+
+    def _found(self, name: str, path: Any, target: Any) -> ModuleSpec | None:
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            if finder is self or find is None:
+                continue
+            spec: ModuleSpec | None = find(name, path, target)
+            if spec is not None:
+                return spec
+        return None
+
+    def open(self, name: str, module: ModuleType) -> None:
+        for probe, door in self._doors.pop(name, ()):
+            if self.recorder.probes.get(probe.name, "").startswith("lost"):
+                continue
+            try:
+                door(module)
+                self.recorder.probes[probe.name] = "armed"
+            except Exception as problem:  # noqa: BLE001 - the fence of a probe: the training goes on without it
+                version = getattr(sys.modules.get("tensorflow"), "__version__", "")
+                self.recorder.lost(probe.name, f"{type(problem).__name__}: {problem} in {name} {version}".strip())
+                disarm(probe)
+
+    def uninstall(self) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        for probe in reversed(self.probes):
+            disarm(probe)
+
+
+def disarm(probe: Probe) -> None:
+    try:
+        probe.disarm()
+    except Exception as problem:  # noqa: BLE001 - the fence of a probe: leaving must not fail either
+        probe.recorder.lost(probe.name, f"could not be taken out: {problem}")
+
+
+class _Loader:
+    """The module's own loader, with a knock on the door when it is done."""
+
+    def __init__(self, loader: Any, arming: Arming) -> None:
+        self._loader = loader
+        self._arming = arming
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        created: ModuleType | None = self._loader.create_module(spec)
+        return created
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        self._arming.open(module.__name__, module)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)

@@ -1,0 +1,188 @@
+"""What a probe is, and the ways to wrap a call so that nobody notices."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from types import CodeType, ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+from unslow.record.engine.recorder import Recorder, clock
+
+if TYPE_CHECKING:
+    from unslow.record.engine.steps import Steps
+    from unslow.record.engine.watcher import Watcher
+
+WRAPPERS: set[CodeType] = set()  # code of our disguised wrappers: their frames are taken out of tracebacks
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_MISSING = object()
+
+
+class Probe:
+    """Sees one thing. `doors` maps a module's name to the method that wraps it once it was imported."""
+
+    name = ""
+
+    def __init__(self, recorder: Recorder, steps: Steps, watcher: Watcher) -> None:
+        self.recorder = recorder
+        self.steps = steps
+        self.watcher = watcher
+        self._restore: list[tuple[Any, str, Any, Any]] = []
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        raise NotImplementedError
+
+    def replace(self, owner: Any, attribute: str, make: Callable[[Any], Any]) -> None:
+        """Put `make(original)` in the place of an attribute; `disarm` puts the original back."""
+        held = vars(owner).get(attribute, _MISSING)  # a static method must go back as one
+        original = getattr(owner, attribute)
+        wrapper = make(original)
+        functools.update_wrapper(wrapper, original)
+        disguise(wrapper, original)
+        placed = staticmethod(wrapper) if isinstance(held, staticmethod) else wrapper
+        setattr(owner, attribute, placed)
+        self._restore.append((owner, attribute, held, placed))
+
+    def spanned(self, owner: Any, attribute: str, phase: int) -> None:
+        """Count the time inside a call for a phase."""
+        self.replace(owner, attribute, lambda original: span(self.recorder, original, phase))
+
+    def unwrap(self, owner: Any, attribute: str) -> None:
+        """Put one attribute back before the end: all that was to be seen there was seen."""
+        for entry in self._entries(attribute, owner=owner):
+            self._restore.remove(entry)
+            _put_back(*entry)
+
+    def rest(self, *attributes: str) -> None:
+        """Put attributes back for a while, of whatever owners: a wrapper that only looks away costs as much as any."""
+        for entry in self._entries(*attributes):
+            _put_back(*entry)
+
+    def resume(self, *attributes: str) -> None:
+        """The end of such a rest."""
+        for owner, attribute, held, placed in self._entries(*attributes):
+            if vars(owner).get(attribute, _MISSING) is held:  # nobody wrapped it meanwhile
+                setattr(owner, attribute, placed)
+
+    def _entries(self, *attributes: str, owner: Any = None) -> list[tuple[Any, str, Any, Any]]:
+        return [entry for entry in self._restore if entry[1] in attributes and (owner is None or owner is entry[0])]
+
+    def disarm(self) -> None:
+        for entry in reversed(self._restore):
+            _put_back(*entry)
+        self._restore.clear()
+
+
+def _put_back(owner: Any, attribute: str, held: Any, placed: Any) -> None:
+    if vars(owner).get(attribute) is not placed:
+        return  # someone wrapped it again after us: taking theirs away would break them
+    if held is _MISSING:
+        delattr(owner, attribute)
+    else:
+        setattr(owner, attribute, held)
+
+
+def span(recorder: Recorder, original: Callable[..., Any], phase: int) -> Callable[..., Any]:
+    local = recorder.local
+    close = recorder.close_span
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        lane = local.lane
+        if lane.tracing or lane.busy:
+            return original(*args, **kwargs)
+        entry = [phase, clock(), 0]
+        lane.stack.append(entry)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            close(lane, entry)
+
+    return call
+
+
+def disguise(wrapper: Any, original: Any) -> None:
+    """Give a wrapper's code the file of what it wraps, so that TensorFlow's own filters drop its frame."""
+    code = getattr(wrapper, "__code__", None)
+    if code is None:
+        return
+    inner = original
+    while hasattr(inner, "__wrapped__"):
+        inner = inner.__wrapped__
+    target = getattr(inner, "__code__", None) or getattr(getattr(inner, "__func__", None), "__code__", None)
+    if target is not None:
+        code = code.replace(co_filename=target.co_filename, co_firstlineno=target.co_firstlineno)
+        wrapper.__code__ = code
+    WRAPPERS.add(code)
+
+
+def clean(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of our wrappers, and without the import machinery right above our loader.
+
+    Python hides that machinery by itself, but only where nobody stands in between.
+    """
+    entries: list[TracebackType] = []
+    while trace is not None:
+        if _is_ours(trace.tb_frame.f_code):
+            while entries and entries[-1].tb_frame.f_code.co_filename.startswith("<frozen importlib"):
+                entries.pop()
+        else:
+            entries.append(trace)
+        trace = trace.tb_next
+    following: TracebackType | None = None
+    for entry in reversed(entries):
+        entry.tb_next = following
+        following = entry
+    return following
+
+
+def _is_ours(code: CodeType) -> bool:
+    return code.co_filename.startswith(_OURS) or code in WRAPPERS
+
+
+def clean_exception(error: BaseException | None, depth: int = 0) -> None:
+    """The same for an exception and those it came from."""
+    if error is None or depth > 20:
+        return
+    if error.__traceback__ is not None:
+        error.__traceback__ = clean(error.__traceback__)
+    clean_exception(error.__cause__, depth + 1)
+    clean_exception(error.__context__, depth + 1)
+    for inner in getattr(error, "exceptions", ()):
+        if isinstance(inner, BaseException):
+            clean_exception(inner, depth + 1)
+
+
+def hide_wrappers() -> Callable[[], None]:
+    """Take our frames out of every traceback that is printed; returns the undo."""
+    import traceback
+
+    shown = sys.excepthook
+    initialise = traceback.TracebackException.__init__
+    walked = traceback.walk_tb
+
+    def hook(kind: Any, error: Any, trace: Any) -> None:
+        clean_exception(error)
+        shown(kind, error, clean(trace))
+
+    def init(self: Any, exc_type: Any, exc_value: Any, exc_traceback: Any, **options: Any) -> None:
+        clean_exception(exc_value)
+        initialise(self, exc_type, exc_value, clean(exc_traceback), **options)
+
+    def walk_tb(tb: Any) -> Any:
+        return (found for found in walked(tb) if not _is_ours(found[0].f_code))
+
+    sys.excepthook = hook
+    traceback.walk_tb = walk_tb
+    traceback.TracebackException.__init__ = init  # type: ignore[method-assign]
+
+    def undo() -> None:
+        if sys.excepthook is hook:
+            sys.excepthook = shown
+        if traceback.TracebackException.__init__ is init:
+            traceback.TracebackException.__init__ = initialise  # type: ignore[method-assign]
+        if traceback.walk_tb is walk_tb:
+            traceback.walk_tb = walked
+
+    return undo

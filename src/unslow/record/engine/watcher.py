@@ -1,0 +1,256 @@
+"""The one thread of ours: samples the training thread's stack, reads the process's counters, and writes."""
+
+from __future__ import annotations
+
+import _thread
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from unslow.facts.phase import Phase
+from unslow.record.engine.probe import span
+from unslow.record.engine.procfs import read
+from unslow.record.engine.prompt import Prompt
+from unslow.record.engine.recorder import Lane, Recorder, clock
+from unslow.record.engine.steps import Steps
+from unslow.record.engine.thread_stacks import Line, lines_of, threads
+
+# Seconds between samples, at least and at most: one in so many parts of the time since the training began. A look
+# takes some 0.2 ms, and an eager training, which needs Python's lock all the time, waits for it.
+_PERIOD, _MOST_PERIOD = 0.02, 1.0
+_SAMPLED = 64
+_TICK = 250_000_000  # nanoseconds between readings of counters, at first: a reading takes a millisecond
+_TICKS_EARLY = 12, 36, 100  # after so many, half as often: after 3 s, 15 s and 79 s
+_TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
+_SAMPLES_EVERY = 250_000_000
+_FLUSH = 1_000_000_000  # nanoseconds after the last write: a training thread that makes steps writes by itself
+_MOST_STACKS = 3000
+_FRAMES = 6
+_OTHER, _RUN = int(Phase.OTHER), int(Phase.RUN)
+_OURS = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..")) + os.sep
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+class Watcher:
+    def __init__(self, recorder: Recorder, steps: Steps) -> None:
+        self.recorder = recorder
+        self.steps = steps
+        self.readers: list[Callable[[], dict[str, float]]] = []  # more columns for a tick
+        self.looks: list[Callable[[], None]] = []  # called on each tick: probes that must ask now and then
+        self.sights: list[Callable[[list[Line], int, int], None]] = []  # called with a sample: its lines, number, phase
+        self.peeks: list[Callable[[], None]] = []  # called with each sample: probes that sample other threads
+        self.main = threading.main_thread().ident or 0
+        self.call_cost = 0  # nanoseconds of one wrapped call, measured here
+        self.samples = 0
+        self.rss = 0  # bytes, when last asked
+        self.stopping = False
+        self._stop = _Stop()
+        self._thread = 0
+        self._ended = _thread.allocate_lock()  # held while the thread runs
+        self._stacks: dict[tuple[Any, ...], int] = {}
+        self._counts: dict[int, int] = {}
+        self._due = 0.0
+        self._prompt = Prompt()
+        self._sampled = clock()
+        self._distance = [_TICK, 0, _SAMPLES_EVERY, 0]
+        self._ticked = 0
+        self._began = clock()  # of the training, once it has begun
+
+    def start(self) -> None:
+        """Of a thread that `threading` does not list: a program may join all that it finds there."""
+        self._ended = _thread.allocate_lock()
+        self._ended.acquire()
+        _thread.start_new_thread(self._run, (self._ended,))
+
+    def _run(self, ended: _thread.LockType) -> None:
+        self._thread = _thread.get_ident()
+        try:
+            self._watch()
+        finally:
+            ended.release()
+
+    def stop(self) -> None:
+        self.stopping = True
+        self._stop.set()
+        if self._ended.acquire(timeout=1.0):
+            self._ended.release()
+        self._prompt.rest()
+        self.tick(clock())
+        self._write_samples(clock())
+
+    def _watch(self) -> None:
+        try:
+            self.call_cost = self._calibrate()
+            self._began = began = clock()
+            steps, period, trains = self.steps.total, _PERIOD, self.steps.trains[0]
+            while not self._stop.wait(period):
+                self._prompt.rest()
+                late = (clock() - began) / (_PERIOD * 1e9)
+                # A call that holds Python's lock keeps us waiting, and we see it once it ends: the wait was its
+                # own. But where steps went by meanwhile, it was the machine that kept us waiting.
+                self._due += late if self.steps.total == steps else period / _PERIOD
+                if trains != self.steps.trains[0]:
+                    trains, self._began = True, began
+                period = max(_PERIOD, min((began - self._began) / 1e9 / _SAMPLED, _MOST_PERIOD))
+                self._wake()
+                self._prompt.hurry(len(threads()))
+                began, steps = clock(), self.steps.total
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost("watcher", f"{type(problem).__name__}: {problem}")
+
+    def _wake(self) -> None:
+        now = clock()
+        self._sample()
+        for peek in self.peeks:
+            peek()
+        if now - self._ticked >= self._distance[0]:
+            self.tick(now)
+        if now - self._sampled >= self._distance[2]:
+            self._write_samples(now)
+        if now - self.steps.flushed >= _FLUSH:
+            self.steps.flush()
+
+    def training_thread(self) -> int:
+        lanes = [lane for lane in self.recorder.lanes if lane.steps]
+        return max(lanes, key=lambda lane: lane.last).thread if lanes else self.main
+
+    def _sample(self) -> None:
+        thread = self.training_thread()
+        lane = next((lane for lane in self.recorder.lanes if lane.thread == thread), None)
+        phase = _phase(lane) if lane is not None else _OTHER
+        lines = lines_of(thread)
+        if not lines or (lane is not None and lane.busy):  # a look of ours is not the user's time
+            return
+        key = self._key(lines, phase)
+        if key is None:
+            return
+        number = self._stacks.get(key)
+        if number is None:
+            if len(self._stacks) >= _MOST_STACKS:
+                return
+            number = self._stacks[key] = len(self._stacks) + 1
+            stack = self.recorder.kept(self.recorder.user.places(lines, _FRAMES))
+            self.recorder.line("stack", clock(), id=number, stack=stack, leaf=key[0], phase=phase, trains=thread != 0)
+        weight, self._due = divmod(self._due, 1.0)
+        self.samples += int(weight)
+        self._counts[number] = self._counts.get(number, 0) + int(weight)
+        for sight in self.sights:
+            sight(lines, number, phase)
+
+    def _key(self, lines: list[Line], phase: int) -> tuple[Any, ...] | None:
+        """The library that is running, the phase it counts for, and the user's innermost lines above it."""
+        leaf = _library(lines[0][0].co_filename)
+        places = self.recorder.user.places(lines, 4)
+        if not places:
+            return None
+        if self.recorder.user.owns(lines[0][0]):
+            leaf = "python"
+        return (leaf, phase, *places)
+
+    def _write_samples(self, now: int) -> None:
+        counts, self._counts = self._counts, {}
+        if counts:
+            self.recorder.line("samples", now, since=self._sampled, counts=list(counts.items()), steps=self.steps.total)
+        self.recorder.write_tallies(self.steps.total)
+        self._sampled = now
+        self._distance[3] += 1
+        if self._distance[3] % 60 == 0:
+            self._distance[2] *= 2
+
+    def tick(self, now: int) -> None:
+        """One reading of the process's counters."""
+        self._ticked = now
+        self._distance[1] += 1
+        if self._distance[1] in _TICKS_EARLY or self._distance[1] % _TICKS_IN_FULL == 0:
+            self._distance[0] *= 2
+        values: dict[str, float] = {"steps": self.steps.total}
+        if _thread.get_ident() == self._thread:
+            values |= {"own_cpu": time.thread_time_ns(), "watcher": 1}
+        for reader in (self._memory, _counters, _traffic, *self.readers):
+            try:
+                values.update(reader())
+            except (OSError, ValueError, LookupError):  # the system does not tell
+                continue
+        self.recorder.line("tick", now, **values)
+        for look in self.looks:
+            look()
+
+    def resident(self) -> int:
+        """Bytes of memory that the process holds now; those of the last time where the system does not tell."""
+        fields = read("/proc/self/statm").split(maxsplit=2)
+        if len(fields) > 1:
+            self.rss = int(fields[1]) * _PAGE
+        return self.rss
+
+    def _memory(self) -> dict[str, float]:
+        size = self.resident()
+        return {"rss": size} if size else {}
+
+    def _calibrate(self) -> int:
+        """What one wrapped call costs here: the median of short bursts around nothing."""
+        wrapped = span(self.recorder, _nothing, 0)
+        bursts = []
+        for _ in range(9):
+            began = clock()
+            for _ in range(50):
+                wrapped()
+            middle = clock()
+            for _ in range(50):
+                _nothing()
+            bursts.append(((middle - began) - (clock() - middle)) // 50)
+        return max(0, sorted(bursts)[4])
+
+
+class _Stop:
+    """An event to wait for by one call of C: `threading.Event` costs as much as the look that follows."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def wait(self, timeout: float) -> bool:
+        return self._lock.acquire(timeout=timeout)
+
+    def set(self) -> None:
+        self._lock.release()
+
+
+def _nothing() -> None:
+    pass
+
+
+def _phase(lane: Lane) -> int:
+    """The phase that the time of a lane goes to right now."""
+    try:
+        return lane.within if lane.within >= 0 else lane.stack[-1][0]
+    except IndexError:  # no span is open, or the last one was closed this very moment
+        streak = lane.streak  # its calls have no span
+        return _RUN if streak is not None and streak.calling is not None else _OTHER
+
+
+def _library(file: str) -> str:
+    """The installed package that a file belongs to, or "python" for anything else."""
+    for marker in ("site-packages", "dist-packages"):
+        _, found, rest = file.partition(f"{os.sep}{marker}{os.sep}")
+        if found:
+            return rest.partition(os.sep)[0].removesuffix(".py")
+    return "unslow" if file.startswith(_OURS) else "stdlib"
+
+
+def _counters() -> dict[str, float]:
+    fields = read("/proc/self/stat").rpartition(")")[2].split()
+    ticks = os.sysconf("SC_CLK_TCK")
+    return {
+        "minor_faults": int(fields[7]), "major_faults": int(fields[9]),
+        "user_cpu": int(fields[11]) / ticks, "system_cpu": int(fields[12]) / ticks, "threads": int(fields[17]),
+    }  # fmt: skip
+
+
+def _traffic() -> dict[str, float]:
+    fields = dict(line.split(": ") for line in read("/proc/self/io").splitlines())
+    return {
+        "read_bytes": int(fields["read_bytes"]), "write_bytes": int(fields["write_bytes"]),
+        "read_chars": int(fields["rchar"]), "write_chars": int(fields["wchar"]),
+    }  # fmt: skip

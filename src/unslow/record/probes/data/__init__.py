@@ -1,0 +1,1 @@
+"""Input: tf.data pipelines, Python generators, batches fetched in Python."""

@@ -1,0 +1,94 @@
+"""Sees data reaching a step: waits in Python for the next batch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from unslow.facts.phase import Phase
+from unslow.record.engine.probe import Probe
+from unslow.record.engine.recorder import clock
+
+_INPUT = int(Phase.INPUT)
+_EVAL = int(Phase.EVAL)
+FETCHED = "_unslow_fetched"  # an attribute of an iterator: batches fetched in Python, and the nanoseconds of it
+
+
+class Input(Probe):
+    name = "input"
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {
+            "tensorflow.python.data.ops.iterator_ops": self._on_iterators,
+            "tensorflow.python.data.ops.dataset_ops": self._on_datasets,
+            "tensorflow.python.distribute.input_lib": self._on_distributed,
+        }
+
+    def _on_iterators(self, module: ModuleType) -> None:
+        self.replace(module.OwnedIterator, "__next__", self._next)
+        self.replace(module.OwnedIterator, "get_next", self._next)
+
+    def _on_datasets(self, module: ModuleType) -> None:
+        for name in ("NumpyIterator", "_NumpyIterator"):
+            if hasattr(module, name):
+                self.replace(getattr(module, name), "__next__", self._next)
+
+    def _on_distributed(self, module: ModuleType) -> None:
+        self.replace(module.DistributedIteratorBase, "__next__", self._next)
+        self.replace(module.DistributedIteratorBase, "get_next", self._next)
+
+    def _next(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local, close, tally, count = self.recorder.local, self.recorder.close_span, self.recorder.tally, _count
+        trains, repeated = self.steps.trains, self.steps.repeated
+
+        def fetch(self: Any, *args: Any, **kwargs: Any) -> Any:
+            lane = local.lane
+            if lane.tracing or lane.busy:
+                return original(self, *args, **kwargs)
+            if lane.stack and lane.stack[-1][0] == _INPUT:  # a distributed or NumPy iterator fetches from this one
+                began = clock()
+                try:
+                    return original(self, *args, **kwargs)
+                finally:
+                    count(self, clock() - began)
+            entry = [_INPUT, clock(), 0]
+            lane.stack.append(entry)
+            try:
+                result = original(self, *args, **kwargs)
+            finally:
+                took = close(lane, entry)
+                count(self, took)
+            if lane.within != _EVAL:
+                lane.elements = _elements(result)
+                tally("next", sys._getframe().f_back, took, lane.elements)
+                if not trains[0] and lane.within < 0 and not lane.functions:
+                    repeated(lane, "data", None, "next", sys._getframe().f_back)
+            return result
+
+        return fetch
+
+
+def _count(iterator: Any, took: int) -> None:
+    counts = iterator.__dict__.get(FETCHED)
+    if counts is not None:
+        counts[0] += 1
+        counts[1] += took
+
+
+def _elements(batch: Any) -> float:
+    """Numbers in the first tensor of a batch."""
+    for _ in range(4):
+        if isinstance(batch, dict):
+            batch = next(iter(batch.values()), None)
+        elif isinstance(batch, list | tuple):
+            batch = batch[0] if batch else None
+        else:
+            break
+    shape_of = getattr(batch, "_shape_tuple", None)
+    shape = shape_of() if shape_of is not None else getattr(batch, "shape", ())
+    size = 1.0
+    for dimension in shape or ():
+        size *= dimension or 1
+    return size

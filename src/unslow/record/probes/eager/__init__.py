@@ -1,0 +1,1 @@
+"""Eager steps: gradients, updates, single ops, values fetched to the host."""

@@ -1,0 +1,227 @@
+"""Sees what an eager step is made of: gradients, weight updates outside any graph, and single ops."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from unslow.facts.phase import Phase
+from unslow.record.engine.probe import Probe
+from unslow.record.engine.recorder import Lane, clock
+from unslow.record.engine.steps import UPDATES
+from unslow.record.probes.eager.op_timing import OpWindow
+
+_RUN = int(Phase.RUN)
+_ASSIGNS = "assign", "assign_add", "assign_sub"
+
+
+class Eager(Probe):
+    name = "eager"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._executing: Callable[[], bool] = lambda: False
+        self._ops: ModuleType | None = None
+        self._tape: Any = None
+        self._window: OpWindow | None = None
+        self._sources: dict[int, Any] = {}  # by their ids: what gradients were taken for, as long as it lives
+        self._updates: list[str] = []  # one for each update that is under way, in any thread
+        self._past: dict[tuple[str, int], list[int]] = {}
+        self.steps.listeners.append(self._look)
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        doors: dict[str, Callable[[ModuleType], None]] = {
+            "tensorflow.python.eager.backprop": self._on_backprop,
+            "tensorflow.python.training.optimizer": self._on_old_optimizer,
+            "tensorflow.python.eager.context": self._on_context,
+            "tensorflow": self._on_tensorflow,
+            "tensorflow.python.pywrap_tfe": self._on_ops,
+            "keras.src.optimizers.base_optimizer": self._on_keras_3,
+        }
+        for keras in ("keras", "tf_keras"):
+            doors[f"{keras}.src.optimizers.optimizer"] = self._on_keras_2
+            doors[f"{keras}.src.optimizers.legacy.optimizer_v2"] = self._on_keras_legacy
+        return doors
+
+    def _on_context(self, module: ModuleType) -> None:
+        self._executing = module.executing_eagerly
+
+    def _on_ops(self, module: ModuleType) -> None:
+        self._ops = module
+
+    def _on_backprop(self, module: ModuleType) -> None:
+        self.replace(module.GradientTape, "gradient", self._gradient)
+        self._tape = module.GradientTape
+        self.spanned(module.GradientTape, "jacobian", _RUN)
+
+    def _on_tensorflow(self, module: ModuleType) -> None:
+        """Only when all is there: TensorFlow gives ResourceVariable wrapped copies of the base class's methods."""
+        variables = sys.modules["tensorflow.python.ops.resource_variable_ops"]
+        for owner in (variables.BaseResourceVariable, variables.ResourceVariable):
+            for name in _ASSIGNS:
+                if name in vars(owner):
+                    self.replace(owner, name, self._assign)
+
+    def _on_old_optimizer(self, module: ModuleType) -> None:
+        self.replace(module.Optimizer, "apply_gradients", self._apply)
+
+    def _on_keras_3(self, module: ModuleType) -> None:
+        self.replace(module.BaseOptimizer, "apply", self._apply)
+
+    def _on_keras_2(self, module: ModuleType) -> None:
+        if hasattr(module, "_BaseOptimizer"):  # Keras 3 has a module of this name too, without it
+            self.replace(module.Optimizer, "apply_gradients", self._apply)
+
+    def _on_keras_legacy(self, module: ModuleType) -> None:
+        self.replace(module.OptimizerV2, "apply_gradients", self._apply)
+
+    def _enter(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        probe = self
+
+        def __enter__(self: Any) -> Any:
+            if probe._window is not None:
+                probe._window.enter_tape(sys._getframe().f_back)
+            return original(self)
+
+        return __enter__
+
+    def _meet(self, sources: Any) -> None:
+        """Gradients are taken for these: those that are variables are weights."""
+        try:
+            for source in _flat(sources):
+                variable = _held(source)
+                self.recorder.weights.add(id(variable))
+                if self.recorder.kept_weights is not None:
+                    self.recorder.kept_weights[id(variable)] = variable
+                if hasattr(source, "__weakref__"):  # once it is gone, its id may be another's
+                    gone = functools.partial(self._sources.pop, id(source))
+                    self._sources[id(source)] = weakref.ref(source, gone)
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+
+    def _gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local, close = self.recorder.local, self.recorder.close_span
+        known, meet = self._sources, self._meet
+
+        def gradient(self: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+            lane = local.lane
+            if sources.__class__ is not list or not known.keys() >= set(map(id, sources)):
+                meet(sources)
+            if lane.tracing or lane.busy:
+                return original(self, target, sources, *args, **kwargs)
+            lane.graded = True
+            entry = [_RUN, clock(), 0]
+            lane.stack.append(entry)
+            try:
+                return original(self, target, sources, *args, **kwargs)
+            finally:
+                close(lane, entry)
+
+        return gradient
+
+    def _assign(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """By the parameters of 2.15 to 2.21, the first of which is called `value` or `delta`."""
+        updates, assigned = self._updates, self._assigned
+
+        def assign(self: Any, value: Any, use_locking: Any = None, name: Any = None, read_value: Any = True) -> Any:
+            if updates:  # an optimizer assigns several times for every weight
+                return original(self, value, use_locking, name, read_value)
+            return assigned(original, self, value, use_locking, name, read_value)
+
+        def change(self: Any, delta: Any, use_locking: Any = None, name: Any = None, read_value: Any = True) -> Any:
+            if updates:
+                return original(self, delta, use_locking, name, read_value)
+            return assigned(original, self, delta, use_locking, name, read_value)
+
+        return assign if original.__name__ == "assign" else change
+
+    def _assigned(self, original: Callable[..., Any], variable: Any, *args: Any) -> Any:
+        lane = self.recorder.local.lane
+        if lane.updating or id(variable) not in self.recorder.weights or lane.busy:
+            return original(variable, *args)
+        if lane.tracing:
+            self.steps.mark_updating()
+            return original(variable, *args)
+        if not lane.graded or not self._executing():  # weights are put back or copied, between trainings or networks
+            return original(variable, *args)
+        return self._updating(lane, "assign", variable, original, (variable, *args), {}, 3)
+
+    def _apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local = self.recorder.local
+        probe = self
+
+        def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
+            lane = local.lane
+            if lane.tracing or not probe._executing():  # a strategy traces its replicas in threads of their own
+                probe.steps.mark_updating()
+                return original(self, *args, **kwargs)
+            if lane.updating or lane.busy:
+                return original(self, *args, **kwargs)
+            return probe._updating(lane, "optimizer", self, original, (self, *args), kwargs, 2)
+
+        return apply
+
+    def _updating(self, lane: Lane, kind: str, owner: Any, original: Callable[..., Any], args: tuple[Any, ...],
+                  kwargs: dict[str, Any], depth: int) -> Any:  # fmt: skip
+        """Run an update, so many frames below the line that asked for it; if it ran eagerly, the step ends here."""
+        lane.updating += 1
+        self._updates.append(kind)
+        entry = [_RUN, clock(), 0]
+        lane.stack.append(entry)
+        try:
+            result = original(*args, **kwargs)
+        finally:
+            self._updates.pop()
+            lane.updating -= 1
+            self.recorder.close_span(lane, entry)
+        within = lane.functions if lane.called or lane.streak is not None else ()
+        if not lane.updating and not any(UPDATES in function.__dict__ for function in within):
+            name = type(owner).__name__ if kind == "optimizer" else str(getattr(owner, "name", ""))
+            self.steps.ended(lane, kind, owner, name, sys._getframe(depth))
+        return result
+
+    def _look(self, lane: Lane, total: int) -> None:
+        """Time every single op for one step, at steps that grow further apart."""
+        window = self._window
+        if window is not None:
+            window.rows -= 1
+            if window.rows <= 0:
+                self._window = None
+                self.unwrap(self._tape, "__enter__")
+                window.close(lane, self.steps.total)
+            else:
+                self.steps.ask_again()
+        elif total & (total - 1) == 0 and total >= 4 and self._ops is not None and self._tape is not None:
+            self._window = OpWindow(self.recorder, self._ops, self._past)
+            self.replace(self._tape, "__enter__", self._enter)
+            # A step may have several updates, each of which ends a row.
+            self._window.rows = max(1, round(self.steps.total / max(1, self.steps.led)))
+            self.steps.ask_again()
+
+    def disarm(self) -> None:
+        if self._window is not None:
+            self._window.close(self.recorder.local.lane, self.steps.total)
+        super().disarm()
+
+
+def _held(source: Any) -> Any:
+    """A Keras 3 variable holds TensorFlow's own."""
+    try:
+        return vars(source).get("_value", source)
+    except TypeError:  # a tensor
+        return source
+
+
+def _flat(sources: Any) -> Any:
+    """The leaves of a list, tuple or dict of sources."""
+    if isinstance(sources, dict):
+        sources = list(sources.values())
+    if not isinstance(sources, list | tuple):
+        return (sources,)
+    if any(isinstance(source, list | tuple | dict) for source in sources):
+        return [leaf for source in sources for leaf in _flat(source)]
+    return sources

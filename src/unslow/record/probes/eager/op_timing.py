@@ -1,0 +1,135 @@
+"""Times every eager op of one step, and which of the user's lines ask for them."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from types import FrameType, ModuleType
+from typing import Any
+
+from unslow.record.engine.recorder import Lane, Recorder, clock
+
+# Where single ops and whole functions go through to the runtime; seen on 2.15 to 2.21. One that is missing is
+# left alone, and what goes through it is not counted.
+_OPS = "TFE_Py_FastPathExecute"
+_OTHERS = ("TFE_Py_Execute", "TFE_Py_ExecuteCancelable")
+_FRAMES = 6
+_LINES = 30
+_MOST_OPS = 20_000
+_WINDOWS = 9
+_LARGE = 10  # times the cost of asking: an op that really computes
+_RANDOM = ("Random", "TruncatedNormal", "Multinomial", "ParameterizedTruncatedNormal")  # ops with a state of their own
+
+
+class OpWindow:
+    """Open from one row to the next: the recorder's own work inside it is taken out of the step."""
+
+    def __init__(self, recorder: Recorder, module: ModuleType, past: dict[tuple[str, int], list[int]]) -> None:
+        self._recorder = recorder
+        self._past = past  # of the n-th op of a type in a step: what it took in the last windows
+        self._module = module
+        self._thread = recorder.local.lane.thread
+        self._began = clock()
+        self._own = 0
+        self._ops: dict[str, list[int]] = {}  # nanoseconds of each op, by its type
+        self._functions = [0, 0]  # whole functions that were called: how many, their nanoseconds
+        self._lines: dict[tuple[Any, ...], list[int]] = {}
+        self.rows = 1  # that are still to come before it closes
+        self.tape: list[Any] = []  # where the gradient tape was opened
+        self._held: list[tuple[str, Any, Any]] = []
+        for name in (_OPS, *_OTHERS):
+            original = getattr(module, name, None)
+            if original is not None:
+                wrapper = self._fast(original) if name == _OPS else self._slow(original)
+                setattr(module, name, wrapper)
+                self._held.append((name, original, wrapper))
+
+    def _fast(self, execute: Callable[..., Any]) -> Callable[..., Any]:
+        local, thread, note = self._recorder.local, self._thread, self._note
+
+        def timed(context: Any, name: str, *args: Any) -> Any:
+            if local.lane.thread != thread:
+                return execute(context, name, *args)
+            began = clock()
+            try:
+                return execute(context, name, *args)
+            finally:
+                note(name, clock() - began, sys._getframe().f_back)
+
+        return timed
+
+    def _slow(self, execute: Callable[..., Any]) -> Callable[..., Any]:
+        local, thread, note, functions = self._recorder.local, self._thread, self._note, self._functions
+
+        def timed(context: Any, device: Any, name: Any, *args: Any) -> Any:
+            if local.lane.thread != thread:
+                return execute(context, device, name, *args)
+            began = clock()
+            try:
+                return execute(context, device, name, *args)
+            finally:
+                took = clock() - began
+                text = name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+                if text.startswith("__"):  # a graph: its name begins with __inference_, __forward_ or __backward_
+                    functions[0] += 1
+                    functions[1] += took
+                else:
+                    note(text, took, sys._getframe().f_back)
+
+        return timed
+
+    def _note(self, name: str, took: int, frame: FrameType | None) -> None:
+        began = clock()
+        self._ops.setdefault(name, []).append(took)
+        places = tuple(self._recorder.user.stack(frame, _FRAMES))
+        line = self._lines.setdefault(places, [0, 0])
+        line[0] += 1
+        line[1] += took
+        self._own += clock() - began
+
+    def enter_tape(self, frame: FrameType | None) -> None:
+        if not self.tape:
+            self.tape = self._recorder.stack(frame, _FRAMES)
+
+    def close(self, lane: Lane, step: int) -> None:
+        """Put everything back and write what was seen."""
+        for name, original, wrapper in self._held:
+            if getattr(self._module, name) is wrapper:
+                setattr(self._module, name, original)
+        lane.own += self._own
+        self._recorder.spent("eager", self._own)
+        if lane.thread != self._thread:
+            return
+        took = sorted(each for ops in self._ops.values() for each in ops)
+        floor, kernels = self._kernels()
+        names = Counter({name: len(ops) for name, ops in self._ops.items()})
+        lines = sorted(self._lines.items(), key=lambda item: -item[1][0])[:_LINES]
+        self._recorder.line(
+            "eager_ops", clock(), step=step, ops=len(took), took_ns=sum(took), floor_ns=floor, kernels_ns=kernels,
+            functions=self._functions[0], functions_took_ns=self._functions[1], tape=self.tape,
+            wall_ns=clock() - self._began - self._own, lines=[[list(places), *counts] for places, counts in lines],
+            top=names.most_common(12), random=next((name for name in names if name.startswith(_RANDOM)), ""),
+        )  # fmt: skip
+
+    def _kernels(self) -> tuple[int, int]:
+        """What asking for an op costs at least, and what the ops of this step compute beyond being asked for.
+
+        A loaded machine makes any op long now and then. A small op therefore counts with its quickest run in the
+        last windows, a large one with its median: it would be slowed as much in a graph. The quickest tenth shows
+        what asking costs; some types cost up to three times that, and what is above computes.
+        """
+        quickest: dict[str, list[tuple[int, int]]] = {}
+        for name, ops in self._ops.items():
+            for index, took in enumerate(ops):
+                past = self._past.setdefault((name, index), []) if len(self._past) < _MOST_OPS else []
+                past.append(took)
+                del past[:-_WINDOWS]
+                quickest.setdefault(name, []).append((min(past), sorted(past)[len(past) // 2]))
+        every = sorted(least for ops in quickest.values() for least, _ in ops)
+        floor = every[len(every) // 10] if every else 0
+        kernels = 0
+        for each in quickest.values():
+            asking = min(min(least for least, _ in each), 3 * floor)
+            kernels += sum((middle if least > _LARGE * floor else least) - asking for least, middle in each)
+        return floor, kernels

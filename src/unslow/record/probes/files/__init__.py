@@ -1,0 +1,1 @@
+"""What the training writes: checkpoints, summaries, logs."""

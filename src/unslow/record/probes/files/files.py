@@ -1,0 +1,271 @@
+"""Sees what the training writes: each checkpoint, each summary and log line, and the folders that fill up."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from types import FrameType, ModuleType
+from typing import Any
+
+from unslow.facts.phase import Phase
+from unslow.record.engine.frames import local_names
+from unslow.record.engine.probe import Probe
+from unslow.record.engine.recorder import Lane, clock
+from unslow.record.probes.files.folders import LONGEST, Folders, filled
+
+_SAVE, _LOG = int(Phase.SAVE), int(Phase.LOG)
+_MOST_MAKERS = 1000
+_SHARDS = (".index", ".data-00000-of-00001", ".meta", "")
+
+
+class Files(Probe):
+    name = "files"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._made: dict[int, list[Any]] = {}  # id of a saver or callback → the user's lines that made it
+        self._folders = Folders(self.recorder, self.steps)
+        self._inner = ""  # the path that a save inside another save wrote to
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        doors: dict[str, Callable[[ModuleType], None]] = {
+            "tensorflow": self._on_tensorflow,
+            "tensorflow.python.checkpoint.checkpoint": self._on_checkpoint,
+            "tensorflow.python.checkpoint.checkpoint_management": lambda m: self._on_saver(m.CheckpointManager, "save"),
+            "tensorflow.python.training.saver": lambda m: self._on_saver(m.Saver, "save"),
+            "tensorflow.python.saved_model.save": lambda m: self.replace(m, "save", self._named("saved_model.save")),
+            "tensorflow.python.summary.writer.writer": self._on_file_writer,
+            "tensorflow.python.summary.writer.event_file_writer": self._on_event_files,
+            "tensorflow.python.ops.summary_ops_v2": self._on_summaries,
+            "keras.src.models.model": lambda m: self._on_model(m.Model),
+            "keras.src.callbacks.model_checkpoint": lambda m: self._on_saver(m.ModelCheckpoint, "_save_model"),
+            "keras.src.callbacks.backup_and_restore": lambda m: self._on_saver(m.BackupAndRestore, "_save_model"),
+            "keras.src.callbacks.tensorboard": lambda m: self.replace(m.TensorBoard, "__init__", self._init),
+        }
+        for keras in ("keras", "tf_keras"):
+            doors[f"{keras}.src.engine.training"] = lambda m: self._on_model(m.Model)
+            doors[f"{keras}.src.callbacks"] = self._on_keras_2_callbacks
+        return doors
+
+    def _on_tensorflow(self, module: ModuleType) -> None:
+        import logging  # TensorFlow has loaded it by now
+
+        self.replace(logging.Logger, "callHandlers", self._logging("logging"))
+        self.watcher.looks.append(self._folders.look)
+
+    def _on_checkpoint(self, module: ModuleType) -> None:
+        for kind in (module.Checkpoint, module.CheckpointV1):
+            for way in ("save", "write"):
+                self.replace(kind, way, self._named(f"Checkpoint.{way}"))
+
+    def _on_saver(self, kind: Any, way: str) -> None:
+        self.replace(kind, "__init__", self._init)
+        if hasattr(kind, way):
+            self.replace(kind, way, self._named(kind.__name__))
+
+    def _on_model(self, model: Any) -> None:
+        for way in ("save", "save_weights"):
+            self.replace(model, way, self._named(f"Model.{way}"))
+
+    def _on_keras_2_callbacks(self, module: ModuleType) -> None:
+        if hasattr(module, "CallbackList"):  # Keras 3 has a package of this name, with a module for each callback
+            self._on_saver(module.ModelCheckpoint, "_save_model")
+            self.replace(module.TensorBoard, "__init__", self._init)
+
+    def _on_file_writer(self, module: ModuleType) -> None:
+        self.replace(module.SummaryToEventTransformer, "add_summary", self._logging("FileWriter.add_summary"))
+        self.replace(module.SummaryToEventTransformer, "add_run_metadata", self._logging("FileWriter.add_run_metadata"))
+        self.replace(module.FileWriter, "add_event", self._logging("FileWriter.add_event"))
+        self.replace(module.FileWriter, "flush", self._logging("FileWriter.flush"))
+
+    def _on_event_files(self, module: ModuleType) -> None:
+        self.replace(module.EventFileWriter, "__init__", self._opened)
+
+    def _on_summaries(self, module: ModuleType) -> None:
+        self.replace(module, "write", self._logging("tf.summary"))
+        self.replace(module, "create_file_writer_v2", self._writer)
+        # Seen in 2.15–2.21; where it is missing only the flushes are not counted.
+        if hasattr(module, "_ResourceSummaryWriter"):
+            self.replace(module._ResourceSummaryWriter, "flush", self._logging("flush"))
+
+    def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Remember the user's line that made a saver: it is the one that says how often and how many."""
+        probe = self
+
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            if len(probe._made) < _MOST_MAKERS:
+                probe._made[id(self)] = probe.recorder.stack(sys._getframe().f_back, 2)
+
+        return __init__
+
+    def _opened(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        probe = self
+
+        def __init__(self: Any, logdir: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, logdir, *args, **kwargs)
+            probe._folders.fills(logdir, "summaries")
+
+        return __init__
+
+    def _writer(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        probe = self
+
+        def create_file_writer_v2(logdir: Any, *args: Any, **kwargs: Any) -> Any:
+            probe._folders.fills(logdir, "summaries")
+            return original(logdir, *args, **kwargs)
+
+        return create_file_writer_v2
+
+    def _named(self, call: str) -> Callable[[Any], Any]:
+        return lambda original: self._saving(original, call)
+
+    def _saving(self, original: Callable[..., Any], call: str) -> Callable[..., Any]:
+        local, close = self.recorder.local, self.recorder.close_span
+        probe = self
+
+        def save(self: Any, *args: Any, **kwargs: Any) -> Any:
+            lane = local.lane
+            if lane.tracing or lane.busy:
+                return original(self, *args, **kwargs)
+            if lane.within == _SAVE:  # a manager saves through a checkpoint, a callback through its model
+                result = original(self, *args, **kwargs)
+                probe._inner = _path(result, args, kwargs) or probe._inner
+                return result
+            outer, lane.within = lane.within, _SAVE
+            probe._inner = ""
+            entry = [_SAVE, clock(), 0]
+            lane.stack.append(entry)
+            try:
+                result = original(self, *args, **kwargs)
+            finally:
+                took = close(lane, entry)
+                lane.within = outer
+            probe._saved(lane, self, call, _path(result, args, kwargs), took, sys._getframe().f_back)
+            return result
+
+        return save
+
+    def _saved(self, lane: Lane, saver: Any, call: str, path: str, took: int, frame: FrameType | None) -> None:
+        began = clock()
+        try:
+            path = self._inner if call.endswith(("ModelCheckpoint", "BackupAndRestore")) else path or self._inner
+            if path:  # else the saver found that it was not time yet
+                self._note(saver, call, path, took, frame)
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+        self.recorder.keep_out(lane, clock() - began, self.name)
+
+    def _note(self, saver: Any, call: str, path: str, took: int, frame: FrameType | None) -> None:
+        place = self.recorder.user.innermost(frame) or ("", 0, "")
+        key = f"{call}@{place[0]}:{place[1]}"
+        if not self.recorder.wants("save", key):
+            self.recorder.fact("save", key, took)
+            return
+        folder = self._folders.fills(os.path.dirname(path) or ".", "checkpoints")
+        made = self._made.get(id(saver), [])
+        options = {
+            name: value
+            for name in ("save_freq", "save_best_only", "save_weights_only", "period")
+            if isinstance(value := getattr(saver, name, None), bool | int | str)
+        }
+        self.recorder.fact(
+            "save", key, took, call=call, name=os.path.basename(path), folder=folder, bytes=_size(path),
+            step=self.steps.total, stack=self.recorder.stack(frame), made=made, keep=_kept(saver),
+            in_fit=self.recorder.local.lane.fit is not None, options=options, **_parts(saver),
+        )  # fmt: skip
+
+    def _logging(self, call: str) -> Callable[[Any], Any]:
+        local, close = self.recorder.local, self.recorder.close_span
+        probe = self
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def write(*args: Any, **kwargs: Any) -> Any:
+                lane = local.lane
+                if lane.tracing or lane.busy or lane.within in (_LOG, _SAVE):
+                    return original(*args, **kwargs)
+                outer, lane.within = lane.within, _LOG
+                entry = [_LOG, clock(), 0]
+                lane.stack.append(entry)
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    took = close(lane, entry)
+                    lane.within = outer
+                    probe._logged(sys._getframe().f_back, call, took)
+
+            return write
+
+        return make
+
+    def _logged(self, frame: FrameType | None, call: str, took: int) -> None:
+        """The user's line that wrote, or below which a library did: then what wrote, and who made it."""
+        owns, board = self.recorder.user.owns, None
+        while frame is not None and not owns(frame.f_code):
+            if frame.f_code.co_filename.endswith("tensorboard.py") and "self" in frame.f_code.co_varnames:
+                board = frame
+            frame = frame.f_back
+        if frame is None:
+            return
+        data: dict[str, Any] = {}
+        if ("log", id(frame.f_code), frame.f_lasti) not in self.recorder.tallies:
+            maker = dict(local_names(board)).get("self") if board is not None else None
+            data = {
+                "call": "TensorBoard" if maker is not None else call, "made": self._made.get(id(maker), []),
+                "update_freq": getattr(maker, "update_freq", None) if maker is not None else None,
+            }  # fmt: skip
+        self.recorder.tally("log", frame, took, **data)
+
+    def disarm(self) -> None:
+        super().disarm()
+        if self._folders.look in self.watcher.looks:
+            self.watcher.looks.remove(self._folders.look)
+            self._folders.last_look()
+
+
+def _path(result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Where a save wrote to: what it returned, or else what it was given."""
+    given = kwargs.get("filepath") or kwargs.get("file_prefix") or kwargs.get("save_path") or kwargs.get("export_dir")
+    for value in (result, given, *args):
+        if isinstance(value, str | os.PathLike):
+            return str(os.fspath(value))
+    return ""
+
+
+def _size(path: str) -> int:
+    """Bytes of a file, a folder, or a checkpoint of one shard; 0 where it is not written yet."""
+    if "://" in path:
+        return 0
+    if os.path.isdir(path):
+        return filled(path, clock() + LONGEST)[0]
+    return sum(os.path.getsize(path + end) for end in _SHARDS if os.path.isfile(path + end))
+
+
+def _kept(saver: Any) -> int:
+    """How many checkpoints a saver keeps: 0 is all of them, -1 that it does not say."""
+    if hasattr(saver, "_max_to_keep"):  # CheckpointManager, 2.15–2.21
+        return int(saver._max_to_keep or 0)
+    definition = getattr(saver, "saver_def", None)
+    return int(definition.max_to_keep) if definition is not None else -1
+
+
+def _parts(saver: Any) -> dict[str, float]:
+    """Bytes of the weights and of the optimizer's slots, where a Keras model is saved whole."""
+    model = getattr(saver, "model", saver)
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is None or not isinstance(getattr(model, "weights", None), list):
+        return {}
+    slots = getattr(optimizer, "variables", ())
+    held = slots() if callable(slots) else slots  # a method in Keras 2.10 and before
+    return {"weights_bytes": sum(map(_bytes, model.weights)), "slots_bytes": sum(map(_bytes, held))}
+
+
+def _bytes(variable: Any) -> float:
+    size = 4.0
+    name = str(getattr(variable.dtype, "name", variable.dtype))
+    for bits in ("16", "64", "8"):
+        size = int(bits) / 8 if name.endswith(bits) else size
+    for side in variable.shape:
+        size *= int(side or 0)
+    return size

@@ -1,0 +1,74 @@
+"""The folders that a training writes to: how much is in each, looked at ever more rarely."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from unslow.record.engine.recorder import Recorder, clock
+from unslow.record.engine.steps import Steps
+
+LONGEST = 20_000_000  # nanoseconds that the looks of one tick may take, on the watcher's thread
+_MOST = 20
+_FIRST_LOOK = 500_000_000  # nanoseconds until the folders are looked at
+_FURTHER = 1.2  # each look comes after so many times the time of the last: 80 looks in a week
+
+
+class Folders:
+    def __init__(self, recorder: Recorder, steps: Steps) -> None:
+        self._recorder = recorder
+        self._steps = steps
+        self._known: dict[str, str] = {}  # what each holds
+        self._began = clock()
+        self._next = _FIRST_LOOK
+
+    def fills(self, folder: Any, kind: str) -> str:
+        """A folder that the training writes to, to be looked at now and then."""
+        try:
+            path = os.fspath(folder)
+        except TypeError:  # a tensor
+            return ""
+        if not isinstance(path, str) or "://" in path:
+            return str(path)
+        path = os.path.abspath(path)
+        if path not in self._known and len(self._known) < _MOST:
+            if not self._known:
+                self._began = clock()
+            self._known[path] = kind
+        return path
+
+    def look(self) -> None:
+        """On the watcher's thread: how much is in each folder, and how much more the disk takes."""
+        now = clock()
+        if now - self._began < self._next or not self._known:
+            return
+        self._next = int((now - self._began) * _FURTHER)
+        self._measure(now + LONGEST)
+
+    def last_look(self) -> None:
+        self._measure(clock() + 5 * LONGEST)
+
+    def _measure(self, until: int) -> None:
+        for path, kind in list(self._known.items()):
+            size, files, whole = filled(path, until)
+            if files and whole:
+                disk = os.statvfs(path)
+                self._recorder.fact(
+                    "folder", path, folder=path, holds=kind, bytes=size, files=files, step=self._steps.total,
+                    free=disk.f_bavail * disk.f_frsize,
+                )  # fmt: skip
+
+
+def filled(folder: str, until: int) -> tuple[int, int, bool]:
+    """Bytes and number of the files below a folder, and whether all of them could be counted in time."""
+    size = files = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                size += os.lstat(os.path.join(place, name)).st_size
+                files += 1
+            except OSError:  # gone in between
+                continue
+        if clock() > until:
+            return size, files, False
+    return size, files, True

@@ -1,0 +1,1 @@
+"""tf.function: traces, calls, graphs, flags."""

@@ -1,0 +1,71 @@
+"""Sees a single graph that is run by itself: what `get_concrete_function` gave, called inside another or outside."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType, ModuleType
+from typing import Any
+
+from unslow.facts.phase import Phase
+from unslow.record.engine.probe import Probe
+from unslow.record.engine.recorder import Lane, clock
+from unslow.record.engine.steps import UPDATES
+from unslow.record.probes.functions.compiled import batch_size
+
+_RUN = int(Phase.RUN)
+
+
+class Concrete(Probe):
+    name = "concrete"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._context: Any = None
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {
+            "tensorflow.python.eager.polymorphic_function.concrete_function": self._on_concrete,
+            "tensorflow.python.eager.context": self._on_context,
+        }
+
+    def _on_context(self, module: ModuleType) -> None:
+        self._context = module
+
+    def _on_concrete(self, module: ModuleType) -> None:
+        self.replace(module.ConcreteFunction, "__call__", self._call)
+
+    def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local, close = self.recorder.local, self.recorder.close_span
+        ended, mark_updating, user = self._ended, self.steps.mark_updating, self.recorder.user
+
+        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+            lane = local.lane
+            if lane.busy or not getattr(self.graph, UPDATES, False):
+                lane.graded = lane.graded or not lane.functions
+                return original(self, *args, **kwargs)
+            if lane.tracing:
+                mark_updating()
+            if lane.tracing or lane.functions or lane.updating:
+                return original(self, *args, **kwargs)
+            entry = [_RUN, clock(), 0]
+            lane.stack.append(entry)
+            try:
+                result = original(self, *args, **kwargs)
+            finally:
+                close(lane, entry)
+            frame: FrameType | None = sys._getframe().f_back
+            while frame is not None and not user.owns(frame.f_code):
+                frame = frame.f_back
+            ended(lane, self, args, frame)
+            return result
+
+        return __call__
+
+    def _ended(self, lane: Lane, concrete: Any, args: tuple[Any, ...], frame: FrameType | None) -> None:
+        try:
+            if self._context is not None and self._context.executing_eagerly():
+                lane.elements = batch_size(args) or lane.elements
+                self.steps.ended(lane, "function", concrete, str(getattr(concrete, "name", "")), frame)
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")

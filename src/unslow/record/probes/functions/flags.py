@@ -1,0 +1,81 @@
+"""Sees the flags that make compiled functions run op by op, and the user's line that sets them."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from types import FrameType, ModuleType
+from typing import Any
+
+from unslow.record.engine.probe import Probe
+
+
+class Flags(Probe):
+    name = "flags"
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        doors: dict[str, Callable[[ModuleType], None]] = {
+            "tensorflow.python.eager.polymorphic_function.eager_function_run": self._on_functions,
+            "keras.src.trainers.trainer": lambda module: self._on_trainer(module.Trainer),
+        }
+        for keras in ("keras", "tf_keras"):
+            doors[f"{keras}.src.engine.training"] = lambda module: self._on_trainer(module.Model)
+        return doors
+
+    def _on_functions(self, module: ModuleType) -> None:
+        self.replace(module, "run_functions_eagerly", self._run_functions)
+
+    def _run_functions(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        note = self._note
+
+        def run_functions_eagerly(run_eagerly: Any) -> Any:
+            note("run_functions_eagerly", run_eagerly, sys._getframe().f_back, 0)
+            return original(run_eagerly)
+
+        return run_functions_eagerly
+
+    def _on_trainer(self, trainer: Any) -> None:
+        self.replace(trainer, "compile", self._compile)
+        held = vars(trainer).get("run_eagerly")
+        if not isinstance(held, property) or held.fset is None:
+            return
+        note, assign = self._note, held.fset
+
+        @functools.wraps(assign)
+        def run_eagerly(self: Any, value: Any) -> None:
+            note("run_eagerly", value, sys._getframe().f_back, id(self))
+            assign(self, value)
+
+        placed = held.setter(run_eagerly)
+        trainer.run_eagerly = placed
+        self._restore.append((trainer, "run_eagerly", held, placed))
+
+    def _compile(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        note = self._note
+
+        def compile(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(self, *args, **kwargs)
+            note("compile", kwargs.get("run_eagerly", False), sys._getframe().f_back, id(self))
+            return result
+
+        return compile
+
+    def _compiles(self, frame: FrameType | None) -> bool:
+        """Whether compile() stands between an assignment and the user's line; Keras's own `__setattr__` may too."""
+        while frame is not None and not self.recorder.user.owns(frame.f_code):
+            if frame.f_code.co_name == "compile":
+                return True
+            frame = frame.f_back
+        return frame is None
+
+    def _note(self, way: str, value: Any, frame: FrameType | None, model: int) -> None:
+        try:
+            # An attribute that compile() itself sets is told by the call of compile().
+            if way == "run_eagerly" and self._compiles(frame):
+                return
+            stack = self.recorder.stack(frame)
+            self.recorder.fact("eagerly", str(stack[:1]), way=way, value=bool(value), model=model, stack=stack,
+                               step=self.steps.total)  # fmt: skip
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")

@@ -1,0 +1,221 @@
+"""Sees calls of compiled functions that are not like the others: first, after a reset, of new shapes, or just long."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from unslow.record.engine.probe import Probe
+from unslow.record.engine.recorder import Lane, clock
+from unslow.record.probes.functions.compiled import EARLY, Compiled, shapes
+from unslow.record.probes.profiler.window import close_window, open_window, stop_window
+
+_MOST_SHAPES = 10_000
+_MOST_BYTES = 12 << 20  # of all windows
+_TOO_LONG = 20_000_000_000  # nanoseconds that a window may be open
+
+
+class Calls(Probe):
+    name = "calls"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self.recorder.calls = self
+        self.resets = [0]  # how often what TensorFlow had prepared was thrown away
+        self._reset: Any = None  # the user's frames at the last reset, and its way
+        self._depth: dict[int, int] = {}  # traces that are open, by thread
+        self._first: set[int] = set()  # threads in a first call, whose window opens when the trace is done
+        self._sizes: list[int] = []  # of the windows that were kept, in bytes
+        self._firsts: dict[str, int] = {}  # first calls of functions, by their name
+        self._windows: dict[int, tuple[Any, int]] = {}  # open windows by thread, and since when
+        self._given_way = False  # the program uses the profiler
+        self.watcher.looks.append(self._overdue)
+        self.recorder.windows.append(self._give_way)
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        place = "tensorflow.python.eager.polymorphic_function"
+        return {
+            f"{place}.tracing_compilation": self._on_tracing,
+            "tensorflow.python.eager.context": self._on_context,
+        }
+
+    def _on_tracing(self, module: ModuleType) -> None:
+        self.replace(module, "_create_concrete_function", self._trace)
+
+    def _on_context(self, module: ModuleType) -> None:
+        """All that throws away prepared kernels passes one of these; seen on 2.15 to 2.21."""
+        for owner, name, way in (
+            (module.Context, "_set_global_seed", "set_seed"),
+            (module.Context, "clear_kernel_cache", "clear_session"),
+            (module, "_reset_context", "context reset"),
+        ):
+            if hasattr(owner, name):
+                self.replace(owner, name, self._resetting(way))
+
+    def _resetting(self, way: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def reset(*args: Any, **kwargs: Any) -> Any:
+                began = clock()
+                result = original(*args, **kwargs)
+                self._was_reset(way, clock() - began)
+                return result
+
+            return reset
+
+        return make
+
+    def _was_reset(self, way: str, took: int) -> None:
+        lane = self.recorder.local.lane
+        if lane.busy or lane.tracing:
+            return
+        self.resets[0] += 1
+        if lane.streak is not None:
+            self.steps.end_streak()
+        held = next((frame for _, frame in self.recorder.user.frames(sys._getframe(1).f_back, 1)), None)
+        if held is not None:
+            self._reset = (held.f_code, held.f_lineno, way)
+            self.recorder.tally("reset", held, took, way=way)
+
+    def _trace(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        probe, local = self, self.recorder.local
+
+        def _create_concrete_function(*args: Any, **kwargs: Any) -> Any:
+            thread = local.lane.thread
+            probe._depth[thread] = probe._depth.get(thread, 0) + 1
+            try:
+                return original(*args, **kwargs)
+            finally:
+                probe._depth[thread] -= 1
+                if thread in probe._first and not probe._depth[thread]:
+                    probe._open(local.lane)
+
+        return _create_concrete_function
+
+    def _open(self, lane: Lane) -> None:
+        """Open a window on the rest of a call; never in a trial, which is timed as it is."""
+        if self._given_way or lane.thread in self._windows or self.recorder.kept_weights is not None:
+            return
+        began = clock()
+        window = open_window()
+        if window is not None:
+            self._windows[lane.thread] = (window, clock())
+        self.recorder.keep_out(lane, clock() - began, self.name)
+
+    def _overdue(self) -> None:
+        """On the watcher's thread: a call that holds a whole training must not fill the profiler's memory."""
+        for thread, (window, since) in list(self._windows.items()):
+            if clock() - since > _TOO_LONG and self._windows.pop(thread, None) is not None:
+                stop_window(window)
+
+    def prepare(self, lane: Lane, function: Any, known: Compiled, args: tuple[Any, ...], kwds: dict[str, Any]) -> None:
+        """Open a window where it will tell something: after resets and for new shapes under XLA, ever more seldom."""
+        try:
+            reset = known.resets != self.resets[0]
+            if not known.seen:
+                # A script may make functions without end; those of one name prepare alike.
+                count = self._firsts[known.name] = self._firsts.get(known.name, 0) + 1
+                if count & (count - 1) == 0:
+                    self._first.add(lane.thread)
+            elif reset or (getattr(function, "_jit_compile", False) and shapes(args, kwds) not in known.shapes):
+                known.looks += 1
+                if known.looks & (known.looks - 1) == 0:
+                    self._open(lane)
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self._lost(problem)
+
+    def given_up(self, lane: Lane) -> None:
+        """The end of the data, an error: no call like the others."""
+        self._first.discard(lane.thread)
+        window = self._windows.pop(lane.thread, None)
+        if window is not None:
+            stop_window(window[0])
+
+    def judge(self, lane: Lane, function: Any, known: Compiled, took: int, traced: int, args: tuple[Any, ...],
+              kwds: dict[str, Any]) -> None:  # fmt: skip
+        """After a call that may be unlike the others: of shapes not seen before, after a reset, long, or early."""
+        began = clock()
+        try:
+            key = shapes(args, kwds)
+            fresh, reset = key not in known.shapes, known.resets != self.resets[0]
+            if fresh or reset or traced or took > known.limit or known.seen < EARLY:
+                self._special(lane, function, known, took, traced, key, fresh, reset)
+            else:
+                known.follow(took)
+            known.seen += 1
+            known.fixed = known.traces > 0 and not known.open and known.seen >= EARLY
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self._lost(problem)
+        self.recorder.keep_out(lane, clock() - began, self.name)
+
+    def _lost(self, problem: Exception) -> None:
+        self.recorder.calls = None
+        self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+
+    def _special(self, lane: Lane, function: Any, known: Compiled, took: int, traced: int, key: Any, fresh: bool,
+                 reset: bool) -> None:  # fmt: skip
+        """Write down a call that was not like the others, with what a window saw of it."""
+        first = not known.seen
+        self._first.discard(lane.thread)
+        window = self._windows.pop(lane.thread, None)
+        inside = close_window(window[0]) if window is not None else b""
+        why = [
+            word
+            for word, holds in (
+                ("first", first), ("traced", traced), ("reset", reset and not first),
+                ("shapes", fresh and not first and len(known.shapes)),
+            )
+            if holds
+        ]  # fmt: skip
+        if fresh and len(known.shapes) < _MOST_SHAPES:
+            known.shapes.add(key)
+        known.resets = self.resets[0]
+        if not why:
+            why = ["long" if known.is_long(took) else "early"]
+            known.follow(took)  # a new level, perhaps: it must not look long for ever
+        self._write(lane, function, known, took, traced, key, why, inside)
+
+    def _give_way(self) -> None:
+        self._given_way = True
+        for thread in list(self._windows):
+            window = self._windows.pop(thread, None)
+            if window is not None:
+                stop_window(window[0])
+
+    def disarm(self) -> None:
+        self._give_way()
+        super().disarm()
+
+    def _write(self, lane: Lane, function: Any, known: Compiled, took: int, traced: int, key: Any, why: list[str],
+               inside: bytes) -> None:  # fmt: skip
+        name = f"{function._name}:{'+'.join(why)}"
+        if not inside and not self.recorder.wants("call", name):
+            self.recorder.fact("call", name, took)
+            return
+        parts: dict[str, Any] = {}
+        if inside:
+            parts["trace"] = self._kept(inside)
+        if "reset" in why and self._reset is not None:
+            code, line, way = self._reset
+            parts |= {"place": [code.co_filename, line, code.co_name], "way": way}
+        self.recorder.fact(
+            "call", name, took, name=str(function._name), function=known.number, why=why, traced_ns=traced,
+            usual_ns=known.usual, number=known.seen + 1, jit=bool(getattr(function, "_jit_compile", False)),
+            shapes=[list(shape or ()) for shape in key], distinct=len(known.shapes), step=self.steps.total,
+            stack=self.recorder.stack(sys._getframe(2).f_back), **parts,
+        )  # fmt: skip
+
+    def _kept(self, inside: bytes) -> str:
+        """Write what a window saw into a file of its own, as long as there are not too many."""
+        name = f"call-{os.getpid()}-{len(self._sizes) + 1}.trace"
+        if sum(self._sizes) + len(inside) > _MOST_BYTES:
+            return ""
+        try:
+            with open(os.path.join(self.recorder.folder, name), "wb") as file:
+                file.write(inside)
+        except OSError:
+            return ""
+        self._sizes.append(len(inside))
+        return name

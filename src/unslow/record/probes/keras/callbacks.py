@@ -1,0 +1,182 @@
+"""Sees each hook of each callback of Keras's own loop, and what the loop logs; Keras 2 and 3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from types import FunctionType, ModuleType
+from typing import Any
+
+from unslow.facts.phase import Phase
+from unslow.record.engine.probe import WRAPPERS, Probe, span
+from unslow.record.engine.recorder import Lane, clock
+from unslow.record.probes.keras.fit import plain
+
+_HOOKS = int(Phase.HOOKS)
+# What a callback spends on these is a matter of its own, and so is not the callback's.
+_NOT_THE_HOOKS = (int(Phase.SAVE), int(Phase.LOG), int(Phase.SYNC))
+_HOOK_NAMES = (
+    "on_train_batch_begin", "on_train_batch_end", "on_epoch_begin", "on_epoch_end", "on_test_batch_begin",
+    "on_test_batch_end", "on_test_begin", "on_test_end", "on_train_begin", "on_train_end",
+    "on_batch_begin", "on_batch_end",
+)  # fmt: skip
+_MOST_INSTANCES = 200
+
+
+class Hooks(Probe):
+    name = "keras"  # the report speaks of one probe: fit without its callbacks would not be understood either
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._hooked: set[tuple[type, str]] = set()
+        self._lists: set[type] = set()  # the class is seen through two modules in Keras 3
+        self._instances: list[Any] = []
+        self._owned: dict[str, int] = {}
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        places = "keras.src.callbacks.callback_list", "keras.src.callbacks", "tf_keras.src.callbacks"
+        return dict.fromkeys(places, self._on_callbacks)
+
+    def _on_callbacks(self, module: ModuleType) -> None:
+        if not hasattr(module, "CallbackList") or module.CallbackList in self._lists:
+            return
+        self._lists.add(module.CallbackList)
+        self.replace(module.CallbackList, "on_train_begin", self._train_begins)
+        self.replace(module.CallbackList, "on_epoch_end", self._epoch_ends)
+        self.replace(module.CallbackList, "on_train_batch_end", self._batch_ends)
+        # Each callback's own hooks are timed as well; what the list itself does before a batch is next to nothing.
+        for name in ("on_epoch_begin", "on_test_batch_begin", "on_test_batch_end"):
+            self.spanned(module.CallbackList, name, _HOOKS)
+
+    def _train_begins(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        probe = self
+        spanned = span(self.recorder, original, _HOOKS)
+
+        def on_train_begin(self: Any, *args: Any, **kwargs: Any) -> Any:
+            for callback in getattr(self, "callbacks", ()):
+                probe._hook_all(callback)
+            return spanned(self, *args, **kwargs)
+
+        return on_train_begin
+
+    def _hook_all(self, callback: Any) -> None:
+        try:
+            self._hook(type(callback))
+            self._hook_instance(callback)
+        except Exception:  # noqa: BLE001 - the fence of a probe: a class that lets nobody change it is left alone
+            return
+
+    def _hook(self, kind: type) -> None:
+        """Time each hook that a callback's class really has; inherited empty ones are left alone."""
+        for name in _HOOK_NAMES:
+            owner = next((base for base in kind.__mro__ if name in vars(base)), None)
+            if owner is None or owner.__name__ in ("Callback", "CallbackList") or (owner, name) in self._hooked:
+                continue
+            if not isinstance(vars(owner)[name], FunctionType):  # what else can be called is not always given `self`
+                continue
+            self._hooked.add((owner, name))
+            self.replace(owner, name, partial(self._timed_hook, name))
+            _shown_as_ours(vars(owner)[name])
+
+    def _hook_instance(self, callback: Any) -> None:
+        """A LambdaCallback holds its hooks as attributes of its own."""
+        for name in _HOOK_NAMES:
+            hook = getattr(callback, "__dict__", {}).get(name)
+            if isinstance(hook, FunctionType) and len(self._instances) < _MOST_INSTANCES:
+                self._instances.append(callback)  # kept, so that its id is not used again
+                self.replace(callback, name, partial(self._timed_lambda, name))
+                _shown_as_ours(vars(callback)[name])
+
+    def _timed_hook(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        timed = self._timed
+
+        def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return timed(type(self), name, original, (self, *args), kwargs)
+
+        return hook
+
+    def _timed_lambda(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        kind = type("LambdaCallback", (), {"__module__": "keras"})
+        timed = self._timed
+
+        def hook(*args: Any, **kwargs: Any) -> Any:
+            return timed(kind, name, original, args, kwargs)
+
+        return hook
+
+    def _timed(self, kind: type, name: str, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        lane = self.recorder.local.lane
+        if lane.busy:
+            return original(*args, **kwargs)
+        phases = lane.phases
+        apart = sum(phases[phase] for phase in _NOT_THE_HOOKS)
+        evaluated = lane.evaluated
+        entry = [_HOOKS, clock(), 0]
+        lane.stack.append(entry)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            took = self.recorder.close_span(lane, entry)
+            if lane.phases is phases:
+                apart = sum(phases[phase] for phase in _NOT_THE_HOOKS) - apart
+            apart += lane.evaluated - evaluated
+            try:
+                self._hooked_once(lane, kind, name, original, took, max(0, took - apart))
+            except Exception as problem:  # noqa: BLE001 - the fence of a probe
+                self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+
+    def _hooked_once(self, lane: Lane, kind: type, name: str, original: Any, took: int, own: int) -> None:
+        code: Any = getattr(original, "__code__", None)
+        users = code is not None and self.recorder.user.owns(code)
+        key = f"{kind.__module__}.{kind.__qualname__}.{name}"
+        if users and kind.__module__ == "keras":  # a lambda: told apart by where it stands
+            key += f"@{code.co_filename}:{code.co_firstlineno}"
+        owned = self._owned[key] = self._owned.get(key, 0) + own
+        if not self.recorder.wants("hook", key):
+            self.recorder.fact("hook", key, took)
+            return
+        if users:
+            self.recorder.keep_source(code.co_filename)
+        self.recorder.fact(
+            "hook", key, took, hook=name, step=self.steps.total, callback=kind.__qualname__, module=kind.__module__,
+            own_ns=own, own_sum_ns=owned, users=users, on_thread=lane.fit is not None,
+            place=[code.co_filename, code.co_firstlineno, code.co_name] if code is not None else None,
+        )  # fmt: skip
+
+    def _epoch_ends(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        recorder, steps = self.recorder, self.steps
+        spanned = span(recorder, original, _HOOKS)
+
+        def on_epoch_end(self: Any, epoch: Any, logs: Any = None) -> Any:
+            logged = list(logs.items())[:20] if type(logs) is dict else []
+            values = {key: plain(value) for key, value in logged if type(key) is str}
+            recorder.fact("epoch", "", epoch=plain(epoch), step=steps.total, logs=values)
+            return spanned(self, epoch, logs)
+
+        return on_epoch_end
+
+    def _batch_ends(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local, close = self.recorder.local, self.recorder.close_span
+
+        def on_train_batch_end(self: Any, batch: Any, logs: Any = None) -> Any:
+            lane = local.lane
+            if lane.tracing or lane.busy:
+                return original(self, batch, logs)
+            loss = logs.get("loss") if isinstance(logs, dict) else None
+            if isinstance(loss, float):
+                lane.value = loss
+            entry = [_HOOKS, clock(), 0]
+            lane.stack.append(entry)
+            try:
+                return original(self, batch, logs)
+            finally:
+                close(lane, entry)
+
+        return on_train_batch_end
+
+
+def _shown_as_ours(wrapper: Any) -> None:
+    """A wrapper around the user's own code must not look like a line of theirs."""
+    if hasattr(wrapper, "__code__"):
+        wrapper.__code__ = wrapper.__code__.replace(co_filename=__file__)
+        WRAPPERS.add(wrapper.__code__)

@@ -1,0 +1,152 @@
+"""Sees Keras's own loop: fit, and what evaluates and predicts; Keras 2 and 3."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from unslow.facts.phase import Phase
+from unslow.record.engine.probe import Probe
+from unslow.record.engine.recorder import Lane, clock
+
+_EVAL, _BUILD = int(Phase.EVAL), int(Phase.BUILD)
+
+
+class Keras(Probe):
+    name = "keras"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._fits: dict[Any, dict[str, Any]] = {}
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        doors: dict[str, Callable[[ModuleType], None]] = {
+            "keras.src.backend.tensorflow.trainer": lambda module: self._on_trainer(module.TensorFlowTrainer),
+            "keras.src.trainers.trainer": lambda module: self.spanned(module.Trainer, "compile", _BUILD),
+        }
+        for keras in ("keras", "tf_keras"):
+            doors[f"{keras}.src.engine.training"] = self._on_keras_2
+        return doors
+
+    def _on_keras_2(self, module: ModuleType) -> None:
+        self._on_trainer(module.Model)
+        self.spanned(module.Model, "compile", _BUILD)
+
+    def _on_trainer(self, trainer: Any) -> None:
+        self.replace(trainer, "fit", self._fit)
+        for name in ("evaluate", "predict", "test_on_batch", "predict_on_batch"):
+            self.replace(trainer, name, partial(self._evaluate, name))
+
+    def _fit(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local, steps = self.recorder.local, self.steps
+        probe = self
+
+        def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+            lane = local.lane
+            outer, group = lane.fit, lane.group
+            steps.end_streak()
+            lane.fit, lane.group = probe._begin(self, args, kwargs), _group(self)
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                steps.end_streak()
+                lane.fit, lane.group = outer, group
+
+        return fit
+
+    def _begin(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Which call of fit this is, told by the user's line."""
+        try:
+            return self._noted(model, args, kwargs)
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+            return {"place": ("", 0, ""), "count": 0}
+
+    def _noted(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        stack = self.recorder.stack(sys._getframe(2).f_back)
+        place = tuple(stack[0]) if stack else ("", 0, "")
+        known = self._fits.setdefault(place, {"place": place, "count": 0})
+        known["count"] += 1
+        data = args[0] if args else kwargs.get("x")
+        optimizer = getattr(model, "optimizer", None)
+        self.recorder.fact(
+            "fit", str(place), stack=stack, model=id(model), data=type(data).__name__,
+            module=type(data).__module__, batch_size=plain(kwargs.get("batch_size")),
+            epochs=plain(kwargs.get("epochs", 1)), optimizer=type(optimizer).__name__,
+            run_eagerly=bool(getattr(model, "run_eagerly", False)),
+            steps_per_execution=plain(getattr(model, "steps_per_execution", 1)),
+            jit=bool(getattr(model, "jit_compile", False)),
+            accumulation=plain(getattr(optimizer, "gradient_accumulation_steps", None)),
+            step=self.steps.total,
+        )  # fmt: skip
+        return known
+
+    def _evaluate(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        local, close, tally = self.recorder.local, self.recorder.close_span, self.recorder.tally
+        probe = self
+
+        def evaluate(self: Any, *args: Any, **kwargs: Any) -> Any:
+            lane = local.lane
+            if lane.within == _EVAL or lane.tracing or lane.busy:
+                return original(self, *args, **kwargs)
+            outer, lane.within = lane.within, _EVAL
+            ran = lane.ran
+            entry = [_EVAL, clock(), 0]
+            lane.stack.append(entry)
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                took = close(lane, entry)
+                lane.within = outer
+                lane.evaluated += took
+                data = args[0] if args else kwargs.get("x")
+                frame = sys._getframe().f_back
+                tally("evaluate", frame, took, _length(data), call=name, in_fit=lane.fit is not None)
+                if frame is not None and probe.recorder.user.owns(frame.f_code):
+                    probe._called(lane, frame, name, took, lane.ran - ran, data, args, kwargs)
+                    if lane.fit is None:
+                        probe.steps.repeated(lane, "predict", None, name, frame)
+
+        return evaluate
+
+    def _called(self, lane: Lane, frame: Any, name: str, took: int, ran: int, data: Any, args: tuple[Any, ...],
+                kwargs: dict[str, Any]) -> None:  # fmt: skip
+        """One call of predict and the like by the user's own line: what it took, and how much of that was the model."""
+        key = f"{name}@{frame.f_code.co_filename}:{frame.f_lineno}"
+        if not self.recorder.wants("prediction", key):
+            self.recorder.fact("prediction", key, took)
+            return
+        batch = kwargs.get("batch_size", args[1] if name == "predict" and len(args) > 1 else None)
+        self.recorder.fact(
+            "prediction", key, took, call=name, ran_ns=ran, rows=_length(data),
+            data=type(data).__name__, batch_size=plain(batch), in_fit=lane.fit is not None,
+            stack=self.recorder.stack(frame), step=self.steps.total,
+        )  # fmt: skip
+
+
+def _group(model: Any) -> int:
+    """How many updates one call of the train function makes."""
+    together = plain(getattr(model, "steps_per_execution", 1))
+    eager = bool(getattr(model, "run_eagerly", False))  # then each update is seen by itself
+    return int(together) if isinstance(together, int | float) and together >= 1 and not eager else 1
+
+
+def plain(value: Any) -> Any:
+    """A number, a word or a truth as it is; of anything else the number that it is, or the name of its type."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    try:
+        return float(value) if hasattr(type(value), "dtype") else type(value).__name__  # NumPy's, Keras's, TensorFlow's
+    except Exception:  # noqa: BLE001 - the fence of a probe: no number, for whatever reason
+        return type(value).__name__
+
+
+def _length(data: Any) -> float:
+    try:
+        shape = getattr(data, "shape", None)
+        return float(shape[0]) if shape is not None and len(shape) else 0.0
+    except Exception:  # noqa: BLE001 - the fence of a probe: data of the program's own kind
+        return 0.0

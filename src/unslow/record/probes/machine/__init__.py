@@ -1,0 +1,1 @@
+"""The machine around the process: its size, its limits, its settings."""

@@ -1,0 +1,113 @@
+"""Sees how TensorFlow may use the machine: its threads, who set them, the processors it may run on, its devices."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from unslow.record.engine.probe import Probe
+from unslow.record.engine.recorder import Lane, clock
+
+_LOOK = 3  # the step after which TensorFlow has started its threads
+_CONFIG = "tensorflow.python.framework.config"
+_SETTERS = {"set_intra_op_parallelism_threads": "intra", "set_inter_op_parallelism_threads": "inter"}
+_ENVIRONMENT = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+    "TF_NUM_INTEROP_THREADS",
+    "KMP_AFFINITY",
+)
+
+
+class Settings(Probe):
+    name = "settings"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._session: Any = None  # the last session's own configuration
+        self._start = _affinity()
+        self._looked = False
+        self.steps.listeners.append(self._stepped)
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {
+            _CONFIG: self._on_config,
+            "tensorflow.python.client.session": self._on_session,
+            "os": self._on_os,
+        }
+
+    def _on_config(self, module: ModuleType) -> None:
+        for name, what in _SETTERS.items():
+            self.replace(module, name, self._setter(what))
+
+    def _on_session(self, module: ModuleType) -> None:
+        self.replace(module.BaseSession, "__init__", self._session_made)
+
+    def _on_os(self, module: ModuleType) -> None:
+        if hasattr(module, "sched_setaffinity"):
+            self.replace(module, "sched_setaffinity", self._setter("affinity"))
+
+    def _setter(self, what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        probe = self
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def setter(*args: Any, **kwargs: Any) -> Any:
+                result = original(*args, **kwargs)
+                value = args[-1] if args else next(iter(kwargs.values()), 0)
+                number = value if isinstance(value, int) else len(value) if hasattr(value, "__len__") else 0
+                probe._note(what, number, probe.recorder.stack(sys._getframe().f_back))
+                return result
+
+            return setter
+
+        return make
+
+    def _note(self, what: str, value: int, stack: list[Any]) -> None:
+        self.recorder.fact("setting", what, what=what, value=value, stack=stack)
+
+    def _session_made(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        probe = self
+
+        def __init__(self: Any, target: Any = "", graph: Any = None, config: Any = None, **kwargs: Any) -> None:
+            original(self, target, graph, config, **kwargs)
+            if config is not None:
+                probe._session = (config, probe.recorder.stack(sys._getframe().f_back))
+
+        return __init__
+
+    def _stepped(self, lane: Lane, total: int) -> None:
+        if total < _LOOK or self._looked:
+            return
+        self._looked = True
+        began = clock()
+        try:
+            self._look()
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+        self.recorder.keep_out(lane, clock() - began, self.name)
+
+    def _look(self) -> None:
+        config: Any = sys.modules.get(_CONFIG)
+        threads = {name: int(getattr(config, f"get_{name}_op_parallelism_threads")()) for name in ("intra", "inter")}
+        if self._session is not None:
+            chosen, stack = self._session
+            for name in threads:
+                number = int(getattr(chosen, f"{name}_op_parallelism_threads", 0))
+                if number:
+                    threads[name] = number
+                    self._note(name, number, stack)
+        context: Any = sys.modules.get("tensorflow.python.eager.context")
+        logical = getattr(context.context(), "_logical_devices", None) or ()  # not there before the first eager op
+        devices = [device.name for device in logical if device.device_type != "CPU"]
+        self.recorder.line(
+            "settings", clock(), **threads, affinity=_affinity(), affinity_at_start=self._start,
+            environment={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}, devices=devices,
+        )  # fmt: skip
+
+
+def _affinity() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,1 @@
+"""Who holds memory: containers, tensors, variables, optimizer state, the garbage collector."""

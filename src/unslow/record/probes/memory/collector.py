@@ -1,0 +1,61 @@
+"""Sees Python's garbage collector at work."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from unslow.facts.phase import Phase
+from unslow.record.engine.probe import Probe
+from unslow.record.engine.recorder import clock
+
+_GC = int(Phase.GC)
+_LONG = 1_000_000  # collections shorter than a millisecond are only added up
+
+
+class Collector(Probe):
+    name = "gc"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._open: list[Any] = []
+        self._asked = False
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {"tensorflow": self._on_tensorflow}
+
+    def _on_tensorflow(self, module: ModuleType) -> None:
+        gc.callbacks.append(self._collecting)
+
+    def _collecting(self, phase: str, info: dict[str, int]) -> None:
+        if not info["generation"]:  # of the youngest: short ones, and several in an eager step
+            return
+        lane = self.recorder.local.lane
+        if phase == "start":
+            self._asked = info["generation"] == 2 and _is_asked_for()
+            entry = [_GC, clock(), 0]
+            lane.stack.append(entry)
+            self._open.append(entry)
+        elif self._open:
+            took = self.recorder.close_span(lane, self._open.pop())
+            if took > _LONG:
+                stack = self.recorder.stack(sys._getframe().f_back) if self._asked else []
+                key = f"{stack[0][0]}:{stack[0][1]}" if stack else str(info["generation"])
+                self.recorder.fact(
+                    "gc", key, took, generation=info["generation"], collected=info.get("collected"),
+                    asked=self._asked, stack=stack,
+                )  # fmt: skip
+
+    def disarm(self) -> None:
+        if self._collecting in gc.callbacks:
+            gc.callbacks.remove(self._collecting)
+
+
+def _is_asked_for() -> bool:
+    """Whether somebody called `gc.collect()`: by itself Python looks through everything only past its thresholds."""
+    young, _, old = gc.get_count()
+    for_young, _, for_old = gc.get_threshold()
+    return not gc.isenabled() or young <= for_young or old <= for_old

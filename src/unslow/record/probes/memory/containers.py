@@ -1,0 +1,311 @@
+"""Sees who holds memory: the process's allocators, and the user's own containers that grow with the steps."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import gc
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from types import FrameType, FunctionType, ModuleType
+from typing import Any
+
+from unslow.record.engine.frames import local_names
+from unslow.record.engine.probe import Probe
+from unslow.record.engine.recorder import Lane, clock
+from unslow.record.engine.safe_inspection import (
+    array_of,
+    attributes,
+    container_of,
+    is_tensor,
+    items,
+    latest,
+    length,
+    module_file,
+    module_names,
+    values,
+)
+
+_FIRST_LOOK = 16
+_FURTHER = 1.4  # each look comes after so many times the steps of the last
+_LONGEST = 4_000_000  # nanoseconds a look may take; what was not reached is said
+# Times what a look took, before the next: at most 2.5 % of the time while the process grows, 0.1 % while it does not.
+_REST = 40, 1000
+_GROWN = 2 << 20
+_BLOCKS_EVERY = 8
+_DEPTH = 3
+_MOST_REPORTED = 12
+_NUMBERS = (str, bytes, int, float, complex, bool, type(None))
+_PLAIN = (*_NUMBERS, type, ModuleType, FunctionType)
+_WORTH_NAMING = 1000  # bytes of an attribute that say what an object is made of
+_CACHE = type(functools.cache(len))
+_SAMPLED = 3  # elements whose size is taken, from the end, where the latest are
+
+
+class Memory(Probe):
+    name = "memory"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._next = _FIRST_LOOK
+        self._rested = 0
+        self._size = 0
+        self._ticks = 0
+        self._blocks = 0.0
+        self._known = (0, 0)  # modules, and files that were told apart, when the user's own were last looked for
+        self._own: list[str] = []
+        self._lengths: dict[tuple[str, str, str], int] = {}
+        self._grown: dict[tuple[str, str, str], int] = {}
+        self._mallinfo: Any = None
+        self.steps.listeners.append(self._look)
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {"tensorflow": self._on_tensorflow}
+
+    def _on_tensorflow(self, module: ModuleType) -> None:
+        self.watcher.readers.append(self._python)
+        try:  # glibc 2.33 and later; without it the allocator's own slack is not known
+            self._mallinfo = ctypes.CDLL(None).mallinfo2
+            self._mallinfo.restype = _MallInfo
+            self.watcher.readers.append(self._allocator)
+        except (OSError, AttributeError):
+            return
+
+    def _python(self) -> dict[str, float]:
+        """Python's own blocks; to count them takes half a millisecond, so they are counted every so many ticks."""
+        self._ticks += 1
+        if self._ticks % _BLOCKS_EVERY == 1:
+            self._blocks = float(sys.getallocatedblocks())
+        return {"blocks": self._blocks}
+
+    def _allocator(self) -> dict[str, float]:
+        info = self._mallinfo()
+        return {"heap_used": float(info.uordblks + info.hblkhd), "heap_slack": float(info.fordblks)}
+
+    def _look(self, lane: Lane, total: int) -> None:
+        if total < self._next:
+            return
+        began = clock()
+        if began < self._rested:
+            return
+        self._next = max(total + 1, int(total * _FURTHER))
+        worked = time.thread_time_ns()
+        lane.busy = True
+        try:
+            self._walk(sys._getframe(1), total, began + _LONGEST)
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+            self.steps.listeners.remove(self._look)
+        finally:
+            lane.busy = False
+            self.recorder.keep_out(lane, clock() - began, self.name)
+            size = self.watcher.resident()
+            # By the work it was, not by the time it took: on a busy machine the looks would become too few.
+            self._rested = began + (time.thread_time_ns() - worked) * _REST[size - self._size < _GROWN]
+            self._size = size
+
+    def _walk(self, frame: FrameType, total: int, until: int) -> None:
+        """Compare the length of every container of the user's with the last look; write those that grew twice."""
+        grown = []
+        seen: set[int] = set()
+        for scope, name, held in self._named(frame):
+            for path, container, maker in _containers(name, held, seen, self._is_users, until):
+                key = (*(scope if maker is None else maker[:2]), path)
+                size = _count(container)
+                before = self._lengths.get(key)
+                self._lengths[key] = size
+                if before is not None and size > before:
+                    self._grown[key] = self._grown.get(key, 0) + 1
+                if self._grown.get(key, 0) >= 2 or (before is not None and size > before + 8):
+                    grown.append((key, container, {} if maker is None else {"kind": "cache", "line": maker[2]}))
+            if clock() > until:
+                break
+        found = [
+            {
+                "file": file,
+                "function": function,
+                "path": path,
+                "length": _count(held),
+                "kind": type(held).__name__,
+                **_sizes(held),
+                **more,
+            }
+            for (file, function, path), held, more in grown
+        ]
+        found.sort(key=lambda entry: -float(entry["bytes"]))
+        if found:
+            self.recorder.fact("containers", "", clock() - (until - _LONGEST), step=total, found=found[:_MOST_REPORTED])
+
+    def _named(self, frame: FrameType | None) -> Iterator[tuple[tuple[str, str], str, Any]]:
+        """The user's names: locals of the frames on the stack, globals of their modules, then those of others."""
+        user = self.recorder.user
+        modules: dict[str, Any] = {}
+        for (file, _, function), held in user.frames(frame, 12):
+            modules[file] = held.f_globals
+            self.recorder.keep_source(file)
+            for name, value in local_names(held):
+                yield (file, function), name, value
+        for place, names in modules.items():
+            yield from _globals(place, names)
+        for module in self._own_modules():  # to look for these may take as long as all the rest
+            if module_file(module) not in modules:
+                yield from _globals(module_file(module), module_names(module))
+
+    def _own_modules(self) -> list[ModuleType]:
+        """Modules of the user's files; among thousands of others, so they are looked for only if some were added."""
+        user, known = self.recorder.user, (len(sys.modules), self.recorder.user.files)
+        if known != self._known:
+            self._known = known
+            self._own = [name for name, module in list(sys.modules.items()) if user.has_seen(module_file(module))]
+        return [sys.modules[name] for name in self._own if name in sys.modules]
+
+    def _is_users(self, value: Any) -> bool:
+        """An object of a class of the user's own: its attributes are theirs to fill."""
+        name = type(value).__module__
+        file = module_file(sys.modules.get(name)) if type(name) is str else ""
+        return bool(file and self.recorder.user.has_seen(file)) or name == "__main__"
+
+
+def _globals(file: str, names: dict[str, Any]) -> Iterator[tuple[tuple[str, str], str, Any]]:
+    for name, value in list(names.items()):
+        if not name.startswith("__"):
+            yield (file, "<module>"), name, value
+
+
+def _containers(
+    name: str, held: Any, seen: set[int], is_users: Callable[[Any], bool], until: int, depth: int = 0
+) -> Iterator[tuple[str, Any, tuple[str, str, int] | None]]:
+    """A value's containers by the path the user would write: `self.history`, `cache['grads']`.
+
+    With the file, the name and the line of the function where a container is what `functools.cache` has kept of it.
+    """
+    if id(held) in seen or depth > _DEPTH or type in type(held).__mro__ or ModuleType in type(held).__mro__:
+        return
+    kind = container_of(held)
+    if kind is None and _joined(held) is not None:
+        yield name, held, None
+        return
+    if kind is not None:
+        yield name, held, None
+    elif type(held) is _CACHE:
+        yield from _cached(held)
+    elif type(held) is not FunctionType and not (is_users(held) and clock() < until):
+        return
+    seen.add(id(held))
+    for path, value in _parts(name, held, kind):
+        yield from _containers(path, value, seen, is_users, until, depth + 1)
+
+
+def _parts(name: str, held: Any, kind: type | None) -> Iterator[tuple[str, Any]]:
+    """What a small container holds, what a function took along, and the attributes of an object of the user's."""
+    if kind is dict and length(held) <= 50:
+        yield from ((f"{name}[{key!r}]", value) for key, value in items(held) if type(key) in (str, int))
+    elif kind is list and length(held) <= 20:
+        yield from ((f"{name}[{index}]", value) for index, value in enumerate(values(held, 20)))
+    elif type(held) is FunctionType:
+        yield from _closure(held)
+    elif kind is None and type(held) is not _CACHE:
+        own = list(attributes(held).items())
+        yield from ((f"{name}.{attribute}", value) for attribute, value in own if not attribute.startswith("_"))
+        methods = [value for base in type(held).__mro__ for value in vars(base).values()]
+        yield from (("", value) for value in methods if type(value) is _CACHE)
+
+
+def _cached(function: Any) -> Iterator[tuple[str, Any, tuple[str, str, int] | None]]:
+    """What `functools.cache` has kept of a function; where it has a limit, it is bounded."""
+    own = vars(function)
+    code = getattr(own.get("__wrapped__"), "__code__", None)
+    if code is None or own["cache_parameters"]()["maxsize"] is not None:
+        return
+    for kept in gc.get_referents(function):
+        if type(kept) is dict and kept is not own:
+            yield f"{code.co_name}()", kept, (code.co_filename, code.co_name, code.co_firstlineno)
+
+
+def _closure(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # a cell that is still empty
+            continue
+
+
+def _joined(held: Any) -> tuple[float, int] | None:
+    """Bytes and rows of an array or a tensor, which does not grow itself, but is made anew, and longer."""
+    array = array_of(held)
+    if array is not None:
+        return float(array[0]), next(iter(array[1]), 0)
+    return (_bytes(held, set()), next(iter(held._shape_tuple() or ()), 0)) if is_tensor(held) else None
+
+
+def _count(held: Any) -> int:
+    joined = _joined(held)
+    return length(held) if joined is None else joined[1]
+
+
+def _sizes(held: Any) -> dict[str, Any]:
+    """Bytes that a container holds, from its latest elements, and what they are."""
+    joined = _joined(held)
+    if joined is not None:
+        return {"bytes": joined[0], "element": _described(held), "bounded": False}
+    last = latest(held, _SAMPLED)
+    seen: set[int] = set()  # what two elements share, neither of them keeps
+    sizes = sorted(_bytes(value, seen) for value in last)
+    each = sizes[len(sizes) // 2] if sizes else 0.0
+    return {
+        "bytes": each * length(held), "element": _described(last[0]) if last else "",
+        "bounded": container_of(held) is deque and deque.maxlen.__get__(held) is not None,
+    }  # fmt: skip
+
+
+def _bytes(value: Any, seen: set[int], depth: int = 0) -> float:
+    if type(value) in _PLAIN:
+        return float(sys.getsizeof(value)) if type(value) in _NUMBERS else 50.0
+    if id(value) in seen:
+        return 8.0
+    seen.add(id(value))
+    if is_tensor(value):  # its object and its buffer
+        size = float(getattr(value.dtype, "size", 4) or 4)
+        for dimension in value._shape_tuple() or ():
+            size *= dimension or 0
+        return size + 250
+    array = array_of(value)
+    if array is not None:  # of a view: what it keeps is all of the array that it looks at
+        return 100 + (float(array[0]) if array[3] is None else _bytes(array[3], seen, depth + 1))
+    if depth >= 3:
+        return 50.0
+    if container_of(value) is not None:
+        return 100 + sum(_bytes(inner, seen, depth + 1) for inner in values(value, 200))
+    inside = tuple.__iter__(value) if tuple in type(value).__mro__ else attributes(value).values()
+    return 60 + sum(_bytes(inner, seen, depth + 1) for inner in list(inside)[:200])
+
+
+def _described(value: Any, depth: int = 0) -> str:
+    kind = str(type(value).__name__)
+    if is_tensor(value):
+        return f"tensor {getattr(value.dtype, 'name', '')}{list(value._shape_tuple() or ())}"
+    array = array_of(value)
+    if array is not None:
+        return f"array {array[2]}{list(array[1])}"
+    if type(value) in _PLAIN or depth >= 2:
+        return kind
+    if type(value) in (list, tuple, dict) and value:
+        first = next(iter(value.values() if type(value) is dict else value))
+        return f"{kind} of {len(value)} × {_described(first, depth + 1)}"
+    largest = max(attributes(value).values(), key=lambda inner: _bytes(inner, set()), default=None)
+    if largest is not None and _bytes(largest, set()) > _WORTH_NAMING:
+        return f"{kind} with {_described(largest, depth + 1)}"
+    return kind
+
+
+class _MallInfo(ctypes.Structure):
+    """`struct mallinfo2` of glibc."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
+        )
+    ]  # fmt: skip

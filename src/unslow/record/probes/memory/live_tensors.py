@@ -1,0 +1,78 @@
+"""Counts the tensors that Python keeps alive, at the few moments at which the process has clearly grown."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from unslow.record.engine.probe import Probe
+from unslow.record.engine.recorder import Lane, clock
+
+_FIRST = 32  # steps that warm up
+_EVERY = 32  # steps between looks at the process's size
+_GROWN = 48 << 20  # bytes of growth that are worth a count of all objects, some 40 ms
+_FURTHER = 1.3  # each count comes after so many times the steps of the last
+_REST = 40  # times what a count took, before the next
+
+
+class Live(Probe):
+    name = "live"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._kind: Any = None
+        self._base = 0
+        self._next = _FIRST
+        self._due = 0
+        self._rested = 0
+        self.steps.listeners.append(self._stepped)
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {"tensorflow": self._on_tensorflow}
+
+    def _on_tensorflow(self, module: ModuleType) -> None:
+        ops: Any = sys.modules.get("tensorflow.python.framework.ops")
+        self._kind = ops.EagerTensor  # made when TensorFlow starts, 2.15–2.21; without it the probe is lost and says so
+
+    def _stepped(self, lane: Lane, total: int) -> None:
+        if total < self._next or self._kind is None:
+            return
+        self._next = total + _EVERY
+        try:
+            size = self.watcher.rss
+            if not self._base:
+                self._base = size
+            elif size - self._base > _GROWN and total >= self._due and clock() >= self._rested:
+                self._due = int(total * _FURTHER)
+                self._count(lane, total, size)
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+            self._kind = None
+
+    def _count(self, lane: Lane, total: int, size: int) -> None:
+        began = clock()
+        kind, held = self._kind, 0.0
+        lane.busy = True
+        try:
+            found = [value for value in gc.get_objects() if type(value) is kind]
+            for tensor in found:
+                elements = float(tensor.dtype.size or 4)
+                for side in tensor._shape_tuple() or ():
+                    elements *= side or 0
+                held += elements
+            number = len(found)
+            del found
+        finally:
+            lane.busy = False
+        self.recorder.fact("live", "", 0, step=total, tensors=number, bytes=held, rss=size)
+        spent = clock() - began
+        self._rested = began + spent * _REST
+        self.recorder.keep_out(lane, spent, self.name)
+
+    def disarm(self) -> None:
+        super().disarm()
+        if self._stepped in self.steps.listeners:
+            self.steps.listeners.remove(self._stepped)

@@ -1,0 +1,264 @@
+"""Sees what an optimizer updates: sizes and dtypes, gradients that touch a few rows only, and who chose float64."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from types import FrameType, ModuleType
+from typing import Any
+
+from unslow.record.engine.probe import Probe
+from unslow.record.engine.recorder import clock
+
+_NOTED = "_unslow_noted"
+_MADE = "_unslow_made"
+_APPLIES = "apply", "apply_gradients"
+_MOST_MADE = 50  # optimizers; where a program makes more, it will make more still
+_MOST_OPS = 20_000
+_MOST_TABLES = 20
+_TAPES = 4  # eager tapes that are looked at; those of compiled functions all are, once per trace
+_WIDE = "float64"
+_PASSES_ON = ("Mul", "RealDiv", "Neg", "Identity", "Cast")
+_BACK = 6  # ops between a gradient and the rows that it was put together from
+
+
+class Weights(Probe):
+    name = "weights"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._tapes = 0
+        self._patience = _TAPES  # eager gradients before they are let alone; ever more, since to look again costs
+        self._made = 0  # optimizers
+        self._unused: set[int] = set()  # ids of optimizers that were made, and have not updated anything yet
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        doors: dict[str, Callable[[ModuleType], None]] = {
+            "tensorflow.python.ops.resource_variable_ops": self._on_variables,
+            "tensorflow.python.eager.backprop": self._on_tape,
+            "tensorflow.python.training.optimizer": lambda module: self._on_pairs(module.Optimizer),
+            "keras.src.optimizers.base_optimizer": self._on_keras_3,
+            "keras.src.backend.config": self._on_config,
+        }
+        for keras in ("keras", "tf_keras"):
+            doors[f"{keras}.src.optimizers.optimizer"] = self._on_keras_2
+            doors[f"{keras}.src.backend_config"] = self._on_config
+        return doors
+
+    def _on_keras_3(self, module: ModuleType) -> None:
+        self.replace(module.BaseOptimizer, "__init__", self._init)
+        self.replace(module.BaseOptimizer, "apply", self._apply)
+
+    def _on_keras_2(self, module: ModuleType) -> None:
+        if hasattr(module, "_BaseOptimizer"):  # Keras 3 has a module of this name too, without it
+            self.replace(module._BaseOptimizer, "__init__", self._init)
+            self._on_pairs(module.Optimizer)
+
+    def _on_pairs(self, optimizer: Any) -> None:
+        self.replace(optimizer, "apply_gradients", self._apply_pairs)
+
+    def _on_config(self, module: ModuleType) -> None:
+        if hasattr(module, "set_floatx"):
+            self.replace(module, "set_floatx", self._floatx)
+
+    def _on_variables(self, module: ModuleType) -> None:
+        self.replace(module.ResourceVariable, "__init__", self._variable)
+
+    def _on_tape(self, module: ModuleType) -> None:
+        self.replace(module.GradientTape, "gradient", self._gradient)
+
+    def _gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        probe, local = self, self.recorder.local
+
+        def gradient(self: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(self, target, sources, *args, **kwargs)
+            lane = local.lane
+            probe._tapes += 1
+            if (lane.tracing or probe._tapes <= _TAPES) and not lane.busy:
+                probe._first(None, lambda: [(None, found) for found in _flat(sources)])
+            elif probe._tapes >= probe._patience:
+                probe._tapes_seen()
+            return result
+
+        return gradient
+
+    def _tapes_seen(self) -> None:
+        """Until the next trace."""
+        self._patience = 2 * self._tapes
+        self.rest("gradient")
+        self.recorder.resting.add(self._wake)
+
+    def _wake(self) -> None:
+        self.resume("gradient")
+
+    def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        stack, resume, unused = self.recorder.stack, self.resume, self._unused
+        probe = self
+
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            self.__dict__[_MADE] = stack(sys._getframe().f_back, 3)
+            unused.add(id(self))
+            probe._made += 1
+            resume(*_APPLIES)
+
+        return __init__
+
+    def _all_noted(self) -> bool:
+        """Whether no optimizer is left to be noted; one that was made before the recording is not known of."""
+        return not self._unused and 0 < self._made < _MOST_MADE
+
+    def _apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        probe = self
+
+        def apply(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
+            if _NOTED not in self.__dict__:
+                probe._first(self, lambda: _pairs(self, grads, trainable_variables))
+            elif probe._all_noted():
+                probe.rest(*_APPLIES)
+            return original(self, grads, trainable_variables)
+
+        return apply
+
+    def _apply_pairs(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        probe = self
+
+        def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+            if _NOTED not in self.__dict__:
+                grads_and_vars = list(grads_and_vars)
+                probe._first(self, lambda: grads_and_vars)
+            elif probe._all_noted():
+                probe.rest(*_APPLIES)
+            return original(self, grads_and_vars, *args, **kwargs)
+
+        return apply_gradients
+
+    def _first(self, optimizer: Any, pairs: Callable[[], Iterable[Any]]) -> None:
+        lane = self.recorder.local.lane
+        began = clock()
+        if optimizer is not None:
+            optimizer.__dict__[_NOTED] = True
+            self._unused.discard(id(optimizer))
+        try:
+            self._note(optimizer, pairs())
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+        self.recorder.keep_out(lane, clock() - began, self.name)
+
+    def _note(self, optimizer: Any, pairs: Iterable[Any]) -> None:
+        total = wide = count = 0.0
+        tables = []
+        for grad, variable in pairs:
+            if getattr(getattr(variable, "shape", None), "rank", 0) is None or not hasattr(variable, "dtype"):
+                continue
+            shape = [int(side) for side in variable.shape]
+            kind = getattr(variable.dtype, "name", str(variable.dtype))
+            size = _size(shape, kind)
+            count += 1
+            total += size
+            wide += size if kind == _WIDE else 0
+            indices = getattr(grad, "indices", None)
+            dense = indices is None
+            indices = _looked_up(grad, shape) if dense and len(shape) > 1 else indices
+            if indices is not None and shape:
+                touched = [side or 0 for side in indices.shape.as_list()] if indices.shape.rank is not None else []
+                tables.append(
+                    {
+                        "name": str(getattr(variable, "path", None) or getattr(variable, "name", "")),
+                        "rows": shape[0], "bytes": size, "touched": _product(touched) if touched else 0, "dense": dense,
+                    }
+                )  # fmt: skip
+        name = type(optimizer).__name__ if optimizer is not None else ""
+        self.recorder.fact(
+            "weights", name, optimizer=name,
+            scope=str(getattr(optimizer, "name", "") or getattr(optimizer, "_name", "")), variables=count, bytes=total,
+            wide_bytes=wide, tables=tables[:_MOST_TABLES], momentum=bool(getattr(optimizer, "momentum", 0)),
+            made=getattr(optimizer, _MADE, None) or [], stack=self.recorder.stack(sys._getframe(2).f_back),
+            **self._ops(),
+        )  # fmt: skip
+
+    def _ops(self) -> dict[str, int]:
+        """How many ops of the graph under construction work in which precision."""
+        ops: Any = sys.modules.get("tensorflow.python.framework.ops")
+        counts = {"float64": 0, "float32": 0, "float16": 0, "bfloat16": 0}
+        if self.recorder.local.lane.tracing:
+            for op in ops.get_default_graph().get_operations()[:_MOST_OPS]:
+                for output in op.outputs[:1]:
+                    name = output.dtype.base_dtype.name
+                    if name in counts:
+                        counts[name] += 1
+        return {f"ops_{name}": number for name, number in counts.items()}
+
+    def _floatx(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        recorder = self.recorder
+
+        def set_floatx(value: Any, *args: Any, **kwargs: Any) -> Any:
+            recorder.fact("floatx", str(value), value=str(value), stack=recorder.stack(sys._getframe().f_back))
+            return original(value, *args, **kwargs)
+
+        return set_floatx
+
+    def _variable(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        recorder, made = self.recorder, self._variable_made
+
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            if not recorder.local.lane.busy:
+                made(self, sys._getframe().f_back)
+
+        return __init__
+
+    def _variable_made(self, variable: Any, frame: FrameType | None) -> None:
+        try:
+            if variable.dtype.name == _WIDE:
+                shape = [int(side or 0) for side in variable.shape]
+                stack = self.recorder.stack(frame)
+                self.recorder.fact(
+                    "wide", str(stack[:1]), stack=stack, name=str(variable.name), bytes=_size(shape, _WIDE)
+                )
+        except Exception:  # noqa: BLE001 - the fence of a probe: a class of the program's own, not made to its end yet
+            return
+
+
+def _looked_up(grad: Any, shape: list[int]) -> Any:
+    """The rows that a dense gradient was put together from; None where it was not.
+
+    What is looked up then is no variable, but what an op has made of all of it (a mask, a row of zeros in front).
+    """
+    op = getattr(grad, "op", None) if hasattr(grad, "graph") else None  # an eager tensor has no op to ask
+    for _ in range(_BACK):
+        if op is None or op.type == "UnsortedSegmentSum":
+            break
+        made = [tensor.op for tensor in op.inputs if tensor.op.type != "Const"] if op.type in _PASSES_ON else []
+        op = made[0] if made else None
+    if op is None or op.type != "UnsortedSegmentSum" or op.outputs[0].shape.as_list() != shape:
+        return None
+    return op.inputs[1]
+
+
+def _pairs(optimizer: Any, grads: Any, variables: Any) -> list[Any]:
+    """Gradients beside their variables, where both may be looked at twice."""
+    chosen = getattr(optimizer, "_trainable_variables", ()) if variables is None else variables
+    if not isinstance(grads, list | tuple) or not isinstance(chosen, list | tuple):
+        return []
+    return list(zip(grads, chosen, strict=False))
+
+
+def _flat(sources: Any) -> list[Any]:
+    if isinstance(sources, dict):
+        sources = list(sources.values())
+    if isinstance(sources, list | tuple):
+        return [leaf for source in sources for leaf in _flat(source)]
+    return [sources]
+
+
+def _size(shape: list[int], kind: str) -> float:
+    width = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "bool": 1}.get(kind, 4)
+    return float(_product(shape) * width)
+
+
+def _product(sides: Iterable[int]) -> int:
+    result = 1
+    for side in sides:
+        result *= side
+    return result

@@ -1,0 +1,1 @@
+"""Windows of TensorFlow's profiler, and profilers that the program turned on."""

@@ -1,0 +1,125 @@
+"""Sees what records or checks all of a training: TensorFlow's profiler and debuggers, full traces, Python's tracers."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from types import FrameType, ModuleType
+from typing import Any
+
+from unslow.facts.phase import Phase
+from unslow.record.engine.probe import Probe
+from unslow.record.engine.recorder import Lane, clock
+
+_LOG = int(Phase.LOG)
+_FAR = 64  # steps between looks at Python's own hooks, once the first few were looked at
+
+
+class Profilers(Probe):
+    name = "profilers"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._on: dict[str, bool] = {}
+        self._next = 0
+        self.recorder.full_trace = functools.partial(self._switched, "FULL_TRACE")
+        self.steps.listeners.append(self._stepped)
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {
+            "tensorflow.python.profiler.profiler_v2": self._on_profiler,
+            "tensorflow.python.ops.summary_ops_v2": self._on_trace,
+            "tensorflow.python.client.timeline": self._on_timeline,
+            "tensorflow.python.debug.lib.check_numerics_callback": self._on_checks,
+            "tensorflow.python.debug.lib.dumping_callback": self._on_dumps,
+        }
+
+    def _on_profiler(self, module: ModuleType) -> None:
+        self.replace(module, "start", self._switch("tf.profiler", True))
+        self.replace(module, "stop", self._switch("tf.profiler", False))
+
+    def _on_trace(self, module: ModuleType) -> None:
+        self.replace(module, "trace_on", self._switch("tf.summary.trace_on", True))
+        self.replace(module, "trace_off", self._switch("tf.summary.trace_on", False))
+
+    def _on_timeline(self, module: ModuleType) -> None:
+        self.replace(module.Timeline, "generate_chrome_trace_format", self._written_out)
+
+    def _written_out(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """The trace of a run is made into a file's text: a part of what tracing costs."""
+        local, close, tally = self.recorder.local, self.recorder.close_span, self.recorder.tally
+
+        def generate_chrome_trace_format(self: Any, *args: Any, **kwargs: Any) -> Any:
+            lane = local.lane
+            entry = [_LOG, clock(), 0]
+            lane.stack.append(entry)
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                tally("timeline", sys._getframe().f_back, close(lane, entry))
+
+        return generate_chrome_trace_format
+
+    def _on_checks(self, module: ModuleType) -> None:
+        self.replace(module, "enable_check_numerics", self._switch("tf.debugging.enable_check_numerics", True))
+        self.replace(module, "disable_check_numerics", self._switch("tf.debugging.enable_check_numerics", False))
+
+    def _on_dumps(self, module: ModuleType) -> None:
+        what = "tf.debugging.experimental.enable_dump_debug_info"
+        self.replace(module, "enable_dump_debug_info", self._switch(what, True))
+        self.replace(module, "disable_dump_debug_info", self._switch(what, False))
+
+    def _switch(self, what: str, on: bool) -> Callable[[Any], Any]:
+        local, close = self.recorder.local, self.recorder.close_span
+        probe = self
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def switch(*args: Any, **kwargs: Any) -> Any:
+                lane = local.lane
+                if lane.busy:  # a window of ours
+                    return original(*args, **kwargs)
+                entry = [_LOG, clock(), 0]
+                lane.stack.append(entry)
+                try:
+                    result = original(*args, **kwargs)
+                finally:
+                    took = close(lane, entry)
+                probe._switched(what, on, sys._getframe().f_back, took)
+                return result
+
+            return switch
+
+        return make
+
+    def _switched(self, what: str, on: bool, frame: FrameType | None, took: int) -> None:
+        try:
+            if self._on.get(what, False) == on:
+                return
+            self._on[what] = on
+            self.recorder.fact(
+                "profiler", what, took, what=what, on=on, step=self.steps.total, stack=self.recorder.stack(frame),
+            )  # fmt: skip
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+
+    def _stepped(self, lane: Lane, total: int) -> None:
+        """Python's profilers and tracers leave no call to see: they are asked for now and then."""
+        if total < self._next:
+            return
+        self._next = total + (1 if total < _FAR else _FAR)
+        self._switched("a Python profiler", sys.getprofile() is not None or _monitored(), None, 0)
+        self._switched("a Python tracer", sys.gettrace() is not None, None, 0)
+        tracer = sys.modules.get("tracemalloc")
+        self._switched("tracemalloc", tracer is not None and tracer.is_tracing(), None, 0)
+
+    def disarm(self) -> None:
+        super().disarm()
+        if self._stepped in self.steps.listeners:
+            self.steps.listeners.remove(self._stepped)
+
+
+def _monitored() -> bool:
+    """From Python 3.12 on cProfile uses `sys.monitoring`."""
+    monitoring = getattr(sys, "monitoring", None)
+    return monitoring is not None and monitoring.get_tool(monitoring.PROFILER_ID) is not None

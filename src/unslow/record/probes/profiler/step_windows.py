@@ -1,0 +1,153 @@
+"""Opens short windows of TensorFlow's own profiler on the training; what they saw is read in our process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from unslow.record.engine.probe import Probe
+from unslow.record.engine.recorder import Lane, clock
+from unslow.record.probes.profiler.window import export_window, open_window
+
+_SECOND = 1_000_000_000
+_SETTLED = (40, int(0.6 * _SECOND))  # so many steps and so much time, and the training runs as it will go on
+_LONG = (5, int(1.2 * _SECOND))  # or fewer steps that are longer
+_REST = 20  # times what a long window will take, before it is opened: what it saw takes as long again to write
+_AGAIN = 60 * _SECOND  # from the first window to the second, which is the last
+_WINDOWS = 2
+_STEPS = 10
+_SPAN = _SECOND // 4  # fewer steps where they are long: a window is to hold some 50 000 events
+_TOO_LONG = 5 * _SECOND  # a window is closed then, whatever the step
+_MOST_BYTES = 24 << 20
+_V2 = "tensorflow.python.profiler.profiler_v2"
+
+
+class Window(Probe):
+    name = "window"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._session: Any = None
+        self._closing = threading.Lock()
+        self._opened = (0, 0)  # step and clock
+        self._number = 0
+        self._began = 0
+        self._due = 0
+        self._look_at = 1
+        self._wanted = 1
+        self._thread = 0
+        self.steps.listeners.append(self._stepped)
+        self.recorder.windows.append(self._give_way)
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {_V2: self._on_profiler}
+
+    def _on_profiler(self, module: ModuleType) -> None:
+        self.replace(module, "start", self._yield)
+        self.watcher.looks.append(self._overdue)
+
+    def _yield(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        give_way = self.recorder.give_way
+
+        def start(*args: Any, **kwargs: Any) -> Any:
+            give_way()
+            return original(*args, **kwargs)
+
+        return start
+
+    def _give_way(self) -> None:
+        self._number = _WINDOWS
+        if self._session is not None:
+            self._close(self.recorder.local.lane)
+
+    def _stepped(self, lane: Lane, total: int) -> None:
+        if self._session is not None:
+            if lane.thread == self._thread and self.steps.led - self._opened[0] >= self._wanted:
+                self._close(lane)
+            else:
+                self.steps.ask_again()
+        elif total >= self._look_at and self._number < _WINDOWS and self.recorder.kept_weights is None:
+            self._look_at = total + (total >> 6)  # a trial is timed, and so is not looked at
+            self._perhaps_open(lane)
+            if self._session is not None:
+                self.steps.ask_again()
+
+    def _perhaps_open(self, lane: Lane) -> None:
+        now = clock()
+        if not self._began:
+            self._began = now
+        age, steps = now - self._began, self.steps.led
+        settled = any(steps >= enough and age >= long for enough, long in (_SETTLED, _LONG))
+        expected = age // max(1, steps) * self._steps_wanted(steps, age)
+        if expected > 2 * _SPAN and age < _REST * expected:
+            return
+        if not settled or now < self._due or getattr(sys.modules.get(_V2), "_profiler", None) is not None:
+            return
+        self._number += 1
+        self._due = now + _AGAIN
+        self._wanted = self._steps_wanted(steps, age)
+        self._thread = lane.thread
+        lane.busy = True
+        try:
+            self._session = open_window(self._folder())
+        finally:
+            lane.busy = False
+        self._opened = (steps, clock())
+        self.recorder.keep_out(lane, self._opened[1] - now, self.name)
+
+    def _folder(self) -> str:
+        return os.path.join(self.recorder.folder, f"window-{os.getpid()}-{self._number}")
+
+    @staticmethod
+    def _steps_wanted(steps: int, age: int) -> int:
+        return max(1, min(_STEPS, _SPAN * steps // max(1, age)))
+
+    def _overdue(self) -> None:
+        """On the watcher's thread: a step that takes very long must not fill the profiler's memory."""
+        if self._session is not None and clock() - self._opened[1] > _TOO_LONG:
+            self._close(None)
+
+    def _close(self, lane: Lane | None) -> None:
+        with self._closing:  # the watcher may be about to close it too
+            session, self._session = self._session, None
+        if session is None:
+            return
+        began = clock()
+        if lane is not None:
+            lane.busy = True
+        try:
+            export_window(session)
+            file = self._exported()
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe: a full disk must not reach the training
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+            return
+        finally:
+            if lane is not None:
+                lane.busy = False
+        spent = clock() - began
+        self.recorder.line(
+            "window", began, file=file, steps=self.steps.led - self._opened[0], step=self._opened[0],
+            wall_ns=began - self._opened[1], spent_ns=spent, whole=lane is not None,
+        )  # fmt: skip
+        if lane is not None:
+            self.recorder.keep_out(lane, spent, self.name)
+
+    def _exported(self) -> str:
+        """The profile's path below the run folder; nothing where there is none or it is very large."""
+        for folder, _, files in os.walk(self._folder()):
+            for name in files:
+                path = os.path.join(folder, name)
+                if name.endswith(".xplane.pb") and os.path.getsize(path) <= _MOST_BYTES:
+                    return os.path.relpath(path, self.recorder.folder)
+        shutil.rmtree(self._folder(), ignore_errors=True)
+        return ""
+
+    def disarm(self) -> None:
+        if self._session is not None:
+            self._close(None)
+        super().disarm()

@@ -1,0 +1,1 @@
+"""TF1-style sessions and their graphs."""

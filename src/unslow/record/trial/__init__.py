@@ -1,0 +1,1 @@
+"""What `prove` and `whatif` ask of a recorded process."""

@@ -1,0 +1,140 @@
+"""A trial of `prove` and `whatif`: fixed seeds, a stop after so many steps, and the weights at that point."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+from unslow.record.engine.recorder import Lane, Recorder, clock
+from unslow.record.engine.steps import Steps
+
+_MOST_BYTES = 256 << 20
+_LEAST = 10  # steps, however long they take
+
+
+class Trial:
+    """`setting` is JSON: `{"steps": N, "out": folder, "seed": 0, "nudge": 0.0, "seconds": null, "repeats": false}`.
+
+    With `seconds`, fewer steps will do once so much time has passed since the first one.
+    """
+
+    def __init__(self, setting: str, recorder: Recorder, steps: Steps) -> None:
+        chosen = json.loads(setting)
+        self._limit = int(chosen["steps"])
+        self._out = str(chosen["out"])
+        self._seed = int(chosen.get("seed", 0))
+        self._nudge = float(chosen.get("nudge", 0.0))
+        self._enough = int(float(chosen.get("seconds") or 0) * 1e9)
+        self._began = 0
+        self._recorder = recorder
+        self._steps = steps
+        self._chance: Any = None
+        self._done = False
+        recorder.kept_weights = {}
+        steps.counted = self._count
+        steps.trains[0] = not chosen.get("repeats")  # else what is repeated before the training would count
+
+    def seed(self) -> None:
+        """Before the script's own code runs; a script that sets its own seeds wins."""
+        import random
+
+        random.seed(self._seed)
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(self._seed)
+        sys.modules["tensorflow"].random.set_seed(self._seed)
+
+    def _count(self, lane: Lane) -> None:
+        if self._nudge and self._steps.total == 1:
+            self._nudge_weights(lane)
+        if (self._steps.led >= self._limit or self._is_late()) and not self._done:
+            self.finish()
+            self._steps.flush(last=True)
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:
+                    stream.flush()
+            os._exit(0)
+
+    def _is_late(self) -> bool:
+        if not self._enough:
+            return False
+        self._began = self._began or clock()
+        return self._steps.led >= _LEAST and clock() - self._began > self._enough
+
+    def _nudge_weights(self, lane: Lane) -> None:
+        """Change each weight by a rounding error, up or down, to see what rounding alone becomes in this training.
+
+        Not all in one direction: a network that is merely scaled takes the same turns as before.
+        """
+        lane.busy = True
+        for held in list((self._recorder.kept_weights or {}).values()):
+            try:
+                self._nudge_session(held) if hasattr(held, "partial_run") else self._nudge_variable(held)
+            except Exception as problem:  # noqa: BLE001 - a variable that is gone must not end the trial
+                self._recorder.line("unwritten", 0, kind="nudge", why=str(problem)[:200])
+        lane.busy = False
+
+    def _nudge_variable(self, variable: Any) -> None:
+        if "float" in str(getattr(variable, "dtype", "")):
+            variable.assign(self._moved(variable.numpy()))
+
+    def _nudge_session(self, session: Any) -> None:
+        for variable in session.graph.get_collection("trainable_variables"):
+            if "float" in str(variable.dtype):
+                variable.load(self._moved(session.run(variable)), session)
+
+    def _moved(self, array: Any) -> Any:
+        """Up or down by a source of chance of our own: the training's must not notice."""
+        self._chance = self._chance or sys.modules["numpy"].random.RandomState(self._seed)
+        signs = self._chance.randint(0, 2, array.shape) * 2 - 1
+        return (array * (1.0 + self._nudge * signs)).astype(array.dtype)
+
+    def finish(self) -> None:
+        """Write the weights: one file of raw numbers and one that says what they are."""
+        if self._done:
+            return
+        self._done = True
+        lane = self._recorder.local.lane
+        lane.busy = True
+        index, offset, peak = [], 0, _peak_memory()
+        os.makedirs(self._out, exist_ok=True)
+        with open(os.path.join(self._out, "weights.bin"), "wb") as file:
+            for name, array in self._weights():
+                data = array.tobytes()
+                if offset + len(data) > _MOST_BYTES:
+                    break
+                file.write(data)
+                index.append({"name": name, "shape": list(array.shape), "dtype": str(array.dtype), "offset": offset})
+                offset += len(data)
+        with open(os.path.join(self._out, "weights.json"), "w", encoding="utf-8") as file:
+            counts = {"steps": self._steps.led, "updates": self._steps.total, "peak_bytes": peak}
+            json.dump({**counts, "weights": index}, file)
+        lane.busy = False
+
+    def _weights(self) -> list[tuple[str, Any]]:
+        found: list[tuple[str, Any]] = []
+        for held in (self._recorder.kept_weights or {}).values():
+            try:
+                found.extend(_of_session(held) if hasattr(held, "partial_run") else [_of_variable(held)])
+            except Exception as problem:  # noqa: BLE001 - a variable that is gone must not end the trial
+                self._recorder.line("unwritten", 0, kind="weight", why=str(problem)[:200])
+        return found
+
+
+def _peak_memory() -> int:
+    """The most resident bytes so far; 0 where the system does not say."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            return next((int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM")), 0)
+    except (OSError, ValueError):
+        return 0
+
+
+def _of_variable(variable: Any) -> tuple[str, Any]:
+    return str(getattr(variable, "name", "")), variable.numpy()
+
+
+def _of_session(session: Any) -> list[tuple[str, Any]]:
+    variables = session.graph.get_collection("trainable_variables")
+    return [(str(variable.name), value) for variable, value in zip(variables, session.run(variables), strict=True)]

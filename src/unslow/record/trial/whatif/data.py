@@ -1,0 +1,137 @@
+"""tf.data's own switches: the batch size where the script says it, and the options of every pipeline."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from types import FrameType, ModuleType
+from typing import Any
+
+from unslow.record.trial.whatif.switch import Switch
+
+_DATASETS = "tensorflow.python.data.ops.dataset_ops"
+_BATCHED = "_unslow_batched"  # an attribute of a dataset: the place that batched it
+_DEEPEST = 200
+
+
+class Batch(Switch):
+    """Only a script's last `batch` of a pipeline makes its training batches; those below it cut windows."""
+
+    name = "whatif-batch"
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {_DATASETS: self._on_datasets}
+
+    def _on_datasets(self, module: ModuleType) -> None:
+        for name in ("batch", "padded_batch"):
+            self.replace(module.DatasetV2, name, self._marked)
+
+    def _marked(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        scaled = self.changed(self._batch)(original)
+        probe = self
+
+        def batch(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = scaled(self, *args, **kwargs)
+            probe.fenced(probe._mark, self, result, sys._getframe(1))
+            return result
+
+        return batch
+
+    def _batch(self, arguments: Mapping[str, Any], frame: FrameType) -> dict[str, Any]:
+        caller = self._caller(frame)
+        size = arguments.get("batch_size")
+        if caller is None or not isinstance(size, int):
+            return {}
+        place = self._place(caller)
+        inner = place in self.asked.get("inner", ())
+        other = max(1, round(size * float(self.asked.get("batch", 1))))
+        done = other != size and not inner
+        self.tell("batch", caller, done=["batch"] if done else [], size=other if done else size, was=size, place=place)
+        return {"batch_size": other} if done else {}
+
+    def _mark(self, source: Any, result: Any, frame: FrameType) -> None:
+        caller = self._caller(frame)
+        if caller is None:
+            return
+        vars(result)[_BATCHED] = self._place(caller)
+        pending, seen = [source], 0
+        while pending and seen < _DEEPEST:
+            dataset = pending.pop()
+            seen += 1
+            place = vars(dataset).get(_BATCHED)
+            if place is not None and place != self._place(caller):
+                self.tell("inner", caller, place=place)
+            pending.extend(dataset._inputs())
+
+    def _caller(self, frame: FrameType) -> FrameType | None:
+        lane = self.recorder.local.lane
+        if lane.tracing or lane.busy:  # a function of tf.data's own, as in window().flat_map()
+            return None
+        return self.users(frame, "/tensorflow/", "/unslow/record/")
+
+    @staticmethod
+    def _place(frame: FrameType) -> str:
+        """The same in every trial, though each runs in a copy of the directory."""
+        code = frame.f_code
+        return f"{code.co_filename.rpartition('/')[2]}:{frame.f_lineno}:{frame.f_lasti}"
+
+
+class Pipeline(Switch):
+    """Options are given to a dataset when an iterator of it is made.
+
+    `_apply_debug_options` is where every way of making one passes; seen on 2.15 to 2.21.
+    """
+
+    name = "whatif-pipeline"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._inside = False
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {_DATASETS: self._on_datasets}
+
+    def _on_datasets(self, module: ModuleType) -> None:
+        probe = self
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def _apply_debug_options(self: Any) -> Any:
+                dataset = original(self)
+                return probe.fenced(probe._with_options, dataset, sys._getframe(1)) or dataset
+
+            return _apply_debug_options
+
+        self.replace(module.DatasetV2, "_apply_debug_options", make)
+
+    def _with_options(self, dataset: Any, frame: FrameType) -> Any:
+        if self._inside:
+            return None
+        asked = self.asked.get("data", {})
+        self.tell("pipeline", frame, done=["data"] if asked else [], stages=_stages(dataset))
+        if not asked:
+            return None
+        self._inside = True
+        try:
+            tensorflow = sys.modules["tensorflow"]
+            if asked.get("prefetch"):
+                dataset = dataset.prefetch(tensorflow.data.AUTOTUNE)
+            options = tensorflow.data.Options()
+            for name, value in asked.items():
+                if name == "prefetch":
+                    continue
+                group, _, option = name.rpartition(".")
+                setattr(getattr(options, group) if group else options, option, value)
+            return dataset.with_options(options)
+        finally:
+            self._inside = False
+
+
+def _stages(dataset: Any) -> list[str]:
+    """The kinds of its stages, last first."""
+    found: list[str] = []
+    pending = [dataset]
+    while pending and len(found) < _DEEPEST:
+        stage = pending.pop()
+        found.append(type(stage).__name__.strip("_"))
+        pending.extend(stage._inputs())
+    return found

@@ -1,0 +1,166 @@
+"""TensorFlow's own switches: threads, graph optimiser, determinism, and XLA for the functions that update weights."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from types import FrameType, ModuleType
+from typing import Any
+
+from unslow.record.probes.functions.signatures import code_place
+from unslow.record.trial.whatif.switch import Switch
+
+_CONFIG = "tensorflow.python.framework.config"
+_THREADS = ("intra", "inter")
+
+
+class Runtime(Switch):
+    """Set before the script's first line; where the script or its Session says otherwise, it is overruled and told."""
+
+    name = "whatif-runtime"
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {
+            _CONFIG: self._on_config,
+            "tensorflow": self._on_tensorflow,
+            "tensorflow.python.client.session": self._on_session,
+        }
+
+    def _on_tensorflow(self, module: ModuleType) -> None:
+        config: Any = sys.modules[_CONFIG]
+        for name in _THREADS:
+            if name in self.asked:
+                getattr(config, f"set_{name}_op_parallelism_threads")(self.asked[name])
+        if "graph" in self.asked:
+            config.set_optimizer_experimental_options(self.asked["graph"])
+        environment = {name: os.environ.get(name) for name in self.asked.get("environment", ())}
+        self.tell("started", done=sorted({*_THREADS, "graph"} & set(self.asked)), environment=environment)
+
+    def _on_config(self, module: ModuleType) -> None:
+        for name in _THREADS:
+            self.replace(module, f"set_{name}_op_parallelism_threads", self.changed(self._threads(name)))
+        self.replace(module, "enable_op_determinism", self._determinism)
+
+    def _threads(self, name: str) -> Callable[[Mapping[str, Any], FrameType], dict[str, Any]]:
+        def change(arguments: Mapping[str, Any], frame: FrameType) -> dict[str, Any]:
+            caller = self.users(frame)
+            if caller is not None:
+                self.tell("threads", caller, which=name, own=arguments.get("num_threads"))
+            return {"num_threads": self.asked[name]} if name in self.asked else {}
+
+        return change
+
+    def _determinism(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        probe = self
+
+        def enable_op_determinism() -> None:
+            off = probe.asked.get("determinism") is False
+            probe.tell("determinism", sys._getframe(1), done=["determinism"] if off else [])
+            if not off:
+                original()
+
+        return enable_op_determinism
+
+    def _on_session(self, module: ModuleType) -> None:
+        self.replace(module.BaseSession, "__init__", self.changed(self._session))
+
+    def _session(self, arguments: Mapping[str, Any], frame: FrameType) -> dict[str, Any]:
+        own = arguments.get("config")
+        asked = sorted({*_THREADS, "graph"} & set(self.asked))
+        self.tell("session", frame, done=asked, configured=own is not None)
+        if own is None or not asked:  # without one of its own a Session takes what tf.config says
+            return {}
+        ours = type(own)()
+        ours.CopyFrom(own)
+        for name in _THREADS:
+            if name in self.asked:
+                setattr(ours, f"{name}_op_parallelism_threads", self.asked[name])
+        if "graph" in self.asked:
+            context: Any = sys.modules["tensorflow.python.eager.context"]
+            ours.graph_options.rewrite_options.MergeFrom(context.context().config.graph_options.rewrite_options)
+        return {"config": ours}
+
+
+class Functions(Switch):
+    """XLA for the functions that a first run saw updating weights; tells which ones those are."""
+
+    name = "whatif-functions"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._seen: set[int] = set()
+        self._rows = 0  # in the batch that is under way, where it can be seen
+        if not self.asked:
+            self._watch()
+
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {
+            "tensorflow.python.eager.polymorphic_function.polymorphic_function": self._on_functions,
+            "tensorflow.python.client.session": self._on_session,
+        }
+
+    def _on_functions(self, module: ModuleType) -> None:
+        if self.asked.get("functions"):
+            self.replace(module.Function, "__init__", self.changed(self._made))
+        if not self.asked:
+            self.replace(module.Function, "__call__", self.changed(self._called))
+
+    def _on_session(self, module: ModuleType) -> None:
+        if not self.asked:
+            self.replace(module.BaseSession, "run", self.changed(self._ran))
+
+    def _called(self, arguments: Mapping[str, Any], frame: FrameType) -> dict[str, Any]:
+        if not self.recorder.local.lane.tracing:
+            self._rows = _rows([arguments.get("args"), arguments.get("kwds")]) or self._rows
+        return {}
+
+    def _ran(self, arguments: Mapping[str, Any], frame: FrameType) -> dict[str, Any]:
+        self._rows = _rows(arguments.get("feed_dict")) or self._rows
+        return {}
+
+    def _made(self, arguments: Mapping[str, Any], frame: FrameType) -> dict[str, Any]:
+        place = _place(arguments.get("python_function"))
+        if place not in self.asked["functions"]:
+            return {}
+        self.tell("function", frame, done=["functions"], place=place)
+        return {"jit_compile": True}
+
+    def _watch(self) -> None:
+        """What updates the weights, told once for each: only in the first run, where nothing is timed."""
+        ended, probe = self.steps.ended, self
+
+        def watched(lane: Any, kind: str, owner: Any, name: str, frame: FrameType | None, trains: bool = True) -> None:
+            if trains and id(owner) not in probe._seen:
+                probe._seen.add(id(owner))
+                probe.fenced(probe._updated, lane, kind, owner, frame)
+            ended(lane, kind, owner, name, frame, trains)
+
+        self.steps.ended = watched  # type: ignore[method-assign]
+
+    def _updated(self, lane: Any, kind: str, owner: Any, frame: FrameType | None) -> None:
+        function = getattr(owner, "_python_function", None)
+        file = str(code_place(function)[0]) if function is not None else ""
+        self.tell(
+            "update", frame, kind=kind, owner=type(owner).__name__, place=_place(function) if function else "",
+            users=bool(file) and self.recorder.user.owns_file(file),
+            jit=bool(getattr(owner, "_jit_compile", False)), fit=lane.fit is not None, rows=self._rows,
+        )  # fmt: skip
+
+
+def _place(function: Any) -> str:
+    """The same in every trial, though each runs in a copy of the directory."""
+    file, line, name = code_place(function)
+    return f"{os.path.basename(file)}:{line}:{name}"
+
+
+def _rows(value: Any) -> int:
+    """The first dimension of the first tensor or array among some values."""
+    if isinstance(value, list | tuple):
+        return next(filter(None, map(_rows, value)), 0)
+    if isinstance(value, dict):
+        return _rows(list(value.values()))
+    shape = getattr(value, "shape", None)
+    if hasattr(value, "assign") or shape is None or len(tuple(shape)) < 1 or not hasattr(value, "__array__"):
+        return 0  # a variable is no batch
+    return int(shape[0] or 0)

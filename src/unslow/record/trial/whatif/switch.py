@@ -1,0 +1,71 @@
+"""What a switch is: a probe that may also change what it sees, and always tells what it did."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from types import FrameType
+from typing import Any
+
+from unslow.record.engine.probe import Probe
+from unslow.record.engine.recorder import Recorder
+from unslow.record.engine.steps import Steps
+from unslow.record.engine.watcher import Watcher
+
+_MOST_TOLD = 200
+
+
+class Switch(Probe):
+    """`asked` holds every setting of this trial by name; a switch takes the ones that it knows."""
+
+    def __init__(self, asked: Mapping[str, Any], recorder: Recorder, steps: Steps, watcher: Watcher) -> None:
+        super().__init__(recorder, steps, watcher)
+        self.asked = asked
+        self._told: set[tuple[Any, ...]] = set()
+
+    def tell(self, what: str, frame: FrameType | None = None, /, **data: Any) -> None:
+        """Once for each place and each content: the switch `what` was reached, and what was `done` with it."""
+        stack = self.recorder.stack(frame, 3) if frame is not None else []
+        key = (what, tuple(stack[:1]), str(data))
+        if key in self._told or len(self._told) >= _MOST_TOLD:
+            return
+        self._told.add(key)
+        self.recorder.fact("whatif", f"{what}{stack[:1]}", what=what, stack=stack, **data)
+
+    def fenced(self, action: Callable[..., Any], *args: Any) -> Any:
+        """What the action returns, or None where it fails: the training goes on without it."""
+        try:
+            return action(*args)
+        except Exception as problem:  # noqa: BLE001 - the fence of a switch
+            self.tell("failed", switch=self.name, why=f"{type(problem).__name__}: {problem}"[:300])
+            return None
+
+    def changed(self, change: Callable[[Mapping[str, Any], FrameType], dict[str, Any]]) -> Callable[[Any], Any]:
+        """A wrapper of a method: `change(arguments by name, caller's frame)` gives the arguments to replace."""
+        probe = self
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            signature = inspect.signature(original)
+
+            def rebound(args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType) -> Any:
+                bound = signature.bind(*args, **kwargs)
+                other = change(bound.arguments, frame)
+                bound.arguments.update(other)
+                return bound if other else None
+
+            def call(*args: Any, **kwargs: Any) -> Any:
+                bound = probe.fenced(rebound, args, kwargs, sys._getframe(1))
+                if bound is None:
+                    return original(*args, **kwargs)
+                return original(*bound.args, **bound.kwargs)
+
+            return call
+
+        return make
+
+    def users(self, frame: FrameType | None, *through: str) -> FrameType | None:
+        """The user's own frame that made a call, perhaps through some files of a library; None for a library's."""
+        while frame is not None and any(part in frame.f_code.co_filename for part in through):
+            frame = frame.f_back
+        return frame if frame is not None and self.recorder.user.owns(frame.f_code) else None

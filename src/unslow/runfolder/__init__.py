@@ -1,0 +1,1 @@
+"""The run folder: its layout, writer and reader."""

@@ -1,0 +1,168 @@
+"""The run folder: what the user's process writes and ours reads; standard library only, both sides.
+
+    run.json              who ran what, where and how it ended (written by the launcher)
+    <host>-<pid>.steps    fixed-width binary records, one per weight update, merged in long runs; updates that differ in
+                          their times only are a record that says how many, then their times
+    <host>-<pid>.events   JSON lines: the header of the process, then its facts
+    sources/<digest>.py   the user's files as they were run
+
+Both logs are append-only, so that a torn tail costs one row or one line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from unslow.facts.phase import Phase
+
+VERSION = 2  # 1 had no records with times alone
+HEADER = "run.json"
+SOURCES = "sources"
+
+# end, total, low, high (ns); steps in the row, site, updates in one step; elements in the batch, last scalar seen
+# on the host (mostly the loss); then nanoseconds per phase.
+#
+# A record with no steps is the head of many calls: its end is where the first of their rows begins, its total how many
+# they are. As many records follow as their times need: when each began and ended (ns), in turn, then zeros.
+_FIELDS = f"<qqqqIHHdd{len(Phase)}q"
+ROW = struct.Struct(_FIELDS)
+WORDS = ROW.size // 8  # times in a record
+FIRST_PHASE = 9  # index of the first phase in an unpacked row
+
+
+class Unreadable(Exception):
+    """A run folder that cannot be read; the message says why."""
+
+
+class ProcessLog:
+    """One process as it was written: raw rows and decoded lines."""
+
+    def __init__(self, name: str, rows: bytes = b"", lines: list[dict[str, Any]] | None = None) -> None:
+        self.name = name
+        self.rows = rows
+        self.lines = lines if lines is not None else []
+        self.torn = False  # the end of a file was cut off
+
+
+class Folder:
+    """A run folder as it was written."""
+
+    def __init__(self, path: str, header: dict[str, Any], logs: list[ProcessLog]) -> None:
+        self.path = path
+        self.header = header
+        self.logs = logs
+
+
+def write_header(folder: str, header: dict[str, Any]) -> None:
+    """Replace the header in one move, so that a reader never sees half of it."""
+    draft = os.path.join(folder, f".{HEADER}.{os.getpid()}")
+    with open(draft, "w", encoding="utf-8") as file:
+        json.dump({"version": VERSION, **header}, file, indent=1)
+    os.replace(draft, os.path.join(folder, HEADER))
+
+
+def read_header(folder: str) -> dict[str, Any]:
+    path = os.path.join(folder, HEADER)
+    try:
+        with open(path, encoding="utf-8") as file:
+            header = json.load(file)
+    except FileNotFoundError:
+        raise Unreadable("it has no run.json, so it is not a run folder") from None
+    except OSError as problem:
+        raise Unreadable(f"its run.json cannot be read: {problem.strerror}") from None
+    except ValueError:
+        raise Unreadable("its run.json is cut off or is not JSON") from None
+    if not isinstance(header, dict) or not isinstance(header.get("version"), int):
+        raise Unreadable("its run.json was not written by unslow")
+    if header["version"] > VERSION:
+        raise Unreadable(
+            f"it was written in format {header['version']}, and this unslow reads up to {VERSION}: "
+            f"it needs unslow {header.get('unslow', 'of a later version')} or later"
+        )
+    return header
+
+
+def read(folder: str) -> Folder:
+    """Everything in a run folder; damage at the end of a log is marked, never raised."""
+    header = read_header(folder)
+    logs: dict[str, ProcessLog] = {}
+    for entry in sorted(os.listdir(folder)):
+        stem, extension = os.path.splitext(entry)
+        if extension not in {".steps", ".events"}:
+            continue
+        log = logs.setdefault(stem, ProcessLog(stem))
+        with open(os.path.join(folder, entry), "rb") as file:
+            data = file.read()
+        if extension == ".steps":
+            whole = len(data) // ROW.size * ROW.size
+            log.rows, log.torn = data[:whole], log.torn or whole != len(data)
+        else:
+            log.lines = list(_lines(data, log))
+    return Folder(folder, header, list(logs.values()))
+
+
+def _lines(data: bytes, log: ProcessLog) -> Iterator[dict[str, Any]]:
+    for raw in data.split(b"\n"):
+        if not raw:
+            continue
+        try:
+            line = json.loads(raw)
+        except ValueError:
+            log.torn = True
+            continue
+        if isinstance(line, dict) and "k" in line:
+            yield line
+
+
+class Writer:
+    """Appends to the two logs of one process. After the first failed write it stays silent and says why."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        self._paths = (os.path.join(folder, f"{name}.steps"), os.path.join(folder, f"{name}.events"))
+        self._files = [-1, -1]
+        self._known: list[Any] = [None, None]  # which file each descriptor is of
+        self.lost = ""
+        self.written = 0
+
+    def rows(self, data: bytes) -> None:
+        self._append(0, data)
+
+    def lines(self, data: bytes) -> None:
+        self._append(1, data)
+
+    def _append(self, which: int, data: bytes) -> None:
+        if self.lost:
+            return
+        try:
+            if not self._is_open(which):
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+                self._files[which] = os.open(self._paths[which], flags, 0o644)
+                self._known[which] = _identity(self._files[which])
+            written = os.write(self._files[which], data)
+            while written < len(data):  # a nearly full disk takes a part first
+                written += os.write(self._files[which], data[written:])
+            self.written += len(data)
+        except OSError as problem:
+            self.lost = f"the run folder could not be written: {problem.strerror or problem}"
+
+    def _is_open(self, which: int) -> bool:
+        """Whether a descriptor is still ours: a program that closes all of them may have it for a file of its own."""
+        return self._files[which] >= 0 and _identity(self._files[which]) == self._known[which]
+
+    def close(self) -> None:
+        for which, file in enumerate(self._files):
+            if self._is_open(which):
+                os.close(file)
+        self._files = [-1, -1]
+
+
+def _identity(file: int) -> tuple[int, int] | None:
+    try:
+        found = os.fstat(file)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
