@@ -59,7 +59,9 @@ class Switch:
         self._gate = Gate(recording.watcher._stop)
         recording.watcher._stop = self._gate
         self._collecting = [
-            each for each in gc.callbacks if type(getattr(each, "__self__", None)).__module__.startswith("unslow.")
+            each
+            for each in gc.callbacks
+            if type(getattr(each, "__self__", None)).__module__.startswith("unslow.")
         ]
         self._interval = (sys.getswitchinterval(), 0.005)
         self._since = 0
@@ -68,7 +70,10 @@ class Switch:
     def _placed(self) -> list[tuple[Any, str, Any, Any]]:
         """Whose attribute, what it was, and what it is now: a probe may have put the plain one back for a while."""
         entries = [entry for probe in self._recording.arming.probes for entry in probe._restore]
-        return [(owner, attribute, held, vars(owner)[attribute]) for owner, attribute, held, _ in entries]
+        return [
+            (owner, attribute, held, vars(owner)[attribute])
+            for owner, attribute, held, _ in entries
+        ]
 
     def turn(self, on: bool) -> None:
         if on == self.on:
@@ -126,21 +131,28 @@ def compared(style: Style, recording: Any, seconds: float) -> dict[str, Any]:
             sides[on].append(seconds_of(step, calls, settle) / style.steps)
     switch.turn(True)
     return {
-        "block_steps": calls * style.steps, "on": sides[True], "off": sides[False],
+        "block_steps": calls * style.steps,
+        "on": sides[True],
+        "off": sides[False],
         "budget": per_step(began, budget(recording)),
-    }  # fmt: skip
+    }
 
 
 def together(parts: list[dict[str, Any]]) -> dict[str, Any]:
     """What the processes of a style measured, as one."""
     on, off = ([each for part in parts for each in part[side]] for side in ("on", "off"))
     return {
-        "block_steps": parts[0]["block_steps"], "pairs": len(on), "bare": median(off), "recorded": median(on),
-        "ratio": ratio(on, off, paired=True), "whole": sum(on) / sum(off),
+        "block_steps": parts[0]["block_steps"],
+        "pairs": len(on),
+        "bare": median(off),
+        "recorded": median(on),
+        "ratio": ratio(on, off, paired=True),
+        "whole": sum(on) / sum(off),
         "processes": [ratio(part["on"], part["off"], paired=True)[0] for part in parts],
         "added": median([above - below for above, below in zip(on, off, strict=True)]),
-        "budget": parts[-1]["budget"], "lost": parts[-1]["lost"],
-    }  # fmt: skip
+        "budget": parts[-1]["budget"],
+        "lost": parts[-1]["lost"],
+    }
 
 
 def seconds_of(step: Callable[[], object], calls: int, settle: int = 0) -> float:
@@ -158,22 +170,31 @@ def budget(recording: Any) -> dict[str, Any]:
     recorder, watcher = recording.recorder, recording.watcher
     clock = time.pthread_getcpuclockid(watcher._thread)
     return {
-        "steps": recording.steps.total, "looks": dict(recorder.looks),
-        "calls": sum(lane.calls for lane in recorder.lanes), "call_cost": watcher.call_cost,
-        "watcher": time.clock_gettime_ns(clock), "bytes": recorder.writer.written,
-    }  # fmt: skip
+        "steps": recording.steps.total,
+        "looks": dict(recorder.looks),
+        "calls": sum(lane.calls for lane in recorder.lanes),
+        "call_cost": watcher.call_cost,
+        "watcher": time.clock_gettime_ns(clock),
+        "bytes": recorder.writer.written,
+    }
 
 
 def per_step(began: dict[str, Any], ended: dict[str, Any]) -> dict[str, Any]:
     """Seconds per recorded step, by who spent them."""
     steps = max(1, ended["steps"] - began["steps"])
-    looks = {name: (spent - began["looks"].get(name, 0)) / steps / 1e9 for name, spent in ended["looks"].items()}
+    looks = {
+        name: (spent - began["looks"].get(name, 0)) / steps / 1e9
+        for name, spent in ended["looks"].items()
+    }
     calls = (ended["calls"] - began["calls"]) / steps
     return {
-        "steps": steps, "looks": {name: spent for name, spent in sorted(looks.items()) if spent > 0}, "calls": calls,
-        "wrappers": calls * ended["call_cost"] / 1e9, "watcher": (ended["watcher"] - began["watcher"]) / steps / 1e9,
+        "steps": steps,
+        "looks": {name: spent for name, spent in sorted(looks.items()) if spent > 0},
+        "calls": calls,
+        "wrappers": calls * ended["call_cost"] / 1e9,
+        "watcher": (ended["watcher"] - began["watcher"]) / steps / 1e9,
         "bytes": (ended["bytes"] - began["bytes"]) / steps,
-    }  # fmt: skip
+    }
 
 
 def alone(name: str, seconds: float) -> dict[str, Any]:
@@ -185,16 +206,24 @@ def alone(name: str, seconds: float) -> dict[str, Any]:
         recording.start()
         __import__("tensorflow")
         found = compared(STYLES[name], recording, seconds)
-        found["lost"] = {probe: state for probe, state in recording.recorder.probes.items() if "lost" in state}
+        found["lost"] = {
+            probe: state for probe, state in recording.recorder.probes.items() if "lost" in state
+        }
         recording.end()
     return found
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    options.add_argument("--seconds", type=float, default=150.0, help="of blocks for a style, in three processes")
-    options.add_argument("--styles", default=",".join(STYLES), help="what is known of the others is kept")
-    options.add_argument("--alone", action="store_true", help="measure one style here, and print it as JSON")
+    options.add_argument(
+        "--seconds", type=float, default=150.0, help="of blocks for a style, in three processes"
+    )
+    options.add_argument(
+        "--styles", default=",".join(STYLES), help="what is known of the others is kept"
+    )
+    options.add_argument(
+        "--alone", action="store_true", help="measure one style here, and print it as JSON"
+    )
     options.add_argument("--dry", action="store_true", help="print, and keep nothing")
     chosen = options.parse_args()
     styles = [name for name in STYLES if name in chosen.styles.split(",")]
@@ -209,8 +238,9 @@ def main() -> None:
         each = " ".join(f"{value:.4f}" for value in row["processes"])
         print(
             f"{name:<15} {row['bare'] * 1e3:7.3f} ms  {said} ({each})  {row['pairs']} pairs"
-            f"  whole {row['whole']:.4f}×  +{row['added'] * 1e6:.1f} µs  {row['lost'] or ''}", flush=True
-        )  # fmt: skip
+            f"  whole {row['whole']:.4f}×  +{row['added'] * 1e6:.1f} µs  {row['lost'] or ''}",
+            flush=True,
+        )
     if not chosen.dry:
         keep_styles("blocks", found, processes=PROCESSES, seconds=chosen.seconds)
 

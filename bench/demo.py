@@ -27,7 +27,11 @@ def type_in(*words: str) -> None:
 
 def unmarked(text: str) -> str:
     """The example without the comments that tell the tests what to expect."""
-    kept = [line for line in text.splitlines() if not line.startswith(("# expect:", "# also:", "# steps:"))]
+    kept = [
+        line
+        for line in text.splitlines()
+        if not line.startswith(("# expect:", "# also:", "# steps:"))
+    ]
     return "\n".join(line.partition("  # <--")[0] for line in kept) + "\n"
 
 
@@ -35,7 +39,9 @@ def main() -> None:
     shutil.rmtree(PLACE, ignore_errors=True)
     PLACE.mkdir()
     (PLACE / "train.py").write_text(unmarked(SCRIPT.read_text()))
-    say("A training that is slower than it should be (demo/train.py). First it runs as it is, recorded:")
+    say(
+        "A training that is slower than it should be (demo/train.py). First it runs as it is, recorded:"
+    )
     type_in("unslow", "run", "train.py")
     say("Now the fix: proved by running both in turn, then written (about two minutes):")
     type_in("unslow", "fix", "--prove", "--apply")

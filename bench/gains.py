@@ -55,7 +55,10 @@ def read() -> dict[str, Row]:
 def keep(row: Row) -> None:
     rows = {**read(), row["example"]: {key: _short(value) for key, value in row.items()}}
     draft = KEPT.with_suffix(".draft")
-    draft.write_text(json.dumps(dict(sorted(rows.items())), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    draft.write_text(
+        json.dumps(dict(sorted(rows.items())), indent=1, ensure_ascii=False) + "\n",
+        encoding="utf-8",
+    )
     draft.replace(KEPT)
 
 
@@ -82,7 +85,8 @@ def measure(example: Example, place: Path) -> Row:
             composition.accept(step)
     if composition.texts:
         row["diff"] = "".join(
-            unified_diff(file, diagnosis.run.sources[file], text) for file, text in composition.texts.items()
+            unified_diff(file, diagnosis.run.sources[file], text)
+            for file, text in composition.texts.items()
         )
         write(diagnosis.run, composition.texts)
         after = diagnose(load(recorded(example.path.name, place, "after")), with_fixes=False)
@@ -94,9 +98,14 @@ def measure(example: Example, place: Path) -> Row:
 def recorded(script: str, place: Path, name: str) -> str:
     folder = place / ".unslow" / name  # a folder that trials leave out of their copies
     subprocess.run(
-        [sys.executable, "-m", "unslow", "run", "-q", "--out", str(folder), script], cwd=place, check=True,
-        env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        [sys.executable, "-m", "unslow", "run", "-q", "--out", str(folder), script],
+        cwd=place,
+        check=True,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+    )
     return str(folder)
 
 
@@ -116,10 +125,15 @@ def found(example: Example, diagnosis: Diagnosis) -> Row:
     run = diagnosis.run
     return row | {
         "line": not lines or (where is not None and where.line in lines),
-        "title": finding.title, "seconds": finding.seconds, "trained": run.trained, "steps": run.steps,
-        "grows": finding.grows, "bytes": finding.forecast is not None and finding.forecast.bytes is not None,
-        "advice": finding.advice, "refused": fix.reason if isinstance(fix, Refusal) else "",
-    }  # fmt: skip
+        "title": finding.title,
+        "seconds": finding.seconds,
+        "trained": run.trained,
+        "steps": run.steps,
+        "grows": finding.grows,
+        "bytes": finding.forecast is not None and finding.forecast.bytes is not None,
+        "advice": finding.advice,
+        "refused": fix.reason if isinstance(fix, Refusal) else "",
+    }
 
 
 def proved(row: Row, run: Run, folder: str, step: Step) -> Proof | None:
@@ -129,19 +143,31 @@ def proved(row: Row, run: Run, folder: str, step: Step) -> Proof | None:
     row |= {"fix": step.fix.title, "safety": step.fix.safety.name, "note": step.fix.note}
     question = question_for(run, step.finding, run.steps if run.trained < _LONGEST else None)
     try:
-        proof = prove(side_of(run, folder, step.before), side_of(run, folder, step.after), question, tell)
+        proof = prove(
+            side_of(run, folder, step.before), side_of(run, folder, step.after), question, tell
+        )
     except UnslowError as problem:
         row["failed"] = str(problem)
         return None
     row |= {
-        "verdict": proof.verdict.name, "ratio": proof.speedup, "low": proof.low, "high": proof.high,
-        "before": proof.before, "after": proof.after, "trial": proof.steps, "whole": question.whole,
-        "difference": proof.difference, "noise": proof.noise, "text": proof.text,
+        "verdict": proof.verdict.name,
+        "ratio": proof.speedup,
+        "low": proof.low,
+        "high": proof.high,
+        "before": proof.before,
+        "after": proof.after,
+        "trial": proof.steps,
+        "whole": question.whole,
+        "difference": proof.difference,
+        "noise": proof.noise,
+        "text": proof.text,
         "given": 1 - 1 / proof.speedup,
         "first_step": float(min(run.loops, key=lambda loop: loop.start).seconds[0]),
         "per_step": step.finding.facts.get("bytes_per_step"),
-        "growth": [proof.growth.what, proof.growth.before, proof.growth.after] if proof.growth else None,
-    }  # fmt: skip
+        "growth": [proof.growth.what, proof.growth.before, proof.growth.after]
+        if proof.growth
+        else None,
+    }
     return proof
 
 
@@ -182,14 +208,19 @@ def said(row: Row) -> str:
     parts = [row["cause"], "first" if row["first"] else f"NOT FIRST {row['found']}"]
     if "seconds" not in row:
         return ", ".join(parts)
-    parts += ["" if row["line"] else "WRONG LINE", f"cost {row['seconds']:.2f} of {row['trained']:.2f} s"]
+    parts += [
+        "" if row["line"] else "WRONG LINE",
+        f"cost {row['seconds']:.2f} of {row['trained']:.2f} s",
+    ]
     if "verdict" in row:
         missed = off(row)
         parts += [row["text"], f"promised {promised(row):.1%}, given {row['given']:.1%}"]
         parts += ["" if missed is None else f"off by {missed:+.0%}"]
         parts += [f"left {row['left']}" if "left" in row else ""]
     else:
-        parts += [row.get("failed") or (f"refused: {row['refused']}" if row["refused"] else "words only")]
+        parts += [
+            row.get("failed") or (f"refused: {row['refused']}" if row["refused"] else "words only")
+        ]
     return ", ".join(part for part in parts if part)
 
 
@@ -198,12 +229,20 @@ def tell(text: str) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python bench/gains.py", description="What each automatic fix gives back.")
-    parser.add_argument("names", nargs="*", help="examples to measure; without, all that have not been measured yet")
+    parser = argparse.ArgumentParser(
+        prog="python bench/gains.py", description="What each automatic fix gives back."
+    )
+    parser.add_argument(
+        "names", nargs="*", help="examples to measure; without, all that have not been measured yet"
+    )
     parser.add_argument("--keep", help="leave the scripts and the recordings in this folder")
     asked = parser.parse_args(words)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    sick = {example.path.stem: example for example in all_examples() if example.expected and example.possible}
+    sick = {
+        example.path.stem: example
+        for example in all_examples()
+        if example.expected and example.possible
+    }
     unknown = sorted(set(asked.names) - set(sick))
     if unknown:
         parser.error(f"no such example: {', '.join(unknown)}")
@@ -220,7 +259,10 @@ def main(words: Sequence[str] | None = None) -> None:
                 print(f"  it ended with {problem.returncode}", flush=True)
                 continue
             if "seconds" not in row and "noisy-machine" in row["found"]:
-                print("  not kept: others used the machine so much that nothing else could be told", flush=True)
+                print(
+                    "  not kept: others used the machine so much that nothing else could be told",
+                    flush=True,
+                )
                 continue
             keep(row)
             print(f"  {said(row)}", flush=True)

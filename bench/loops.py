@@ -56,7 +56,9 @@ def session(batch: int, width: int) -> Step:
     with graph.as_default():
         x = tf.placeholder(tf.float32, [None, width])
         w = tf.get_variable("w", [width, width])
-        train = tf.train.GradientDescentOptimizer(0.01).minimize(tf.reduce_mean(tf.matmul(x, w) ** 2))
+        train = tf.train.GradientDescentOptimizer(0.01).minimize(
+            tf.reduce_mean(tf.matmul(x, w) ** 2)
+        )
         held = tf.Session(graph=graph)
         held.run(tf.global_variables_initializer())
     feed = {x: np.ones([batch, width], "float32")}
@@ -88,7 +90,9 @@ def fit(data: bool) -> Step:
     import tensorflow as tf
 
     x, y = np.ones([EPOCH * 32, 64], "float32"), np.ones([EPOCH * 32, 1], "float32")
-    model = tf.keras.Sequential([tf.keras.layers.Dense(128, activation="relu"), tf.keras.layers.Dense(1)])
+    model = tf.keras.Sequential(
+        [tf.keras.layers.Dense(128, activation="relu"), tf.keras.layers.Dense(1)]
+    )
     model.compile("sgd", "mse")
     if data:
         pipeline = tf.data.Dataset.from_tensor_slices((x, y)).batch(32).prefetch(2)
@@ -97,7 +101,9 @@ def fit(data: bool) -> Step:
 
 
 STYLES = {
-    "compiled-30ms": Style("compiled, 30 ms", lambda: compiled(2048, 1024), 20, 100, target=1.01, settle=0.05),
+    "compiled-30ms": Style(
+        "compiled, 30 ms", lambda: compiled(2048, 1024), 20, 100, target=1.01, settle=0.05
+    ),
     "session-5ms": Style("TF1 session, 5 ms", lambda: session(640, 640), 30, 300, target=1.01),
     "compiled-3ms": Style("compiled, 3 ms", lambda: compiled(512, 512), 20, 200),
     "eager": Style("eager tape", eager, 15, 150, target=1.01, settle=0.35, longer=3),
@@ -135,15 +141,28 @@ def main() -> None:
             style = STYLES[name]
             calls = timed(style)
             ordered = sorted(calls)
-            out.write(json.dumps({
-                "style": name, "mean": sum(calls) / len(calls) / style.steps,
-                "middle": ordered[len(ordered) // 2] / style.steps,
-                "steps": (style.timed + style.warm) * style.steps,
-            }) + "\n")  # fmt: skip
+            out.write(
+                json.dumps(
+                    {
+                        "style": name,
+                        "mean": sum(calls) / len(calls) / style.steps,
+                        "middle": ordered[len(ordered) // 2] / style.steps,
+                        "steps": (style.timed + style.warm) * style.steps,
+                    }
+                )
+                + "\n"
+            )
         if profiled:
             tf.profiler.experimental.stop()
         status = Path("/proc/self/status").read_text()
-        peak = next((int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM")), 0)
+        peak = next(
+            (
+                int(line.split()[1]) * 1024
+                for line in status.splitlines()
+                if line.startswith("VmHWM")
+            ),
+            0,
+        )
         out.write(json.dumps({"peak": peak, "done": time.monotonic() - began}) + "\n")
 
 

@@ -36,7 +36,9 @@ def pages() -> dict[str, str]:
     """Every generated page by its path below docs/."""
     causes = [cause for cause in load()[0] if type(cause).__module__.startswith("unslow.causes.")]
     rows = read()
-    made = {f"causes/{cause.id}.md": cause_page(cause, examples_of(cause), rows) for cause in causes}
+    made = {
+        f"causes/{cause.id}.md": cause_page(cause, examples_of(cause), rows) for cause in causes
+    }
     return {**made, "causes/README.md": index(causes), "errors.md": errors()}
 
 
@@ -50,11 +52,19 @@ def examples_of(cause: Cause) -> list[Example]:
 def cause_page(cause: Cause, examples: Sequence[Example], rows: Mapping[str, Row]) -> str:
     module = type(cause).__module__.replace(".", "/")
     parts = [GENERATED.format(f"src/{module}.py"), f"# `{cause.id}`: {cause.title}"]
-    parts += [f"Found by: {' and '.join(commands(cause))}. Automatic fix: {'yes' if fixes(cause) else 'no'}."]
+    parts += [
+        f"Found by: {' and '.join(commands(cause))}. Automatic fix: {'yes' if fixes(cause) else 'no'}."
+    ]
     parts += [worded(cause.words)]
     if examples:
         parts += ["## Example", shown(examples[0], cause.id)]
-    parts += gains([rows[example.path.stem] for example in examples if "verdict" in rows.get(example.path.stem, {})])
+    parts += gains(
+        [
+            rows[example.path.stem]
+            for example in examples
+            if "verdict" in rows.get(example.path.stem, {})
+        ]
+    )
     if examples[1:]:
         parts += ["More examples: " + ", ".join(linked(example) for example in examples[1:]) + "."]
     return "\n\n".join(parts) + "\n"
@@ -90,13 +100,14 @@ def gains(rows: Sequence[Row]) -> list[str]:
     """What the fix wrote into the first example, and what it gave back in each: nothing where nothing was measured."""
     if not rows:
         return []
-    head = (
-        "| example | verdict | before → after | times as fast | cost promised | given back |\n|---|---|---|---|---|---|"
-    )
+    head = "| example | verdict | before → after | times as fast | cost promised | given back |\n|---|---|---|---|---|---|"
     written = next((row["diff"] for row in rows if "diff" in row), "")
     kept = sorted({row["measured"]["day"] for row in rows})
     days = " and ".join(kept if len(kept) < 3 else [kept[0], kept[-1]])
-    cores, steps = rows[0]["measured"]["cores"], "all steps" if rows[0]["whole"] else "all steps but the first"
+    cores, steps = (
+        rows[0]["measured"]["cores"],
+        "all steps" if rows[0]["whole"] else "all steps but the first",
+    )
     return [
         "## What the fix gives",
         *([f"What `unslow fix` writes:\n\n```diff\n{written.rstrip()}\n```"] if written else []),
@@ -111,9 +122,13 @@ def gains(rows: Sequence[Row]) -> list[str]:
 def gain(row: Row) -> str:
     before, after = (sorted(row[side])[len(row[side]) // 2] * 1e3 for side in ("before", "after"))
     cells = [
-        f"`{row['example']}`", row["verdict"].lower().replace("_", " "), f"{before:.3g} → {after:.3g} ms a step",
-        f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})", f"{promised(row):.0%}", f"{row['given']:.0%}",
-    ]  # fmt: skip
+        f"`{row['example']}`",
+        row["verdict"].lower().replace("_", " "),
+        f"{before:.3g} → {after:.3g} ms a step",
+        f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})",
+        f"{promised(row):.0%}",
+        f"{row['given']:.0%}",
+    ]
     if row["growth"]:
         cells[2] += f"; {grown(row)}"
     if row["growth"] and row["per_step"]:
@@ -126,7 +141,10 @@ def gain(row: Row) -> str:
 
 def index(causes: Sequence[Cause]) -> str:
     known = {cause.id: cause for cause in causes}
-    grouped = {title: [known.pop(name) for name in names.split() if name in known] for title, names in GROUPS.items()}
+    grouped = {
+        title: [known.pop(name) for name in names.split() if name in known]
+        for title, names in GROUPS.items()
+    }
     grouped["Others"] = list(known.values())
     parts = [GENERATED.format("src/unslow/causes"), "# The causes"]
     for title, members in grouped.items():

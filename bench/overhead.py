@@ -41,9 +41,13 @@ def once(peer: Peer, styles: Sequence[str], limit: float) -> Seen:
         out = place.parent / f"{place.name}.jsonl"
         began = time.monotonic()
         done = run(
-            peer.command([str(SCRIPT), *styles]), place, limit,
-            **peer.env, BENCH_OUT=str(out), BENCH_BEGAN=str(began),
-        )  # fmt: skip
+            peer.command([str(SCRIPT), *styles]),
+            place,
+            limit,
+            **peer.env,
+            BENCH_OUT=str(out),
+            BENCH_BEGAN=str(began),
+        )
         lines = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
         out.unlink(missing_ok=True)
         seen: Seen = {"seconds": done.seconds, "cpu": done.cpu, "bytes": folder_bytes(place)}
@@ -63,7 +67,9 @@ def _failure(code: int | None, output: str, limit: float) -> str:
     return f"{how}: {lines[-1][:160] if lines else 'no message'}"
 
 
-def rounds(tools: Sequence[Peer], groups: Sequence[Sequence[str]], pairs: int, until: float) -> dict[str, list[Seen]]:
+def rounds(
+    tools: Sequence[Peer], groups: Sequence[Sequence[str]], pairs: int, until: float
+) -> dict[str, list[Seen]]:
     """Every tool once per round and group of styles, in random order; rounds end when the time is up."""
     chance = random.Random(0)
     seen: dict[str, list[Seen]] = {peer.name: [] for peer in (BARE, *tools)}
@@ -88,14 +94,21 @@ def rounds(tools: Sequence[Peer], groups: Sequence[Sequence[str]], pairs: int, u
 
 def judged(seen: list[Seen], bare: list[Seen], styles: Sequence[str]) -> Seen:
     """The row of one tool."""
-    row: Seen = {"runs": len(seen), "failed": [each["failed"] for each in seen if "failed" in each], "styles": {}}
+    row: Seen = {
+        "runs": len(seen),
+        "failed": [each["failed"] for each in seen if "failed" in each],
+        "styles": {},
+    }
     for style in styles:
         steps = [each["styles"].get(style, {}).get("mean") for each in seen]
         both = beside(steps, [each["styles"].get(style, {}).get("mean") for each in bare])
         if both[0]:
             row["styles"][style] = {
-                "runs": len(both[0]), "step": median(both[0]), "ratio": ratio(*both, paired=True), "steps": steps,
-            }  # fmt: skip
+                "runs": len(both[0]),
+                "step": median(both[0]),
+                "ratio": ratio(*both, paired=True),
+                "steps": steps,
+            }
     for key in ("entered", "imported", "peak", "seconds"):
         mine, base = ([float(each[key]) for each in sides if key in each] for sides in (seen, bare))
         if mine and base:
@@ -110,10 +123,14 @@ def judged(seen: list[Seen], bare: list[Seen], styles: Sequence[str]) -> Seen:
 def shown(rows: dict[str, Seen], styles: Sequence[str]) -> None:
     for name, row in rows.items():
         parts = [
-            f"{style} {row['styles'][style]['ratio'][0]:.2f}×" if style in row["styles"] else f"{style} –"
+            f"{style} {row['styles'][style]['ratio'][0]:.2f}×"
+            if style in row["styles"]
+            else f"{style} –"
             for style in styles
         ]
-        print(f"{name:<13} {'  '.join(parts)}  {row.get('absent') or '; '.join(sorted(set(row['failed'])))}")
+        print(
+            f"{name:<13} {'  '.join(parts)}  {row.get('absent') or '; '.join(sorted(set(row['failed'])))}"
+        )
 
 
 def main() -> None:
@@ -121,8 +138,12 @@ def main() -> None:
     options.add_argument("--pairs", type=int, default=10, help="runs of each tool")
     options.add_argument("--styles", default=",".join(STYLES))
     options.add_argument("--tools", default=",".join(peer.name for peer in PEERS))
-    options.add_argument("--apart", action="store_true", help="a process for each style, not one for all of them")
-    options.add_argument("--minutes", type=float, default=45.0, help="no round is begun after so long")
+    options.add_argument(
+        "--apart", action="store_true", help="a process for each style, not one for all of them"
+    )
+    options.add_argument(
+        "--minutes", type=float, default=45.0, help="no round is begun after so long"
+    )
     chosen = options.parse_args()
     styles = [name for name in STYLES if name in chosen.styles.split(",")]
     peers.prepare()

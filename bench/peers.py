@@ -20,9 +20,13 @@ class Peer:
 
     name: str
     title: str
-    command: Callable[[Sequence[str]], list[str]]  # the script and its arguments → the whole command
+    command: Callable[
+        [Sequence[str]], list[str]
+    ]  # the script and its arguments → the whole command
     package: str = ""  # of PyPI; none for what is there already
-    program: str = ""  # an executable that must answer `--version`; none: the package's module is run
+    program: str = (
+        ""  # an executable that must answer `--version`; none: the package's module is run
+    )
     env: dict[str, str] = field(default_factory=dict)
 
 
@@ -38,17 +42,33 @@ BARE = Peer("bare", "bare", _module())
 UNSLOW = Peer("unslow", "unslow", _module("-m", "unslow", "run", "-q", "--out", "run"))
 PEERS = (
     UNSLOW,
-    Peer("tf-profiler", "TensorFlow profiler, whole run", _module(), env={"BENCH_PROFILER": "profile"}),
+    Peer(
+        "tf-profiler",
+        "TensorFlow profiler, whole run",
+        _module(),
+        env={"BENCH_PROFILER": "profile"},
+    ),
     Peer("cprofile", "cProfile", _module("-m", "cProfile", "-o", "out.prof")),
-    Peer("pyinstrument", "pyinstrument", _module("-m", "pyinstrument", "-r", "pyisession", "-o", "out.pyisession"),
-         "pyinstrument"),
+    Peer(
+        "pyinstrument",
+        "pyinstrument",
+        _module("-m", "pyinstrument", "-r", "pyisession", "-o", "out.pyisession"),
+        "pyinstrument",
+    ),
     Peer("scalene", "Scalene", _module("-m", "scalene", "run", "-o", "out.json"), "scalene"),
-    Peer("py-spy", "py-spy", _program("py-spy", "record", "-o", "out.svg", "--"), "py-spy", "py-spy"),
+    Peer(
+        "py-spy", "py-spy", _program("py-spy", "record", "-o", "out.svg", "--"), "py-spy", "py-spy"
+    ),
     Peer("memray", "memray", _module("-m", "memray", "run", "-q", "-o", "out.bin"), "memray"),
-    Peer("viztracer", "viztracer", _module("-m", "viztracer", "--quiet", "-o", "out.json"), "viztracer"),
+    Peer(
+        "viztracer",
+        "viztracer",
+        _module("-m", "viztracer", "--quiet", "-o", "out.json"),
+        "viztracer",
+    ),
     # The wheels of austin 4 need glibc 2.38.
     Peer("austin", "austin", _program("austin", "-o", "out.austin"), "austin-dist<4", "austin"),
-)  # fmt: skip
+)
 
 
 def prepare() -> None:
@@ -57,8 +77,10 @@ def prepare() -> None:
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
     theirs = subprocess.run(
         [str(PYTHON), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        capture_output=True, text=True, check=True,
-    ).stdout.strip()  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
     Path(theirs, "beside.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
 
 
@@ -72,7 +94,9 @@ def install(peer: Peer) -> str:
         return "does not install here: " + _last(done.stderr)
     if peer.program:
         try:
-            said = subprocess.run([str(VENV / "bin" / peer.program), "--version"], capture_output=True, text=True)
+            said = subprocess.run(
+                [str(VENV / "bin" / peer.program), "--version"], capture_output=True, text=True
+            )
         except OSError as problem:
             return f"does not start here: {problem.strerror}"
         if said.returncode:

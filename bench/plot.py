@@ -40,21 +40,38 @@ def _panel(panel: Panel) -> list[str]:
     parts = [f'<text x="{LEFT}" y="16" font-size="12" fill="#1f2328">{panel.title}</text>']
     for power in range(across[0], across[1] + 1):
         x = _place(10.0**power, across, LEFT, WIDE - RIGHT)
-        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HIGH - BOTTOM}" stroke="#eaeef2"/>')
-        parts.append(f'<text x="{x:.1f}" y="{HIGH - BOTTOM + 13}" text-anchor="middle">{_label(power)}</text>')
+        parts.append(
+            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HIGH - BOTTOM}" stroke="#eaeef2"/>'
+        )
+        parts.append(
+            f'<text x="{x:.1f}" y="{HIGH - BOTTOM + 13}" text-anchor="middle">{_label(power)}</text>'
+        )
     for power in range(up[0], up[1] + 1):
         y = _place(10.0**power, up, HIGH - BOTTOM, TOP)
-        parts.append(f'<line x1="{LEFT}" x2="{WIDE - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#eaeef2"/>')
-        parts.append(f'<text x="{LEFT - 5}" y="{y + 3:.1f}" text-anchor="end">{_label(power)}</text>')
-    parts.append(f'<text x="{(LEFT + WIDE - RIGHT) / 2}" y="{HIGH - 6}" text-anchor="middle">{panel.across}</text>')
+        parts.append(
+            f'<line x1="{LEFT}" x2="{WIDE - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#eaeef2"/>'
+        )
+        parts.append(
+            f'<text x="{LEFT - 5}" y="{y + 3:.1f}" text-anchor="end">{_label(power)}</text>'
+        )
+    parts.append(
+        f'<text x="{(LEFT + WIDE - RIGHT) / 2}" y="{HIGH - 6}" text-anchor="middle">{panel.across}</text>'
+    )
     for number, (name, line) in enumerate(panel.lines.items()):
-        placed = [(_place(x, across, LEFT, WIDE - RIGHT), _place(y, up, HIGH - BOTTOM, TOP)) for x, y in line]
+        placed = [
+            (_place(x, across, LEFT, WIDE - RIGHT), _place(y, up, HIGH - BOTTOM, TOP))
+            for x, y in line
+        ]
         colour = COLOURS[number % len(COLOURS)]
         joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
-        parts.append(f'<polyline points="{joined}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+        parts.append(
+            f'<polyline points="{joined}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+        )
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{colour}"/>' for x, y in placed]
         if len(panel.lines) > 1:
-            parts.append(f'<text x="{LEFT + 6}" y="{TOP + 12 + 12 * number}" fill="{colour}">{name}</text>')
+            parts.append(
+                f'<text x="{LEFT + 6}" y="{TOP + 12 + 12 * number}" fill="{colour}">{name}</text>'
+            )
     return parts
 
 

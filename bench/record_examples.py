@@ -15,7 +15,9 @@ sys.path.insert(0, str(ROOT))
 
 from tests.examples import RECORDED, Example, all_examples  # noqa: E402
 
-_MOST_BYTES = 1 << 19  # of what the profiler saw of one call: the largest would be most of the recordings
+_MOST_BYTES = (
+    1 << 19
+)  # of what the profiler saw of one call: the largest would be most of the recordings
 
 
 def record(example: Example) -> str:
@@ -27,13 +29,19 @@ def record(example: Example) -> str:
             shutil.copytree(helper, Path(place) / helper.name)
         folder = Path(place) / "recording"
         subprocess.run(
-            [sys.executable, "-m", "unslow", "run", "-q", "--out", str(folder), script.name], cwd=place, check=True,
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [sys.executable, "-m", "unslow", "run", "-q", "--out", str(folder), script.name],
+            cwd=place,
+            check=True,
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         RECORDED.mkdir(exist_ok=True)
         with zipfile.ZipFile(example.recording, "w", zipfile.ZIP_DEFLATED) as packed:
             for file in sorted(folder.rglob("*")):
-                if file.is_file() and not (file.suffix == ".trace" and file.stat().st_size > _MOST_BYTES):
+                if file.is_file() and not (
+                    file.suffix == ".trace" and file.stat().st_size > _MOST_BYTES
+                ):
                     packed.write(file, file.relative_to(folder))
     return f"{example.recording.stat().st_size / 1024:.0f} KB"
 

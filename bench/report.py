@@ -29,9 +29,12 @@ stands in brackets is its 95 % interval. A ratio meets its target where it is wi
 """
 NOT_YET = "Not measured yet: run `{}`."
 COMMANDS = {
-    "blocks": "python bench/blocks.py", "overhead": "python bench/overhead.py", "startup": "python bench/startup.py",
-    "scale": "python bench/scale.py", "turns": "python bench/turns.py",
-}  # fmt: skip
+    "blocks": "python bench/blocks.py",
+    "overhead": "python bench/overhead.py",
+    "startup": "python bench/startup.py",
+    "scale": "python bench/scale.py",
+    "turns": "python bench/turns.py",
+}
 
 
 def table(head: Row, rows: Sequence[Row]) -> str:
@@ -83,7 +86,13 @@ def verdict(low: float | None, high: float | None, limit: float) -> str:
     """Whether a limit holds for the whole interval of a measurement, for none of it, or cannot be told."""
     if low is None or high is None:
         return "not told: too few runs"
-    return "met" if high <= limit else "**missed**" if low > limit else "not told: the interval holds it"
+    return (
+        "met"
+        if high <= limit
+        else "**missed**"
+        if low > limit
+        else "not told: the interval holds it"
+    )
 
 
 def targets(results: Results) -> Iterator[Row]:
@@ -98,9 +107,13 @@ def targets(results: Results) -> Iterator[Row]:
             else:
                 yield wanted, "–", "not measured"
     yield from _against_peers(results)
-    yield from _limit("start-up added: at most 150 ms", results.get("startup", {}).get("added"), 0.15, short)
+    yield from _limit(
+        "start-up added: at most 150 ms", results.get("startup", {}).get("added"), 0.15, short
+    )
     unslow = results.get("overhead", {}).get("tools", {}).get("unslow", {})
-    yield from _limit("memory above bare: at most 20 MB", unslow.get("peak", {}).get("added"), 20e6, megabytes)
+    yield from _limit(
+        "memory above bare: at most 20 MB", unslow.get("peak", {}).get("added"), 20e6, megabytes
+    )
     yield from _scaled(results.get("scale", {}))
 
 
@@ -111,7 +124,11 @@ def _against_peers(results: Results) -> Iterator[Row]:
     """
     wanted = "a step takes longer under every other tool, on every loop"
     turns = results.get("turns", {}).get("styles", {})
-    found = {(name, style): row["beside"] for style, rows in turns.items() for name, row in rows["tools"].items()}
+    found = {
+        (name, style): row["beside"]
+        for style, rows in turns.items()
+        for name, row in rows["tools"].items()
+    }
     found = _beside_unslow(results.get("overhead", {}).get("tools", {})) | found
     told = dict.fromkeys(("longer", "the same within 1 %", "not told", "less"), 0)
     for (name, _), (_, low, high) in found.items():
@@ -142,7 +159,13 @@ def _beside_ours(low: float | None, high: float | None) -> str:
         return "not told"
     if low > 1:
         return "longer"
-    return "the same within 1 %" if low >= 0.99 and high <= 1.01 else "less" if high < 1 else "not told"
+    return (
+        "the same within 1 %"
+        if low >= 0.99 and high <= 1.01
+        else "less"
+        if high < 1
+        else "not told"
+    )
 
 
 def _limit(wanted: str, found: Any, limit: float, say: Any) -> Iterator[Row]:
@@ -158,9 +181,15 @@ def _scaled(scale: Results) -> Iterator[Row]:
     by_steps = {row["steps"]: row for row in scale.get("steps", ())}
     least, some, most = (by_steps.get(number, {}) for number in (1000, 100_000, 10_000_000))
     grown = most["recorder_peak"] - least["recorder_peak"] if least and most else None
-    yield from _limit("memory gained from 10³ to 10⁷ steps: none (at most 2 MB)", _real(grown), 2e6, megabytes)
-    yield from _limit("run folder at 10⁷ steps: at most 64 MB", _real(most.get("folder_bytes")), 64e6, megabytes)
-    yield from _limit("`unslow why` on 10⁵ steps: at most 1.0 s", some.get("why_seconds"), 1.0, short)
+    yield from _limit(
+        "memory gained from 10³ to 10⁷ steps: none (at most 2 MB)", _real(grown), 2e6, megabytes
+    )
+    yield from _limit(
+        "run folder at 10⁷ steps: at most 64 MB", _real(most.get("folder_bytes")), 64e6, megabytes
+    )
+    yield from _limit(
+        "`unslow why` on 10⁵ steps: at most 1.0 s", some.get("why_seconds"), 1.0, short
+    )
     yield from _limit("`unslow why` on 10⁷ steps: at most 5 s", most.get("why_seconds"), 5.0, short)
     yield from _limit("`unslow --help`: at most 150 ms", scale.get("help_seconds"), 0.15, short)
 
@@ -172,20 +201,38 @@ def _real(value: float | None) -> float | None:
 def in_blocks(section: Results) -> str:
     rows = [
         (
-            STYLES[name].title, short(row["bare"]), count(row["pairs"]), times(row["ratio"], 3), f"{row['whole']:.3f}×",
-            f"{row['added'] * 1e6:.1f} µs", row["commit"],
+            STYLES[name].title,
+            short(row["bare"]),
+            count(row["pairs"]),
+            times(row["ratio"], 3),
+            f"{row['whole']:.3f}×",
+            f"{row['added'] * 1e6:.1f} µs",
+            row["commit"],
         )
         for name, row in section["styles"].items()
-    ]  # fmt: skip
-    return "\n\n".join([
-        "One process differs from the next by more than recording costs, and the machine's pace wanders within a tenth "
-        "of a second. So the same loop runs in one process, in pairs of blocks of a hundredth of a second and more: "
-        "all of ours on, and all of it off, in random order, after some calls that are not timed. "
-        f"{section['processes']} processes take turns of this for {section['seconds']:.0f} s or more. The ratio is the "
-        "median over the pairs; *all blocks* sets all time on against all time off, so that rare dear looks count in "
-        "full. A run of seconds has more of those than a run of hours: they come at steps ever further apart.",
-        table(("loop", "bare step", "pairs", "recorded", "all blocks", "added per step", "commit"), rows),
-    ])  # fmt: skip
+    ]
+    return "\n\n".join(
+        [
+            "One process differs from the next by more than recording costs, and the machine's pace wanders within a tenth "
+            "of a second. So the same loop runs in one process, in pairs of blocks of a hundredth of a second and more: "
+            "all of ours on, and all of it off, in random order, after some calls that are not timed. "
+            f"{section['processes']} processes take turns of this for {section['seconds']:.0f} s or more. The ratio is the "
+            "median over the pairs; *all blocks* sets all time on against all time off, so that rare dear looks count in "
+            "full. A run of seconds has more of those than a run of hours: they come at steps ever further apart.",
+            table(
+                (
+                    "loop",
+                    "bare step",
+                    "pairs",
+                    "recorded",
+                    "all blocks",
+                    "added per step",
+                    "commit",
+                ),
+                rows,
+            ),
+        ]
+    )
 
 
 def its_budget(section: Results) -> str:
@@ -196,19 +243,40 @@ def its_budget(section: Results) -> str:
         looks = [f"{spent['looks'].get(probe, 0.0) * 1e6:.2f}" for probe in probes]
         # What the watcher does is another thread's: it is not all added to the step.
         counted = spent["wrappers"] + sum(spent["looks"].values())
-        rows.append((
-            STYLES[name].title, f"{spent['calls']:.1f}", f"{spent['wrappers'] * 1e6:.1f}", *looks,
-            f"{spent['watcher'] * 1e6:.2f}", f"{counted * 1e6:.1f}", f"{row['added'] * 1e6:.1f}",
-            f"{spent['bytes']:.0f}",
-        ))  # fmt: skip
-    return "\n\n".join([
-        "By its own count, in the same processes: µs per step in wrapped calls (how many, times what one costs here), "
-        "in the dear looks of each probe, and in the watcher's thread (processor time). *Counted* is all but the "
-        "watcher; *added* is the difference between the blocks: where it is much more, unslow's own report of its "
-        "cost says too little. Bytes are those written per step. "
-        "`tests/record/test_budget.py` holds the same in bytecodes, which do not depend on the machine.",
-        table(("loop", "wrapped calls", "in them", *probes, "watcher", "counted", "added", "bytes"), rows),
-    ])  # fmt: skip
+        rows.append(
+            (
+                STYLES[name].title,
+                f"{spent['calls']:.1f}",
+                f"{spent['wrappers'] * 1e6:.1f}",
+                *looks,
+                f"{spent['watcher'] * 1e6:.2f}",
+                f"{counted * 1e6:.1f}",
+                f"{row['added'] * 1e6:.1f}",
+                f"{spent['bytes']:.0f}",
+            )
+        )
+    return "\n\n".join(
+        [
+            "By its own count, in the same processes: µs per step in wrapped calls (how many, times what one costs here), "
+            "in the dear looks of each probe, and in the watcher's thread (processor time). *Counted* is all but the "
+            "watcher; *added* is the difference between the blocks: where it is much more, unslow's own report of its "
+            "cost says too little. Bytes are those written per step. "
+            "`tests/record/test_budget.py` holds the same in bytecodes, which do not depend on the machine.",
+            table(
+                (
+                    "loop",
+                    "wrapped calls",
+                    "in them",
+                    *probes,
+                    "watcher",
+                    "counted",
+                    "added",
+                    "bytes",
+                ),
+                rows,
+            ),
+        ]
+    )
 
 
 def beside_peers(section: Results) -> str:
@@ -220,42 +288,74 @@ def beside_peers(section: Results) -> str:
             rows.append([title, *(short(row["styles"][style]["step"]) for style in styles)])
         else:
             found = row["styles"]
-            rows.append([title, *(times(found[style]["ratio"]) if style in found else "–" for style in styles)])
+            rows.append(
+                [
+                    title,
+                    *(times(found[style]["ratio"]) if style in found else "–" for style in styles),
+                ]
+            )
         others.append(_beside(title, row, name == "bare"))
-    way = "a process for each loop" if section["apart"] else "one process for all loops, the longest steps first"
-    return "\n\n".join([
-        f"Fresh processes ({way}), every tool once per round, in random order, {tools['bare']['runs']} rounds; each "
-        "tool as its documentation starts it. The ratio is the median over the rounds of the mean step beside that of "
-        "the bare process of the same round, rare dear looks included. A loop is timed for half a second, the first "
-        "two for some seconds: these are the first of a training, in which looks are at their most frequent.",
-        table(("tool", *(STYLES[style].title for style in styles)), rows),
-        "The same processes: seconds until TensorFlow was imported, peak memory of the training process, what was left "
-        "on the disk per 1 000 steps, the whole command, and what went wrong.",
-        table(("tool", "start and import", "added", "peak memory", "added", "disk per 1 000 steps", "whole", "failed"),
-              others),
-    ])  # fmt: skip
+    way = (
+        "a process for each loop"
+        if section["apart"]
+        else "one process for all loops, the longest steps first"
+    )
+    return "\n\n".join(
+        [
+            f"Fresh processes ({way}), every tool once per round, in random order, {tools['bare']['runs']} rounds; each "
+            "tool as its documentation starts it. The ratio is the median over the rounds of the mean step beside that of "
+            "the bare process of the same round, rare dear looks included. A loop is timed for half a second, the first "
+            "two for some seconds: these are the first of a training, in which looks are at their most frequent.",
+            table(("tool", *(STYLES[style].title for style in styles)), rows),
+            "The same processes: seconds until TensorFlow was imported, peak memory of the training process, what was left "
+            "on the disk per 1 000 steps, the whole command, and what went wrong.",
+            table(
+                (
+                    "tool",
+                    "start and import",
+                    "added",
+                    "peak memory",
+                    "added",
+                    "disk per 1 000 steps",
+                    "whole",
+                    "failed",
+                ),
+                others,
+            ),
+        ]
+    )
 
 
 def in_turns(section: Results) -> str:
     styles = section["styles"]
     names = list(next(iter(styles.values()))["tools"])
-    rows = [[name, *(times(found["tools"][name]["beside"], 3) for found in styles.values())] for name in names]
+    rows = [
+        [name, *(times(found["tools"][name]["beside"], 3) for found in styles.values())]
+        for name in names
+    ]
     usual = min(row["seconds"] for found in styles.values() for row in found["tools"].values())
     ended = [short(found["tools"]["tf-profiler"]["collected"]) for found in styles.values()]
-    return "\n\n".join([
-        "Two processes differ by more than most tools cost. So each tool is turned on in one process, in pairs of "
-        "blocks with unslow, in random order, after some calls that are not timed: blocks of a hundredth of a second "
-        "and more, a fifth for memray, which takes as long to turn on, or half a second for those that look from "
-        "outside, which are attached anew for each. What stands "
-        f"here is a step under a tool beside one under unslow: the median of the pairs of {usual:.0f} s, or of twice "
-        f"that from outside{_longer(styles, usual)}. unslow has recorded for 20 s by then: it looks most in its first "
-        "seconds, which are what the next table has. Scalene cannot be turned off once it is there: see that table.",
-        table(("tool", *(STYLES[style].title for style in styles)),
-              [*rows, ["pairs, least", *(count(_fewest(found)) for found in styles.values())],
-               ["commit", *(_commits(found) for found in styles.values())]]),
-        "What the TensorFlow profiler has seen it collects and writes when it is stopped, which takes longer with "
-        f"every step. That is in its row, for one step: {', '.join(ended)}. What the others do at their end is not.",
-    ])  # fmt: skip
+    return "\n\n".join(
+        [
+            "Two processes differ by more than most tools cost. So each tool is turned on in one process, in pairs of "
+            "blocks with unslow, in random order, after some calls that are not timed: blocks of a hundredth of a second "
+            "and more, a fifth for memray, which takes as long to turn on, or half a second for those that look from "
+            "outside, which are attached anew for each. What stands "
+            f"here is a step under a tool beside one under unslow: the median of the pairs of {usual:.0f} s, or of twice "
+            f"that from outside{_longer(styles, usual)}. unslow has recorded for 20 s by then: it looks most in its first "
+            "seconds, which are what the next table has. Scalene cannot be turned off once it is there: see that table.",
+            table(
+                ("tool", *(STYLES[style].title for style in styles)),
+                [
+                    *rows,
+                    ["pairs, least", *(count(_fewest(found)) for found in styles.values())],
+                    ["commit", *(_commits(found) for found in styles.values())],
+                ],
+            ),
+            "What the TensorFlow profiler has seen it collects and writes when it is stopped, which takes longer with "
+            f"every step. That is in its row, for one step: {', '.join(ended)}. What the others do at their end is not.",
+        ]
+    )
 
 
 def _longer(styles: Results, usual: float) -> str:
@@ -284,11 +384,19 @@ def _beside(title: str, row: Results, bare: bool) -> Row:
         return [say(row[key]["value"]), "" if bare else say(row[key]["added"][0])]
 
     wrong = row.get("absent") or ", ".join(
-        f"{row['failed'].count(reason)} of {row['runs']}: {reason}" for reason in sorted(set(row["failed"]))
+        f"{row['failed'].count(reason)} of {row['runs']}: {reason}"
+        for reason in sorted(set(row["failed"]))
     )
     size = f"{row['bytes_per_1000_steps'] / 1e3:.0f} kB" if "bytes_per_1000_steps" in row else "–"
     whole = short(row["seconds"]["value"]) if "seconds" in row else "–"
-    return [title, *pair("imported", short), *pair("peak", megabytes), size, whole, wrong.replace("|", "/")]
+    return [
+        title,
+        *pair("imported", short),
+        *pair("peak", megabytes),
+        size,
+        whole,
+        wrong.replace("|", "/"),
+    ]
 
 
 def at_start(section: Results) -> str:
@@ -305,40 +413,82 @@ def at_scale(section: Results) -> str:
     def cells(row: Results) -> Row:
         paint = row["paint_seconds"]
         return (
-            short(row["writer_seconds_per_step"]), megabytes(row["recorder_peak"]), megabytes(row["folder_bytes"]),
-            short(row["why_seconds"]), short(row["why_cpu"]), megabytes(row["why_peak"]), megabytes(row["html_bytes"]),
+            short(row["writer_seconds_per_step"]),
+            megabytes(row["recorder_peak"]),
+            megabytes(row["folder_bytes"]),
+            short(row["why_seconds"]),
+            short(row["why_cpu"]),
+            megabytes(row["why_peak"]),
+            megabytes(row["html_bytes"]),
             short(paint) if paint is not None else "no browser",
-        )  # fmt: skip
+        )
 
-    head = ("written, per step", "recorder memory", "run folder", "`why`", "its processor time", "its memory",
-            "page", "first paint")  # fmt: skip
-    return "\n\n".join([
-        "Recordings without TensorFlow, through the real recorder and writer: steps of 1 ms on a clock of their own. "
-        "*Recorder memory* is what the process holds beyond a bare interpreter. `unslow why` is a fresh process.",
-        table(("steps", *head), [(count(row["steps"]), *cells(row)) for row in section["steps"]]),
-        f"Processes in one folder, {section['worker_steps']} steps each (written one after the other by one process, "
-        "so *recorder memory* is that of all of them):",
-        table(("processes", *head), [(count(row["workers"]), *cells(row)) for row in section["workers"]]),
-        "![How the run folder, the report's time and memory grow](benchmarks.svg)",
-    ])  # fmt: skip
+    head = (
+        "written, per step",
+        "recorder memory",
+        "run folder",
+        "`why`",
+        "its processor time",
+        "its memory",
+        "page",
+        "first paint",
+    )
+    return "\n\n".join(
+        [
+            "Recordings without TensorFlow, through the real recorder and writer: steps of 1 ms on a clock of their own. "
+            "*Recorder memory* is what the process holds beyond a bare interpreter. `unslow why` is a fresh process.",
+            table(
+                ("steps", *head), [(count(row["steps"]), *cells(row)) for row in section["steps"]]
+            ),
+            f"Processes in one folder, {section['worker_steps']} steps each (written one after the other by one process, "
+            "so *recorder memory* is that of all of them):",
+            table(
+                ("processes", *head),
+                [(count(row["workers"]), *cells(row)) for row in section["workers"]],
+            ),
+            "![How the run folder, the report's time and memory grow](benchmarks.svg)",
+        ]
+    )
 
 
 def panels(section: Results) -> list[Panel]:
-    def line(rows: Sequence[Results], across: str, key: str, unit: float = 1.0) -> list[tuple[float, float]]:
+    def line(
+        rows: Sequence[Results], across: str, key: str, unit: float = 1.0
+    ) -> list[tuple[float, float]]:
         return [(row[across], row[key] / unit) for row in rows if row.get(key)]
 
     steps, workers = section["steps"], section["workers"]
     return [
         Panel("run folder, MB", "steps", {"folder": line(steps, "steps", "folder_bytes", 1e6)}),
-        Panel("memory, MB", "steps", {"recorder": line(steps, "steps", "recorder_peak", 1e6),
-                                      "unslow why": line(steps, "steps", "why_peak", 1e6)}),
-        Panel("seconds", "steps", {"unslow why": line(steps, "steps", "why_seconds"),
-                                   "first paint": line(steps, "steps", "paint_seconds")}),
-        Panel("run folder, MB", "processes", {"folder": line(workers, "workers", "folder_bytes", 1e6)}),
+        Panel(
+            "memory, MB",
+            "steps",
+            {
+                "recorder": line(steps, "steps", "recorder_peak", 1e6),
+                "unslow why": line(steps, "steps", "why_peak", 1e6),
+            },
+        ),
+        Panel(
+            "seconds",
+            "steps",
+            {
+                "unslow why": line(steps, "steps", "why_seconds"),
+                "first paint": line(steps, "steps", "paint_seconds"),
+            },
+        ),
+        Panel(
+            "run folder, MB", "processes", {"folder": line(workers, "workers", "folder_bytes", 1e6)}
+        ),
         Panel("memory, MB", "processes", {"unslow why": line(workers, "workers", "why_peak", 1e6)}),
-        Panel("seconds", "processes", {"unslow why": line(workers, "workers", "why_seconds"),
-                                       "first paint": line(workers, "workers", "paint_seconds")}),
-    ]  # fmt: skip
+        Panel(
+            "seconds",
+            "processes",
+            {
+                "unslow why": line(workers, "workers", "why_seconds"),
+                "first paint": line(workers, "workers", "paint_seconds"),
+            },
+        ),
+    ]
 
 
 SECTIONS = (
@@ -353,7 +503,9 @@ SECTIONS = (
 
 def measured(section: Results) -> str:
     on = section["measured"]
-    versions = " ".join(f"{name} {on[key]}," for name, key in (("TensorFlow", "tensorflow"), ("Keras", "keras")))
+    versions = " ".join(
+        f"{name} {on[key]}," for name, key in (("TensorFlow", "tensorflow"), ("Keras", "keras"))
+    )
     return (
         f"*{on['day']}, {on['cores']} cores of {on['processor']}, Python {on['python']}, {versions} "
         f"commit {on['commit']}, load {on['load']} at the end.*"

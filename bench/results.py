@@ -56,13 +56,21 @@ def keep_styles(section: str, rows: Mapping[str, Mapping[str, Any]], **data: Any
 
 
 def machine() -> dict[str, Any]:
-    names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    names = [
+        line
+        for line in Path("/proc/cpuinfo").read_text().splitlines()
+        if line.startswith("model name")
+    ]
     return {
-        "day": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "python": platform.python_version(),
-        "processor": names[0].partition(": ")[2] if names else platform.machine(), "load": round(os.getloadavg()[0], 1),
-        "tensorflow": _version("tensorflow-cpu") or _version("tensorflow"), "keras": _version("keras"),
+        "day": time.strftime("%Y-%m-%d"),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "processor": names[0].partition(": ")[2] if names else platform.machine(),
+        "load": round(os.getloadavg()[0], 1),
+        "tensorflow": _version("tensorflow-cpu") or _version("tensorflow"),
+        "keras": _version("keras"),
         "commit": commit(),
-    }  # fmt: skip
+    }
 
 
 def _version(name: str) -> str:
@@ -76,7 +84,9 @@ def commit() -> str:
     """What was measured: the commit, with a mark where the tool's own code has been changed since."""
     try:
         said = [
-            subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True).stdout.strip()
+            subprocess.run(
+                ["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True
+            ).stdout.strip()
             for words in (("rev-parse", "--short", "HEAD"), ("status", "--porcelain", "src/unslow"))
         ]
     except (OSError, subprocess.CalledProcessError):
@@ -96,9 +106,14 @@ def run(command: list[str], place: Path, limit: float = 120.0, **extra: str) -> 
     began = time.perf_counter()
     with log.open("wb") as file:
         child = subprocess.Popen(
-            command, cwd=place, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True,
+            command,
+            cwd=place,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
             env=environment(**extra),
-        )  # fmt: skip
+        )
     code, cpu, peak = _wait(child.pid, began + limit)
     seconds = time.perf_counter() - began
     child.returncode = code if code is not None else -9
@@ -126,16 +141,24 @@ def peak_of(pid: int | str) -> int:
     """The most bytes that were resident in a process so far."""
     try:
         with Path(f"/proc/{pid}/status").open("rb") as file:
-            return next((int(line.split()[1]) * 1024 for line in file if line.startswith(b"VmHWM")), 0)
+            return next(
+                (int(line.split()[1]) * 1024 for line in file if line.startswith(b"VmHWM")), 0
+            )
     except OSError:
         return 0
 
 
 def folder_bytes(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file() and not file.is_symlink())
+    return sum(
+        file.stat().st_size
+        for file in folder.rglob("*")
+        if file.is_file() and not file.is_symlink()
+    )
 
 
-Interval = tuple[float, float | None, float | None]  # the ends are None where there were too few runs to tell
+Interval = tuple[
+    float, float | None, float | None
+]  # the ends are None where there were too few runs to tell
 
 
 def ratio(over: list[float], under: list[float], paired: bool = False) -> Interval:
@@ -156,7 +179,9 @@ def ratio(over: list[float], under: list[float], paired: bool = False) -> Interv
     return middle, drawn[int(0.025 * RESAMPLED)], drawn[int(0.975 * RESAMPLED)]
 
 
-def beside(mine: Sequence[float | None], theirs: Sequence[float | None]) -> tuple[list[float], list[float]]:
+def beside(
+    mine: Sequence[float | None], theirs: Sequence[float | None]
+) -> tuple[list[float], list[float]]:
     """What two tools took in the same rounds: from one round to the next the machine's pace changes most."""
     both = [(a, b) for a, b in zip(mine, theirs, strict=False) if a is not None and b is not None]
     return [a for a, _ in both], [b for _, b in both]
@@ -171,7 +196,11 @@ def difference(over: list[float], under: list[float]) -> Interval:
         median(chance.choices(over, k=len(over))) - median(chance.choices(under, k=len(under)))
         for _ in range(RESAMPLED)
     )
-    return median(over) - median(under), drawn[int(0.025 * RESAMPLED)], drawn[int(0.975 * RESAMPLED)]
+    return (
+        median(over) - median(under),
+        drawn[int(0.025 * RESAMPLED)],
+        drawn[int(0.975 * RESAMPLED)],
+    )
 
 
 def median(values: list[float]) -> float:

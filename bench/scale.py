@@ -26,7 +26,13 @@ PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ??
 
 
 def written(place: Path, steps: int, workers: int) -> dict[str, Any]:
-    command = [sys.executable, str(ROOT / "bench" / "synthetic.py"), str(place / "run"), str(steps), str(workers)]
+    command = [
+        sys.executable,
+        str(ROOT / "bench" / "synthetic.py"),
+        str(place / "run"),
+        str(steps),
+        str(workers),
+    ]
     done = run(command, place, limit=1200)
     if done.code:
         raise SystemExit(done.output)
@@ -38,16 +44,20 @@ def why(place: Path, times: int) -> dict[str, Any]:
     command = [sys.executable, "-m", "unslow", "why", str(place / "run")]
     terminal = [run(command, place, limit=600) for _ in range(times + 1)][1:]
     page = place / "page.html"
-    html = [run([*command, "--format", "html", "-o", str(page)], place, limit=600) for _ in range(times)]
+    html = [
+        run([*command, "--format", "html", "-o", str(page)], place, limit=600) for _ in range(times)
+    ]
     failed = [done for done in terminal + html if done.code]
     if failed:
         raise SystemExit(failed[0].output)
     return {
-        "why_seconds": median([done.seconds for done in terminal]), "why_peak": max(done.peak for done in terminal),
+        "why_seconds": median([done.seconds for done in terminal]),
+        "why_peak": max(done.peak for done in terminal),
         "why_cpu": median([done.cpu for done in terminal]),
-        "html_seconds": median([done.seconds for done in html]), "html_bytes": page.stat().st_size,
+        "html_seconds": median([done.seconds for done in html]),
+        "html_bytes": page.stat().st_size,
         "paint_seconds": painted(page, times),
-    }  # fmt: skip
+    }
 
 
 def painted(page: Path, times: int) -> float | None:
@@ -61,7 +71,9 @@ def painted(page: Path, times: int) -> float | None:
         return None
     seen = []
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox", "--no-first-run"])
+        opened = playwright.chromium.launch(
+            executable_path=browser, args=["--no-sandbox", "--no-first-run"]
+        )
         for _ in range(times):
             tab = opened.new_page(bypass_csp=True)  # else the page forbids waiting by script
             tab.goto(page.as_uri(), wait_until="load")
@@ -77,10 +89,14 @@ def measured(steps: int, workers: int, times: int) -> dict[str, Any]:
         place = Path(name)
         wrote = written(place, steps, workers)
         found = {
-            "steps": steps, "workers": workers, "writer_seconds_per_step": wrote["steps_seconds"] / steps / workers,
-            "folder_bytes": folder_bytes(place / "run"), "recorder_peak": wrote["peak"] - wrote["resident_before"],
-            "recorder_after": wrote["resident_after"] - wrote["resident_before"], **why(place, times),
-        }  # fmt: skip
+            "steps": steps,
+            "workers": workers,
+            "writer_seconds_per_step": wrote["steps_seconds"] / steps / workers,
+            "folder_bytes": folder_bytes(place / "run"),
+            "recorder_peak": wrote["peak"] - wrote["resident_before"],
+            "recorder_after": wrote["resident_after"] - wrote["resident_before"],
+            **why(place, times),
+        }
     print(
         f"{steps:>9} steps × {workers:<4} {found['writer_seconds_per_step'] * 1e6:5.1f} µs a step"
         f"  recorder {found['recorder_peak'] / 1e6:5.1f} MB  folder {found['folder_bytes'] / 1e6:6.1f} MB"
@@ -102,14 +118,22 @@ def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--steps", default=STEPS)
     options.add_argument("--workers", default=WORKERS)
-    options.add_argument("--times", type=int, default=3, help="runs of each report, of which the median counts")
+    options.add_argument(
+        "--times", type=int, default=3, help="runs of each report, of which the median counts"
+    )
     chosen = options.parse_args()
-    keep("scale", {
-        "help_seconds": helped(),
-        "worker_steps": WORKER_STEPS,
-        "steps": [measured(int(steps), 1, chosen.times) for steps in chosen.steps.split(",")],
-        "workers": [measured(WORKER_STEPS, int(number), chosen.times) for number in chosen.workers.split(",")],
-    })  # fmt: skip
+    keep(
+        "scale",
+        {
+            "help_seconds": helped(),
+            "worker_steps": WORKER_STEPS,
+            "steps": [measured(int(steps), 1, chosen.times) for steps in chosen.steps.split(",")],
+            "workers": [
+                measured(WORKER_STEPS, int(number), chosen.times)
+                for number in chosen.workers.split(",")
+            ],
+        },
+    )
 
 
 if __name__ == "__main__":

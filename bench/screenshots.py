@@ -29,7 +29,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 def main() -> None:
     example = sys.argv[1] if len(sys.argv) > 1 else "graph_growth.py"
-    browser = os.environ.get("UNSLOW_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    browser = os.environ.get("UNSLOW_BROWSER") or next(
+        filter(None, map(shutil.which, BROWSERS)), None
+    )
     if browser is None:
         sys.exit("screenshots need Chromium: apt-get install chromium, or set UNSLOW_BROWSER")
     IMAGES.mkdir(parents=True, exist_ok=True)
@@ -37,16 +39,20 @@ def main() -> None:
         shutil.copy(ROOT / "examples" / example, place)
         print(f"==> recording {example}", flush=True)
         subprocess.run(
-            [sys.executable, "-m", "unslow", "run", "-q", "--out", "run", example], cwd=place, check=True,
+            [sys.executable, "-m", "unslow", "run", "-q", "--out", "run", example],
+            cwd=place,
+            check=True,
             env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "TF_CPP_MIN_LOG_LEVEL": "3"},
-        )  # fmt: skip
+        )
         _, view = report_on(f"{place}/run")
         page = Path(place) / "report.html"
         page.write_text(html.dumps(view), encoding="utf-8")
         _shoot(browser, page)
     console = Console(record=True, width=84, file=io.StringIO(), highlight=False)
     console.print(renderable(view), width=80)
-    (IMAGES / "terminal.svg").write_text(console.export_svg(title=f"unslow run {example}"), encoding="utf-8")
+    (IMAGES / "terminal.svg").write_text(
+        console.export_svg(title=f"unslow run {example}"), encoding="utf-8"
+    )
     print(f"==> wrote {', '.join(sorted(path.name for path in IMAGES.iterdir()))} in docs/images")
 
 
@@ -58,7 +64,9 @@ def _shoot(browser: str, page: Path) -> None:
             ("report-dark.png", "dark", 1200, 900),
             ("report-narrow.png", "light", 400, 900),
         ):
-            tab = chromium.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)  # type: ignore[arg-type]
+            tab = chromium.new_page(
+                viewport={"width": width, "height": height}, color_scheme=scheme
+            )  # type: ignore[arg-type]
             tab.goto(page.as_uri())
             tab.wait_for_timeout(500)
             tab.screenshot(path=str(IMAGES / name))

@@ -78,7 +78,9 @@ def armed() -> dict[str, float]:
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--pairs", type=int, default=15)
-    options.add_argument("--armed", action="store_true", help="import TensorFlow here, and print what arming took")
+    options.add_argument(
+        "--armed", action="store_true", help="import TensorFlow here, and print what arming took"
+    )
     options.add_argument("--dry", action="store_true", help="print, and keep nothing")
     chosen = options.parse_args()
     if chosen.armed:
@@ -101,11 +103,17 @@ def main() -> None:
     first = difference(sides[True], sides[False])
     print(f"to the first line +{first[0] * 1e3:.0f} ms, arming +{arming * 1e3:.0f} ms")
     if not chosen.dry:
-        keep("startup", {
-            "pairs": chosen.pairs, "bare": median(sides[False]), "first_line": first, "arming": arming,
-            "added": [None if part is None else part + arming for part in first],
-            "import": median([each["imported"] for each in imports]),
-        })  # fmt: skip
+        keep(
+            "startup",
+            {
+                "pairs": chosen.pairs,
+                "bare": median(sides[False]),
+                "first_line": first,
+                "arming": arming,
+                "added": [None if part is None else part + arming for part in first],
+                "import": median([each["imported"] for each in imports]),
+            },
+        )
 
 
 if __name__ == "__main__":

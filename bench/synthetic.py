@@ -47,8 +47,10 @@ class Training:
         self.clock = clock
         self.recording = Recording(folder)
         self.recorder, self.steps, self.watcher = (
-            self.recording.recorder, self.recording.steps, self.recording.watcher,
-        )  # fmt: skip
+            self.recording.recorder,
+            self.recording.steps,
+            self.recording.watcher,
+        )
         if worker is not None:
             self.recorder.writer = Writer(folder, f"worker-{worker:04d}")
             os.environ["TF_CONFIG"] = json.dumps({"task": {"type": "worker", "index": worker}})
@@ -124,7 +126,14 @@ def write(folder: str, steps: int, workers: int) -> dict[str, Any]:
 
     command = [sys.executable, "train.py"]
     runfile.write_header(
-        folder, {"unslow": "0.1.0", "command": command, "cwd": str(Path.cwd()), "started": 1.7e9, "launcher": 0}
+        folder,
+        {
+            "unslow": "0.1.0",
+            "command": command,
+            "cwd": str(Path.cwd()),
+            "started": 1.7e9,
+            "launcher": 0,
+        },
     )
     began, rows, sizes = real(), 0.0, []
     for worker in range(workers):
@@ -138,16 +147,34 @@ def write(folder: str, steps: int, workers: int) -> dict[str, Any]:
         waker.stop()
         training.end()
     runfile.write_header(
-        folder, {"unslow": "0.1.0", "command": command, "cwd": str(Path.cwd()), "started": 1.7e9, "ended": "exit 0",
-                 "code": 0, "seconds": clock.now / 1e9}
-    )  # fmt: skip
+        folder,
+        {
+            "unslow": "0.1.0",
+            "command": command,
+            "cwd": str(Path.cwd()),
+            "started": 1.7e9,
+            "ended": "exit 0",
+            "code": 0,
+            "seconds": clock.now / 1e9,
+        },
+    )
     return {
-        "seconds": real() - began, "steps_seconds": rows, "resident_before": before, "resident_armed": sizes[0],
-        "resident_after": sizes[-1], "peak": peak_of("self"),
-        "folder_bytes": sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file()),
-    }  # fmt: skip
+        "seconds": real() - began,
+        "steps_seconds": rows,
+        "resident_before": before,
+        "resident_armed": sizes[0],
+        "resident_after": sizes[-1],
+        "peak": peak_of("self"),
+        "folder_bytes": sum(
+            file.stat().st_size for file in Path(folder).rglob("*") if file.is_file()
+        ),
+    }
 
 
 if __name__ == "__main__":
     Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
-    print(json.dumps(write(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 1)))
+    print(
+        json.dumps(
+            write(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 1)
+        )
+    )

@@ -36,7 +36,10 @@ WARM = 20.0  # seconds of steps with recording on before anything is timed: in i
 ATTACHED = 1.0  # seconds that a tool outside the process is given to read what is there, before anything is timed
 DEAR = 0.2  # seconds of a block under a tool that takes as long to turn on and off
 OUTSIDE = 0.5  # seconds of a block under it, which looks a hundred times a second; and it has twice as long for them
-COLLECTED = (0.1, 1.0)  # seconds of steps; what the end of the TensorFlow profiler takes grows from one to the other
+COLLECTED = (
+    0.1,
+    1.0,
+)  # seconds of steps; what the end of the TensorFlow profiler takes grows from one to the other
 COLLECTIONS = 5  # of each, of which the median counts
 
 Off = Callable[[], object]
@@ -53,12 +56,14 @@ class Tool:
 def tools(place: Path) -> dict[str, Tool]:
     spied = ("py-spy", "record", "-o", str(place / "out.svg"), "-d", "600")
     return {
-        "tf-profiler": Tool(lambda: _tensorflow(place)), "cprofile": Tool(_cprofile),
-        "pyinstrument": Tool(_pyinstrument), "memray": Tool(lambda: _memray(place), DEAR),
+        "tf-profiler": Tool(lambda: _tensorflow(place)),
+        "cprofile": Tool(_cprofile),
+        "pyinstrument": Tool(_pyinstrument),
+        "memray": Tool(lambda: _memray(place), DEAR),
         "viztracer": Tool(_viztracer),
         "py-spy": Tool(lambda: _attached(*spied), OUTSIDE),
         "austin": Tool(lambda: _attached("austin", "-o", str(place / "out.austin")), OUTSIDE),
-    }  # fmt: skip
+    }
 
 
 def _tensorflow(place: Path, save: bool = False) -> Off:
@@ -108,8 +113,10 @@ def _attached(program: str, *words: str) -> Off:
     """A tool outside the process, which is started for every block."""
     child = subprocess.Popen(
         [str(Path(sys.executable).parent / program), *words, "-p", str(os.getpid())],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     time.sleep(ATTACHED)
     if child.poll() is not None:
         raise SystemExit(f"{program} ended at once, with exit code {child.returncode}")
@@ -121,7 +128,9 @@ def _attached(program: str, *words: str) -> Off:
     return off
 
 
-def compared(style: Style, recording: Any, seconds: float, names: Sequence[str], place: Path) -> dict[str, Any]:
+def compared(
+    style: Style, recording: Any, seconds: float, names: Sequence[str], place: Path
+) -> dict[str, Any]:
     """By tool: seconds of a step under it and under unslow, pair by pair, for so long."""
     step = style.make()
     for _ in range(style.warm):
@@ -190,18 +199,31 @@ def judged(found: dict[str, Any], seconds: float) -> dict[str, Any]:
         collected = sides.get("collected", 0.0)
         steps = [took + collected for took in sides["tool"]]
         rows[name] = {
-            "seconds": seconds, "pairs": len(steps), "step": median(steps), "unslow": median(sides["unslow"]),
-            "collected": collected, "beside": ratio(steps, sides["unslow"], paired=True), "commit": commit(),
-        }  # fmt: skip
+            "seconds": seconds,
+            "pairs": len(steps),
+            "step": median(steps),
+            "unslow": median(sides["unslow"]),
+            "collected": collected,
+            "beside": ratio(steps, sides["unslow"], paired=True),
+            "commit": commit(),
+        }
     return rows
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    options.add_argument("--seconds", type=float, default=45.0, help="of pairs for each tool and style, or more")
-    options.add_argument("--tools", default=",".join(tools(Path())), help="what is known of the others is kept")
-    options.add_argument("--styles", default=",".join(STYLES), help="what is known of the others is kept")
-    options.add_argument("--alone", action="store_true", help="measure one style here, and print it as JSON")
+    options.add_argument(
+        "--seconds", type=float, default=45.0, help="of pairs for each tool and style, or more"
+    )
+    options.add_argument(
+        "--tools", default=",".join(tools(Path())), help="what is known of the others is kept"
+    )
+    options.add_argument(
+        "--styles", default=",".join(STYLES), help="what is known of the others is kept"
+    )
+    options.add_argument(
+        "--alone", action="store_true", help="measure one style here, and print it as JSON"
+    )
     chosen = options.parse_args()
     styles = [name for name in STYLES if name in chosen.styles.split(",")]
     if chosen.alone:
@@ -214,8 +236,18 @@ def main() -> None:
             raise SystemExit(f"{peer.title} {absent}")
     for name in styles:
         with tempfile.TemporaryDirectory() as place:
-            words = [str(peers.PYTHON), __file__, "--alone", "--styles", name, "--seconds", str(chosen.seconds)]
-            done = run([*words, "--tools", chosen.tools], Path(place), limit=20 * chosen.seconds + 300)
+            words = [
+                str(peers.PYTHON),
+                __file__,
+                "--alone",
+                "--styles",
+                name,
+                "--seconds",
+                str(chosen.seconds),
+            ]
+            done = run(
+                [*words, "--tools", chosen.tools], Path(place), limit=20 * chosen.seconds + 300
+            )
         if done.code:
             raise SystemExit(done.output)
         rows = judged(json.loads(done.output.splitlines()[-1]), chosen.seconds)

@@ -59,10 +59,18 @@ def limits_memory() -> bool:
 
 def marked(text: str, mark: str) -> list[int]:
     """The lines of a text that end in `# <-- mark`."""
-    return [number for number, row in enumerate(text.splitlines(), 1) if row.rstrip().endswith(f"# <-- {mark}")]
+    return [
+        number
+        for number, row in enumerate(text.splitlines(), 1)
+        if row.rstrip().endswith(f"# <-- {mark}")
+    ]
 
 
 def all_examples() -> list[Example]:
     """Sick and healthy ones; the styles and helper modules have no expectation."""
     scripts = sorted(EXAMPLES.glob("*.py")) + sorted((EXAMPLES / "healthy").glob("*.py"))
-    return [Example(path) for path in scripts if re.search(r"^# expect: ", path.read_text(), re.MULTILINE)]
+    return [
+        Example(path)
+        for path in scripts
+        if re.search(r"^# expect: ", path.read_text(), re.MULTILINE)
+    ]

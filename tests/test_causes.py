@@ -41,7 +41,9 @@ def test_a_cause_has_its_boundary_on_both_sides(cause: Cause) -> None:
 @pytest.mark.parametrize(("cause", "sketch"), FIRES, ids=label)
 def test_a_cause_fires(cause: Cause, sketch: object) -> None:
     found = diagnose(sketch.run(), [cause], with_fixes=False)  # type: ignore[attr-defined]
-    assert [finding.cause for finding in found.findings] == [cause.id] * max(1, len(found.findings)), found.not_judged
+    assert [finding.cause for finding in found.findings] == [cause.id] * max(
+        1, len(found.findings)
+    ), found.not_judged
     for finding in found.findings:
         assert finding.title and finding.evidence
 
@@ -67,11 +69,15 @@ def test_only_what_an_example_names_is_found_in_its_recording(example: Example) 
     diagnosis = diagnosis_of(example)
     assert not [one for one in diagnosis.not_judged if "failed" in one.reason]
     faults = [finding for finding in diagnosis.findings if finding.fault]
-    strangers = [(finding.cause, finding.title) for finding in faults if finding.cause not in example.allowed]
+    strangers = [
+        (finding.cause, finding.title) for finding in faults if finding.cause not in example.allowed
+    ]
     assert not strangers
 
 
-@pytest.mark.parametrize("example", [e for e in RECORDED if e.expected], ids=lambda example: example.name)
+@pytest.mark.parametrize(
+    "example", [e for e in RECORDED if e.expected], ids=lambda example: example.name
+)
 def test_the_cause_that_an_example_names_comes_first_at_its_line(example: Example) -> None:
     diagnosis = diagnosis_of(example)
     findings = diagnosis.findings

@@ -22,7 +22,10 @@ CLAIMS = dict(claims())
 
 def test_the_page_is_not_stale() -> None:
     if page.PAGE.read_text(encoding="utf-8") != page.text(kept.read()):
-        pytest.fail("docs/claims.md is not what its numbers say: run python -m bench.claims --page", pytrace=False)
+        pytest.fail(
+            "docs/claims.md is not what its numbers say: run python -m bench.claims --page",
+            pytrace=False,
+        )
 
 
 @pytest.mark.parametrize("number", CLAIMS)
@@ -59,7 +62,9 @@ def test_every_claim_links_to_a_cause_or_a_setting_that_exists() -> None:
 
 
 def test_every_experiment_answers_a_claim() -> None:
-    assert {experiment.id for experiment in EXPERIMENTS} == {claim.experiment for claim in CLAIMS.values()}
+    assert {experiment.id for experiment in EXPERIMENTS} == {
+        claim.experiment for claim in CLAIMS.values()
+    }
 
 
 def test_every_link_inside_the_page_has_its_heading() -> None:
@@ -116,7 +121,9 @@ def test_an_interval_of_99_per_cent_holds_the_truth_as_often() -> None:
     rng = np.random.default_rng(3)
     missed = 0
     for _ in range(400):
-        _, low, high = ratio_of(rng.lognormal(0.2, 0.1, 6), rng.lognormal(0.0, 0.1, 6), one_process=False)
+        _, low, high = ratio_of(
+            rng.lognormal(0.2, 0.1, 6), rng.lognormal(0.0, 0.1, 6), one_process=False
+        )
         missed += not low < np.exp(0.2) < high
     assert missed <= 12
 

@@ -30,12 +30,37 @@ def empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = typed(capsys, "--help")
     assert code == 0
-    for name in ("run", "live", "why", "fix", "prove", "whatif", "check", "explain", "compare", "export", "runs"):
+    for name in (
+        "run",
+        "live",
+        "why",
+        "fix",
+        "prove",
+        "whatif",
+        "check",
+        "explain",
+        "compare",
+        "export",
+        "runs",
+    ):
         assert f"\n  {name}" in out
 
 
 @pytest.mark.parametrize(
-    "name", ["run", "live", "why", "fix", "prove", "whatif", "check", "explain", "compare", "export", "runs"]
+    "name",
+    [
+        "run",
+        "live",
+        "why",
+        "fix",
+        "prove",
+        "whatif",
+        "check",
+        "explain",
+        "compare",
+        "export",
+        "runs",
+    ],
 )
 def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = typed(capsys, name, "--help")
@@ -53,23 +78,33 @@ def test_a_command_that_does_not_exist_is_a_clear_error(capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("words", [("why",), ("fix",), ("prove",), ("why", "nowhere")])
-def test_without_a_run_it_says_how_to_make_one(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_run_it_says_how_to_make_one(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
     code, _, err = typed(capsys, *words)
     assert code == 2 and "no-runs" in err
 
 
-def test_a_folder_that_is_no_run_is_a_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_is_no_run_is_a_clear_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "foreign").mkdir()
     code, _, err = typed(capsys, "why", "foreign")
     assert code == 2 and "it has no run.json" in err
 
 
-def test_a_folder_in_use_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_in_use_is_never_overwritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "file").write_text("mine")
     (tmp_path / "train.py").write_text("")
     code, _, err = typed(capsys, "run", "--out", "used", "train.py")
-    assert code == 2 and "it is not empty" in err and (tmp_path / "used" / "file").read_text() == "mine"
+    assert (
+        code == 2
+        and "it is not empty" in err
+        and (tmp_path / "used" / "file").read_text() == "mine"
+    )
 
 
 @pytest.mark.parametrize("slug", sorted(ERRORS))
@@ -90,7 +125,9 @@ def test_every_slug_in_the_source_is_explained() -> None:
     used = {
         slug
         for path in source.rglob("*.py")
-        for slug in re.findall(r'UnslowError\((?:[^()]|\([^()]*\))*?"([a-z]+(?:-[a-z]+)+)",?\s*\)', path.read_text())
+        for slug in re.findall(
+            r'UnslowError\((?:[^()]|\([^()]*\))*?"([a-z]+(?:-[a-z]+)+)",?\s*\)', path.read_text()
+        )
     }
     assert used <= set(ERRORS)
 

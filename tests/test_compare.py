@@ -12,7 +12,9 @@ from unslow.model import Phase
 
 def compared(before: float, after: float) -> Comparison:
     rng = np.random.default_rng(0)
-    runs = [Sketch("a run", list(level * rng.lognormal(0, 0.1, 400))).run() for level in (before, after)]
+    runs = [
+        Sketch("a run", list(level * rng.lognormal(0, 0.1, 400))).run() for level in (before, after)
+    ]
     one, other = (diagnose(run, [], with_fixes=False) for run in runs)
     return compare(one, other)
 

@@ -83,7 +83,9 @@ def test_what_every_process_does_at_one_line_is_told_once() -> None:
 
 
 def test_what_costs_each_of_many_processes_a_little_is_a_finding() -> None:
-    many = replace(RUN, processes=RUN.processes * 4, loops=RUN.loops * 4)  # four seconds of training in all
+    many = replace(
+        RUN, processes=RUN.processes * 4, loops=RUN.loops * 4
+    )  # four seconds of training in all
     small = replace(ONE, seconds=0.03)
     assert not diagnose(many, [Finds(small)], with_fixes=False).findings
     assert diagnose(many, [Finds(*[small] * 4)], with_fixes=False).findings
@@ -132,6 +134,8 @@ def test_a_slow_line_elsewhere_is_a_finding_of_its_own() -> None:
 
 
 def test_memory_that_only_grows_stands_above_small_costs_and_below_large_ones() -> None:
-    leak = replace(ONE, cause="leak", seconds=0.0, grows=True, forecast=Forecast(step=1000, bytes=1e10))
+    leak = replace(
+        ONE, cause="leak", seconds=0.0, grows=True, forecast=Forecast(step=1000, bytes=1e10)
+    )
     small = replace(ONE, cause="small", seconds=0.05)
     assert [finding.cause for finding in rank([small, leak, ONE], 1.0)] == ["one", "leak", "small"]

@@ -34,7 +34,9 @@ def test_the_generated_pages_are_not_stale(made: Path) -> None:
     for page in sorted(made.rglob("*.md")):
         name = page.relative_to(made)
         kept = ROOT / "docs" / name
-        if not kept.exists() or kept.read_text(encoding="utf-8") != page.read_text(encoding="utf-8"):
+        if not kept.exists() or kept.read_text(encoding="utf-8") != page.read_text(
+            encoding="utf-8"
+        ):
             pytest.fail(f"docs/{name} {STALE}", pytrace=False)
 
 
@@ -46,6 +48,8 @@ def test_no_page_is_left_of_a_cause_that_is_gone(made: Path) -> None:
 
 def test_every_link_of_a_generated_page_leads_to_a_file(maker: ModuleType) -> None:
     for name, text in maker.pages().items():
-        for target in re.findall(r"\]\(([^)#]+)\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+        for target in re.findall(
+            r"\]\(([^)#]+)\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+        ):
             place = Path(os.path.normpath((ROOT / "docs" / name).parent / target))
             assert "://" in target or place.exists(), f"{name}: {target}"

@@ -17,9 +17,17 @@ from unslow.model import Finding, Loop, Phase, Run
 
 WITHIN = 0.2
 MEMORY = (
-    "graph_growth", "graph_growth_assign", "graph_growth_deep", "graph_growth_gradients", "graph_growth_helper",
-    "graph_growth_method", "hoarded_tensors", "native_growth", "variables_in_loop_kept", "file_growth",
-)  # fmt: skip
+    "graph_growth",
+    "graph_growth_assign",
+    "graph_growth_deep",
+    "graph_growth_gradients",
+    "graph_growth_helper",
+    "graph_growth_method",
+    "hoarded_tensors",
+    "native_growth",
+    "variables_in_loop_kept",
+    "file_growth",
+)
 TIME = ("graph_growth_method", "graph_growth_keras", "python_overhead", "slow_callbacks_growing")
 
 
@@ -64,7 +72,9 @@ def test_steps_take_as_long_as_their_first_half_says(name: str, tmp_path: Path) 
     whole, half = whole_and_half(example, tmp_path)
     forecast = growing(half, example.expected).forecast
     assert forecast is not None and forecast.step_seconds is not None
-    if any(finding.cause == "noisy-machine" for finding in diagnose(whole, with_fixes=False).findings):
+    if any(
+        finding.cause == "noisy-machine" for finding in diagnose(whole, with_fixes=False).findings
+    ):
         pytest.skip("the machine was busy with something else, now more and now less")
     rows = len(longest(half).seconds) // 8
     middle, now = late(longest(half), rows)

@@ -48,7 +48,9 @@ def test_an_automatic_fix_was_proved(row: Row) -> None:
 
 @each_fix
 def test_a_fix_that_gives_other_results_was_clearly_faster_and_said_so(row: Row) -> None:
-    assert row["example"] not in OTHER_RESULTS or (row["low"] > 1.1 and row["safety"] == "REVIEW" and row["note"])
+    assert row["example"] not in OTHER_RESULTS or (
+        row["low"] > 1.1 and row["safety"] == "REVIEW" and row["note"]
+    )
 
 
 @each_fix
@@ -70,7 +72,14 @@ def test_a_fix_without_a_cost_in_time_was_proved_by_what_no_longer_grows(row: Ro
 
 def made_up(**facts: object) -> Row:
     """Half of ten seconds is promised, and the fix makes the steps 1.8 to 2.2 times as fast."""
-    row = {"seconds": 5.0, "trained": 10.0, "first_step": 0.0, "whole": False, "low": 1.8, "high": 2.2}
+    row = {
+        "seconds": 5.0,
+        "trained": 10.0,
+        "first_step": 0.0,
+        "whole": False,
+        "low": 1.8,
+        "high": 2.2,
+    }
     return {**row, "per_step": None, "growth": None, **facts}
 
 
@@ -87,8 +96,13 @@ def test_a_promise_of_half_of_what_is_given_back_is_off_by_half() -> None:
 
 
 def test_the_first_step_counts_where_the_cost_is_its_own() -> None:
-    assert promised(made_up(first_step=2.0, whole=True)) == 0.5 and promised(made_up(first_step=2.0)) == 5 / 8
+    assert (
+        promised(made_up(first_step=2.0, whole=True)) == 0.5
+        and promised(made_up(first_step=2.0)) == 5 / 8
+    )
 
 
 def test_bytes_per_step_are_held_against_the_slope_that_is_gone() -> None:
-    assert off(made_up(seconds=0.0, per_step=1.2e6, growth=["memory", 1.1e6, 0.1e6])) == pytest.approx(0.2)
+    assert off(
+        made_up(seconds=0.0, per_step=1.2e6, growth=["memory", 1.1e6, 0.1e6])
+    ) == pytest.approx(0.2)

@@ -14,7 +14,12 @@ from unslow.model import Phase, Run
 
 
 def built(kind: str, line: int, *inputs: int, **settings: Any) -> dict[str, Any]:
-    return {"kind": kind, "stack": [["train.py", line, "<module>"]], "inputs": list(inputs), **settings}
+    return {
+        "kind": kind,
+        "stack": [["train.py", line, "<module>"]],
+        "inputs": list(inputs),
+        **settings,
+    }
 
 
 BUILT = [
@@ -27,28 +32,45 @@ BUILT = [
 
 def made(number: int, stages: list[dict[str, Any]]) -> list[Fact]:
     iterator = fact(
-        "iterator", 0, n=1, iterator=number, dataset=number, stack=[["train.py", 6, "<module>"]], graph=True,
-        evaluates=False, in_fit=False,
-    )  # fmt: skip
+        "iterator",
+        0,
+        n=1,
+        iterator=number,
+        dataset=number,
+        stack=[["train.py", 6, "<module>"]],
+        graph=True,
+        evaluates=False,
+        in_fit=False,
+    )
     return [fact("dataset", 0, dataset=number, stages=stages), iterator]
 
 
 def seen(count: int, own: float = 0.0, **more: Any) -> dict[str, Any]:
-    none = {"took": 0.0, "work": 0.0, "parallelism": 0, "tuned": False, "buffered": 0, "buffered_bytes": 0}
+    none = {
+        "took": 0.0,
+        "work": 0.0,
+        "parallelism": 0,
+        "tuned": False,
+        "buffered": 0,
+        "buffered_bytes": 0,
+    }
     return {"count": count, "total": own, "own": own, **none, **more}
 
 
 STAGES = {
-    "Root": seen(10), "Root/Prefetch": seen(10, 0.09),
+    "Root": seen(10),
+    "Root/Prefetch": seen(10, 0.09),
     "Root/Prefetch/MapAndBatch": seen(9, 0.09, work=0.095, took=0.095, parallelism=1),
     "Root/Prefetch/MapAndBatch/TensorSlice": seen(80, 0.001),
-}  # fmt: skip
+}
 
 
 def window(stages: dict[str, Any], wait: float = 0.09, at: int = 60, **more: Any) -> Fact:
     """Ten steps, a batch each."""
     pipe = {"gets": 10, "wait": wait, "bytes": 8000, "cores": 2, "memory": 1e9, "stages": stages}
-    return fact("window", at, steps=10, step=at - 10, wall=0.1, kernels=0.01, ops=[], pipes=[pipe], **more)
+    return fact(
+        "window", at, steps=10, step=at - 10, wall=0.1, kernels=0.01, ops=[], pipes=[pipe], **more
+    )
 
 
 def run(*facts: Fact, style: str = "session") -> Run:
@@ -106,29 +128,54 @@ def test_of_two_pipelines_it_is_the_one_with_these_stages() -> None:
 
 
 def test_of_two_pipelines_with_the_same_stages_none_is_blamed() -> None:
-    other = [built("Prefetch", 9, 1), built("Batch", 8, 2), built("Map", 7, 3), built("TensorSlice", 7)]
+    other = [
+        built("Prefetch", 9, 1),
+        built("Batch", 8, 2),
+        built("Map", 7, 3),
+        built("TensorSlice", 7),
+    ]
     assert only(*made(1, other), *made(2, BUILT), window(STAGES)).stages == ()
 
 
 def test_the_inputs_of_a_zip_keep_their_order() -> None:
     stages = [built("Zip", 4, 1, 2), built("Map", 2, 3), built("Range", 3), built("Range", 1)]
     places = {
-        "Root": seen(10), "Root/Zip": seen(10), "Root/Zip[1]/Range": seen(10), "Root/Zip[0]/Map": seen(10, 0.09),
+        "Root": seen(10),
+        "Root/Zip": seen(10),
+        "Root/Zip[1]/Range": seen(10),
+        "Root/Zip[0]/Map": seen(10, 0.09),
         "Root/Zip[0]/Map/Range": seen(10),
-    }  # fmt: skip
-    assert lines(only(*made(1, stages), window(places))) == [("Zip", 4), ("Map", 2), ("Range", 1), ("Range", 3)]
+    }
+    assert lines(only(*made(1, stages), window(places))) == [
+        ("Zip", 4),
+        ("Map", 2),
+        ("Range", 1),
+        ("Range", 3),
+    ]
 
 
 def test_what_is_made_per_element_counts_for_the_line_that_makes_it() -> None:
     stages = [built("FlatMap", 2, 1, function=["train.py", 1, "f"]), built("Tensor", 2)]
-    places = {"Root": seen(10), "Root/FlatMap": seen(10, 0.01), "Root/FlatMap[]/Generator": seen(10, 0.08)}
+    places = {
+        "Root": seen(10),
+        "Root/FlatMap": seen(10, 0.01),
+        "Root/FlatMap[]/Generator": seen(10, 0.08),
+    }
     first = only(*made(1, stages), window(places)).stages[0]
     assert (first.name, first.busy) == ("FlatMap", pytest.approx(0.009))
 
 
 def test_while_a_cache_is_being_filled_nothing_is_said() -> None:
-    stages = [built("Cache", 3, 1), built("Map", 2, 2, function=["train.py", 1, "f"]), built("Range", 1)]
-    read = {"Root": seen(10), "Root/MemoryCache": seen(10, 0.05), "Root/MemoryCache/MemoryCacheImpl": seen(10, 0.04)}
+    stages = [
+        built("Cache", 3, 1),
+        built("Map", 2, 2, function=["train.py", 1, "f"]),
+        built("Range", 1),
+    ]
+    read = {
+        "Root": seen(10),
+        "Root/MemoryCache": seen(10, 0.05),
+        "Root/MemoryCache/MemoryCacheImpl": seen(10, 0.04),
+    }
     filling = {**read, "Root/MemoryCache/MemoryCacheImpl/Map": seen(10, 0.08)}
     assert pipelines(run(*made(1, stages), window(filling))) == []
     (wait,) = waits(run(*made(1, stages), window(read)))

@@ -11,15 +11,29 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.test_trend import autoregressive
-from unslow.analyse.stats.growth import Kind, Law, bootstrap_ratio, changed_with, fit_law, levels_off, slope
+from unslow.analyse.stats.growth import (
+    Kind,
+    Law,
+    bootstrap_ratio,
+    changed_with,
+    fit_law,
+    levels_off,
+    slope,
+)
 from unslow.analyse.stats.robust import student
 
-FINITE = st.floats(-1e6, 1e6).map(lambda value: value if abs(value) > 1e-6 else 0.0) | st.integers(-3, 3)
+FINITE = st.floats(-1e6, 1e6).map(lambda value: value if abs(value) > 1e-6 else 0.0) | st.integers(
+    -3, 3
+)
 PAIRS = st.lists(st.tuples(FINITE, FINITE), max_size=90)
 
 
-def noisy(size: int, curve: Callable[[np.ndarray], np.ndarray], noise: float = 1.0, seed: int = 0) -> np.ndarray:
-    return curve(np.linspace(0, 1, size)) + noise * np.random.default_rng(seed).standard_normal(size)
+def noisy(
+    size: int, curve: Callable[[np.ndarray], np.ndarray], noise: float = 1.0, seed: int = 0
+) -> np.ndarray:
+    return curve(np.linspace(0, 1, size)) + noise * np.random.default_rng(seed).standard_normal(
+        size
+    )
 
 
 def law_of(values: np.ndarray) -> Law:
@@ -56,7 +70,9 @@ def test_the_interval_holds_the_slope_as_often_as_it_says(rho: float, size: int)
 
 
 def test_more_points_make_the_interval_narrower():
-    few, many = (slope(np.linspace(0, 1, size), noisy(size, lambda along: along)) for size in (40, 4000))
+    few, many = (
+        slope(np.linspace(0, 1, size), noisy(size, lambda along: along)) for size in (40, 4000)
+    )
     assert many.high - many.low < (few.high - few.low) / 4
 
 
@@ -187,7 +203,9 @@ def test_a_counter_is_seen_through_a_machine_that_is_faster_in_the_end(seed: int
 @pytest.mark.parametrize("seed", range(8))
 def test_a_counter_beside_values_that_settled_long_ago_drives_nothing(seed: int):
     counter = 100 + 8.0 * np.arange(400)
-    values = np.minimum(counter, 250) * np.exp(0.1 * np.random.default_rng(seed).standard_normal(400))
+    values = np.minimum(counter, 250) * np.exp(
+        0.1 * np.random.default_rng(seed).standard_normal(400)
+    )
     assert not fit_law(np.arange(400), values, counter).grows
 
 
@@ -261,7 +279,9 @@ def test_pairs_see_through_a_machine_that_changes_speed():
 
 
 def test_one_trial_disturbed_does_not_move_the_ratio():
-    ratio, _, _ = bootstrap_ratio([2.0, 2.02, 1.98, 2.01, 9.0, 2.0], [1.0, 1.01, 0.99, 1.0, 1.0, 1.02])
+    ratio, _, _ = bootstrap_ratio(
+        [2.0, 2.02, 1.98, 2.01, 9.0, 2.0], [1.0, 1.01, 0.99, 1.0, 1.0, 1.02]
+    )
     assert ratio == pytest.approx(2, rel=0.03)
 
 
@@ -270,7 +290,9 @@ def test_a_seed_gives_the_same_interval_again():
     assert bootstrap_ratio(before, after, rng_seed=5) == bootstrap_ratio(before, after, rng_seed=5)
 
 
-@pytest.mark.parametrize(("before", "after"), [([], [1.0]), ([2.0], [1.0, 1.0]), ([0.0, 0.0], [1.0, 1.0])])
+@pytest.mark.parametrize(
+    ("before", "after"), [([], [1.0]), ([2.0], [1.0, 1.0]), ([0.0, 0.0], [1.0, 1.0])]
+)
 def test_too_few_trials_give_no_bounds(before: list[float], after: list[float]):
     assert bootstrap_ratio(before, after)[1:] == (0.0, math.inf)
 
@@ -302,18 +324,27 @@ def test_any_values_give_a_finite_forecast(values):
 @settings(max_examples=50, deadline=None)
 @given(PAIRS)
 def test_any_counter_gives_a_finite_forecast(points):
-    law = fit_law(range(len(points)), [value for value, _ in points], [counter for _, counter in points])
+    law = fit_law(
+        range(len(points)), [value for value, _ in points], [counter for _, counter in points]
+    )
     assert math.isfinite(law.forecast(1000))
 
 
 @settings(max_examples=50, deadline=None)
 @given(PAIRS)
 def test_any_counter_explains_a_share_between_nothing_and_all(points):
-    assert 0 <= changed_with([value for value, _ in points], [counter for _, counter in points]).share <= 1
+    assert (
+        0
+        <= changed_with([value for value, _ in points], [counter for _, counter in points]).share
+        <= 1
+    )
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.floats(1e-6, 1e6), min_size=2, max_size=12), st.lists(st.floats(1e-6, 1e6), min_size=2, max_size=12))
+@given(
+    st.lists(st.floats(1e-6, 1e6), min_size=2, max_size=12),
+    st.lists(st.floats(1e-6, 1e6), min_size=2, max_size=12),
+)
 def test_any_trials_give_an_ordered_interval(before, after):
     ratio, low, high = bootstrap_ratio(before, after)
     assert 0 < low <= ratio * (1 + 1e-9)
@@ -321,11 +352,17 @@ def test_any_trials_give_an_ordered_interval(before, after):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.sampled_from([*GROWING.values(), *SETTLING.values(), *LEVEL.values()]), st.integers(0, 1000))
+@given(
+    st.sampled_from([*GROWING.values(), *SETTLING.values(), *LEVEL.values()]), st.integers(0, 1000)
+)
 def test_a_law_does_not_depend_on_the_unit(curve, seed: int):
     values = noisy(200, curve, 1.0, seed)
     one, thousandfold = law_of(values), law_of(1000 * values)
-    assert (one.kind, one.grows, one.levels_off) == (thousandfold.kind, thousandfold.grows, thousandfold.levels_off)
+    assert (one.kind, one.grows, one.levels_off) == (
+        thousandfold.kind,
+        thousandfold.grows,
+        thousandfold.levels_off,
+    )
     assert thousandfold.forecast(300) == pytest.approx(1000 * one.forecast(300))
 
 

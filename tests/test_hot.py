@@ -27,13 +27,17 @@ for epoch in range(3):
 """
 
 
-def sample(*lines: tuple[int, str], leaf: str = "python", count: int = 20, phase: Phase = Phase.OTHER) -> Sample:
+def sample(
+    *lines: tuple[int, str], leaf: str = "python", count: int = 20, phase: Phase = Phase.OTHER
+) -> Sample:
     stack = tuple(Location("train.py", line, function) for line, function in lines)
     return Sample(stack, leaf, 0, True, count // 2, count - count // 2, count, phase)
 
 
 def run(*samples: Sample, **more: object):  # type: ignore[no-untyped-def]
-    sketch = Sketch("", phases={Phase.RUN: 0.5}, source=SOURCE, line=15, update=17, samples=samples, **more)  # type: ignore[arg-type]
+    sketch = Sketch(
+        "", phases={Phase.RUN: 0.5}, source=SOURCE, line=15, update=17, samples=samples, **more
+    )  # type: ignore[arg-type]
     return sketch.run()
 
 
@@ -47,7 +51,10 @@ def test_the_innermost_line_that_holds_most_of_the_time_is_named() -> None:
 
 
 def test_a_loop_over_several_lines_is_named_by_its_dearest() -> None:
-    spread = [sample((line, "rank"), (16, "<module>"), count=count) for line, count in ((4, 10), (5, 14), (6, 12))]
+    spread = [
+        sample((line, "rank"), (16, "<module>"), count=count)
+        for line, count in ((4, 10), (5, 14), (6, 12))
+    ]
     (hot,) = hot_lines(run(*spread, RUN), 0)
     assert hot.location.line == 5 and hot.samples == 36
 
@@ -66,7 +73,9 @@ def test_tensorflow_below_a_line_is_not_the_lines_own_time() -> None:
 
 
 def test_the_rest_of_the_step_is_shared_out_by_samples() -> None:
-    hot, other = hot_lines(run(sample((16, "<module>"), count=30), sample((14, "<module>"), count=10), RUN), 0)
+    hot, other = hot_lines(
+        run(sample((16, "<module>"), count=30), sample((14, "<module>"), count=10), RUN), 0
+    )
     assert round(hot.seconds / other.seconds) == 3
     assert abs(hot.seconds + other.seconds - 0.5) < 0.01
 
@@ -85,7 +94,11 @@ def test_time_around_a_line_is_that_of_its_loop() -> None:
 def test_a_line_grows_with_the_container_it_names() -> None:
     looks = [
         fact(
-            "sizes", step, place=["train.py", 16, "<module>"], step=step, sizes=[["data", 900], ["history", 10 * step]]
+            "sizes",
+            step,
+            place=["train.py", 16, "<module>"],
+            step=step,
+            sizes=[["data", 900], ["history", 10 * step]],
         )
         for step in (10, 40, 80)
     ]

@@ -37,26 +37,38 @@ def named(path: Path) -> str:
     return str(path.relative_to(SOURCE))
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if "record" in p.relative_to(SOURCE).parts], ids=named)
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if "record" in p.relative_to(SOURCE).parts], ids=named
+)
 def test_what_lives_in_the_users_process_needs_the_standard_library_only(path: Path) -> None:
     ours = {"unslow.record", "unslow.runfolder", "unslow.facts"}
     for name in imported(path):
         top = name.partition(".")[0]
         if top == "unslow":
-            assert name == "unslow" or any(name == own or name.startswith(own + ".") for own in ours), name
+            assert name == "unslow" or any(
+                name == own or name.startswith(own + ".") for own in ours
+            ), name
         else:
             assert top in sys.stdlib_module_names, name
 
 
 @pytest.mark.parametrize("name", ["facts/phase.py", "runfolder/layout.py", "__init__.py"])
 def test_what_the_recorder_shares_with_us_needs_the_standard_library_only(name: str) -> None:
-    outside = {found.partition(".")[0] for found in imported(SOURCE / name)} - set(sys.stdlib_module_names)
+    outside = {found.partition(".")[0] for found in imported(SOURCE / name)} - set(
+        sys.stdlib_module_names
+    )
     assert outside <= {"unslow"}
 
 
 @pytest.mark.parametrize("path", sorted((SOURCE / "causes").glob("*.py")), ids=named)
 def test_a_cause_neither_looks_nor_shows(path: Path) -> None:
-    forbidden = ("unslow.record", "unslow.report", "unslow.cli", "unslow.proof.prove", "unslow.proof.launch")
+    forbidden = (
+        "unslow.record",
+        "unslow.report",
+        "unslow.cli",
+        "unslow.proof.prove",
+        "unslow.proof.launch",
+    )
     assert not [name for name in imported(path) if name.startswith(forbidden)]
 
 
@@ -72,15 +84,24 @@ def test_only_the_command_line_prints_and_exits(path: Path) -> None:
     if path.name == "launch.py":
         return  # leaving with the command's own exit code is what it is for
     calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-    assert not [call for call in calls if ast.unparse(call.func) in {"print", "sys.exit", "exit", "quit"}]
+    assert not [
+        call for call in calls if ast.unparse(call.func) in {"print", "sys.exit", "exit", "quit"}
+    ]
 
 
 def test_no_import_cycle_at_module_level() -> None:
     graph: dict[str, set[str]] = {}
     for path in MODULES:
-        name = ".".join(("unslow", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+        name = ".".join(("unslow", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        )
         top = ast.Module(
-            [n for n in ast.parse(path.read_text()).body if isinstance(n, ast.Import | ast.ImportFrom)], []
+            [
+                n
+                for n in ast.parse(path.read_text()).body
+                if isinstance(n, ast.Import | ast.ImportFrom)
+            ],
+            [],
         )
         found = {n.module for n in ast.walk(top) if isinstance(n, ast.ImportFrom) and n.module}
         graph[name] = {other for other in found if other.startswith("unslow") and other != name}

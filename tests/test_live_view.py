@@ -51,7 +51,11 @@ class Terminal:
     def feed(self, text: str) -> None:
         for numbers, command, escape, char in self._PARTS.findall(text):
             if command:
-                self._control([int(number or 0) for number in numbers.lstrip("?").split(";")], numbers, command)
+                self._control(
+                    [int(number or 0) for number in numbers.lstrip("?").split(";")],
+                    numbers,
+                    command,
+                )
             elif escape == "7":
                 self.saved = (self.row, self.column, self.full)
             elif escape == "8":
@@ -89,7 +93,10 @@ class Terminal:
             for row in range(self.row + 1, self.rows) if command == "J" else ():
                 self.cells[row] = [" "] * self.columns
         elif command == "r":
-            self.top, self.bottom = (numbers[0] or 1) - 1, (numbers[1] if len(numbers) > 1 else self.rows) - 1
+            self.top, self.bottom = (
+                (numbers[0] or 1) - 1,
+                (numbers[1] if len(numbers) > 1 else self.rows) - 1,
+            )
             self.row = self.column = 0
         elif raw == "?7":
             self.wraps = command == "h"
@@ -145,7 +152,9 @@ def test_a_finished_run_has_the_steps_of_the_report(name: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("pieces", [3, 7])
-def test_what_is_read_in_pieces_is_what_is_read_at_once(name: str, pieces: int, tmp_path: Path) -> None:
+def test_what_is_read_in_pieces_is_what_is_read_at_once(
+    name: str, pieces: int, tmp_path: Path
+) -> None:
     whole = cut(name, tmp_path / "whole", 1.0)
     growing = tmp_path / "growing"
     growing.mkdir()
@@ -158,12 +167,18 @@ def test_what_is_read_in_pieces_is_what_is_read_at_once(name: str, pieces: int, 
         follower.look()
     once = Follower(str(whole))
     once.look()
-    assert {**state_of(follower, Judge(), 0.0), "folder": ""} == {**state_of(once, Judge(), 0.0), "folder": ""}
+    assert {**state_of(follower, Judge(), 0.0), "folder": ""} == {
+        **state_of(once, Judge(), 0.0),
+        "folder": "",
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_steps_never_go_back_while_a_run_grows(name: str, tmp_path: Path) -> None:
-    steps = [looked(cut(name, tmp_path / str(share), share))["steps"] for share in (0.02, 0.2, 0.5, 0.8, 1.0)]
+    steps = [
+        looked(cut(name, tmp_path / str(share), share))["steps"]
+        for share in (0.02, 0.2, 0.5, 0.8, 1.0)
+    ]
     assert steps == sorted(steps) and steps[-1] > steps[1]
 
 
@@ -171,7 +186,9 @@ def test_a_second_look_reads_nothing_again(tmp_path: Path) -> None:
     follower = Follower(str(cut("graph_growth", tmp_path, 0.7)))
     assert follower.look()
     taken = follower.bytes_taken
-    assert taken == sum(log.stat().st_size for log in tmp_path.glob("*.*s") if log.suffix in (".steps", ".events"))
+    assert taken == sum(
+        log.stat().st_size for log in tmp_path.glob("*.*s") if log.suffix in (".steps", ".events")
+    )
     assert not follower.look() and follower.bytes_taken == taken
 
 
@@ -179,20 +196,26 @@ def test_looking_leaves_the_folder_as_it_is(tmp_path: Path) -> None:
     folder = cut("graph_growth", tmp_path, 0.7)
     before = {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in folder.rglob("*")}
     looked(folder)
-    assert {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in folder.rglob("*")} == before
+    assert {
+        path: (path.stat().st_mtime_ns, path.stat().st_size) for path in folder.rglob("*")
+    } == before
 
 
 def packed(ends: range, site: int = 0) -> bytes:
     phases = [0] * len(Phase)
     phases[Phase.RUN] = 900
-    return b"".join(runfile.ROW.pack(end, 1000, 1000, 1000, 1, site, 1, 32.0, 0.5, *phases) for end in ends)
+    return b"".join(
+        runfile.ROW.pack(end, 1000, 1000, 1000, 1, site, 1, 32.0, 0.5, *phases) for end in ends
+    )
 
 
 def test_rows_of_a_long_run_stay_few_and_lose_no_step(tmp_path: Path) -> None:
     rows = Rows()
     for begin in range(0, 100_000, 10_000):
         rows.add(packed(range(begin * 1000, (begin + 10_000) * 1000, 1000)))
-    kept = [runfile.ROW.unpack_from(rows.packed(), at * runfile.ROW.size) for at in range(len(rows))]
+    kept = [
+        runfile.ROW.unpack_from(rows.packed(), at * runfile.ROW.size) for at in range(len(rows))
+    ]
     assert len(kept) <= MOST
     assert sum(row[4] for row in kept) == 100_000 and sum(row[1] for row in kept) == 100_000_000
     assert sum(row[runfile.FIRST_PHASE + Phase.RUN] for row in kept) == 90_000_000
@@ -201,7 +224,9 @@ def test_rows_of_a_long_run_stay_few_and_lose_no_step(tmp_path: Path) -> None:
 def test_the_first_and_the_latest_rows_stay_single() -> None:
     rows = Rows()
     rows.add(packed(range(20_000)))
-    counts = [runfile.ROW.unpack_from(rows.packed(), at * runfile.ROW.size)[4] for at in range(len(rows))]
+    counts = [
+        runfile.ROW.unpack_from(rows.packed(), at * runfile.ROW.size)[4] for at in range(len(rows))
+    ]
     assert counts[0] == 1 and counts[-LATEST:] == [1] * LATEST and max(counts) > 1
 
 
@@ -209,7 +234,9 @@ def test_rows_of_two_optimizers_are_merged_apart() -> None:
     rows = Rows()
     both = [packed(range(end, end + 1), site=end % 2) for end in range(20_000)]
     rows.add(b"".join(both))
-    kept = [runfile.ROW.unpack_from(rows.packed(), at * runfile.ROW.size) for at in range(len(rows))]
+    kept = [
+        runfile.ROW.unpack_from(rows.packed(), at * runfile.ROW.size) for at in range(len(rows))
+    ]
     assert [sum(row[4] for row in kept if row[5] == site) for site in (0, 1)] == [10_000, 10_000]
     assert np.all(np.diff([row[0] for row in kept]) > 0)
 
@@ -233,14 +260,18 @@ def test_rows_of_zeros_are_left_out() -> None:
 def test_a_row_is_left_out_until_its_place_is_written(tmp_path: Path) -> None:
     folder = cut("graph_growth", tmp_path, 0.7)
     log = next(folder.glob("*.events"))
-    log.write_bytes(b"".join(line for line in log.read_bytes().splitlines(True) if b'"k": "site"' not in line))
+    log.write_bytes(
+        b"".join(line for line in log.read_bytes().splitlines(True) if b'"k": "site"' not in line)
+    )
     assert looked(folder)["loop"] is None
 
 
 def test_a_place_without_rows_is_left_out(tmp_path: Path) -> None:
     folder = cut("graph_growth", tmp_path, 0.7)
     log = next(folder.glob("*.events"))
-    site = next(json.loads(line) for line in log.read_bytes().splitlines() if b'"k": "site"' in line)
+    site = next(
+        json.loads(line) for line in log.read_bytes().splitlines() if b'"k": "site"' in line
+    )
     with log.open("ab") as lines:
         lines.write(b"\n" + json.dumps({**site, "id": 9, "thread": 5}).encode() + b"\n")
     assert looked(folder)["loop"]["steps"] == 175
@@ -273,7 +304,9 @@ def test_an_ended_run_says_how(tmp_path: Path) -> None:
 def test_silence_is_counted_by_the_watchers_own_clock(tmp_path: Path) -> None:
     folder = cut("graph_growth", tmp_path, 0.7)
     header = running(folder)
-    (folder / runfile.HEADER).write_text(json.dumps({**header, "started": 4e9}))  # that machine's clock is far ahead
+    (folder / runfile.HEADER).write_text(
+        json.dumps({**header, "started": 4e9})
+    )  # that machine's clock is far ahead
     now = [1000.0]
     watch = Watch(str(folder), now=lambda: now[0], spent=lambda: 0.0)
     assert watch.look()["status"]["kind"] == "training"
@@ -309,7 +342,11 @@ def test_several_processes_are_listed_the_slowest_first(tmp_path: Path) -> None:
     for log in [*other.glob("*.steps"), *other.glob("*.events")]:
         shutil.copy(log, folder)
     view = looked(folder)
-    paces = [float(found) for line in drawn(view) for found in re.findall(r"^  vm-\d+ .* ([\d.]+) ms a step", line)]
+    paces = [
+        float(found)
+        for line in drawn(view)
+        for found in re.findall(r"^  vm-\d+ .* ([\d.]+) ms a step", line)
+    ]
     assert len(view["workers"]) == 2 and len(paces) == 2 and paces == sorted(paces, reverse=True)
 
 
@@ -320,7 +357,10 @@ def test_of_many_processes_all_are_shown_after_some_looks(tmp_path: Path) -> Non
             shutil.copy(log, folder / f"worker-{number}{log.suffix}")
     follower = Follower(str(folder))
     follower.look()
-    steps = [[worker["steps"] for worker in state_of(follower, Judge(), 0.0)["workers"]] for _ in range(3)]
+    steps = [
+        [worker["steps"] for worker in state_of(follower, Judge(), 0.0)["workers"]]
+        for _ in range(3)
+    ]
     assert 0 in steps[0] and steps[2] == [175] * 10
 
 
@@ -349,15 +389,23 @@ def test_a_folder_that_is_away_for_a_moment_is_no_error(tmp_path: Path) -> None:
 
 def test_the_end_of_fit_is_told_from_its_epochs(tmp_path: Path) -> None:
     expected = looked(cut("input_bound_fit", tmp_path, 0.6))["expected"]
-    assert (expected["what"], expected["done"], expected["of"]) == ("epoch", 2, 6) and 1.0 < expected["left"] < 20.0
+    assert (expected["what"], expected["done"], expected["of"]) == (
+        "epoch",
+        2,
+        6,
+    ) and 1.0 < expected["left"] < 20.0
 
 
 def test_nothing_is_said_of_the_end_before_an_epoch_has_ended(tmp_path: Path) -> None:
     assert looked(cut("input_bound_fit", tmp_path, 0.2))["expected"] is None
 
 
-@pytest.mark.parametrize(("name", "steps"), [("graph_growth", 250), ("eager_step", 150), ("input_bound", 120)])
-def test_the_end_of_a_loop_is_told_from_its_range_or_its_dataset(name: str, steps: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "steps"), [("graph_growth", 250), ("eager_step", 150), ("input_bound", 120)]
+)
+def test_the_end_of_a_loop_is_told_from_its_range_or_its_dataset(
+    name: str, steps: int, tmp_path: Path
+) -> None:
     view = looked(cut(name, tmp_path, 0.6))
     assert (view["expected"]["what"], view["expected"]["of"]) == ("step", steps)
     assert view["expected"]["done"] == view["loop"]["steps"] and view["expected"]["left"] > 0
@@ -386,8 +434,16 @@ def step():
     ("text", "line", "steps"),
     [
         ("for i in range(30):\n    step()\n", 6, 30),
-        ("n = 7\nfor e in range(2, n):\n    for i, x in enumerate(data):\n        step()\n", 8, 500),
-        ("def main():\n    for i in range(9):\n        step()\nfor k in [1, 2]:\n    main()\n", 7, 18),
+        (
+            "n = 7\nfor e in range(2, n):\n    for i, x in enumerate(data):\n        step()\n",
+            8,
+            500,
+        ),
+        (
+            "def main():\n    for i in range(9):\n        step()\nfor k in [1, 2]:\n    main()\n",
+            7,
+            18,
+        ),
         ("for i in range(n):\n    step()\n", 6, None),
         ("for i in range(9):\n    step()\n    if i == 5:\n        break\n", 6, None),
         ("for i in range(9):\n    if i % 3 == 0:\n        step()\n", 6, None),
@@ -396,16 +452,23 @@ def step():
         ("for x in stream():\n    step()\n", 6, None),
     ],
 )
-def test_a_loop_tells_its_steps_only_where_nothing_can_change_them(text: str, line: int, steps: int | None) -> None:
+def test_a_loop_tells_its_steps_only_where_nothing_can_change_them(
+    text: str, line: int, steps: int | None
+) -> None:
     assert steps_of(Source("train.py", LOOP + text), line, {8: 100}) == steps
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [(b'"epochs": 6', b'"epochs": null'), (b'"n": 1, "sum_ns": 0, "key": "(', b'"n": 2, "sum_ns": 0, "key": "(')],
+    [
+        (b'"epochs": 6', b'"epochs": null'),
+        (b'"n": 1, "sum_ns": 0, "key": "(', b'"n": 2, "sum_ns": 0, "key": "('),
+    ],
     ids=["more epochs than could be seen", "a fit that is called again and again"],
 )
-def test_nothing_is_said_of_the_end_where_it_would_be_a_guess(old: bytes, new: bytes, tmp_path: Path) -> None:
+def test_nothing_is_said_of_the_end_where_it_would_be_a_guess(
+    old: bytes, new: bytes, tmp_path: Path
+) -> None:
     folder = cut("input_bound_fit", tmp_path, 0.6)
     log = next(folder.glob("*.events"))
     changed = log.read_bytes().replace(old, new)
@@ -496,14 +559,23 @@ def test_a_growing_run_is_judged_twice_and_then_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.7, 1.0])
 @pytest.mark.parametrize(("width", "height"), [(60, 8), (60, 24), (80, 24), (200, 60), (24, 3)])
-def test_a_frame_fits_its_terminal(name: str, share: float, width: int, height: int, tmp_path: Path) -> None:
+def test_a_frame_fits_its_terminal(
+    name: str, share: float, width: int, height: int, tmp_path: Path
+) -> None:
     lines = frame(looked(cut(name, tmp_path, share)), width, height)
     assert 1 <= len(lines) <= height and all(line.cell_len <= width for line in lines)
 
 
 def test_a_frame_says_the_loop_its_pace_and_its_phases(tmp_path: Path) -> None:
     text = "\n".join(drawn(looked(cut("input_bound_fit", tmp_path, 0.6))))
-    for said in ("input_bound_fit.py:35", "54 steps", "a step", "epoch 3 of 6", "waiting for data", "memory "):
+    for said in (
+        "input_bound_fit.py:35",
+        "54 steps",
+        "a step",
+        "epoch 3 of 6",
+        "waiting for data",
+        "memory ",
+    ):
         assert said in text
 
 
@@ -523,11 +595,15 @@ def test_control_characters_of_a_command_are_not_drawn(tmp_path: Path) -> None:
 
 def test_a_status_line_names_certain_faults(tmp_path: Path) -> None:
     line = status_line(Watch(str(unpacked("graph_growth", tmp_path))).look())
-    assert line.startswith("unslow: 36 s · 250 steps · ") and "graph-growth at graph_growth.py:29" in line
+    assert (
+        line.startswith("unslow: 36 s · 250 steps · ")
+        and "graph-growth at graph_growth.py:29" in line
+    )
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.4, "0 s"), (59.9, "59 s"), (185.2, "3 min 05 s"), (7805.0, "2 h 10 min")]
+    ("seconds", "text"),
+    [(0.4, "0 s"), (59.9, "59 s"), (185.2, "3 min 05 s"), (7805.0, "2 h 10 min")],
 )
 def test_times_read_as_a_watch_shows_them(seconds: float, text: str) -> None:
     assert clock(seconds) == text
@@ -562,7 +638,9 @@ class Wired:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, columns: int = 40, rows: int = 12) -> None:
         self.terminal = Terminal(columns, rows)
         monkeypatch.setattr(screen, "_write", lambda fd, text: self.terminal.feed(text))
-        monkeypatch.setattr(screen, "size_of", lambda fd: (self.terminal.columns, self.terminal.rows))
+        monkeypatch.setattr(
+            screen, "size_of", lambda fd: (self.terminal.columns, self.terminal.rows)
+        )
         monkeypatch.setattr(screen, "is_ours", lambda fd: True)
 
 
@@ -616,7 +694,9 @@ def test_a_line_among_the_programs_own_takes_nothing_away(before: str) -> None:
 # The command
 
 
-def test_without_a_terminal_the_state_is_printed_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_the_state_is_printed_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from unslow.cli.live import live
 
     folder = cut("graph_growth", tmp_path, 0.6)
@@ -625,12 +705,17 @@ def test_without_a_terminal_the_state_is_printed_once(tmp_path: Path, capsys: py
     assert "150 steps" in printed and "unslow live" in printed and "\x1b" not in printed
 
 
-def test_no_live_view_is_drawn_where_there_is_no_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str],
-                                                          monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_no_live_view_is_drawn_where_there_is_no_terminal(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("unslow.live.beside._own_terminal", lambda: -1)
     (tmp_path / "train.py").write_text("print('ran')")
     with pytest.raises(SystemExit):
         main(["run", "-q", "--live", "train.py"])
     printed = capfd.readouterr()
-    assert printed.out == "ran\n" and "no terminal to draw on" in printed.err and "\x1b" not in printed.err
+    assert (
+        printed.out == "ran\n"
+        and "no terminal to draw on" in printed.err
+        and "\x1b" not in printed.err
+    )

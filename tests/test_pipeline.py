@@ -11,27 +11,57 @@ from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 
 
 def stage(kind: str, line: int, *inputs: int, **settings: Any) -> dict[str, Any]:
-    return {"kind": kind, "stack": [["train.py", line, "<module>"]], "inputs": list(inputs), **settings}
-
-
-def node(number: int, name: str, *inputs: int, busy: float = 0.0, elements: float = 10, **more: Any) -> dict[str, Any]:
     return {
-        "id": number, "name": name, "inputs": list(inputs), "elements": elements, "busy": busy * 1e9, "buffered": 0,
-        "buffered_bytes": 0, "produced": 0, "asynchronous": False, "ratio": 1.0, **more,
-    }  # fmt: skip
+        "kind": kind,
+        "stack": [["train.py", line, "<module>"]],
+        "inputs": list(inputs),
+        **settings,
+    }
 
 
-def reading(step: int, nodes: list[dict[str, Any]], iterator: int = 1, elements: int = 10, **more: Any) -> Fact:
+def node(
+    number: int, name: str, *inputs: int, busy: float = 0.0, elements: float = 10, **more: Any
+) -> dict[str, Any]:
+    return {
+        "id": number,
+        "name": name,
+        "inputs": list(inputs),
+        "elements": elements,
+        "busy": busy * 1e9,
+        "buffered": 0,
+        "buffered_bytes": 0,
+        "produced": 0,
+        "asynchronous": False,
+        "ratio": 1.0,
+        **more,
+    }
+
+
+def reading(
+    step: int, nodes: list[dict[str, Any]], iterator: int = 1, elements: int = 10, **more: Any
+) -> Fact:
     data = {
-        "iterator": iterator, "dataset": 1, "evaluates": False, "step": step, "elements": elements, "wait": 0.0,
-        "over": 0, "fetches": elements, "fetch": 0.1, "cpu_budget": 2, "ram_budget": 1e9, **more,
-    }  # fmt: skip
+        "iterator": iterator,
+        "dataset": 1,
+        "evaluates": False,
+        "step": step,
+        "elements": elements,
+        "wait": 0.0,
+        "over": 0,
+        "fetches": elements,
+        "fetch": 0.1,
+        "cpu_budget": 2,
+        "ram_budget": 1e9,
+        **more,
+    }
     return fact("pipeline", step, nodes=nodes, **data)
 
 
 def only(built: list[dict[str, Any]], *readings: Fact) -> Pipeline:
     made = fact("iterator", 0, n=1, iterator=1, dataset=1, stack=[["train.py", 9, "<module>"]])
-    (found,) = pipelines(Sketch("", facts=[fact("dataset", 0, dataset=1, stages=built), made, *readings]).run())
+    (found,) = pipelines(
+        Sketch("", facts=[fact("dataset", 0, dataset=1, stages=built), made, *readings]).run()
+    )
     return found
 
 
@@ -40,7 +70,11 @@ def lines(found: Pipeline) -> list[tuple[str, int | None]]:
 
 
 def test_a_map_that_was_fused_with_a_batch_has_the_line_of_the_map() -> None:
-    built = [stage("Batch", 3, 1, batch_size=8), stage("Map", 2, 2, function=["train.py", 1, "f"]), stage("Range", 1)]
+    built = [
+        stage("Batch", 3, 1, batch_size=8),
+        stage("Map", 2, 2, function=["train.py", 1, "f"]),
+        stage("Range", 1),
+    ]
     nodes = [node(1, "Root", 2), node(2, "MapAndBatch", 3), node(3, "Range")]
     assert lines(only(built, reading(10, nodes))) == [("MapAndBatch", 2), ("Range", 1)]
 
@@ -59,22 +93,48 @@ def test_a_prefetch_that_tensorflow_put_in_has_no_line() -> None:
 
 
 def test_stages_that_do_not_run_are_passed_over() -> None:
-    built = [stage("Options", 4, 1), stage("Batch", 3, 2), stage("Restructured", 2, 3), stage("Range", 1)]
+    built = [
+        stage("Options", 4, 1),
+        stage("Batch", 3, 2),
+        stage("Restructured", 2, 3),
+        stage("Range", 1),
+    ]
     nodes = [node(1, "Root", 2), node(2, "BatchV2", 3), node(3, "Range")]
     assert lines(only(built, reading(10, nodes))) == [("BatchV2", 3), ("Range", 1)]
 
 
 def test_what_a_generator_does_counts_for_the_line_that_made_it() -> None:
     built = [stage("FlatMap", 2, 1), stage("Tensor", 2)]
-    nodes = [node(1, "Root", 2), node(2, "FlatMap", 3, 4), node(3, "FromTensor"), node(4, "Generator", busy=0.5)]
+    nodes = [
+        node(1, "Root", 2),
+        node(2, "FlatMap", 3, 4),
+        node(3, "FromTensor"),
+        node(4, "Generator", busy=0.5),
+    ]
     first = only(built, reading(10, nodes)).stages[0]
     assert (first.name, first.busy) == ("FlatMap", pytest.approx(0.05))
 
 
 def test_both_inputs_of_a_zip_have_their_lines() -> None:
-    built = [stage("Zip", 4, 1, 2), stage("Range", 1), stage("ParallelMap", 3, 3), stage("Range", 2)]
-    nodes = [node(1, "Root", 2), node(2, "Zip", 3, 4), node(3, "Range"), node(4, "ParallelMapV2", 5), node(5, "Range")]
-    assert lines(only(built, reading(10, nodes))) == [("Zip", 4), ("Range", 1), ("ParallelMapV2", 3), ("Range", 2)]
+    built = [
+        stage("Zip", 4, 1, 2),
+        stage("Range", 1),
+        stage("ParallelMap", 3, 3),
+        stage("Range", 2),
+    ]
+    nodes = [
+        node(1, "Root", 2),
+        node(2, "Zip", 3, 4),
+        node(3, "Range"),
+        node(4, "ParallelMapV2", 5),
+        node(5, "Range"),
+    ]
+    assert lines(only(built, reading(10, nodes))) == [
+        ("Zip", 4),
+        ("Range", 1),
+        ("ParallelMapV2", 3),
+        ("Range", 2),
+    ]
 
 
 def test_a_repetition_makes_its_stages_anew_and_their_work_adds_up() -> None:
@@ -86,15 +146,28 @@ def test_a_repetition_makes_its_stages_anew_and_their_work_adds_up() -> None:
 
 
 def test_a_source_that_was_used_up_before_anybody_looked_is_still_listed() -> None:
-    built = [stage("Shuffle", 3, 1), stage("Map", 2, 2, function=["train.py", 1, "f"]), stage("Range", 1)]
+    built = [
+        stage("Shuffle", 3, 1),
+        stage("Map", 2, 2, function=["train.py", 1, "f"]),
+        stage("Range", 1),
+    ]
     found = only(built, reading(10, [node(1, "Root", 2), node(2, "Shuffle")]))
-    assert [(one.name, one.seen) for one in found.stages] == [("Shuffle", True), ("Map", False), ("Range", False)]
+    assert [(one.name, one.seen) for one in found.stages] == [
+        ("Shuffle", True),
+        ("Map", False),
+        ("Range", False),
+    ]
 
 
 def test_stages_of_one_thread_add_up_and_those_with_threads_do_not() -> None:
     def made(name: str, busy: float, asynchronous: bool = False, parallelism: float = 1.0) -> Stage:
         return Stage(name, None, busy, 1, parallelism, False, asynchronous, 0, 0, 0)
 
-    stages = (made("Prefetch", 0.0, True), made("Batch", 0.2), made("Filter", 0.3), made("Map", 0.8, True, 2.0))
+    stages = (
+        made("Prefetch", 0.0, True),
+        made("Batch", 0.2),
+        made("Filter", 0.3),
+        made("Map", 0.8, True, 2.0),
+    )
     seconds, found = slowest(stages)
     assert (round(seconds, 6), [one.name for one in found]) == (0.5, ["Filter", "Batch"])

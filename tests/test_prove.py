@@ -17,13 +17,22 @@ from unslow.proof.trials import Side, Trial, difference
 BEFORE, AFTER = Side(["before"], "/"), Side(["after"], "/")
 
 
-def trial(seconds: np.ndarray, weights: float = 1.0, ended: str = "exit 0", rss: np.ndarray | None = None) -> Trial:
+def trial(
+    seconds: np.ndarray, weights: float = 1.0, ended: str = "exit 0", rss: np.ndarray | None = None
+) -> Trial:
     memory = np.zeros(0) if rss is None else rss
     return Trial(
-        ended=ended, steps=len(seconds), seconds=seconds, ends=np.cumsum(seconds), rss=memory,
-        rss_steps=np.arange(len(memory), dtype=float), weights={"w": np.full(4, weights)}, losses=np.zeros(0),
-        peak=0.0, errors="Traceback\nValueError: no such shape",
-    )  # fmt: skip
+        ended=ended,
+        steps=len(seconds),
+        seconds=seconds,
+        ends=np.cumsum(seconds),
+        rss=memory,
+        rss_steps=np.arange(len(memory), dtype=float),
+        weights={"w": np.full(4, weights)},
+        losses=np.zeros(0),
+        peak=0.0,
+        errors="Traceback\nValueError: no such shape",
+    )
 
 
 @pytest.fixture
@@ -66,9 +75,13 @@ def test_faster_with_other_weights_is_not_proved(trials: Callable[..., None]) ->
     assert verdict() is Verdict.RESULTS_DIFFER
 
 
-def test_a_script_that_never_repeats_itself_is_measured_by_its_own_differences(trials: Callable[..., None]) -> None:
+def test_a_script_that_never_repeats_itself_is_measured_by_its_own_differences(
+    trials: Callable[..., None],
+) -> None:
     rng = np.random.default_rng(0)
-    trials(lambda after: trial(noisy(rng, 0.005 if after else 0.01), weights=float(rng.normal(1, 0.1))))
+    trials(
+        lambda after: trial(noisy(rng, 0.005 if after else 0.01), weights=float(rng.normal(1, 0.1)))
+    )
     assert verdict() is Verdict.PROVED
 
 
@@ -96,12 +109,18 @@ def test_memory_that_no_longer_grows_is_proved_at_equal_speed(trials: Callable[.
     rng = np.random.default_rng(0)
     climbing = np.linspace(5e8, 9e8, 60)
     level = np.full(60, 5e8)
-    trials(lambda after: trial(noisy(rng, 0.01), rss=(level if after else climbing) + rng.normal(0, 1e6, 60)))
+    trials(
+        lambda after: trial(
+            noisy(rng, 0.01), rss=(level if after else climbing) + rng.normal(0, 1e6, 60)
+        )
+    )
     found = proving.prove(BEFORE, AFTER, Question(200, grows=True))
     assert found.verdict is Verdict.PROVED and "memory grew" in found.text
 
 
-def test_a_growth_is_seen_although_the_machine_was_slow_at_the_start_of_one_trial(trials: Callable[..., None]) -> None:
+def test_a_growth_is_seen_although_the_machine_was_slow_at_the_start_of_one_trial(
+    trials: Callable[..., None],
+) -> None:
     rng = np.random.default_rng(0)
     growing, elsewhere = np.linspace(1.0, 1.5, 300), np.linspace(2.5, 1.0, 300)
     made: list[bool] = []
@@ -135,31 +154,42 @@ def test_a_script_against_itself_has_no_growth_that_is_gone(trials: Callable[...
     wander = np.exp(np.cumsum(rng.normal(0, 0.02, 5000)))
     begin = rng.integers(0, 4900, 5000).tolist()
     trials(lambda after: trial(noisy(rng, 0.01, 100) * wander[(at := begin.pop()) : at + 100]))
-    wrong = sum(proving.prove(BEFORE, AFTER, Question(100, grows=True)).growth is not None for _ in range(100))
+    wrong = sum(
+        proving.prove(BEFORE, AFTER, Question(100, grows=True)).growth is not None
+        for _ in range(100)
+    )
     assert wrong <= 2
 
 
-def test_a_script_against_itself_is_proved_or_slower_in_at_most_two_per_cent(trials: Callable[..., None]) -> None:
+def test_a_script_against_itself_is_proved_or_slower_in_at_most_two_per_cent(
+    trials: Callable[..., None],
+) -> None:
     rng = np.random.default_rng(1)
     trials(lambda after: trial(noisy(rng, 0.01, 50)))
     wrong = sum(verdict(Question(50)) in (Verdict.PROVED, Verdict.SLOWER) for _ in range(500))
     assert wrong <= 10
 
 
-def test_trials_that_are_apart_but_too_few_to_be_sure_are_followed_by_more(trials: Callable[..., None]) -> None:
+def test_trials_that_are_apart_but_too_few_to_be_sure_are_followed_by_more(
+    trials: Callable[..., None],
+) -> None:
     levels = {False: [0.008, 0.030, 0.009, 0.012, 0.010], True: [0.003, 0.007, 0.003, 0.004, 0.003]}
     trials(lambda after: trial(np.full(200, levels[after].pop(0))))
     found = proving.prove(BEFORE, AFTER, Question(200))
     assert found.verdict is Verdict.PROVED and len(found.before) == 5
 
 
-def test_one_burst_of_other_work_does_not_hide_what_is_twice_as_fast(trials: Callable[..., None]) -> None:
+def test_one_burst_of_other_work_does_not_hide_what_is_twice_as_fast(
+    trials: Callable[..., None],
+) -> None:
     levels = {False: [0.007, 0.026, 0.022, 0.012, 0.014], True: [0.003, 0.003, 0.008, 0.006, 0.005]}
     trials(lambda after: trial(np.full(200, levels[after].pop(0))))
     assert verdict() is Verdict.PROVED
 
 
-def test_a_machine_that_wanders_proves_nothing_of_a_script_against_itself(trials: Callable[..., None]) -> None:
+def test_a_machine_that_wanders_proves_nothing_of_a_script_against_itself(
+    trials: Callable[..., None],
+) -> None:
     rng = np.random.default_rng(6)
     level = [1.0]
 
@@ -172,7 +202,9 @@ def test_a_machine_that_wanders_proves_nothing_of_a_script_against_itself(trials
     assert wrong <= 8
 
 
-def test_two_sides_that_end_at_different_steps_are_compared_at_the_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_sides_that_end_at_different_steps_are_compared_at_the_earlier(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked = []
 
     def run(side: Side, steps: int, **options: object) -> Trial:
@@ -190,7 +222,9 @@ def test_weights_are_compared_by_name_where_the_names_agree() -> None:
 
 
 def test_weights_are_compared_in_order_where_only_the_names_changed() -> None:
-    assert difference({"a": np.ones(3)}, {"c": np.full(3, 1.1)}) == pytest.approx(0.1 / 1.1, rel=1e-6)
+    assert difference({"a": np.ones(3)}, {"c": np.full(3, 1.1)}) == pytest.approx(
+        0.1 / 1.1, rel=1e-6
+    )
 
 
 def test_weights_of_other_shapes_cannot_be_the_same() -> None:

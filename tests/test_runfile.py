@@ -24,11 +24,22 @@ def line(kind: str, at: int, /, **data: object) -> bytes:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A run of 200 steps as a process would have written it."""
-    runfile.write_header(str(tmp_path), {"command": ["python", "train.py"], "cwd": "/w", "ended": "exit 0"})
+    runfile.write_header(
+        str(tmp_path), {"command": ["python", "train.py"], "cwd": "/w", "ended": "exit 0"}
+    )
     writer = Writer(str(tmp_path), "host-1")
     writer.lines(line("process", 0, pid=1, host="host", argv=["train.py"]))
     writer.lines(
-        line("site", 1, id=0, kind="optimizer", owner=1, stack=[["/w/train.py", 5, "f"]], loop=[0, 4, 6], thread=7)
+        line(
+            "site",
+            1,
+            id=0,
+            kind="optimizer",
+            owner=1,
+            stack=[["/w/train.py", 5, "f"]],
+            loop=[0, 4, 6],
+            thread=7,
+        )
     )
     writer.rows(b"".join(row(n * 1_000_000) for n in range(1, 201)))
     writer.close()

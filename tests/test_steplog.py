@@ -28,7 +28,13 @@ def log() -> Log:
     kept = Log()
     rows = Rows(SimpleNamespace(writer=kept, flush=bool))  # type: ignore[arg-type]
     rows.append((100, 0, 3, 1, [0] * len(Phase), 0, 8.0, 0.5))
-    rows.alike(100, 3, 1, 8.0, [time for call in range(CALLS) for time in (110 + 100 * call, 200 + 100 * call)])
+    rows.alike(
+        100,
+        3,
+        1,
+        8.0,
+        [time for call in range(CALLS) for time in (110 + 100 * call, 200 + 100 * call)],
+    )
     rows.append((5000, 4100, 3, 1, [0] * len(Phase), 0, 8.0, 0.5))
     rows.write(0)
     return kept
@@ -51,7 +57,9 @@ def test_times_alone_take_a_fraction_of_the_room(log: Log) -> None:
 def test_a_log_that_is_cut_off_is_read_as_far_as_it_goes(log: Log, records: int) -> None:
     rows = rows_of(log.data[: records * ROW.size])
     whole = rows_of(log.data)
-    assert len(rows) == min(len(whole), 1 + min(CALLS, max(0, records - 2) * WORDS // 2) + (records > 7))
+    assert len(rows) == min(
+        len(whole), 1 + min(CALLS, max(0, records - 2) * WORDS // 2) + (records > 7)
+    )
     assert (rows["end"] == whole["end"][: len(rows)]).all()
 
 

@@ -52,7 +52,9 @@ def remembered(rng: np.random.Generator, series: int, size: int) -> np.ndarray:
 
 def two_speeds(rng: np.random.Generator, series: int, size: int) -> np.ndarray:
     """Batches of two sizes in no order: no block has a clear middle."""
-    return np.where(rng.random((series, size)) < 0.4, 1.0, 1.2) + 0.02 * rng.standard_normal((series, size))
+    return np.where(rng.random((series, size)) < 0.4, 1.0, 1.2) + 0.02 * rng.standard_normal(
+        (series, size)
+    )
 
 
 def spells(rng: np.random.Generator, series: int, size: int) -> np.ndarray:
@@ -77,7 +79,12 @@ def started(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
     return rows
 
 
-def trends(noise: Noise, shape: Callable[[np.random.Generator, np.ndarray], np.ndarray], series: int, size: int):
+def trends(
+    noise: Noise,
+    shape: Callable[[np.random.Generator, np.ndarray], np.ndarray],
+    series: int,
+    size: int,
+):
     rng = np.random.default_rng(20)
     along = np.linspace(0.0, 1.0, size)
     return [trend_of(started(rng, rows * shape(rng, along))) for rows in noise(rng, series, size)]
@@ -95,7 +102,9 @@ def jump(change: float) -> Callable[[np.random.Generator, np.ndarray], np.ndarra
     return lambda rng, along: 1 + change * (along > rng.uniform(0.1, 0.9))
 
 
-def up_or_down(change: Callable[[float], Callable]) -> Callable[[np.random.Generator, np.ndarray], np.ndarray]:
+def up_or_down(
+    change: Callable[[float], Callable],
+) -> Callable[[np.random.Generator, np.ndarray], np.ndarray]:
     """By a fifth of the lower end, either way."""
     return lambda rng, along: change(0.2 if rng.random() < 0.5 else -1 / 6)(rng, along)
 
@@ -185,11 +194,18 @@ def test_remembering_noise_hides_no_change_of_a_fifth_in_long_runs(noise: Noise,
 def test_a_drift_has_its_slope_and_its_ends():
     trend = trends(lognormal, drift(0.5), 1, 2000)[0]
     assert trend.slope_low < 0.5 / 2000 < trend.slope_high
-    assert (trend.before, trend.after) == (pytest.approx(1.0, rel=0.03), pytest.approx(1.5, rel=0.03))
+    assert (trend.before, trend.after) == (
+        pytest.approx(1.0, rel=0.03),
+        pytest.approx(1.5, rel=0.03),
+    )
 
 
 def test_the_slope_interval_holds_the_slope_as_often_as_it_says():
-    found = [trend for trend in trends(half_remembered, drift(0.5), 120, 800) if trend.shape is Shape.DRIFTING]
+    found = [
+        trend
+        for trend in trends(half_remembered, drift(0.5), 120, 800)
+        if trend.shape is Shape.DRIFTING
+    ]
     held = [trend.slope_low <= 0.5 / 799 <= trend.slope_high for trend in found]
     assert np.mean(held) >= 0.92
 
@@ -245,7 +261,10 @@ def test_a_graph_that_grows_twentyfold_is_told_from_end_to_end():
 
 def test_the_ends_of_a_bent_growth_are_those_of_the_rows():
     trend = trend_of(np.exp(3 * np.linspace(0, 1, 1500)))
-    assert (trend.before, trend.after) == (pytest.approx(1, rel=0.15), pytest.approx(math.e**3, rel=0.15))
+    assert (trend.before, trend.after) == (
+        pytest.approx(1, rel=0.15),
+        pytest.approx(math.e**3, rel=0.15),
+    )
 
 
 def test_a_step_that_becomes_three_times_as_long_is_seen_on_a_machine_in_spells():
@@ -255,7 +274,9 @@ def test_a_step_that_becomes_three_times_as_long_is_seen_on_a_machine_in_spells(
 # What recurs
 
 
-@pytest.mark.parametrize(("period", "times"), [(2, 3), (3, 3), (4, 3), (4, 10), (10, 2), (50, 5), (100, 10)])
+@pytest.mark.parametrize(
+    ("period", "times"), [(2, 3), (3, 3), (4, 3), (4, 10), (10, 2), (50, 5), (100, 10)]
+)
 def test_long_steps_at_equal_distances_are_periodic(period: int, times: float):
     trend = trend_of(with_long_steps(1000, period, times))
     assert (trend.shape, trend.period) == (Shape.PERIODIC, period)
@@ -328,7 +349,9 @@ def test_merged_rows_count_as_their_steps():
 
 
 def test_a_slope_is_per_step_not_per_row():
-    assert trend_of(np.linspace(1, 2, 200), count=[10] * 200).slope == pytest.approx(1 / 1990, rel=0.01)
+    assert trend_of(np.linspace(1, 2, 200), count=[10] * 200).slope == pytest.approx(
+        1 / 1990, rel=0.01
+    )
 
 
 def test_merging_spiky_steps_half_way_is_not_a_jump():
@@ -356,7 +379,15 @@ def test_one_row_of_many_steps_after_few_single_ones_is_unknown():
 
 
 def consistent(trend: Trend) -> bool:
-    numbers = [trend.before, trend.after, trend.slope, trend.slope_low, trend.slope_high, trend.spike, trend.change]
+    numbers = [
+        trend.before,
+        trend.after,
+        trend.slope,
+        trend.slope_low,
+        trend.slope_high,
+        trend.spike,
+        trend.change,
+    ]
     return (
         all(math.isfinite(number) for number in numbers)
         and trend.slope_low <= trend.slope <= trend.slope_high
@@ -394,14 +425,20 @@ def test_equal_rows_are_steady(seconds: float, size: int):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from([drift(0.0), drift(0.4), jump(0.4)]), st.sampled_from([60, 700]))
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from([drift(0.0), drift(0.4), jump(0.4)]),
+    st.sampled_from([60, 700]),
+)
 def test_milliseconds_have_the_trend_of_seconds(seed: int, shape, size: int):
     rng = np.random.default_rng(seed)
     rows = lognormal(rng, 1, size)[0] * shape(rng, np.linspace(0, 1, size))
     seconds, thousandfold = trend_of(rows), trend_of(1000 * rows)
     assert (seconds.shape, seconds.at_step, seconds.period) == (
-        thousandfold.shape, thousandfold.at_step, thousandfold.period,
-    )  # fmt: skip
+        thousandfold.shape,
+        thousandfold.at_step,
+        thousandfold.period,
+    )
     assert thousandfold.slope == pytest.approx(1000 * seconds.slope)
     assert thousandfold.change == pytest.approx(seconds.change)
 

@@ -39,7 +39,17 @@ def update(kind: str = "function", **data: Any) -> dict[str, Any]:
 
 FIT = (
     fact("compile", eager=False),
-    fact("fit", arrays=True, size=32, was=32, dataset=False, epoch=10, jit=False, together=1, eager=False),
+    fact(
+        "fit",
+        arrays=True,
+        size=32,
+        was=32,
+        dataset=False,
+        epoch=10,
+        jit=False,
+        together=1,
+        eager=False,
+    ),
     fact("optimizer", own="Adam", package="keras.src.optimizers"),
     fact("accumulation", own=0),
     fact("layers", policy="float32"),
@@ -47,18 +57,30 @@ FIT = (
 )
 LOOP = (fact("optimizer", own="Adam", package="keras.src.optimizers"), update())
 EAGER = (update("optimizer"),)
-SESSION = (fact("optimizer", own="AdamOptimizer", package="tensorflow.python.training"), update("session", users=False))
+SESSION = (
+    fact("optimizer", own="AdamOptimizer", package="tensorflow.python.training"),
+    update("session", users=False),
+)
 
 
-def trial(pace: float = 0.01, weights: float = 1.0, told: tuple[Mapping[str, Any], ...] = (), **data: Any) -> Trial:
+def trial(
+    pace: float = 0.01, weights: float = 1.0, told: tuple[Mapping[str, Any], ...] = (), **data: Any
+) -> Trial:
     seconds = np.full(data.pop("steps", 60), pace)
     if len(seconds):
         seconds[0] += data.pop("first", 0.5)
     known: dict[str, Any] = {"ended": "exit 0", "peak": 5e8, "errors": ""}
     return Trial(
-        steps=len(seconds), seconds=seconds, ends=np.cumsum(seconds), rss=np.zeros(0), rss_steps=np.zeros(0),
-        weights={"w": np.full(4, weights)}, losses=np.zeros(0), told=told, **{**known, **data},
-    )  # fmt: skip
+        steps=len(seconds),
+        seconds=seconds,
+        ends=np.cumsum(seconds),
+        rss=np.zeros(0),
+        rss_steps=np.zeros(0),
+        weights={"w": np.full(4, weights)},
+        losses=np.zeros(0),
+        told=told,
+        **{**known, **data},
+    )
 
 
 Make = Callable[[Mapping[str, Any], Mapping[str, str]], Trial]
@@ -76,8 +98,15 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             if asked == {}:
                 return trial(told=seen)
             made = make(asked or {}, side.env)
-            done = tuple(fact("x", done=list(asked or ()), size=asked.get("batch", 1) * 32 if asked else 32, was=32)
-                         for _ in (0,))  # fmt: skip
+            done = tuple(
+                fact(
+                    "x",
+                    done=list(asked or ()),
+                    size=asked.get("batch", 1) * 32 if asked else 32,
+                    was=32,
+                )
+                for _ in (0,)
+            )
             noisy = made.seconds * rng.lognormal(0, 0.01)
             from dataclasses import replace
 
@@ -136,9 +165,11 @@ def test_a_setting_applies_only_where_its_switch_is_reached(
 
 def test_the_last_batch_of_a_pipeline_makes_the_training_batches() -> None:
     told = (
-        fact("batch", size=100, was=100, place="train.py:3:0"), fact("batch", size=64, was=64, place="train.py:4:0"),
-        fact("inner", place="train.py:3:0"), update(rows=0),
-    )  # fmt: skip
+        fact("batch", size=100, was=100, place="train.py:3:0"),
+        fact("batch", size=64, was=64, place="train.py:4:0"),
+        fact("inner", place="train.py:3:0"),
+        update(rows=0),
+    )
     found = next(one for one in catalogue(Survey(told, {}), MACHINE) if one.name == "batch-x2")
     assert found.keep == ".batch(128)" and found.asked["inner"] == ["train.py:3:0"]
 
@@ -150,13 +181,27 @@ def test_twice_as_fast_with_the_same_weights_is_a_winner(trials: Callable[..., N
 
 
 def test_the_best_comes_first(trials: Callable[..., None]) -> None:
-    trials(FIT, lambda asked, env: trial(0.005 if "policy" in asked else 0.02 if "intra" in asked else 0.01))
-    names = [one.setting.name for one in measured("jit_compile", "intra-op-1", "mixed_bfloat16").rows if one.setting]
+    trials(
+        FIT,
+        lambda asked, env: trial(
+            0.005 if "policy" in asked else 0.02 if "intra" in asked else 0.01
+        ),
+    )
+    names = [
+        one.setting.name
+        for one in measured("jit_compile", "intra-op-1", "mixed_bfloat16").rows
+        if one.setting
+    ]
     assert names == ["mixed_bfloat16", "jit_compile", "intra-op-1"]
 
 
 def test_a_larger_batch_is_judged_by_its_examples(trials: Callable[..., None]) -> None:
-    trials(FIT, lambda asked, env: trial(0.0125 if "batch" in asked else 0.01, weights=2.0 if "batch" in asked else 1))
+    trials(
+        FIT,
+        lambda asked, env: trial(
+            0.0125 if "batch" in asked else 0.01, weights=2.0 if "batch" in asked else 1
+        ),
+    )
     found = row(measured("batch-x2"), "batch-x2")
     assert found.speedup.value == pytest.approx(1.6, rel=0.05) and found.results == "not compared"
 
@@ -176,7 +221,10 @@ def test_no_setting_wins_by_noise(trials: Callable[..., None]) -> None:
 
 def test_a_setting_that_fails_is_a_row_with_its_reason(trials: Callable[..., None]) -> None:
     error = "Traceback\nValueError: no such shape"
-    trials(FIT, lambda asked, env: trial(ended="exit 1", errors=error) if "policy" in asked else trial())
+    trials(
+        FIT,
+        lambda asked, env: trial(ended="exit 1", errors=error) if "policy" in asked else trial(),
+    )
     found = measured("mixed_float16", "jit_compile")
     assert [one.setting.name for one in found.rows if one.setting] == ["jit_compile"]
     assert "fails: exit 1: ValueError: no such shape" in shown(found)
@@ -196,7 +244,11 @@ def test_an_environment_that_the_script_overrules_is_said(trials: Callable[..., 
 
 def test_winners_are_combined_and_measured_together(trials: Callable[..., None]) -> None:
     def pace(asked: Mapping[str, Any], env: Mapping[str, str]) -> Trial:
-        return trial(0.01 / (2 if "jit_compile" in asked else 1) / (1.5 if "steps_per_execution" in asked else 1))
+        return trial(
+            0.01
+            / (2 if "jit_compile" in asked else 1)
+            / (1.5 if "steps_per_execution" in asked else 1)
+        )
 
     trials(FIT, pace)
     found = row(measured("jit_compile", "execution"), "together")
@@ -210,12 +262,21 @@ def test_what_changes_the_results_is_combined_apart(trials: Callable[..., None])
         return trial(0.01 / fast)
 
     trials(FIT, pace)
-    names = [one.setting.name for one in measured("jit_compile", "execution", "sgd").rows if one.setting]
+    names = [
+        one.setting.name for one in measured("jit_compile", "execution", "sgd").rows if one.setting
+    ]
     assert names[:2] == ["all together", "together"]
 
 
-def test_single_graph_passes_are_tried_when_the_whole_optimiser_matters(trials: Callable[..., None]) -> None:
-    trials(FIT, lambda asked, env: trial(0.02 if "disable_meta_optimizer" in asked.get("graph", {}) else 0.01))
+def test_single_graph_passes_are_tried_when_the_whole_optimiser_matters(
+    trials: Callable[..., None],
+) -> None:
+    trials(
+        FIT,
+        lambda asked, env: trial(
+            0.02 if "disable_meta_optimizer" in asked.get("graph", {}) else 0.01
+        ),
+    )
     assert row(measured("grappler-off", "jit_compile", "no-remapping"), "no-remapping")
     everywhere = [one.setting.name for one in measured().rows if one.setting]
     assert "no-remapping" in everywhere
@@ -235,7 +296,9 @@ def test_an_interrupt_keeps_what_was_measured(trials: Callable[..., None]) -> No
 
     trials(FIT, until)
     found = measured("jit_compile", "mixed_bfloat16")
-    assert found.interrupted and [one.setting.name for one in found.rows if one.setting] == ["jit_compile"]
+    assert found.interrupted and [one.setting.name for one in found.rows if one.setting] == [
+        "jit_compile"
+    ]
     assert "Not tried: mixed_bfloat16" in shown(found)
 
 
@@ -252,19 +315,34 @@ def test_the_line_to_keep_it_names_the_users_line(trials: Callable[..., None]) -
 
 @pytest.mark.parametrize("width", [80, 100])
 def test_the_table_fits(width: int, trials: Callable[..., None]) -> None:
-    trials(FIT, lambda asked, env: trial(123.4 if "policy" in asked else 0.01, weights=2.0 if asked else 1.0))
+    trials(
+        FIT,
+        lambda asked, env: trial(
+            123.4 if "policy" in asked else 0.01, weights=2.0 if asked else 1.0
+        ),
+    )
     text = shown(measured(), width)
-    assert max(len(line.rstrip()) for line in text.splitlines()) <= width and text.count("optimizer") > 1
+    assert (
+        max(len(line.rstrip()) for line in text.splitlines()) <= width
+        and text.count("optimizer") > 1
+    )
 
 
 def test_a_combination_holds_the_parts_of_each() -> None:
-    parts = [Setting("a", "g", {"graph": {"x": True}}, {"A": "1"}), Setting("b", "h", {"graph": {"y": False}})]
+    parts = [
+        Setting("a", "g", {"graph": {"x": True}}, {"A": "1"}),
+        Setting("b", "h", {"graph": {"y": False}}),
+    ]
     found = combined("both", parts)
     assert found.asked == {"graph": {"x": True, "y": False}} and found.environment == {"A": "1"}
 
 
 def test_only_takes_names_and_groups() -> None:
-    assert {one.name for one in chosen(everything(), ["xla", "sgd"])} == {"jit_compile", "auto-cluster", "sgd"}
+    assert {one.name for one in chosen(everything(), ["xla", "sgd"])} == {
+        "jit_compile",
+        "auto-cluster",
+        "sgd",
+    }
 
 
 def test_an_unknown_name_is_refused_before_anything_runs() -> None:
@@ -272,7 +350,9 @@ def test_an_unknown_name_is_refused_before_anything_runs() -> None:
         measured("jit-compil")
 
 
-def test_a_script_that_never_trains_is_said(trials: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_that_never_trains_is_said(
+    trials: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(running, "run_trial", lambda *words, **options: trial(steps=0))
     with pytest.raises(UnslowError, match="no training step seen"):
         measured()
@@ -291,7 +371,9 @@ def test_a_script_that_fails_by_itself_is_said(monkeypatch: pytest.MonkeyPatch) 
         measured()
 
 
-def test_a_script_that_does_not_exist_is_a_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_script_that_does_not_exist_is_a_clear_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, _, err = typed(capsys, "whatif", str(tmp_path / "nowhere.py"))
     assert code == 2 and "no-script" in err
 
@@ -308,19 +390,28 @@ def test_the_json_is_plain(trials: Callable[..., None]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "epoch", "together"), [(40, 10, 10), (40, 0, 10), (40, 13, 13), (90, 9, 9), (40, 100, 10), (42, 7, 7)]
+    ("steps", "epoch", "together"),
+    [(40, 10, 10), (40, 0, 10), (40, 13, 13), (90, 9, 9), (40, 100, 10), (42, 7, 7)],
 )
-def test_steps_are_executed_together_in_groups_that_cut_an_epoch_evenly(steps: int, epoch: int, together: int) -> None:
+def test_steps_are_executed_together_in_groups_that_cut_an_epoch_evenly(
+    steps: int, epoch: int, together: int
+) -> None:
     told = (*FIT[:1], {**FIT[1], "epoch": epoch}, *FIT[2:])
     machine = Machine(2, frozenset(), {}, steps)
-    found = next(one for one in catalogue(Survey(told, {}), machine) if one.name == "steps_per_execution")
+    found = next(
+        one for one in catalogue(Survey(told, {}), machine) if one.name == "steps_per_execution"
+    )
     assert found.asked == {"steps_per_execution": together}
 
 
-def test_a_combination_that_is_no_better_than_its_best_part_is_not_advised(trials: Callable[..., None]) -> None:
+def test_a_combination_that_is_no_better_than_its_best_part_is_not_advised(
+    trials: Callable[..., None],
+) -> None:
     def pace(asked: Mapping[str, Any], env: Mapping[str, str]) -> Trial:
         both = {"jit_compile", "steps_per_execution"} <= set(asked)
-        return trial(0.006 if both else 0.005 if "jit_compile" in asked else 0.008 if asked else 0.01)
+        return trial(
+            0.006 if both else 0.005 if "jit_compile" in asked else 0.008 if asked else 0.01
+        )
 
     trials(FIT, pace)
     text = shown(measured("jit_compile", "execution"))

@@ -33,9 +33,13 @@ def profile() -> bytes:
     stat = field(1, 7) + field(4, 3)
     process = field(1, 1) + field(2, 0) + field(3, 10_000_000) + field(4, stat)
     kernel = field(1, 2) + field(2, 2_000_000) + field(3, 4_000_000)
-    line = field(2, b"tf_Compute/1") + field(3, 5_000_000_000) + field(4, process) + field(4, kernel)
+    line = (
+        field(2, b"tf_Compute/1") + field(3, 5_000_000_000) + field(4, process) + field(4, kernel)
+    )
     plane = field(2, b"/host:CPU") + field(3, line)
-    plane += field(4, metadata(1, b"ExecutorState::Process")) + field(4, metadata(2, b"map/while/Mul:Mul"))
+    plane += field(4, metadata(1, b"ExecutorState::Process")) + field(
+        4, metadata(2, b"map/while/Mul:Mul")
+    )
     plane += field(5, metadata(7, b"iter_num")) + field(4, metadata(3, b"not \xff UTF-8"))
     return field(1, plane) + field(1, field(2, b"Task Environment"))
 
@@ -67,7 +71,10 @@ def thread(*spans: tuple[str, float, float], name: str = "python") -> Thread:
 
 
 def test_kernels_of_pipelines_are_not_the_steps() -> None:
-    threads = [thread(("a:MatMul", 0.0, 1.0)), thread(("b:MatMul", 0.0, 3.0), name="tf_data_private_threadpool/1")]
+    threads = [
+        thread(("a:MatMul", 0.0, 1.0)),
+        thread(("b:MatMul", 0.0, 3.0), name="tf_data_private_threadpool/1"),
+    ]
     assert summary(threads)["kernels"] == pytest.approx(1.0)
 
 
@@ -77,12 +84,21 @@ def test_waits_for_data_are_not_work() -> None:
 
 
 def test_eager_ops_count_and_calls_of_functions_do_not() -> None:
-    totals = summary([thread(("EagerLocalExecute: __inference_f_1", 0.0, 5.0), ("EagerLocalExecute: Mul", 6.0, 1.0))])
+    totals = summary(
+        [
+            thread(
+                ("EagerLocalExecute: __inference_f_1", 0.0, 5.0),
+                ("EagerLocalExecute: Mul", 6.0, 1.0),
+            )
+        ]
+    )
     assert [row[:2] for row in totals["ops"]] == [["Mul", "Mul"]]
 
 
 def test_kernels_side_by_side_are_covered_once() -> None:
-    assert covered([Span("a", 0.0, 2.0), Span("b", 1.0, 2.0), Span("c", 5.0, 1.0)]) == pytest.approx(4.0)
+    assert covered(
+        [Span("a", 0.0, 2.0), Span("b", 1.0, 2.0), Span("c", 5.0, 1.0)]
+    ) == pytest.approx(4.0)
 
 
 def test_a_missing_profile_leaves_the_fact_as_it_was(tmp_path: Path) -> None:
@@ -94,7 +110,11 @@ def test_a_window_counts_per_step() -> None:
     totals = {"kernels": 0.4, "executor": 0.5, "waits": 0.1, "ops": [["a", "Mul", 20, 0.4]]}
     run = Sketch("", facts=[fact("window", 50, steps=10, wall=1.0, **totals)]).run()
     (window,) = windows(run, run.loops[0])
-    assert (window.wall, window.kernels, window.ops[0].count) == (pytest.approx(0.1), pytest.approx(0.04), 2)
+    assert (window.wall, window.kernels, window.ops[0].count) == (
+        pytest.approx(0.1),
+        pytest.approx(0.04),
+        2,
+    )
 
 
 def test_what_the_first_step_took_more_is_not_repeated() -> None:
@@ -102,7 +122,9 @@ def test_what_the_first_step_took_more_is_not_repeated() -> None:
     assert repeated(run.loops[0]) == pytest.approx(5.1)
 
 
-def stage(name: str, start: float, length: float, number: int, parent: int = 0, **facts: int) -> Span:
+def stage(
+    name: str, start: float, length: float, number: int, parent: int = 0, **facts: int
+) -> Span:
     """An element that is asked of an iterator; the outermost one has no parent."""
     whose = {"id": number, "parent_id": parent} if parent else {"id": number}
     return Span(f"Iterator::{name}", start, length, 0, {**whose, **facts})
@@ -113,42 +135,70 @@ def got(start: float, length: float) -> Span:
 
 
 def test_a_graph_that_asks_for_a_batch_waits() -> None:
-    threads = [Thread("tf_data_iterator_get_next/1", (got(0.0, 2.0),)), thread(("a:MatMul", 2.0, 1.0))]
+    threads = [
+        Thread("tf_data_iterator_get_next/1", (got(0.0, 2.0),)),
+        thread(("a:MatMul", 2.0, 1.0)),
+    ]
     assert summary(threads)["waits"] == pytest.approx(2.0)
 
 
 def test_a_batch_that_is_fetched_while_kernels_run_is_not_waited_for() -> None:
     spans = (got(0.0, 2.0), stage("Root", 0.1, 1.8, 1))
-    (pipe,) = summary([Thread("tf_data_iterator_get_next/1", spans), thread(("a:MatMul", 0.5, 3.0))])["pipes"]
+    (pipe,) = summary(
+        [Thread("tf_data_iterator_get_next/1", spans), thread(("a:MatMul", 0.5, 3.0))]
+    )["pipes"]
     assert (pipe["gets"], pipe["wait"]) == (1, pytest.approx(0.5))
 
 
 def test_a_stage_is_not_charged_for_those_it_asks_in_its_thread() -> None:
-    spans = (got(0.0, 1.0), stage("Root", 0.0, 0.9, 1), stage("Root::Map", 0.1, 0.8, 2, 1),
-             stage("Root::Map::Range", 0.1, 0.1, 3, 2), stage("Root::Map::Range", 0.3, 0.1, 3, 2))  # fmt: skip
+    spans = (
+        got(0.0, 1.0),
+        stage("Root", 0.0, 0.9, 1),
+        stage("Root::Map", 0.1, 0.8, 2, 1),
+        stage("Root::Map::Range", 0.1, 0.1, 3, 2),
+        stage("Root::Map::Range", 0.3, 0.1, 3, 2),
+    )
     (pipe,) = summary([Thread("tf_data_iterator_get_next/1", spans)])["pipes"]
     own = {place: (one["count"], round(one["own"], 6)) for place, one in pipe["stages"].items()}
     assert own == {"Root": (1, 0.1), "Root/Map": (1, 0.6), "Root/Map/Range": (2, 0.2)}
 
 
 def test_a_function_that_is_called_in_other_threads_is_work_of_the_stage_that_called_it() -> None:
-    asked = (got(0.0, 1.0), stage("Root", 0.0, 1.0, 1), stage("Root::ParallelMapV2", 0.0, 1.0, 2, 1, parallelism=4))
-    calls = (stage("Root::ParallelMapV2::Range", 0.1, 0.1, 3, 2),
-             Span("InstantiatedCapturedFunction::RunAsync", 0.2, 0.1, 0, {"id": 77}))  # fmt: skip
+    asked = (
+        got(0.0, 1.0),
+        stage("Root", 0.0, 1.0, 1),
+        stage("Root::ParallelMapV2", 0.0, 1.0, 2, 1, parallelism=4),
+    )
+    calls = (
+        stage("Root::ParallelMapV2::Range", 0.1, 0.1, 3, 2),
+        Span("InstantiatedCapturedFunction::RunAsync", 0.2, 0.1, 0, {"id": 77}),
+    )
     ran = (
         Span("ExecutorState::Process", 0.3, 0.4, 0, {"id": 77}),
         Span("ExecutorState::Process", 0.8, 0.5, 0, {"id": 5}),
     )
-    threads = [Thread(f"tf_data_{number}", spans) for number, spans in enumerate((asked, calls, ran))]
+    threads = [
+        Thread(f"tf_data_{number}", spans) for number, spans in enumerate((asked, calls, ran))
+    ]
     (pipe,) = summary(threads)["pipes"]
     found = pipe["stages"]["Root/ParallelMapV2"]
-    assert (found["parallelism"], found["work"], found["took"]) == (4, pytest.approx(0.4), pytest.approx(0.5))
+    assert (found["parallelism"], found["work"], found["took"]) == (
+        4,
+        pytest.approx(0.4),
+        pytest.approx(0.5),
+    )
 
 
 def test_two_iterators_are_told_apart_and_each_pass_of_one_is_the_same_stage() -> None:
-    spans = (got(0.0, 1.0), stage("Root", 0.0, 1.0, 1), stage("Root::ForeverRepeat[7]::Range", 0.1, 0.1, 4, 1),
-             stage("Root::ForeverRepeat[8]::Range", 0.3, 0.1, 5, 1), got(2.0, 0.5), stage("Root", 2.0, 0.5, 2),
-             stage("Root::Range", 2.1, 0.1, 6, 2))  # fmt: skip
+    spans = (
+        got(0.0, 1.0),
+        stage("Root", 0.0, 1.0, 1),
+        stage("Root::ForeverRepeat[7]::Range", 0.1, 0.1, 4, 1),
+        stage("Root::ForeverRepeat[8]::Range", 0.3, 0.1, 5, 1),
+        got(2.0, 0.5),
+        stage("Root", 2.0, 0.5, 2),
+        stage("Root::Range", 2.1, 0.1, 6, 2),
+    )
     pipes = summary([Thread("tf_data_iterator_get_next/1", spans)])["pipes"]
     counts = [{place: one["count"] for place, one in pipe["stages"].items()} for pipe in pipes]
     assert counts == [{"Root": 1, "Root/ForeverRepeat/Range": 2}, {"Root": 1, "Root/Range": 1}]

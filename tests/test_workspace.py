@@ -46,7 +46,12 @@ def test_a_script_outside_the_directory_is_copied_and_named_in_the_command(tmp_p
 
 def test_arguments_that_are_no_paths_stay_as_they_are(tmp_path: Path) -> None:
     with Workspace(str(tmp_path)) as copy:
-        assert copy.command(["python", "-m", "train", "--rate=0.1"]) == ["python", "-m", "train", "--rate=0.1"]
+        assert copy.command(["python", "-m", "train", "--rate=0.1"]) == [
+            "python",
+            "-m",
+            "train",
+            "--rate=0.1",
+        ]
 
 
 def test_environments_and_recordings_are_not_copied(tmp_path: Path) -> None:
@@ -62,13 +67,20 @@ def test_copies_of_files_elsewhere_are_found_after_the_way_in(tmp_path: Path) ->
     (tmp_path / "here").mkdir()
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "model.py").write_text("old")
-    with Workspace(str(tmp_path / "here"), {str(tmp_path / "lib" / "model.py"): "new"}) as workspace:
+    with Workspace(
+        str(tmp_path / "here"), {str(tmp_path / "lib" / "model.py"): "new"}
+    ) as workspace:
         paths = launch.environment("run", workspace.environment())["PYTHONPATH"].split(os.pathsep)
-    assert paths[0] == str(launch.INJECT) and paths[1] == workspace.environment()["PYTHONPATH"].split(os.pathsep)[0]
+    assert (
+        paths[0] == str(launch.INJECT)
+        and paths[1] == workspace.environment()["PYTHONPATH"].split(os.pathsep)[0]
+    )
 
 
 def test_a_trial_does_not_copy_the_libraries_whose_lines_were_recorded(tmp_path: Path) -> None:
     runfile.write_header(str(tmp_path), {})
     library = "/env/lib/python3.11/site-packages/keras/adapter.py"
-    run = replace(Sketch("").run(), command=("python", "train.py"), sources={"train.py": "", library: ""})
+    run = replace(
+        Sketch("").run(), command=("python", "train.py"), sources={"train.py": "", library: ""}
+    )
     assert set(side_of(run, str(tmp_path)).texts) == {"train.py"}

@@ -9,7 +9,9 @@ import time
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before the server of processes imports TensorFlow
+os.environ.setdefault(
+    "TF_CPP_MIN_LOG_LEVEL", "3"
+)  # before the server of processes imports TensorFlow
 
 from bench.claims import kept, page
 from bench.claims.catalogue import EXPERIMENTS, claims_of
@@ -17,15 +19,26 @@ from bench.claims.experiment import Experiment, Result
 from bench.claims.measure import rounds
 from bench.claims.verdict import judge, open_sides
 
-LOOKS = (3, 6, 12, 24)  # rounds after which a claim is judged: at each of these four, and never in between
+LOOKS = (
+    3,
+    6,
+    12,
+    24,
+)  # rounds after which a claim is judged: at each of these four, and never in between
 _ENOUGH = 1380.0  # seconds; the whole is to end within 25 minutes
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.claims", description=__doc__)
-    parser.add_argument("--only", nargs="+", choices=[one.id for one in EXPERIMENTS], metavar="EXPERIMENT")
-    parser.add_argument("--rounds", type=int, help="rounds per experiment, in place of its own number")
-    parser.add_argument("--page", action="store_true", help="measure nothing: write the page from the kept numbers")
+    parser.add_argument(
+        "--only", nargs="+", choices=[one.id for one in EXPERIMENTS], metavar="EXPERIMENT"
+    )
+    parser.add_argument(
+        "--rounds", type=int, help="rounds per experiment, in place of its own number"
+    )
+    parser.add_argument(
+        "--page", action="store_true", help="measure nothing: write the page from the kept numbers"
+    )
     asked = parser.parse_args()
     chosen = [one for one in EXPERIMENTS if asked.only is None or one.id in asked.only]
     try:
@@ -57,8 +70,14 @@ def measure(chosen: Sequence[Experiment], count: int | None) -> None:
                 return
             head = f"[{place:>2}/{len(left)} to round {look}, {gone:4.0f} s] {experiment.id}"
             # On a machine so busy that the time is up, a number without its interval is still a number.
-            wanted = count or (min(look, experiment.pairs) if look == LOOKS[0] else look) if gone < _ENOUGH else 1
-            for what in rounds(experiment, result, wanted, unsettled(experiment, result) if result.samples else ()):
+            wanted = (
+                count or (min(look, experiment.pairs) if look == LOOKS[0] else look)
+                if gone < _ENOUGH
+                else 1
+            )
+            for what in rounds(
+                experiment, result, wanted, unsettled(experiment, result) if result.samples else ()
+            ):
                 show(f"{head}: {what}")
             kept.keep(experiment.id, result)
             cost.setdefault(experiment.id, time.monotonic() - started)
@@ -71,7 +90,9 @@ def unsettled(experiment: Experiment, result: Result) -> set[str]:
 
 
 def said(experiment: Experiment, result: Result) -> str:
-    verdicts = [f"{number} {judge(claim, result)[0].value}" for number, claim in claims_of(experiment.id)]
+    verdicts = [
+        f"{number} {judge(claim, result)[0].value}" for number, claim in claims_of(experiment.id)
+    ]
     raised = f"; {len(result.raised)} sides raised" if result.raised else ""
     return ", ".join(verdicts) + raised
 

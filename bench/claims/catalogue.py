@@ -21,7 +21,18 @@ from bench.claims.experiment import Claim, Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
     experiment
-    for module in (recipes, sessions, loops, inputs, memory, accumulation, kernels, files, first_step, workers)
+    for module in (
+        recipes,
+        sessions,
+        loops,
+        inputs,
+        memory,
+        accumulation,
+        kernels,
+        files,
+        first_step,
+        workers,
+    )
     for experiment in module.EXPERIMENTS
 )
 

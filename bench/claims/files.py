@@ -25,7 +25,9 @@ def _fitted(rows: int, width: int) -> tuple[Any, Any]:
 def saving(steps: int, every: int) -> Measured:
     """Seconds of an epoch of so many steps where the weights are saved every so many epochs."""
     model, data = _fitted(steps, 4000)
-    saver = keras.callbacks.ModelCheckpoint("{epoch}.weights.h5", save_weights_only=True, save_freq=every * steps)
+    saver = keras.callbacks.ModelCheckpoint(
+        "{epoch}.weights.h5", save_weights_only=True, save_freq=every * steps
+    )
     fit = partial(model.fit, data, epochs=5, verbose=0, callbacks=[saver])
     return {"seconds an epoch": min(each(fit, 2 if steps < 100 else 1)) / 5}
 
@@ -44,14 +46,18 @@ def piling() -> Measured:
     full, fresh = Path("full"), Path("fresh")
 
     def save(folder: Path, number: int) -> float:
-        return seconds(partial(tf.train.Checkpoint(model=model).write, str(folder / f"save{number}")))
+        return seconds(
+            partial(tf.train.Checkpoint(model=model).write, str(folder / f"save{number}"))
+        )
 
     for number in range(45):
         save(full, number)
         if number < 6:
             save(fresh, number)
     few = size_of(fresh)
-    late, early = in_turn(lambda turn: save(full, 45 + turn), lambda turn: save(fresh, 6 + turn), 15)
+    late, early = in_turn(
+        lambda turn: save(full, 45 + turn), lambda turn: save(fresh, 6 + turn), 15
+    )
     return {
         "early saves": early,
         "late saves": late,
@@ -66,12 +72,19 @@ def summaries() -> Measured:
 
     def write(writer: Any, first: int, count: int) -> float:
         with writer.as_default():
-            return seconds(lambda: [tf.summary.scalar("loss", 0.5, first + step) for step in range(count)]) / count
+            return (
+                seconds(
+                    lambda: [tf.summary.scalar("loss", 0.5, first + step) for step in range(count)]
+                )
+                / count
+            )
 
     write(full, 0, 2000)
     write(fresh, 0, 300)
     late, early = in_turn(
-        lambda part: write(full, 2000 + 50 * part, 50), lambda part: write(fresh, 300 + 50 * part, 50), 20
+        lambda part: write(full, 2000 + 50 * part, 50),
+        lambda part: write(fresh, 300 + 50 * part, 50),
+        20,
     )
     return {"early writes": early, "late writes": late}
 
@@ -102,7 +115,9 @@ def logged(level: str, verbose: int) -> Measured:
     model.compile("sgd", "mse")
     data = tf.data.Dataset.from_tensors((tf.ones([32, 16]), tf.ones([32, 1]))).repeat(200)
     model.fit(data.take(5), verbose=0)
-    return {"seconds": calm([seconds(lambda: model.fit(data, verbose=verbose)) for _ in range(4)]) / 200}
+    return {
+        "seconds": calm([seconds(lambda: model.fit(data, verbose=verbose)) for _ in range(4)]) / 200
+    }
 
 
 EXPERIMENTS = (

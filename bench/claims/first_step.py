@@ -23,7 +23,11 @@ def pictures() -> tuple[Any, Any, Any]:
         blocks += [keras.layers.Conv2D(width, 3, padding="same"), keras.layers.BatchNormalization()]
         blocks += [keras.layers.ReLU(), keras.layers.MaxPooling2D(2, padding="same")]
     layers = [keras.Input((32, 32, 3)), *blocks, keras.layers.Flatten(), keras.layers.Dense(10)]
-    return keras.Sequential(layers), np.ones((16, 32, 32, 3), "float32"), np.ones((16, 10), "float32")
+    return (
+        keras.Sequential(layers),
+        np.ones((16, 32, 32, 3), "float32"),
+        np.ones((16, 10), "float32"),
+    )
 
 
 def fitted(of: Callable[[], tuple[Any, Any, Any]], optimizer: str = "sgd") -> Measured:
@@ -77,14 +81,23 @@ def parts() -> Measured:
     later = calm(each(lambda: step(x, y).numpy(), 60)[5:])
     whole = device + weights + slots + tracing + first
     return {
-        "device": device, "weights": weights, "slots": slots, "tracing": tracing, "preparing": first - later,
-        "running": later, "graph's share": (tracing + first - later) / whole, "device's share": device / whole,
-        "weights' share": weights / whole, "traces in 61 steps": float(traces),
-    }  # fmt: skip
+        "device": device,
+        "weights": weights,
+        "slots": slots,
+        "tracing": tracing,
+        "preparing": first - later,
+        "running": later,
+        "graph's share": (tracing + first - later) / whole,
+        "device's share": device / whole,
+        "weights' share": weights / whole,
+        "traces in 61 steps": float(traces),
+    }
 
 
 def initialised(how: str, width: int) -> Measured:
-    layers = [keras.layers.Dense(width, kernel_initializer=how) for _ in range(3 if width > 100 else 14)]
+    layers = [
+        keras.layers.Dense(width, kernel_initializer=how) for _ in range(3 if width > 100 else 14)
+    ]
     keras.layers.Dense(2, kernel_initializer=how).build((None, 2))
     return {"seconds": calm([seconds(partial(layer.build, (None, width))) for layer in layers])}
 
@@ -137,7 +150,9 @@ def placeholders() -> Measured:
 def preset(explicit: bool) -> Measured:
     """The way to the end of the first step with weights that are drawn once more and set by hand, or not."""
     began = time.perf_counter()
-    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(10, kernel_initializer="random_normal")])
+    model = keras.Sequential(
+        [keras.Input((1,)), keras.layers.Dense(10, kernel_initializer="random_normal")]
+    )
     if explicit:
         normal = keras.initializers.RandomNormal()
         model.layers[0].set_weights([normal((1, 10)), normal((10,))])
@@ -151,7 +166,12 @@ EXPERIMENTS = (
         "first-step",
         "the first step of `fit` against later ones, for a linear regression and a convolutional network",
         {"linear": partial(fitted, linear), "convolutions": partial(fitted, pictures)},
-        {"first step": "s", "later steps": "s", "compile()": "s", "compile() of the first step": "share"},
+        {
+            "first step": "s",
+            "later steps": "s",
+            "compile()": "s",
+            "compile() of the first step": "share",
+        },
     ),
     Experiment(
         "first-step-parts",

@@ -60,7 +60,9 @@ def _blocks(call: Callable[[], Any], calls: int, warm: int) -> list[float]:
     return [taken / width for taken in each(block, max(7, calls // width))]
 
 
-def in_turn(one: Callable[[int], float], other: Callable[[int], float], times: int) -> tuple[float, float]:
+def in_turn(
+    one: Callable[[int], float], other: Callable[[int], float], times: int
+) -> tuple[float, float]:
     """Two things timed in one process, A B then B A, undisturbed: what the first leaves behind meets both."""
     ones, others = [], []
     for turn in range(times):

@@ -67,7 +67,11 @@ def prefetched(kind: str, buffer: bool, own: bool = True) -> Measured:
 
 
 def mapped(kind: str, parallel: bool) -> Measured:
-    dataset = _source().batch(128).map(_KINDS[kind], num_parallel_calls=tf.data.AUTOTUNE if parallel else None)
+    dataset = (
+        _source()
+        .batch(128)
+        .map(_KINDS[kind], num_parallel_calls=tf.data.AUTOTUNE if parallel else None)
+    )
     return _trained(dataset.prefetch(tf.data.AUTOTUNE))
 
 
@@ -112,7 +116,9 @@ def passes(cached: bool) -> Measured:
 
 def buffered(stage: str, size: int) -> Measured:
     """Memory that a pipeline of 16 KiB rows takes for its buffer, once it is full."""
-    dataset = tf.data.Dataset.range(1_000_000).map(lambda i: tf.random.normal([4096]) + tf.cast(i, tf.float32))
+    dataset = tf.data.Dataset.range(1_000_000).map(
+        lambda i: tf.random.normal([4096]) + tf.cast(i, tf.float32)
+    )
     dataset = dataset.shuffle(size) if stage == "shuffle" else dataset.prefetch(size)
     next(iter(dataset.take(1)))
     before = resident()
@@ -127,14 +133,20 @@ def buffered(stage: str, size: int) -> Measured:
 def lazily(mapped: bool) -> Measured:
     """Memory that the results of preprocessing take: made for all rows at once, or row by row as they are used."""
     rows = np.ones((2048, 8192), "float32")
-    list(tf.data.Dataset.range(4).map(lambda i: i + 1))  # the runtime's own memory is not the data's
+    list(
+        tf.data.Dataset.range(4).map(lambda i: i + 1)
+    )  # the runtime's own memory is not the data's
     before = resident()
     if mapped:
-        dataset = tf.data.Dataset.from_generator(lambda: iter(rows), output_signature=tf.TensorSpec([8192]))
+        dataset = tf.data.Dataset.from_generator(
+            lambda: iter(rows), output_signature=tf.TensorSpec([8192])
+        )
         dataset = dataset.map(lambda x: x * 2.0 + 1.0)
     else:
         scaled = rows * 2.0 + 1.0
-        dataset = tf.data.Dataset.from_generator(lambda: iter(scaled), output_signature=tf.TensorSpec([8192]))
+        dataset = tf.data.Dataset.from_generator(
+            lambda: iter(scaled), output_signature=tf.TensorSpec([8192])
+        )
     for _ in dataset.batch(32):
         pass
     return {"bytes": float(max(resident() - before, 1))}
@@ -159,7 +171,11 @@ EXPERIMENTS = (
         "a pipeline without and with `prefetch` before a step that uses all cores: with an input stage that waits, as"
         " for a disk, and with one that computes",
         {
-            **{f"{kind}, {name}": partial(prefetched, kind, on) for kind in _KINDS for name, on in _OFF_ON},
+            **{
+                f"{kind}, {name}": partial(prefetched, kind, on)
+                for kind in _KINDS
+                for name, on in _OFF_ON
+            },
             "waiting, none at all": partial(prefetched, "waiting", False, own=False),
         },
         _SECONDS,

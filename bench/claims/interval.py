@@ -9,10 +9,16 @@ from unslow.analyse.stats.growth import bootstrap_ratio
 from unslow.analyse.stats.robust import student
 
 ROUND_BY_ROUND = 5  # rounds from which on the ratios of single rounds tell more than they lose in degrees of freedom
-_FEWEST = {1: 63.657, 2: 9.925, 3: 5.841}  # Student's 99.5 % quantiles that the expansion below misses
+_FEWEST = {
+    1: 63.657,
+    2: 9.925,
+    3: 5.841,
+}  # Student's 99.5 % quantiles that the expansion below misses
 
 
-def ratio_of(larger: Sequence[float], smaller: Sequence[float], one_process: bool) -> tuple[float, float, float]:
+def ratio_of(
+    larger: Sequence[float], smaller: Sequence[float], one_process: bool
+) -> tuple[float, float, float]:
     """How many times as large one number is as another, and the ends of the interval.
 
     Two numbers of one process share its luck, and two processes of one round what else the machine did meanwhile. A

@@ -34,7 +34,10 @@ def read() -> Kept:
 def keep(name: str, result: Result) -> None:
     """Put one result beside the others at once, so that a run that is stopped loses nothing."""
     results = {**read().results, name: result}
-    whole = {"machine": machine(), "results": {key: asdict(results[key]) for key in sorted(results)}}
+    whole = {
+        "machine": machine(),
+        "results": {key: asdict(results[key]) for key in sorted(results)},
+    }
     fresh = RESULTS.with_suffix(".new")
     fresh.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
     fresh.replace(RESULTS)
@@ -48,7 +51,8 @@ def machine() -> dict[str, str]:
         "Keras": _version("keras"),
         "Python": platform.python_version(),
         "processor": f"{platform.machine()}, {os.cpu_count()} cores",
-        "16-bit arithmetic": ", ".join(flag for flag in _NARROW if flag in flags) or "none in the processor",
+        "16-bit arithmetic": ", ".join(flag for flag in _NARROW if flag in flags)
+        or "none in the processor",
         "memory": f"{memory / 2**30:.0f} GiB",
         "GPU": "present" if Path("/dev/nvidia0").exists() else "none",
     }

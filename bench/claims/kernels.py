@@ -43,7 +43,10 @@ def lost_gradients(by_fit: bool) -> Measured:
             loss = _tiny_loss(x, model(x))
         found = tape.gradient(loss, model.trainable_variables)
         adam.apply_gradients(zip(found, model.trainable_variables, strict=True))
-    same = [np.mean(old == new.numpy()) for old, new in zip(before, model.trainable_variables, strict=True)]
+    same = [
+        np.mean(old == new.numpy())
+        for old, new in zip(before, model.trainable_variables, strict=True)
+    ]
     return {"weights that did not move": float(same[0])}
 
 
@@ -105,10 +108,16 @@ def shapes(kind: str, sizes: str) -> Measured:
         model, row = deep(1)[0], [256]
     else:
         row = [16, 16, 8]
-        model = keras.Sequential([keras.Input(row), *(keras.layers.Conv2D(8, 3, padding="same") for _ in range(4))])
+        model = keras.Sequential(
+            [keras.Input(row), *(keras.layers.Conv2D(8, 3, padding="same") for _ in range(4))]
+        )
     step = trainer(model, None, compiled=False).func
     call = tf.function(step, input_signature=[tf.TensorSpec([None, *row], tf.float32)])
-    counts = {"one": [64] * 70, "eight": [60 + i % 8 for i in range(70)], "new": [29 + i for i in range(70)]}[sizes]
+    counts = {
+        "one": [64] * 70,
+        "eight": [60 + i % 8 for i in range(70)],
+        "new": [29 + i for i in range(70)],
+    }[sizes]
     times = [seconds(partial(call, tf.random.normal([rows, *row]))) for rows in counts]
     return {"seconds": calm(times[20:])}
 
@@ -142,7 +151,10 @@ EXPERIMENTS = (
     Experiment(
         "mixed-memory",
         "how far a training step with 4 096 rows raises the memory in float32, mixed_float16 and mixed_bfloat16",
-        {name: partial(activations, name) for name in ("float32", "mixed_float16", "mixed_bfloat16")},
+        {
+            name: partial(activations, name)
+            for name in ("float32", "mixed_float16", "mixed_bfloat16")
+        },
         {"peak bytes": "bytes"},
         cpu=True,
     ),

@@ -62,7 +62,9 @@ def doubled(made_before: bool, count: int = 1000) -> Measured:
     times: list[float] = []
 
     def loop() -> None:
-        factors: Iterable[Any] = [tf.constant(2.0) for _ in range(count)] if made_before else [2.0] * count
+        factors: Iterable[Any] = (
+            [tf.constant(2.0) for _ in range(count)] if made_before else [2.0] * count
+        )
         x = tf.constant(1.0)
 
         def step(factor: Any) -> None:
@@ -112,7 +114,11 @@ def trainer(model: Any, x: Any, compiled: bool, optimizer: str = "adam") -> part
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.square(model(batch, training=True)))
         update.apply_gradients(
-            zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables, strict=True)
+            zip(
+                tape.gradient(loss, model.trainable_variables),
+                model.trainable_variables,
+                strict=True,
+            )
         )
         return loss
 
@@ -157,7 +163,11 @@ EXPERIMENTS = (
         "iterations",
         "an iteration's time at the 100th, 1 000th, 2 000th and 3 000th: a session loop that adds an op, a chain of"
         " eager ops, and a compiled training step",
-        {"session, adding an op": adding_ops, "eager chain": eager_chain, "compiled step": compiled_training},
+        {
+            "session, adding an op": adding_ops,
+            "eager chain": eager_chain,
+            "compiled step": compiled_training,
+        },
         _MARKS,
     ),
     Experiment(

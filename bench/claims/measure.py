@@ -27,7 +27,9 @@ def context() -> multiprocessing.context.ForkServerContext:
     return made
 
 
-def rounds(experiment: Experiment, result: Result, wanted: int, some: Collection[str] = ()) -> Iterator[str]:
+def rounds(
+    experiment: Experiment, result: Result, wanted: int, some: Collection[str] = ()
+) -> Iterator[str]:
     """Measure until so many rounds are done of all sides or of some, A B then B A; yields before each what comes."""
     names = [name for name in experiment.sides if name in some or not some]
     done = min((_rounds_of(name, result) for name in names), default=0)
@@ -112,7 +114,11 @@ def abreast(sides: Mapping[str, Side]) -> dict[str, Outcome]:
 def _heard(name: str, turns: dict[str, Connection], answers: dict[str, Outcome]) -> None:
     """Wait until a side asks for its next turn, or is through: then it has no more turns."""
     try:
-        said = turns[name].recv() if turns[name].poll(_PATIENCE) else ({}, f"TimeoutError: none in {_PATIENCE:.0f} s")
+        said = (
+            turns[name].recv()
+            if turns[name].poll(_PATIENCE)
+            else ({}, f"TimeoutError: none in {_PATIENCE:.0f} s")
+        )
     except EOFError:
         said = ({}, "the process ended without an answer")
     if said is not None:
@@ -139,5 +145,7 @@ def _first_line(error: Exception) -> str:
     """The exception's kind and the first sentence that says something."""
     kind = f"{type(error).__name__}: "
     lines = [line.strip().removeprefix(kind) for line in str(error).splitlines()]
-    said = next((line for line in lines if len(line.split()) > 3 and not line.startswith("File ")), "")
+    said = next(
+        (line for line in lines if len(line.split()) > 3 and not line.startswith("File ")), ""
+    )
     return (kind + said.split(". ")[0]).strip(": ")[:200]

@@ -80,9 +80,20 @@ def epochs() -> Measured:
     other.fit(data, epochs=2, verbose=0)
 
     def one_more(which: Any, done: int) -> float:
-        return seconds(partial(which.fit, data, epochs=done + 1, initial_epoch=done, verbose=0, callbacks=watch[which]))
+        return seconds(
+            partial(
+                which.fit,
+                data,
+                epochs=done + 1,
+                initial_epoch=done,
+                verbose=0,
+                callbacks=watch[which],
+            )
+        )
 
-    late, early = in_turn(lambda turn: one_more(model, 18 + turn), lambda turn: one_more(other, 2 + turn), 6)
+    late, early = in_turn(
+        lambda turn: one_more(model, 18 + turn), lambda turn: one_more(other, 2 + turn), 6
+    )
     return {
         "epochs 3 to 8": early,
         "epochs 19 to 24": late,
@@ -101,7 +112,11 @@ def slots(optimizer: str) -> Measured:
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.square(model(x)))
         update.apply_gradients(
-            zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables, strict=True)
+            zip(
+                tape.gradient(loss, model.trainable_variables),
+                model.trainable_variables,
+                strict=True,
+            )
         )
 
     step = tf.function(update_once)
@@ -114,7 +129,12 @@ def slots(optimizer: str) -> Measured:
     each(step, 1500)
     weights = sum(np.prod(variable.shape) * 4 for variable in model.trainable_variables)
     late = held()
-    return {"bytes at 1": early, "bytes at 1500": late, "growth": late / early, "of the weights": late / weights}
+    return {
+        "bytes at 1": early,
+        "bytes at 1500": late,
+        "growth": late / early,
+        "of the weights": late / weights,
+    }
 
 
 def deep(rows: int) -> tuple[Any, Any]:
@@ -184,7 +204,12 @@ EXPERIMENTS = (
         "optimizer-state",
         "bytes of the optimizer's own variables after 1 and after 1 500 updates",
         {name: partial(slots, name) for name in ("adam", "rmsprop", "sgd")},
-        {"bytes at 1": "bytes", "bytes at 1500": "bytes", "growth": "share", "of the weights": "share"},
+        {
+            "bytes at 1": "bytes",
+            "bytes at 1500": "bytes",
+            "growth": "share",
+            "of the weights": "share",
+        },
         pairs=1,
     ),
     Experiment(

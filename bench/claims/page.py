@@ -9,7 +9,16 @@ from pathlib import Path
 
 from bench.claims.catalogue import EXPERIMENTS, claims
 from bench.claims.documents import DOCUMENTS
-from bench.claims.experiment import Above, Below, Claim, Document, Experiment, Ratio, Result, Untested
+from bench.claims.experiment import (
+    Above,
+    Below,
+    Claim,
+    Document,
+    Experiment,
+    Ratio,
+    Result,
+    Untested,
+)
 from bench.claims.kept import Kept
 from bench.claims.numbers import amount, times, within
 from bench.claims.verdict import Case, Verdict, judge
@@ -47,7 +56,10 @@ def text(kept: Kept) -> str:
     for document in DOCUMENTS:
         parts += [f"## Document {document.number}: {document.question}", _table(document, kept)]
         if document.untested:
-            parts += ["Not put to the test:", "\n".join(_untested(one) for one in document.untested)]
+            parts += [
+                "Not put to the test:",
+                "\n".join(_untested(one) for one in document.untested),
+            ]
     parts += ["## The numbers"]
     for experiment in EXPERIMENTS:
         if experiment.id in kept.results:
@@ -64,7 +76,11 @@ def _machine(kept: Kept) -> str:
 
 
 def _tally(kept: Kept) -> str:
-    found = Counter(judge(claim, kept.results[claim.experiment])[0] for _, claim in claims() if _has(claim, kept))
+    found = Counter(
+        judge(claim, kept.results[claim.experiment])[0]
+        for _, claim in claims()
+        if _has(claim, kept)
+    )
     said = ", ".join(f"{found[verdict]} {verdict.value}" for verdict in Verdict if found[verdict])
     return f"**In short.** {found.total()} claims: {said}."
 
@@ -81,7 +97,9 @@ def _table(document: Document, kept: Kept) -> str:
             found, cases = judge(claim, kept.results[claim.experiment])
             measured = "<br>".join(_measured(claim, case) for case in cases)
             verdict = f"[{_verdict(claim, found, cases)}](#{claim.experiment})"
-        rows.append(f"| {document.number}.{place} | {claim.words} | {measured} | {verdict} | {_links(claim)} |")
+        rows.append(
+            f"| {document.number}.{place} | {claim.words} | {measured} | {verdict} | {_links(claim)} |"
+        )
     return "\n".join(rows)
 
 
@@ -89,7 +107,9 @@ def _measured(claim: Claim, case: Case) -> str:
     rule = claim.rule
     if isinstance(rule, Ratio) and case.ratio is not None:
         shown = f"{times(case.ratio[0])} ({within(case.ratio[1], case.ratio[2])})"
-        return f"{case.name}: {shown}" + ("" if rule.at_least == 1.1 else f", limit {rule.at_least:g}")
+        return f"{case.name}: {shown}" + (
+            "" if rule.at_least == 1.1 else f", limit {rule.at_least:g}"
+        )
     if isinstance(rule, Above | Below):
         unit = _BY_ID[claim.experiment].units.get(case.number, "")
         return f"{case.name}: {amount(case.values, unit)}; limit {amount((rule.limit,), unit)} ({rule.why})"
@@ -100,8 +120,14 @@ def _measured(claim: Claim, case: Case) -> str:
 def _verdict(claim: Claim, found: Verdict, cases: list[Case]) -> str:
     said = f"**{found.value}**"
     if len({case.verdict for case in cases}) > 1:
-        kinds = {verdict: [case.name for case in cases if case.verdict is verdict] for verdict in Verdict}
-        listed = [f"{verdict.value} for *{'* and *'.join(names)}*" for verdict, names in kinds.items() if names]
+        kinds = {
+            verdict: [case.name for case in cases if case.verdict is verdict] for verdict in Verdict
+        }
+        listed = [
+            f"{verdict.value} for *{'* and *'.join(names)}*"
+            for verdict, names in kinds.items()
+            if names
+        ]
         said += ": " + "; ".join(listed)
     elif found is Verdict.FALSE and all(case.reverse for case in cases):
         said += ": the reverse holds"
@@ -110,7 +136,9 @@ def _verdict(claim: Claim, found: Verdict, cases: list[Case]) -> str:
 
 def _links(claim: Claim | Untested) -> str:
     causes = [f"[`{cause}`](causes/{cause}.md)" for cause in claim.causes]
-    return ", ".join(causes + [f"[`unslow whatif --only {setting}`](whatif.md)" for setting in claim.whatif])
+    return ", ".join(
+        causes + [f"[`unslow whatif --only {setting}`](whatif.md)" for setting in claim.whatif]
+    )
 
 
 def _untested(one: Untested) -> str:
@@ -122,11 +150,15 @@ def _numbers(experiment: Experiment, result: Result) -> Iterator[str]:
     note = f" ({experiment.note}.)" if experiment.note else ""
     yield f"{experiment.compared[0].upper()}{experiment.compared[1:]}.{note}"
     rows = ["| side | number | median | least to greatest | processes |", "|---|---|---|---|---|"]
-    for name, values in sorted(result.samples.items(), key=lambda item: _place(experiment, item[0])):
+    for name, values in sorted(
+        result.samples.items(), key=lambda item: _place(experiment, item[0])
+    ):
         side, number = name.split(".", 1)
         unit = experiment.units[number]
         ends = f"{amount((min(values),), unit)} to {amount((max(values),), unit)}"
-        rows.append(f"| {side} | {number} | {amount((statistics.median(values),), unit)} | {ends} | {len(values)} |")
+        rows.append(
+            f"| {side} | {number} | {amount((statistics.median(values),), unit)} | {ends} | {len(values)} |"
+        )
     if result.samples:
         yield "\n".join(rows)
 

@@ -106,7 +106,13 @@ def step_of_arguments() -> Measured:
     def step(model: Any, sgd: Any, x: Any) -> Any:
         with tf.GradientTape() as tape:
             loss = tf.square(model(x))
-        sgd.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables, strict=True))
+        sgd.apply_gradients(
+            zip(
+                tape.gradient(loss, model.trainable_variables),
+                model.trainable_variables,
+                strict=True,
+            )
+        )
         return loss
 
     call = tf.function(step)

@@ -46,7 +46,9 @@ def classifier(x: Any, y: Any, size: Size) -> Model:
     hidden = tf1.nn.relu(tf1.matmul(x, first))
     logits = tf1.matmul(hidden, second)
     loss = tf1.reduce_mean(tf1.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
-    accuracy = tf1.reduce_mean(tf1.cast(tf1.equal(tf1.argmax(logits, 1, output_type=tf1.int32), y), tf1.float32))
+    accuracy = tf1.reduce_mean(
+        tf1.cast(tf1.equal(tf1.argmax(logits, 1, output_type=tf1.int32), y), tf1.float32)
+    )
     train = tf1.train.GradientDescentOptimizer(0.01).minimize(loss)
     session = tf1.Session()
     session.run(tf1.global_variables_initializer())
@@ -134,7 +136,9 @@ def piped(size: Size, source: str, once: bool = False) -> Measured:
     else:
         dataset = tf1.data.Dataset.from_tensor_slices((rows, labels))
     dataset = dataset.batch(size.rows, drop_remainder=True).repeat().prefetch(2)
-    iterator = (tf1.data.make_one_shot_iterator if once else tf1.data.make_initializable_iterator)(dataset)
+    iterator = (tf1.data.make_one_shot_iterator if once else tf1.data.make_initializable_iterator)(
+        dataset
+    )
     x, y = iterator.get_next()
     model = classifier(x, y, size)
     if not once:
@@ -214,7 +218,10 @@ EXPERIMENTS = (
     Experiment(
         "fetches",
         "the training op alone, with 20 scalars that are there anyway, and with a matrix of 4 MB",
-        {what: partial(fetched, what) for what in ("training only", "twenty scalars", "one matrix")},
+        {
+            what: partial(fetched, what)
+            for what in ("training only", "twenty scalars", "one matrix")
+        },
         _SECONDS,
         abreast=True,
     ),

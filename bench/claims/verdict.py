@@ -69,7 +69,9 @@ def _ratio(name: str, pair: tuple[str, str], at_least: float, result: Result) ->
     if low > at_least:
         return Case(name, Verdict.TRUE, (ratio, low, high))
     if high < at_least:
-        return Case(name, Verdict.FALSE, (ratio, low, high), reverse=at_least > 1 and high < 1 / at_least)
+        return Case(
+            name, Verdict.FALSE, (ratio, low, high), reverse=at_least > 1 and high < 1 / at_least
+        )
     slight = low > 1 / SLIGHT and high < SLIGHT
     return Case(name, Verdict.SLIGHT if slight else Verdict.OPEN, (ratio, low, high))
 

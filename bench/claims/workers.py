@@ -32,10 +32,15 @@ def traffic() -> Measured:
     other = subprocess.Popen(
         [sys.executable, "-m", "bench.claims.workers"],
         cwd=_ROOT,
-        env={**os.environ, "TF_CONFIG": json.dumps({"cluster": where, "task": {"type": "worker", "index": 1}})},
+        env={
+            **os.environ,
+            "TF_CONFIG": json.dumps({"cluster": where, "task": {"type": "worker", "index": 1}}),
+        },
     )
     try:
-        os.environ["TF_CONFIG"] = json.dumps({"cluster": where, "task": {"type": "worker", "index": 0}})
+        os.environ["TF_CONFIG"] = json.dumps(
+            {"cluster": where, "task": {"type": "worker", "index": 0}}
+        )
         times, sent = train()
     finally:
         other.kill()

@@ -12,7 +12,14 @@ if TYPE_CHECKING:
     from unslow.notebook import unload_ipython_extension as unload_ipython_extension
 
 __version__ = "0.1.0"
-__all__ = ["Run", "__version__", "diagnose", "load_ipython_extension", "record", "unload_ipython_extension"]
+__all__ = [
+    "Run",
+    "__version__",
+    "diagnose",
+    "load_ipython_extension",
+    "record",
+    "unload_ipython_extension",
+]
 
 # The user's process loads this module too, so nothing is imported before it is asked for.
 _WHERE = {

@@ -40,8 +40,12 @@ class Cause:
 
     title: ClassVar[str] = ""  # what is wrong, in a few words: "the graph grows in the loop"
     needs: ClassVar[tuple[str, ...]] = ()  # probes without which it is not judged
-    deeper_than: ClassVar[tuple[str, ...]] = ()  # causes that are this one's symptoms: it leads, they merge
-    yields: ClassVar[bool] = False  # where another cause speaks of the same line, that one says why: it leads
+    deeper_than: ClassVar[
+        tuple[str, ...]
+    ] = ()  # causes that are this one's symptoms: it leads, they merge
+    yields: ClassVar[bool] = (
+        False  # where another cause speaks of the same line, that one says why: it leads
+    )
     ran: ClassVar[bool] = True  # False: a broken recipe that only `unslow check` sees
     FIRES: ClassVar[Sequence[Sketch]] = ()
     QUIET: ClassVar[Sequence[Sketch]] = ()
@@ -70,7 +74,11 @@ class Cause:
 def _validated(found: object, where: str) -> Cause:
     if not (isinstance(found, type) and issubclass(found, Cause)):
         raise TypeError(f"{where} is not a Cause")
-    missing = [heading for heading in HEADINGS if f"{heading}\n" not in f"{inspect.cleandoc(found.__doc__ or '')}\n"]
+    missing = [
+        heading
+        for heading in HEADINGS
+        if f"{heading}\n" not in f"{inspect.cleandoc(found.__doc__ or '')}\n"
+    ]
     if not found.title or missing:
         raise TypeError(f"{where} lacks {'a title' if not found.title else ', '.join(missing)}")
     return found()
@@ -79,7 +87,11 @@ def _validated(found: object, where: str) -> Cause:
 def _own(name: str) -> Cause:
     module = importlib.import_module(f"unslow.causes.{name}")
     members = [member for _, member in inspect.getmembers(module, inspect.isclass)]
-    own = [member for member in members if issubclass(member, Cause) and member.__module__ == module.__name__]
+    own = [
+        member
+        for member in members
+        if issubclass(member, Cause) and member.__module__ == module.__name__
+    ]
     if len(own) != 1:
         raise TypeError(f"{name} holds {len(own)} causes")
     return _validated(own[0], name)
@@ -90,7 +102,8 @@ def load() -> tuple[tuple[Cause, ...], tuple[Unjudged, ...]]:
     """Every cause, ours and other people's; one that does not load is named, never dropped in silence."""
     package = importlib.import_module("unslow.causes")
     sources: list[tuple[str, Callable[[], Cause]]] = [
-        (info.name.replace("_", "-"), partial(_own, info.name)) for info in pkgutil.iter_modules(package.__path__)
+        (info.name.replace("_", "-"), partial(_own, info.name))
+        for info in pkgutil.iter_modules(package.__path__)
     ]
     for point in entry_points(group="unslow.causes"):
         sources.append((point.name, partial(_plugged_in, point)))

@@ -9,7 +9,9 @@ import numpy as np
 from unslow.analyse.stats.growth import bootstrap_ratio
 from unslow.model import Diagnosis, Loop, Phase
 
-_BLOCKS = 20  # step times are compared as means of so many blocks: steps of one run are not independent
+_BLOCKS = (
+    20  # step times are compared as means of so many blocks: steps of one run are not independent
+)
 
 
 @dataclass(frozen=True)
@@ -53,13 +55,18 @@ def compare(first: Diagnosis, second: Diagnosis) -> Comparison:
 def _compared(one: Loop, other: Loop) -> Compared:
     ratio, low, high = bootstrap_ratio(_blocks(other), _blocks(one))
     return Compared(
-        line=str(one.location), before=one.typical(), after=other.typical(), ratio=ratio, low=low, high=high,
+        line=str(one.location),
+        before=one.typical(),
+        after=other.typical(),
+        ratio=ratio,
+        low=low,
+        high=high,
         phases={
             phase.name.lower(): (one.phase(phase) / one.steps, other.phase(phase) / other.steps)
             for phase in Phase
             if one.phase(phase) + other.phase(phase) > 0.01 * (one.total + other.total)
         },
-    )  # fmt: skip
+    )
 
 
 def _blocks(loop: Loop) -> list[float]:

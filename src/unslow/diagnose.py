@@ -41,7 +41,9 @@ def diagnose(run: Run, causes: Sequence[Cause] | None = None, with_fixes: bool =
         not_judged=tuple(unjudged),
         unexplained=_unexplained(run, ranked),
         own_seconds=sum(process.own.get("seconds", 0.0) for process in run.processes),
-        own_peak_bytes=max((process.own.get("recorder_bytes", 0.0) for process in run.processes), default=0.0),
+        own_peak_bytes=max(
+            (process.own.get("recorder_bytes", 0.0) for process in run.processes), default=0.0
+        ),
     )
 
 
@@ -103,10 +105,17 @@ def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]
             other
             for other in kept
             if id(other) not in gone
-            and (_is_symptom(other, leader, symptoms) or (other.cause in lines and _same_line(other, leader)))
+            and (
+                _is_symptom(other, leader, symptoms)
+                or (other.cause in lines and _same_line(other, leader))
+            )
         ]
         gone.update(map(id, absorbed))
-        names = [name for other in absorbed for name in (other.cause, *named.get(id(other), other).merged)]
+        names = [
+            name
+            for other in absorbed
+            for name in (other.cause, *named.get(id(other), other).merged)
+        ]
         named[id(leader)] = replace(leader, merged=(*leader.merged, *names))
     return [named.get(id(finding), finding) for finding in kept if id(finding) not in gone]
 
@@ -135,7 +144,9 @@ def rank(findings: Iterable[Finding], trained: float) -> list[Finding]:
     """
 
     def worth(finding: Finding) -> float:
-        fills = finding.grows and finding.forecast is not None and finding.forecast.bytes is not None
+        fills = (
+            finding.grows and finding.forecast is not None and finding.forecast.bytes is not None
+        )
         return max(finding.seconds, _FILLING * trained if fills else 0.0)
 
     return sorted(findings, key=lambda finding: (not finding.fault, -worth(finding)))

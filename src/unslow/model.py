@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from unslow.facts.phase import Phase as Phase  # one of the nouns; apart, so that the recorder loads nothing else
+from unslow.facts.phase import (
+    Phase as Phase,
+)  # one of the nouns; apart, so that the recorder loads nothing else
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,11 +90,17 @@ class Loop:
     phases: Floats  # rows x len(Phase): mean seconds per step
     trend: Trend
     updates_per_step: float = 1.0
-    group: int = 1  # updates that Keras makes in one call: a group of steps_per_execution is one step
+    group: int = (
+        1  # updates that Keras makes in one call: a group of steps_per_execution is one step
+    )
     stack: tuple[Location, ...] = ()  # user frames at the update, innermost first
     elements: Floats | None = None  # numbers in the batch's first tensor, where they were seen
-    trains: bool = True  # False: nothing in the process trains, and a step is a call that the program repeats
-    values: Floats | None = None  # the last scalar fetched in the step, mostly the loss; NaN where none was
+    trains: bool = (
+        True  # False: nothing in the process trains, and a step is a call that the program repeats
+    )
+    values: Floats | None = (
+        None  # the last scalar fetched in the step, mostly the loss; NaN where none was
+    )
 
     @cached_property
     def steps(self) -> int:
@@ -138,7 +146,9 @@ class Loop:
         if not len(self.end) or time < self.start:
             return 0
         row = bisect.bisect_left(self.end, time)
-        return self.steps + 1 if row >= len(self.end) else int(self.number[row] - self.count[row]) + 1
+        return (
+            self.steps + 1 if row >= len(self.end) else int(self.number[row] - self.count[row]) + 1
+        )
 
     def holds(self, event: Event) -> bool:
         """Whether an event happened during this loop."""

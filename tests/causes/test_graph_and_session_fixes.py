@@ -34,7 +34,13 @@ for x in data:
 
 @pytest.mark.parametrize(("makes", "expected"), [([], Fix), (["train.py:4"], Refusal)])
 def test_a_step_that_makes_variables_is_not_compiled(makes: list[str], expected: type) -> None:
-    facts = {"updates": [["train.py", 4]], "loop": ["train.py", 7], "varies": False, "random": "", "makes": makes}
+    facts = {
+        "updates": [["train.py", 4]],
+        "loop": ["train.py", 7],
+        "varies": False,
+        "random": "",
+        "makes": makes,
+    }
     found = Finding("eager-step", "title", Location("train.py", 1), 1.0, (), facts=facts)
     assert isinstance(EagerStep().fix(found, script(EAGER)), expected)
 
@@ -54,7 +60,10 @@ def test_a_seed_that_follows_the_loop_starts_at_zero_in_front_of_it() -> None:
 
 def test_a_seed_under_a_condition_goes_with_its_condition_where_one_was_set_before() -> None:
     text = "tf.random.set_seed(7)\nfor i in x:\n    if i % 9 == 0:\n        tf.random.set_seed(i)\n    step(i)\n"
-    assert once_before_loop(script(text), [4]).text == "tf.random.set_seed(7)\nfor i in x:\n    step(i)\n"
+    assert (
+        once_before_loop(script(text), [4]).text
+        == "tf.random.set_seed(7)\nfor i in x:\n    step(i)\n"
+    )
 
 
 def test_the_call_of_a_helper_that_resets_is_what_leaves_the_loop() -> None:
@@ -74,12 +83,17 @@ _HEAD = "import tensorflow as tf\n\n\n@tf.function\ndef step(x, state):\n"
 
 
 def test_a_counting_loop_becomes_a_loop_of_the_graph() -> None:
-    text = _HEAD + "    for t in range(9):\n        state = cell(x[:, t], state)\n    return state\n"
+    text = (
+        _HEAD + "    for t in range(9):\n        state = cell(x[:, t], state)\n    return state\n"
+    )
     assert "for t in tf.range(9):" in range_to_graph(script(text), 6).text
 
 
 def test_an_edited_loop_is_left_as_it_is() -> None:
-    text = _HEAD + "    for t in tf.range(9):\n        state = cell(x[:, t], state)\n    return state\n"
+    text = (
+        _HEAD
+        + "    for t in tf.range(9):\n        state = cell(x[:, t], state)\n    return state\n"
+    )
     assert range_to_graph(script(text), 6).text == text
 
 
@@ -89,7 +103,10 @@ def test_an_edited_loop_is_left_as_it_is() -> None:
         ("        state = cell(x[t], state)\n", "Python number"),
         ("        rows.append(x[:, t])\n", "TensorArray"),
         ("        if t:\n            state = cell(x[:, t], state)\n", "more than assignments"),
-        ("        state = cell(x[:, t], state)\n        fresh = total + state\n        total = fresh\n", "no value"),
+        (
+            "        state = cell(x[:, t], state)\n        fresh = total + state\n        total = fresh\n",
+            "no value",
+        ),
         ("        self.state = cell(x[:, t], state)\n", "in place"),
     ],
 )
@@ -101,7 +118,10 @@ def test_a_loop_that_needs_python_is_refused(body: str, reason: str) -> None:
 def test_a_loop_outside_of_a_compiled_function_is_refused() -> None:
     with pytest.raises(CannotEdit, match=r"not itself a tf\.function"):
         range_to_graph(
-            script("def call(x, s):\n    for t in range(9):\n        s = cell(x[:, t], s)\n    return s\n"), 2
+            script(
+                "def call(x, s):\n    for t in range(9):\n        s = cell(x[:, t], s)\n    return s\n"
+            ),
+            2,
         )
 
 
@@ -109,7 +129,9 @@ def test_a_loop_outside_of_a_compiled_function_is_refused() -> None:
 
 
 def test_a_model_is_made_once_and_each_turn_starts_from_its_first_weights() -> None:
-    text = "for fold in folds:\n    model = build()\n    model.compile('adam')\n    model.fit(fold)\n"
+    text = (
+        "for fold in folds:\n    model = build()\n    model.compile('adam')\n    model.fit(fold)\n"
+    )
     assert model_once(script(text), [2]).text == (
         "model = build()\n"
         "model.compile('adam')\n"
@@ -126,11 +148,15 @@ def test_a_model_is_made_once_and_each_turn_starts_from_its_first_weights() -> N
 
 def test_a_model_that_depends_on_the_turn_is_refused() -> None:
     with pytest.raises(CannotEdit, match="depends on `width`"):
-        model_once(script("for width in widths:\n    model = build(width)\n    model.fit(x)\n"), [2])
+        model_once(
+            script("for width in widths:\n    model = build(width)\n    model.fit(x)\n"), [2]
+        )
 
 
 def test_a_compile_that_never_changes_leaves_the_loop() -> None:
-    edited = model_once(script("for epoch in range(9):\n    model.compile('adam')\n    model.fit(x)\n"), [2])
+    edited = model_once(
+        script("for epoch in range(9):\n    model.compile('adam')\n    model.fit(x)\n"), [2]
+    )
     assert edited.text == "model.compile('adam')\nfor epoch in range(9):\n    model.fit(x)\n"
 
 
@@ -161,12 +187,19 @@ def test_a_feed_under_a_name_is_followed_to_where_it_is_made() -> None:
     body = "    batch = rows[i]\n    feed = {x: batch}\n    s.run(train, feed_dict=feed)\n"
     text = "import numpy as np\nfor i in r:\n" + body
     edited = converted_once(script(text), 5, 0, "float32", False).text
-    assert "rows_float32 = np.asarray(rows, dtype=np.float32)\nfor i in r:\n    batch = rows_float32[i]\n" in edited
+    assert (
+        "rows_float32 = np.asarray(rows, dtype=np.float32)\nfor i in r:\n    batch = rows_float32[i]\n"
+        in edited
+    )
 
 
 def test_data_that_does_not_lie_in_order_is_put_in_order_once() -> None:
     edited = converted_once(
-        script("import numpy as np\nfor i in r:\n    s.run(t, {x: rows[i]})\n"), 3, 0, "float32", True
+        script("import numpy as np\nfor i in r:\n    s.run(t, {x: rows[i]})\n"),
+        3,
+        0,
+        "float32",
+        True,
     )
     assert "rows_ordered = np.ascontiguousarray(rows)\n" in edited.text
 
@@ -177,7 +210,11 @@ def test_data_that_does_not_lie_in_order_is_put_in_order_once() -> None:
         ("for i in r:\n    s.run(t, {x: make(i)})\n", 2, "computed in every step"),
         ("for i in r:\n    rows = load(i)\n    s.run(t, {x: rows[i]})\n", 3, "changes in the loop"),
         ("for i in r:\n    s.run(t, feed(i))\n", 2, "written out"),
-        ("for i in r:\n    b = rows[i]\n    log(b)\n    s.run(t, {x: b})\n", 4, "more than feeding"),
+        (
+            "for i in r:\n    b = rows[i]\n    log(b)\n    s.run(t, {x: b})\n",
+            4,
+            "more than feeding",
+        ),
     ],
 )
 def test_a_feed_that_is_new_in_every_step_is_refused(text: str, line: int, reason: str) -> None:

@@ -35,14 +35,18 @@ def called(**facts: Any) -> dict[str, Any]:
 
 
 def test_predict_on_one_batch_becomes_predict_on_batch() -> None:
-    answer = PredictInLoop().fix(finding(1, **called()), script("y = self.net.predict(x[None], verbose=0)[0]\n"))
+    answer = PredictInLoop().fix(
+        finding(1, **called()), script("y = self.net.predict(x[None], verbose=0)[0]\n")
+    )
     assert fixed(answer) == "y = self.net.predict_on_batch(x[None])[0]\n"
     assert isinstance(answer, Fix) and answer.safety is Safety.EXACT
 
 
 def test_predict_over_several_lines_keeps_its_layout() -> None:
     text = "y = model.predict(\n    x,\n    batch_size=4,\n    verbose=0,\n)\n"
-    assert "predict_on_batch(\n    x,\n)" in fixed(PredictInLoop().fix(finding(1, **called()), script(text)))
+    assert "predict_on_batch(\n    x,\n)" in fixed(
+        PredictInLoop().fix(finding(1, **called()), script(text))
+    )
 
 
 def test_predict_on_several_batches_is_the_same_up_to_rounding() -> None:
@@ -63,13 +67,19 @@ def test_predict_stays_where_a_batch_would_not_do(facts: dict[str, Any], text: s
 
 
 def test_evaluate_gets_words_only() -> None:
-    assert PredictInLoop().fix(finding(1, **called(call="evaluate")), script("model.evaluate(x, y)\n")) is None
+    assert (
+        PredictInLoop().fix(finding(1, **called(call="evaluate")), script("model.evaluate(x, y)\n"))
+        is None
+    )
 
 
 def test_a_fetch_is_made_every_so_many_steps() -> None:
     text = "for step in range(9):\n    kept.append(w.numpy())\n"
     answer = HostSync().fix(finding(2, every=100), script(text))
-    assert fixed(answer) == "for step in range(9):\n    if step % 100 == 0:\n        kept.append(w.numpy())\n"
+    assert (
+        fixed(answer)
+        == "for step in range(9):\n    if step % 100 == 0:\n        kept.append(w.numpy())\n"
+    )
     assert isinstance(answer, Fix) and answer.safety is Safety.REVIEW and answer.note
 
 
@@ -93,23 +103,32 @@ def hook(name: str = "on_train_batch_end", **facts: Any) -> dict[str, Any]:
 
 def test_a_hook_for_batches_leaves_most_of_them_out() -> None:
     answer = SlowCallbacks().fix(finding(4, **hook()), script(CALLBACK))
-    assert '"""Draw."""\n        if batch % 100:\n            return\n        self.draw' in fixed(answer)
+    assert '"""Draw."""\n        if batch % 100:\n            return\n        self.draw' in fixed(
+        answer
+    )
     assert isinstance(answer, Fix) and answer.safety is Safety.REVIEW and answer.note
 
 
 def test_a_function_given_to_a_lambda_callback_counts_by_its_first_argument() -> None:
     text = "def remember(number, logs):\n    history.append(logs)\n"
-    answer = SlowCallbacks().fix(finding(2, **hook(place=("train.py", 1, "remember"))), script(text))
+    answer = SlowCallbacks().fix(
+        finding(2, **hook(place=("train.py", 1, "remember"))), script(text)
+    )
     assert "if number % 100:" in fixed(answer)
 
 
 def test_a_lambda_and_a_hook_for_epochs_get_words_only() -> None:
     assert SlowCallbacks().fix(finding(4, **hook("on_epoch_end")), script(CALLBACK)) is None
-    assert SlowCallbacks().fix(finding(4, **hook(place=("train.py", 2, "<lambda>"))), script(CALLBACK)) is None
+    assert (
+        SlowCallbacks().fix(finding(4, **hook(place=("train.py", 2, "<lambda>"))), script(CALLBACK))
+        is None
+    )
 
 
 def test_the_progress_bar_gives_way_to_a_line_per_epoch() -> None:
-    answer = SlowCallbacks().fix(finding(1, **hook(callback="ProgbarLogger")), script("model.fit(x, y, verbose=1)\n"))
+    answer = SlowCallbacks().fix(
+        finding(1, **hook(callback="ProgbarLogger")), script("model.fit(x, y, verbose=1)\n")
+    )
     assert fixed(answer) == "model.fit(x, y, verbose=2)\n"
 
 
@@ -136,28 +155,38 @@ def test_a_loop_of_the_users_own_gets_words_only() -> None:
 
 
 def test_keras_computes_in_float32_again() -> None:
-    answer = WideDtypes().fix(finding(1, by="set_floatx"), script("keras.backend.set_floatx('float64')\n"))
+    answer = WideDtypes().fix(
+        finding(1, by="set_floatx"), script("keras.backend.set_floatx('float64')\n")
+    )
     assert fixed(answer) == 'keras.backend.set_floatx("float32")\n'
 
 
 def test_a_precision_that_comes_from_elsewhere_is_left_alone() -> None:
-    answer = WideDtypes().fix(finding(1, by="set_floatx"), script("keras.backend.set_floatx(config.precision)\n"))
+    answer = WideDtypes().fix(
+        finding(1, by="set_floatx"), script("keras.backend.set_floatx(config.precision)\n")
+    )
     assert isinstance(answer, Refusal)
 
 
 def test_a_thread_limit_is_taken_out() -> None:
-    text = "import tensorflow as tf\ntf.config.threading.set_intra_op_parallelism_threads(1)\nx = 1\n"
+    text = (
+        "import tensorflow as tf\ntf.config.threading.set_intra_op_parallelism_threads(1)\nx = 1\n"
+    )
     answer = ThreadSettings().fix(finding(2, call="set_intra_op_parallelism_threads"), script(text))
     assert fixed(answer) == "import tensorflow as tf\nx = 1\n"
 
 
 def test_a_thread_limit_set_through_another_name_is_refused() -> None:
-    answer = ThreadSettings().fix(finding(1, call="set_intra_op_parallelism_threads"), script("limit(1)\n"))
+    answer = ThreadSettings().fix(
+        finding(1, call="set_intra_op_parallelism_threads"), script("limit(1)\n")
+    )
     assert isinstance(answer, Refusal)
 
 
 def test_a_debugger_that_is_left_on_is_taken_out() -> None:
     text = "import tensorflow as tf\ntf.debugging.enable_check_numerics()\ntrain()\n"
-    answer = ProfilerLeftOn().fix(finding(2, what="tf.debugging.enable_check_numerics"), script(text))
+    answer = ProfilerLeftOn().fix(
+        finding(2, what="tf.debugging.enable_check_numerics"), script(text)
+    )
     assert fixed(answer) == "import tensorflow as tf\ntrain()\n"
     assert isinstance(answer, Fix) and "NaN" in answer.note

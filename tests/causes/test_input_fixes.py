@@ -39,7 +39,9 @@ def fixed(answer: Any) -> str:
 
 
 def test_a_map_that_may_use_one_thread_gets_autotune() -> None:
-    fix = InputBound().fix(finding(4, remedy="parallel", kind="Map", settings={}), Script("train.py", PLAIN))
+    fix = InputBound().fix(
+        finding(4, remedy="parallel", kind="Map", settings={}), Script("train.py", PLAIN)
+    )
     assert "data.map(prepare, num_parallel_calls=tf.data.AUTOTUNE)\n" in fixed(fix)
     assert fix.safety is Safety.EXACT  # type: ignore[union-attr]
 
@@ -53,7 +55,10 @@ def test_a_parallel_map_with_random_numbers_must_be_reviewed() -> None:
 @pytest.mark.parametrize(
     ("call", "wanted"),
     [
-        ("tf.train.shuffle_batch([x], 8, 100, 10)", "tf.train.shuffle_batch([x], 8, 100, 10, num_threads=4)"),
+        (
+            "tf.train.shuffle_batch([x], 8, 100, 10)",
+            "tf.train.shuffle_batch([x], 8, 100, 10, num_threads=4)",
+        ),
         ("tf.train.batch([x], 8, 1)", "tf.train.batch([x], 8, 4)"),
         (
             "tf.train.batch(\n    [x],\n    batch_size=8,\n)",
@@ -63,7 +68,8 @@ def test_a_parallel_map_with_random_numbers_must_be_reviewed() -> None:
 )
 def test_a_queue_gets_more_threads(call: str, wanted: str) -> None:
     fix = InputBound().fix(
-        finding(2, remedy="queue", threads=4), Script("train.py", f"import tensorflow as tf\ny = {call}\n")
+        finding(2, remedy="queue", threads=4),
+        Script("train.py", f"import tensorflow as tf\ny = {call}\n"),
     )
     assert wanted in fixed(fix)
     assert fix.safety is Safety.REVIEW  # type: ignore[union-attr]
@@ -85,10 +91,15 @@ data = tf.data.Dataset.range(100).map(load).batch(8)
 
 
 def test_a_map_that_sleeps_gets_threads_of_its_own() -> None:
-    found = finding(12, remedy="threads", kind="Map", settings={}, threads=16, python=["train.py", 4, "fetch"])
+    found = finding(
+        12, remedy="threads", kind="Map", settings={}, threads=16, python=["train.py", 4, "fetch"]
+    )
     fix = InputBound().fix(found, Script("train.py", SLEEPY))
     text = fixed(fix)
-    assert "input_options = tf.data.Options()\ninput_options.threading.private_threadpool_size = 16\ndata = " in text
+    assert (
+        "input_options = tf.data.Options()\ninput_options.threading.private_threadpool_size = 16\ndata = "
+        in text
+    )
     assert ".map(load, num_parallel_calls=16).with_options(input_options).batch(8)" in text
     assert fix.safety is Safety.EXACT  # type: ignore[union-attr]
 
@@ -102,18 +113,24 @@ def test_threads_for_a_function_that_changes_a_shared_list_must_be_reviewed() ->
 
 def test_a_function_that_treats_all_numbers_alike_goes_behind_the_batch() -> None:
     settings = {"types": ["Placeholder", "Const", "Sub", "Mul", "Identity"], "scalars": True}
-    fix = InputBound().fix(finding(5, remedy="vectorise", kind="Map", settings=settings), Script("train.py", CHAIN))
+    fix = InputBound().fix(
+        finding(5, remedy="vectorise", kind="Map", settings=settings), Script("train.py", CHAIN)
+    )
     assert "    .batch(8)\n    .map(prepare)\n" in fixed(fix)
 
 
 def test_a_function_that_looks_at_shapes_stays_in_front_of_the_batch() -> None:
     settings = {"types": ["Placeholder", "Reshape"], "scalars": True}
     with pytest.raises(CannotEdit, match="Reshape"):
-        InputBound().fix(finding(5, remedy="vectorise", kind="Map", settings=settings), Script("train.py", CHAIN))
+        InputBound().fix(
+            finding(5, remedy="vectorise", kind="Map", settings=settings), Script("train.py", CHAIN)
+        )
 
 
 def test_a_prefetch_goes_to_the_end_of_the_pipeline() -> None:
-    fix = InputBound().fix(finding(3, remedy="prefetch", kind="Shuffle", settings={}), Script("train.py", PLAIN))
+    fix = InputBound().fix(
+        finding(3, remedy="prefetch", kind="Shuffle", settings={}), Script("train.py", PLAIN)
+    )
     assert fixed(fix).endswith("data = data.batch(8).prefetch(tf.data.AUTOTUNE)\n")
 
 
@@ -127,7 +144,9 @@ def test_a_cache_goes_behind_the_last_step_that_is_always_the_same() -> None:
 
 @pytest.mark.parametrize(("text", "line"), [(PLAIN, 4), (CHAIN, 5)])
 def test_what_is_cached_moves_in_front_of_the_shuffle(text: str, line: int) -> None:
-    after = fixed(Rereading().fix(finding(line, **{**CACHE, "moved": True}), Script("train.py", text)))
+    after = fixed(
+        Rereading().fix(finding(line, **{**CACHE, "moved": True}), Script("train.py", text))
+    )
     assert after.index(".map(prepare)") < after.index(".cache()") < after.index(".shuffle(50)")
 
 
@@ -167,4 +186,6 @@ def test_an_iterator_over_something_that_changes_in_the_loop_stays_there() -> No
 
 
 def test_a_shuffle_buffer_is_made_smaller_in_place() -> None:
-    assert "data.shuffle(2048)\n" in fixed(BigShuffle().fix(finding(3, smaller=2048), Script("train.py", PLAIN)))
+    assert "data.shuffle(2048)\n" in fixed(
+        BigShuffle().fix(finding(3, smaller=2048), Script("train.py", PLAIN))
+    )

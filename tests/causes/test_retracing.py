@@ -30,7 +30,7 @@ from unslow.model import Finding
         ("float 0.5", "float32[]", "type"),
         ("Ragged Ragged(TensorShape([2, None]))", "Ragged Ragged(TensorShape([3, None]))", "shape"),
     ],
-)  # fmt: skip
+)
 def test_the_reason_of_a_trace_is_told(old: str, new: str, reason: str) -> None:
     assert [change.reason for change in changes({"x": old}, {"x": new})] == [reason]
 
@@ -43,10 +43,20 @@ def test_a_change_inside_a_container_is_told_by_its_leaf_and_its_argument() -> N
 
 def trace(at: int, function: int = 1, **more: Any) -> Any:
     data = {
-        "name": "step", "place": ["train.py", 4, "step"], "function": function, "depth": 0, "took": 0.05, "n": at,
-        "args": {}, "nodes": 40, "way": "direct", "made": [["train.py", 4, "<module>"]], "key": "step", "weights": "",
+        "name": "step",
+        "place": ["train.py", 4, "step"],
+        "function": function,
+        "depth": 0,
+        "took": 0.05,
+        "n": at,
+        "args": {},
+        "nodes": 40,
+        "way": "direct",
+        "made": [["train.py", 4, "<module>"]],
+        "key": "step",
+        "weights": "",
         "stack": [["train.py", 12, "<module>"]],
-    }  # fmt: skip
+    }
     return fact("trace", at, **{**data, **more})
 
 
@@ -63,7 +73,10 @@ def test_three_learning_rates_are_a_fault_and_three_depths_are_not() -> None:
 def test_a_trace_is_blamed_on_what_differs_from_the_nearest_one_before() -> None:
     facts = [trace(1, args={"x": "float32[8]", "training": "bool True"})]
     facts += [trace(2, args={"x": "float32[8]", "training": "bool False"}, n=2)]
-    facts += [trace(at, args={"x": f"float32[{at}]", "training": "bool True"}, n=at) for at in range(3, 13)]
+    facts += [
+        trace(at, args={"x": f"float32[{at}]", "training": "bool True"}, n=at)
+        for at in range(3, 13)
+    ]
     (finding,) = found(*facts)
     assert finding.facts["argument"] == "x" and finding.facts["reason"] == "shape"
 
@@ -75,16 +88,23 @@ def test_a_handful_of_shapes_is_a_fault_unless_all_come_early(apart: int, told: 
 
 
 def test_methods_of_new_objects_on_the_same_weights_are_a_fault() -> None:
-    (finding,) = found(*(trace(at, at, way="method", weights="1 from #1", n=at) for at in range(1, 9)))
+    (finding,) = found(
+        *(trace(at, at, way="method", weights="1 from #1", n=at) for at in range(1, 9))
+    )
     assert finding.facts["argument"] == "self"
 
 
 def test_a_method_per_model_is_none() -> None:
-    assert not found(*(trace(at, at, way="method", weights=f"1 from #{at}", n=at) for at in range(1, 9)))
+    assert not found(
+        *(trace(at, at, way="method", weights=f"1 from #{at}", n=at) for at in range(1, 9))
+    )
 
 
 def test_a_pipeline_that_is_made_anew_is_told_at_the_line_that_maps() -> None:
-    facts = [trace(at, at, way="data", name="Dataset_map_f", stack=[["train.py", 7, "f"]], n=at) for at in range(1, 9)]
+    facts = [
+        trace(at, at, way="data", name="Dataset_map_f", stack=[["train.py", 7, "f"]], n=at)
+        for at in range(1, 9)
+    ]
     (finding,) = found(*facts)
     assert finding.location is not None and finding.location.line == 7
 
@@ -96,7 +116,15 @@ def test_traces_before_the_training_are_nobodys_fault() -> None:
 def test_a_usual_call_is_taken_off_what_a_trace_costs() -> None:
     facts = [trace(at, args={"rate": f"float {at}"}, n=at) for at in range(1, 11)]
     calls = [
-        fact("first_run", at, function=1, took=0.08, traced=0.05, calls=at * 9, calls_took=at * 9 * 0.01)
+        fact(
+            "first_run",
+            at,
+            function=1,
+            took=0.08,
+            traced=0.05,
+            calls=at * 9,
+            calls_took=at * 9 * 0.01,
+        )
         for at in range(1, 11)
     ]
     (finding,) = found(*(each for pair in zip(facts, calls, strict=True) for each in pair))

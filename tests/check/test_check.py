@@ -35,7 +35,9 @@ def unsound(tmp_path: Path) -> Path:
 
 def test_a_spot_is_shown_with_file_line_column_cause_and_the_working_form(unsound: Path) -> None:
     lines = run(unsound).stdout.splitlines()
-    assert lines[0].startswith(f"{unsound}:2:32: removed-argument: `Adam` has no argument `lr` any more")
+    assert lines[0].startswith(
+        f"{unsound}:2:32: removed-argument: `Adam` has no argument `lr` any more"
+    )
     assert lines[1] == "    instead: learning_rate=..."
 
 
@@ -58,7 +60,9 @@ def test_the_exit_code_is_two_for_an_unknown_cause(unsound: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["print 'tensorflow'\n", "import tensorflow\n\0", "def tf(:\n"])
-def test_a_file_that_is_no_python_is_named_and_not_taken_for_sound(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_no_python_is_named_and_not_taken_for_sound(
+    tmp_path: Path, text: str
+) -> None:
     (tmp_path / "old.py").write_text(text)
     result = run(tmp_path)
     assert result.exit_code == 2
@@ -77,7 +81,15 @@ def test_a_file_is_read_in_the_encoding_that_it_declares(tmp_path: Path) -> None
 
 
 def test_only_the_python_files_of_the_project_are_walked(tmp_path: Path) -> None:
-    for name in ("a.py", "b/c.py", ".hidden/d.py", "venv/e.py", "x/site-packages/f.py", "own/g.py", "notes.txt"):
+    for name in (
+        "a.py",
+        "b/c.py",
+        ".hidden/d.py",
+        "venv/e.py",
+        "x/site-packages/f.py",
+        "own/g.py",
+        "notes.txt",
+    ):
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(UNSOUND)
@@ -113,13 +125,20 @@ def test_many_files_are_shared_among_processes_and_stay_in_order(
 
 
 @pytest.mark.parametrize(
-    "comment", ["# unslow: ignore", "# unslow: ignore[removed-argument]", "#unslow:ignore[x, removed-argument]"]
+    "comment",
+    [
+        "# unslow: ignore",
+        "# unslow: ignore[removed-argument]",
+        "#unslow:ignore[x, removed-argument]",
+    ],
 )
 def test_a_comment_silences_its_line(comment: str) -> None:
     assert not check_text("a.py", UNSOUND.rstrip() + f"  {comment}\n", CAUSES).found
 
 
-@pytest.mark.parametrize("comment", ["# unslow: ignore[graph-growth]", "# unslow: ignored", "# ignore"])
+@pytest.mark.parametrize(
+    "comment", ["# unslow: ignore[graph-growth]", "# unslow: ignored", "# ignore"]
+)
 def test_another_comment_silences_nothing(comment: str) -> None:
     assert check_text("a.py", UNSOUND.rstrip() + f"  {comment}\n", CAUSES).found
 
@@ -150,12 +169,16 @@ def test_a_cause_that_fails_is_named_and_the_others_go_on() -> None:
 def test_json_holds_every_spot(unsound: Path) -> None:
     whole = json.loads(run("--format", "json", unsound).stdout)
     assert whole["files"] == 1
-    assert [(spot["cause"], spot["line"], spot["column"]) for spot in whole["spots"]] == [("removed-argument", 2, 32)]
+    assert [(spot["cause"], spot["line"], spot["column"]) for spot in whole["spots"]] == [
+        ("removed-argument", 2, 32)
+    ]
 
 
 def test_github_annotations_point_at_the_line(unsound: Path) -> None:
     line = run("--format", "github", unsound).stdout
-    assert line.startswith(f"::warning file={unsound},line=2,col=32,title=unslow removed-argument::")
+    assert line.startswith(
+        f"::warning file={unsound},line=2,col=32,title=unslow removed-argument::"
+    )
 
 
 def test_sarif_is_valid_and_every_cause_is_a_rule() -> None:
@@ -163,7 +186,9 @@ def test_sarif_is_valid_and_every_cause_is_a_rule() -> None:
     log = json.loads(sarif([report], CAUSES))
     jsonschema.validate(log, _SARIF_PART)
     (run_,) = log["runs"]
-    assert [rule["id"] for rule in run_["tool"]["driver"]["rules"]] == [cause.id for cause in CAUSES]
+    assert [rule["id"] for rule in run_["tool"]["driver"]["rules"]] == [
+        cause.id for cause in CAUSES
+    ]
     (result,) = run_["results"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "sub%20dir/a.py"
     assert run_["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "removed-argument"
@@ -172,7 +197,9 @@ def test_sarif_is_valid_and_every_cause_is_a_rule() -> None:
 def test_spots_never_speak_of_seconds_or_speed() -> None:
     folder = Path(__file__).parent / "unsound"
     texts = [found.spot.text for report in check_paths([folder], CAUSES) for found in report.found]
-    assert texts and not [text for text in texts if " seconds" in text or "faster" in text or "slower" in text]
+    assert texts and not [
+        text for text in texts if " seconds" in text or "faster" in text or "slower" in text
+    ]
 
 
 # The parts of the SARIF 2.1.0 schema that code scanning reads.

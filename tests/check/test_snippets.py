@@ -48,5 +48,7 @@ def test_there_are_enough_snippets_of_both_sorts() -> None:
 
 @pytest.mark.parametrize("cause", RECIPES, ids=lambda cause: cause.id)
 def test_every_recipe_has_several_snippets(cause: object) -> None:
-    lines = [expected for path in UNSOUND for expected in _expected(path) if expected[0] == cause.id]  # type: ignore[attr-defined]
+    lines = [
+        expected for path in UNSOUND for expected in _expected(path) if expected[0] == cause.id
+    ]  # type: ignore[attr-defined]
     assert len(lines) >= 6

@@ -31,7 +31,10 @@ def last(found: Source) -> ast.expr:
         ("from tensorflow.compat import v1\nv1.Session", "tf.Session"),
         ("from tensorflow import keras as K\nK.layers.Dense", "keras.layers.Dense"),
         ("import tensorflow as tf\nL = tf.keras.layers\nD = L.Dense\nD", "keras.layers.Dense"),
-        ("from keras.callbacks import ModelCheckpoint as Keep\nKeep", "keras.callbacks.ModelCheckpoint"),
+        (
+            "from keras.callbacks import ModelCheckpoint as Keep\nKeep",
+            "keras.callbacks.ModelCheckpoint",
+        ),
         ("import tf_keras\ntf_keras.Model", "keras.Model"),
         ("from tensorflow.keras.models import Model\nModel", "keras.Model"),
         ("import tensorflow as tf\ntf.losses.MeanSquaredError", "keras.losses.MeanSquaredError"),
@@ -157,8 +160,19 @@ def test_loops_are_those_that_run_a_node_again() -> None:
             [sixth() for _ in seventh()]
         """
     )
-    depth = {found.name(call.func) or ast.unparse(call.func): len(found.loops(call)) for call in found.every(ast.Call)}
-    assert depth == {"first": 0, "second": 2, "third": 2, "fourth": 1, "fifth": 0, "sixth": 2, "seventh": 1}
+    depth = {
+        found.name(call.func) or ast.unparse(call.func): len(found.loops(call))
+        for call in found.every(ast.Call)
+    }
+    assert depth == {
+        "first": 0,
+        "second": 2,
+        "third": 2,
+        "fourth": 1,
+        "fifth": 0,
+        "sixth": 2,
+        "seventh": 1,
+    }
 
 
 @pytest.mark.parametrize(
@@ -199,9 +213,12 @@ def test_python_that_runs_as_python_is_not_taken_for_traced(text: str) -> None:
 
 
 def test_names_are_followed_into_the_files_next_to_it(tmp_path: Path) -> None:
-    (tmp_path / "common.py").write_text("import tensorflow as tf\nkeras = tf.keras\nmodel = keras.Sequential()\n")
+    (tmp_path / "common.py").write_text(
+        "import tensorflow as tf\nkeras = tf.keras\nmodel = keras.Sequential()\n"
+    )
     found = source(
-        "import common\nfrom common import keras, model\n(keras.Model, common.tf.ones, model)", str(tmp_path / "a.py")
+        "import common\nfrom common import keras, model\n(keras.Model, common.tf.ones, model)",
+        str(tmp_path / "a.py"),
     )
     values = found.every(ast.Tuple)[0].elts
     assert [found.name(value) for value in values[:2]] == ["keras.Model", "tf.ones"]
@@ -251,7 +268,9 @@ def test_a_text_is_told_only_where_it_is_certain(text: str, value: str | None) -
 
 
 def test_sums_that_feed_each_other_are_no_trap() -> None:
-    found = source("import tensorflow as tf\nx = 0\nfor i in range(3):\n    x += y\n    x += tf.ones(3)\nx")
+    found = source(
+        "import tensorflow as tf\nx = 0\nfor i in range(3):\n    x += y\n    x += tf.ones(3)\nx"
+    )
     assert found.kind(last(found)) is Kind.UNKNOWN
 
 
@@ -298,7 +317,9 @@ def test_every_way_of_updating_weights_makes_a_training_loop(text: str) -> None:
 
 
 def test_a_loop_that_only_evaluates_is_no_training_loop() -> None:
-    assert not source("import keras\nm = keras.Sequential()\nfor x in y:\n    m.predict(x)\n    print(m(x))").step_loops
+    assert not source(
+        "import keras\nm = keras.Sequential()\nfor x in y:\n    m.predict(x)\n    print(m(x))"
+    ).step_loops
 
 
 def test_what_a_function_does_is_repeated_by_the_loops_that_call_it() -> None:
@@ -332,7 +353,10 @@ def test_a_name_varies_in_the_loop_that_binds_it_and_not_in_another() -> None:
     (loop,) = found.every(ast.For)
     total = found.every(ast.BinOp)[0]
     assert (found.varies(total.left, loop), found.varies(total.right, loop)) == (False, True)
-    assert (found.bound_outside(total.left, loop), found.bound_outside(total.right, loop)) == (True, False)
+    assert (found.bound_outside(total.left, loop), found.bound_outside(total.right, loop)) == (
+        True,
+        False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -361,12 +385,16 @@ def test_code_that_minds_versions_itself_is_guarded(text: str) -> None:
         ("name", None),
     ],
 )
-def test_the_end_of_a_text_may_be_known_though_its_start_is_not(text: str, ending: str | None) -> None:
+def test_the_end_of_a_text_may_be_known_though_its_start_is_not(
+    text: str, ending: str | None
+) -> None:
     found = source(text)
     assert found.ending_of(last(found)) == ending
 
 
 def test_the_maker_of_a_value_is_found_through_names_and_chains() -> None:
-    found = source("import tensorflow as tf\nd = tf.data.Dataset.range(3)\ne = d.map(f)\ne.batch(2)")
+    found = source(
+        "import tensorflow as tf\nd = tf.data.Dataset.range(3)\ne = d.map(f)\ne.batch(2)"
+    )
     made = found.maker(last(found))
     assert made is not None and found.name(made.func) == "tf.data.Dataset.range"

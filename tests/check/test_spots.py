@@ -996,7 +996,9 @@ with tf.Session() as s:
 
 
 @pytest.mark.parametrize(
-    ("cause", "text"), [(name, head + body) for name, head, body in CASES], ids=[name for name, _, _ in CASES]
+    ("cause", "text"),
+    [(name, head + body) for name, head, body in CASES],
+    ids=[name for name, _, _ in CASES],
 )
 def test_a_cause_is_seen_at_the_marked_lines_only(cause: str, text: str) -> None:
     found = by_id(cause)

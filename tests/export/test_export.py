@@ -37,11 +37,15 @@ def test_a_missing_package_is_named_with_what_to_type(
     assert PACKAGES[form] in raised.value.why and "pip install" in raised.value.next_step
 
 
-def test_without_a_path_the_export_goes_into_the_run_folder(diagnosis: Diagnosis, tmp_path: Path) -> None:
+def test_without_a_path_the_export_goes_into_the_run_folder(
+    diagnosis: Diagnosis, tmp_path: Path
+) -> None:
     assert export(diagnosis, "perfetto") == tmp_path / "run" / FORMATS["perfetto"][1]
 
 
-def test_a_place_that_cannot_be_written_is_an_error_in_words(diagnosis: Diagnosis, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_an_error_in_words(
+    diagnosis: Diagnosis, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UnslowError, match="cannot write"):
         export(diagnosis, "perfetto", tmp_path / "file" / "trace.json")

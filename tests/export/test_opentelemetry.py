@@ -14,7 +14,9 @@ from unslow.export import export, opentelemetry
 
 from ..report.gallery import GALLERY, retracing
 
-sdk = pytest.importorskip("opentelemetry.sdk.metrics", reason="opentelemetry-sdk is not installed: not tested")
+sdk = pytest.importorskip(
+    "opentelemetry.sdk.metrics", reason="opentelemetry-sdk is not installed: not tested"
+)
 
 
 def points(metrics: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
@@ -25,14 +27,19 @@ def points(metrics: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
 
 
 def exported(name: str, folder: Path) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(export(GALLERY[name](), "opentelemetry", folder / "metrics.json").read_text())
+    loaded: dict[str, Any] = json.loads(
+        export(GALLERY[name](), "opentelemetry", folder / "metrics.json").read_text()
+    )
     return loaded
 
 
 def test_steps_phases_and_findings_are_metrics(tmp_path: Path) -> None:
     metrics = exported("retracing", tmp_path)
     assert [point["value"] for point in points(metrics, "unslow.steps")] == [300]
-    phases = {point["attributes"]["phase"]: point["value"] for point in points(metrics, "unslow.facts.phase.time")}
+    phases = {
+        point["attributes"]["phase"]: point["value"]
+        for point in points(metrics, "unslow.facts.phase.time")
+    }
     assert sum(phases.values()) == pytest.approx(retracing().run.trained)
     assert [point["attributes"] for point in points(metrics, "unslow.finding.cost")] == [
         {"cause": "retracing", "line": "train.py:12"}
@@ -50,7 +57,10 @@ def test_the_middle_step_time_is_the_typical_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", GALLERY)
 def test_every_run_can_be_exported(name: str, tmp_path: Path) -> None:
-    assert exported(name, tmp_path)["resource_metrics"][0]["resource"]["attributes"]["service.name"] == "unslow"
+    assert (
+        exported(name, tmp_path)["resource_metrics"][0]["resource"]["attributes"]["service.name"]
+        == "unslow"
+    )
 
 
 def test_any_provider_can_be_fed() -> None:
@@ -59,7 +69,10 @@ def test_any_provider_can_be_fed() -> None:
     reader = InMemoryMetricReader()
     provider = sdk.MeterProvider([reader], shutdown_on_exit=False)
     opentelemetry.record(retracing(), provider)
-    names = {metric.name for metric in reader.get_metrics_data().resource_metrics[0].scope_metrics[0].metrics}
+    names = {
+        metric.name
+        for metric in reader.get_metrics_data().resource_metrics[0].scope_metrics[0].metrics
+    }
     provider.shutdown()
     assert {"unslow.steps", "unslow.step.duration", "process.memory.usage"} <= names
 

@@ -11,7 +11,9 @@ from unslow.model import Phase
 
 from ..report.gallery import GALLERY, retracing
 
-duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed (extra scale): Parquet is not tested")
+duckdb = pytest.importorskip(
+    "duckdb", reason="duckdb is not installed (extra scale): Parquet is not tested"
+)
 
 
 def query(path: Path, sql: str) -> list[tuple[object, ...]]:
@@ -24,7 +26,8 @@ def test_duckdb_reads_every_step_with_its_phases(tmp_path: Path) -> None:
     path = export(retracing(), "parquet", tmp_path / "steps.parquet")
     phases = " + ".join(f"{phase.name.lower()}_seconds" for phase in Phase)
     assert query(
-        path, f"select count(*), max(step), max(abs({phases} - seconds)) < 1e-9, any_value(line) from {{}}"
+        path,
+        f"select count(*), max(step), max(abs({phases} - seconds)) < 1e-9, any_value(line) from {{}}",
     ) == [(300, 300, True, "train.py:10")]
 
 
@@ -42,4 +45,8 @@ def test_a_quote_in_the_path_is_part_of_the_path(tmp_path: Path) -> None:
 
 def test_several_loops_are_told_apart(tmp_path: Path) -> None:
     path = export(GALLERY["several"](), "parquet", tmp_path / "steps.parquet")
-    assert query(path, "select loop, count(*) from {} group by loop order by loop") == [(0, 400), (1, 500), (2, 400)]
+    assert query(path, "select loop, count(*) from {} group by loop order by loop") == [
+        (0, 400),
+        (1, 500),
+        (2, 400),
+    ]

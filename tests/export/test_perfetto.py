@@ -27,13 +27,23 @@ from ..report.gallery import GALLERY, retracing
 
 SPEEDSCOPE = "speedscope@1.25.0"
 _NUMBER = {"type": "number"}
-_BASE = {"name": {"type": "string"}, "pid": {"type": "integer"}, "tid": {"type": "integer"}, "args": {"type": "object"}}
+_BASE = {
+    "name": {"type": "string"},
+    "pid": {"type": "integer"},
+    "tid": {"type": "integer"},
+    "args": {"type": "object"},
+}
 
 
 def _event(phase: str, **more: Any) -> dict[str, Any]:
     properties = {"ph": {"const": phase}, **_BASE, **more}
     required = [name for name in properties if name != "cat"]
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
 
 
 # What the format asks of the four kinds of events that are written.
@@ -46,8 +56,15 @@ FORMAT = {
             "type": "array",
             "items": {
                 "oneOf": [
-                    _event("X", ts=_NUMBER, dur={"type": "number", "minimum": 0}, cat={"type": "string"}),
-                    _event("C", ts=_NUMBER, args={"type": "object", "additionalProperties": _NUMBER}),
+                    _event(
+                        "X",
+                        ts=_NUMBER,
+                        dur={"type": "number", "minimum": 0},
+                        cat={"type": "string"},
+                    ),
+                    _event(
+                        "C", ts=_NUMBER, args={"type": "object", "additionalProperties": _NUMBER}
+                    ),
                     _event("i", ts=_NUMBER, s={"enum": ["g", "p", "t"]}, cat={"type": "string"}),
                     _event("M", name={"enum": ["process_name", "thread_name"]}),
                 ]
@@ -86,11 +103,16 @@ def test_slices_of_a_thread_nest(tmp_path: Path) -> None:
 
 def test_every_step_is_a_slice_and_its_phases_fill_it(tmp_path: Path) -> None:
     events = [
-        each for each in exported(retracing(), tmp_path)["traceEvents"] if each["ph"] == "X" and each["tid"] == 10
+        each
+        for each in exported(retracing(), tmp_path)["traceEvents"]
+        if each["ph"] == "X" and each["tid"] == 10
     ]
     steps = [each for each in events if each["name"].startswith("step ")]
     assert len(steps) == 300
-    whole, parts = sum(each["dur"] for each in steps), sum(each["dur"] for each in events if each not in steps)
+    whole, parts = (
+        sum(each["dur"] for each in steps),
+        sum(each["dur"] for each in events if each not in steps),
+    )
     assert parts == pytest.approx(whole, rel=1e-4)
 
 
@@ -101,7 +123,9 @@ def test_a_very_long_loop_keeps_its_ends_and_its_longest_step() -> None:
     assert len(rows) <= perfetto.STEPS and {0, 50_000, 99_999} <= set(rows)
 
 
-def test_spans_of_the_profiler_begin_where_their_step_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spans_of_the_profiler_begin_where_their_step_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "kept.pb").write_bytes(b"")
     spans = (Span("dense/MatMul:MatMul", 0.001, 0.002), Span("too short to see", 0.002, 1e-9))
     monkeypatch.setattr("unslow.export.perfetto.read", lambda data: [Thread("tf_Compute", spans)])
@@ -109,13 +133,20 @@ def test_spans_of_the_profiler_begin_where_their_step_begins(tmp_path: Path, mon
     run = replace(Sketch("profiled", (0.01,) * 100, facts=facts).run(), folder=str(tmp_path))
     events = exported(Diagnosis(run, (), {}, (), 0.0, 0.0, 0.0), tmp_path)["traceEvents"]
     begin = next(each["ts"] for each in events if each["name"] == "step 31")
-    kept = [(each["name"], each["ts"], each["dur"]) for each in events if each["tid"] >= 1000 and each["ph"] == "X"]
+    kept = [
+        (each["name"], each["ts"], each["dur"])
+        for each in events
+        if each["tid"] >= 1000 and each["ph"] == "X"
+    ]
     assert kept == [("dense/MatMul:MatMul", begin + 1000, 2000)]
 
 
 def test_a_profile_that_is_missing_or_damaged_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "damaged.pb").write_bytes(b"\xff\xff\xff")
-    facts = [fact("window", 31, file=file, steps=1, step=30, wall=0.01) for file in ("gone.pb", "damaged.pb")]
+    facts = [
+        fact("window", 31, file=file, steps=1, step=30, wall=0.01)
+        for file in ("gone.pb", "damaged.pb")
+    ]
     run = replace(Sketch("profiled", (0.01,) * 100, facts=facts).run(), folder=str(tmp_path))
     events = exported(Diagnosis(run, (), {}, (), 0.0, 0.0, 0.0), tmp_path)["traceEvents"]
     assert not [each for each in events if each["tid"] >= 1000]
@@ -137,7 +168,12 @@ def perfetto_page(launch: Callable[..., Any]) -> Iterator[Any]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         here = f"http://127.0.0.1:{server.server_port}/"
         page = launch().new_page()
-        page.route("**/*", lambda route: route.continue_() if route.request.url.startswith(here) else route.abort())
+        page.route(
+            "**/*",
+            lambda route: (
+                route.continue_() if route.request.url.startswith(here) else route.abort()
+            ),
+        )
         page.goto(here)
         page.wait_for_function("typeof app === 'object'")
         yield page
@@ -145,11 +181,17 @@ def perfetto_page(launch: Callable[..., Any]) -> Iterator[Any]:
         server.shutdown()
 
 
-@pytest.mark.parametrize(("name", "steps"), [("retracing", 300), ("several", None), ("unicode", None)])
-def test_perfetto_s_trace_processor_reads_it(name: str, steps: int | None, tmp_path: Path, perfetto_page: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "steps"), [("retracing", 300), ("several", None), ("unicode", None)]
+)
+def test_perfetto_s_trace_processor_reads_it(
+    name: str, steps: int | None, tmp_path: Path, perfetto_page: Any
+) -> None:
     path = export(GALLERY[name](), "perfetto", tmp_path / "trace.json")
     events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
-    written = [event for event in events if event["ph"] in "Xi"]  # Perfetto keeps moments as slices without a length
+    written = [
+        event for event in events if event["ph"] in "Xi"
+    ]  # Perfetto keeps moments as slices without a length
     perfetto_page.evaluate(
         """text => app.openTraceFromBuffer(
             {buffer: Uint8Array.from(atob(text), char => char.charCodeAt(0)).buffer, title: "unslow"})""",
@@ -157,9 +199,13 @@ def test_perfetto_s_trace_processor_reads_it(name: str, steps: int | None, tmp_p
     )
     perfetto_page.wait_for_function("app.trace?.traceInfo.traceTitle.includes('unslow')")
     ask = "sql => app.trace.engine.query(sql).then(rows => Number(rows.firstRow({found: 0}).found))"
-    steps_of = perfetto_page.evaluate(ask, "select count(*) as found from slice where name like 'step %'")
+    steps_of = perfetto_page.evaluate(
+        ask, "select count(*) as found from slice where name like 'step %'"
+    )
     slices = perfetto_page.evaluate(ask, "select count(*) as found from slice")
-    wrong = "select count(*) as found from stats where severity in ('error', 'data_loss') and value > 0"
+    wrong = (
+        "select count(*) as found from stats where severity in ('error', 'data_loss') and value > 0"
+    )
     assert slices == len(written) and not perfetto_page.evaluate(ask, wrong)
     assert steps is None or steps_of == steps
 
@@ -172,11 +218,19 @@ def test_speedscope_reads_it_without_a_complaint(
     page = launch("--use-gl=swiftshader", "--enable-unsafe-swiftshader").new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
-    page.goto(f"{(npm(SPEEDSCOPE) / 'dist' / 'release' / 'index.html').as_uri()}#localProfilePath=none.js")
+    page.goto(
+        f"{(npm(SPEEDSCOPE) / 'dist' / 'release' / 'index.html').as_uri()}#localProfilePath=none.js"
+    )
     text = export(GALLERY[name](), "perfetto", tmp_path / "trace.json").read_bytes()
     page.wait_for_function("typeof speedscope !== 'undefined'")
-    page.evaluate("text => speedscope.loadFileFromBase64('trace.json', text)", base64.b64encode(text).decode())
+    page.evaluate(
+        "text => speedscope.loadFileFromBase64('trace.json', text)", base64.b64encode(text).decode()
+    )
     page.get_by_text("process 100").first.wait_for()
     page.close()
     assert any("Trace Event Format" in each for each in said)
-    assert not [each for each in said if "still open" in each or "Tried to" in each or "error" in each.lower()]
+    assert not [
+        each
+        for each in said
+        if "still open" in each or "Tried to" in each or "error" in each.lower()
+    ]

@@ -28,20 +28,24 @@ class Surroundings:
 
     def around(self, snippet: str) -> tuple[str, int]:
         """The whole text and the number of the snippet's first line."""
-        above = textwrap.dedent(self.above).lstrip("\n") if self.above.startswith("\n") else self.above
+        above = (
+            textwrap.dedent(self.above).lstrip("\n") if self.above.startswith("\n") else self.above
+        )
         body = textwrap.indent(textwrap.dedent(snippet).strip("\n") + "\n", "    " * self.depth)
         return self.layout(above + body + self.below), above.count("\n") + 1
 
 
 def _tabs(text: str) -> str:
     return "".join(
-        "\t" * ((len(row) - len(row.lstrip(" "))) // 4) + row.lstrip(" ") for row in text.splitlines(keepends=True)
+        "\t" * ((len(row) - len(row.lstrip(" "))) // 4) + row.lstrip(" ")
+        for row in text.splitlines(keepends=True)
     )
 
 
 def _two_spaces(text: str) -> str:
     return "".join(
-        " " * ((len(row) - len(row.lstrip(" "))) // 2) + row.lstrip(" ") for row in text.splitlines(keepends=True)
+        " " * ((len(row) - len(row.lstrip(" "))) // 2) + row.lstrip(" ")
+        for row in text.splitlines(keepends=True)
     )
 
 
@@ -69,16 +73,32 @@ SURROUNDINGS = [
         "\n    def after(self): pass\n",
         2,
     ),
-    Surroundings("an outer for", "for epoch in range(3):\n    started = epoch  # when\n", "    ended = 1\n", 1),
+    Surroundings(
+        "an outer for",
+        "for epoch in range(3):\n    started = epoch  # when\n",
+        "    ended = 1\n",
+        1,
+    ),
     Surroundings("an outer while", "while going():\n", "    going = stop\nelse:\n    done()\n", 1),
     Surroundings("both arms of an if", "if a:\n    b()\nelse:\n", "c()\n", 1),
     Surroundings("a with", "with open('f') as file, lock:\n", "    file.close()\n", 1),
-    Surroundings("a try", "try:\n", "except (OSError, ValueError) as e:\n    raise e\nfinally:\n    close()\n", 1),
+    Surroundings(
+        "a try",
+        "try:\n",
+        "except (OSError, ValueError) as e:\n    raise e\nfinally:\n    close()\n",
+        1,
+    ),
     Surroundings("tabs", "def main():\n    x = 1\n", "    return x\n", 1, _tabs),
     Surroundings(
-        "CRLF", "def main():\n    '''a\n    b'''\n", "    return 2\n", 1, lambda text: text.replace("\n", "\r\n")
+        "CRLF",
+        "def main():\n    '''a\n    b'''\n",
+        "    return 2\n",
+        1,
+        lambda text: text.replace("\n", "\r\n"),
     ),
-    Surroundings("CRLF at module level", "import os\n", "x = 1\n", 0, lambda text: text.replace("\n", "\r\n")),
+    Surroundings(
+        "CRLF at module level", "import os\n", "x = 1\n", 0, lambda text: text.replace("\n", "\r\n")
+    ),
     Surroundings("two spaces", "def main():\n    if a:\n", "    return 1\n", 2, _two_spaces),
     Surroundings(
         "type hints",
@@ -109,9 +129,15 @@ SURROUNDINGS = [
         "if (n := len('abc')) > 2: print(n)\nkey = lambda v, *, w=1: (v, w)\nrows = [m for k in 'ab' if (m := k)]\n",
         "while (line := key(1)) is None: pass\n",
     ),
-    Surroundings("async", "async def main():\n    async with lock as l:\n", "    await close()\n", 2),
+    Surroundings(
+        "async", "async def main():\n    async with lock as l:\n", "    await close()\n", 2
+    ),
     Surroundings("semicolons", "a = 1; b = 2; c = 3\nif a: b = 3; c = 4\n", "d = 4; e = 5;\n"),
-    Surroundings("line continuation", "total = 1 + \\\n    2\nassert total, \\\n  'no'\n", "total = \\\n  3\n"),
+    Surroundings(
+        "line continuation",
+        "total = 1 + \\\n    2\nassert total, \\\n  'no'\n",
+        "total = \\\n  3\n",
+    ),
     Surroundings(
         "multi-line calls",
         "print(\n    'a',  # first\n    *(\n        1,\n    ),\n)\nvalue = {\n    'k': [\n    1],\n}\n",
@@ -119,9 +145,14 @@ SURROUNDINGS = [
     ),
     Surroundings("no line ending at the end", "import os\n", "", 0, lambda text: text.rstrip("\n")),
     Surroundings("a byte order mark", "import os\n", "x = 1\n", 0, lambda text: "\ufeff" + text),
-    Surroundings("other scripts and form feeds", "größe = 'é🎉'\n\x0c\nclass Ä: pass\n", "ж = größe  # 🎉\n"),
     Surroundings(
-        "match", "match command.split():\n    case ['go', where]:\n        go(where)\n    case _:\n", "done()\n", 2
+        "other scripts and form feeds", "größe = 'é🎉'\n\x0c\nclass Ä: pass\n", "ж = größe  # 🎉\n"
+    ),
+    Surroundings(
+        "match",
+        "match command.split():\n    case ['go', where]:\n        go(where)\n    case _:\n",
+        "done()\n",
+        2,
     ),
     Surroundings(
         "nested functions and classes",
@@ -129,7 +160,9 @@ SURROUNDINGS = [
         "                return x\n            return g\n",
         4,
     ),
-    Surroundings("trailing blanks", "x = 1   \n   \n\t\ndef main():   \n", "   \n    return 1   \n\n\n", 1),
+    Surroundings(
+        "trailing blanks", "x = 1   \n   \n\t\ndef main():   \n", "   \n    return 1   \n\n\n", 1
+    ),
     Surroundings("a main guard", "import os\n\nif __name__ == '__main__':\n", "", 1),
 ]
 NAMES = [item.name for item in SURROUNDINGS]

@@ -68,11 +68,17 @@ def test_a_method_is_decorated_and_batches_of_many_shapes_are_minded() -> None:
         + textwrap.indent(STEP, "        ")
         + "\n    def fit(self):\n        for x, y in data: self.step(x, y)\n"
     )
-    assert _compiled(text) == text.replace("    def step", "    @tf.function(reduce_retracing=True)\n    def step")
+    assert _compiled(text) == text.replace(
+        "    def step", "    @tf.function(reduce_retracing=True)\n    def step"
+    )
 
 
 def test_a_loop_body_is_lifted_from_the_tape_to_the_update() -> None:
-    text = _inline("started = time.time()\n" + STEP + "losses.append(float(loss))\nprint(time.time() - started)\n")
+    text = _inline(
+        "started = time.time()\n"
+        + STEP
+        + "losses.append(float(loss))\nprint(time.time() - started)\n"
+    )
     body = textwrap.indent(STEP, "    ")
     assert _compiled(text) == (
         HEAD
@@ -122,9 +128,13 @@ def test_what_only_tells_about_the_step_is_moved_behind_it(told: str, place: int
 
 def test_metrics_behind_the_step_are_compiled_with_it() -> None:
     text = _inline(
-        STEP + "acc.update_state(y, loss)\nprint(acc.result())\n", "acc = tf.keras.metrics.Mean()\nfor x, y in data:"
+        STEP + "acc.update_state(y, loss)\nprint(acc.result())\n",
+        "acc = tf.keras.metrics.Mean()\nfor x, y in data:",
     )
-    assert "    acc.update_state(y, loss)\n\n\nfor x, y in data:\n    train_step(x, y)\n    print" in _compiled(text)
+    assert (
+        "    acc.update_state(y, loss)\n\n\nfor x, y in data:\n    train_step(x, y)\n    print"
+        in _compiled(text)
+    )
 
 
 def test_two_tapes_are_compiled_as_one_step() -> None:
@@ -165,7 +175,10 @@ def test_a_method_that_also_counts_is_split_into_two_methods() -> None:
     )
     after = _compiled(text)
     assert "    @tf.function\n    def compiled_step(self, x, y):\n" in after
-    assert "        self.n += 1\n        loss = self.compiled_step(x, y)\n        return float(loss)\n" in after
+    assert (
+        "        self.n += 1\n        loss = self.compiled_step(x, y)\n        return float(loss)\n"
+        in after
+    )
 
 
 def test_a_loop_counter_is_handed_over_as_a_tensor() -> None:
@@ -180,7 +193,8 @@ def test_a_loop_counter_is_handed_over_as_a_tensor() -> None:
 
 def test_a_weight_that_is_annealed_is_handed_over_as_a_tensor() -> None:
     text = _inline(
-        "beta = min(1.0, n / 100)\n" + STEP.replace("loss_fn(", "beta * loss_fn("), "for n, (x, y) in enumerate(data):"
+        "beta = min(1.0, n / 100)\n" + STEP.replace("loss_fn(", "beta * loss_fn("),
+        "for n, (x, y) in enumerate(data):",
     )
     assert "train_step(x, y, tf.constant(beta))" in _compiled(text)
 
@@ -229,14 +243,22 @@ def test_a_tape_and_an_update_in_two_methods_are_compiled_where_both_are_called(
 
 
 def test_minimize_is_compiled_too() -> None:
-    text = HEAD + "w = tf.Variable(1.0)\nwhile going():\n    opt.minimize(lambda: (w - 3.0) ** 2, [w])\n    log(w)\n"
+    text = (
+        HEAD
+        + "w = tf.Variable(1.0)\nwhile going():\n    opt.minimize(lambda: (w - 3.0) ** 2, [w])\n    log(w)\n"
+    )
     assert "@tf.function\ndef train_step():\n    opt.minimize(" in _compiled(text, "opt.minimize")
 
 
 def test_an_import_inside_the_function_keeps_the_step_inside_it_too() -> None:
-    text = "class T:\n    def fit(self):\n        import tensorflow as tf\n        for x, y in data:\n"
+    text = (
+        "class T:\n    def fit(self):\n        import tensorflow as tf\n        for x, y in data:\n"
+    )
     after = _compiled(text + textwrap.indent(STEP, "            "))
-    assert "        import tensorflow as tf\n\n        @tf.function\n        def train_step(x, y):\n" in after
+    assert (
+        "        import tensorflow as tf\n\n        @tf.function\n        def train_step(x, y):\n"
+        in after
+    )
 
 
 def test_a_name_that_is_taken_is_not_used() -> None:
@@ -279,7 +301,9 @@ INSIDE_THE_TAPE = [
 ]
 
 
-@pytest.mark.parametrize(("code", "reason"), INSIDE_THE_TAPE, ids=[row[0] for row in INSIDE_THE_TAPE])
+@pytest.mark.parametrize(
+    ("code", "reason"), INSIDE_THE_TAPE, ids=[row[0] for row in INSIDE_THE_TAPE]
+)
 def test_a_step_that_needs_python_is_refused(code: str, reason: str) -> None:
     text = _inline(STEP.replace("loss = loss_fn(y, model(x, training=True))", code))
     with pytest.raises(CannotEdit, match=reason) as found:
@@ -288,18 +312,32 @@ def test_a_step_that_needs_python_is_refused(code: str, reason: str) -> None:
 
 
 BLOCKS = [
-    ("try:\n    loss = loss_fn(y, model(x))\nexcept ValueError:\n    loss = 0.0", "catches exceptions", 0),
+    (
+        "try:\n    loss = loss_fn(y, model(x))\nexcept ValueError:\n    loss = 0.0",
+        "catches exceptions",
+        0,
+    ),
     ("loss = 0.0\nwhile loss < 1:\n    loss = loss_fn(y, model(x))", "`while` loop", 1),
-    ("loss = loss_fn(y, model(x))\nif loss > 3:\n    raise ValueError", "raises under a condition", 2),
+    (
+        "loss = loss_fn(y, model(x))\nif loss > 3:\n    raise ValueError",
+        "raises under a condition",
+        2,
+    ),
     ("with timer():\n    loss = loss_fn(y, model(x))", "enters `timer", 0),
     ("loss = 0.0\nfor a in x:\n    loss += model(a)", "loops over `x`", 1),
-    ("loss = loss_fn(y, model(x))\nself.last = loss\nloss = loss + self.last", "sets `self.last`", 1),
+    (
+        "loss = loss_fn(y, model(x))\nself.last = loss\nloss = loss + self.last",
+        "sets `self.last`",
+        1,
+    ),
     ("loss = loss_fn(y, model(x))\nkept[0] = loss\nloss = loss + kept[0]", r"sets `kept\[0\]`", 1),
 ]
 
 
 @pytest.mark.parametrize(("code", "reason", "offset"), BLOCKS, ids=[row[1] for row in BLOCKS])
-def test_a_step_with_statements_that_are_pythons_is_refused(code: str, reason: str, offset: int) -> None:
+def test_a_step_with_statements_that_are_pythons_is_refused(
+    code: str, reason: str, offset: int
+) -> None:
     rows = textwrap.indent(code, "    ")
     text = _inline(STEP.replace("    loss = loss_fn(y, model(x, training=True))", rows))
     with pytest.raises(CannotEdit, match=reason) as found:
@@ -317,7 +355,14 @@ def test_a_part_that_steers_the_loop_is_refused(leaves: str) -> None:
 
 
 def _stepping(body: str, loop: str, extra: str = "") -> str:
-    return HEAD + extra + "def step(x, y):\n" + textwrap.indent(body, "    ") + "    return loss\n\n\n" + loop
+    return (
+        HEAD
+        + extra
+        + "def step(x, y):\n"
+        + textwrap.indent(body, "    ")
+        + "    return loss\n\n\n"
+        + loop
+    )
 
 
 CALLED = [
@@ -373,7 +418,9 @@ CALLED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "body", "loop", "extra", "reason", "mark"), CALLED, ids=[row[0] for row in CALLED])
+@pytest.mark.parametrize(
+    ("name", "body", "loop", "extra", "reason", "mark"), CALLED, ids=[row[0] for row in CALLED]
+)
 def test_a_step_function_with_a_hidden_dependence_is_refused(
     name: str, body: str, loop: str, extra: str, reason: str, mark: str
 ) -> None:
@@ -387,17 +434,29 @@ GIVEN = [
     ("step(x, model_a); step(x, model_b)", "more than one `net`"),
     ("for m in models: step(x, m)", "more than one `net`"),
     ("for i in range(9): step(i, model)", "`x` is a Python number that changes"),
-    ("for i in range(9):\n    batch = [v for v in rows]\n    step(batch, model)", "`x` is a Python list"),
+    (
+        "for i in range(9):\n    batch = [v for v in rows]\n    step(batch, model)",
+        "`x` is a Python list",
+    ),
     ("for i in range(9): step(np.exp(i), model)", "`x` is a NumPy number"),
 ]
 
 
 @pytest.mark.parametrize(("calls", "reason"), GIVEN, ids=[row[1] + ": " + row[0] for row in GIVEN])
-def test_a_step_function_that_is_called_in_ways_that_would_trace_again_is_refused(calls: str, reason: str) -> None:
-    step = "with tf.GradientTape() as tape:\n    loss = loss_fn(x, net(x))\n" + TAIL.replace("    ", "").replace(
-        "model", "net"
+def test_a_step_function_that_is_called_in_ways_that_would_trace_again_is_refused(
+    calls: str, reason: str
+) -> None:
+    step = "with tf.GradientTape() as tape:\n    loss = loss_fn(x, net(x))\n" + TAIL.replace(
+        "    ", ""
+    ).replace("model", "net")
+    text = (
+        HEAD
+        + "def step(x, net):\n"
+        + textwrap.indent(step, "    ")
+        + "    return loss\n\n\n"
+        + calls
+        + "\n"
     )
-    text = HEAD + "def step(x, net):\n" + textwrap.indent(step, "    ") + "    return loss\n\n\n" + calls + "\n"
     with pytest.raises(CannotEdit, match=reason) as found:
         _compiled(text)
     assert found.value.line is not None and "step(" in text.splitlines()[found.value.line - 1]
@@ -456,13 +515,20 @@ def test_a_learning_rate_that_is_set_in_the_loop_is_a_variable_and_may_change() 
 
 
 def test_layers_that_are_frozen_before_the_training_do_not_matter() -> None:
-    text = _inline(STEP, "for layer in model.layers:\n    layer.trainable = False\nfor x, y in data:")
+    text = _inline(
+        STEP, "for layer in model.layers:\n    layer.trainable = False\nfor x, y in data:"
+    )
     assert "@tf.function" in _compiled(text)
 
 
 def test_a_step_function_that_is_defined_in_a_loop_is_refused() -> None:
     step = "def step(x, y):\n" + textwrap.indent(STEP, "    ")
-    text = HEAD + "for e in range(3):\n" + textwrap.indent(step, "    ") + "    for x, y in data:\n        step(x, y)\n"
+    text = (
+        HEAD
+        + "for e in range(3):\n"
+        + textwrap.indent(step, "    ")
+        + "    for x, y in data:\n        step(x, y)\n"
+    )
     with pytest.raises(CannotEdit, match="defined anew"):
         _compiled(text)
 

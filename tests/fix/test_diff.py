@@ -25,7 +25,10 @@ CHANGES = {
     "form feeds and separators inside lines": ("a\x0cb\u2028c\x85\nd\n", "a\x0cb\u2028c\x85\ne\n"),
     "a lone carriage return": ("a\rb\nc\n", "a\rB\nc\n"),
     "other scripts": ("größe = 'ж🎉'\n", "größe = 'ж'\n"),
-    "lines that look like a diff": ("--- a\n+++ b\n@@ -1 +1 @@\n-x\n", "--- a\n+++ b\n@@ -1 +1 @@\n+x\n"),
+    "lines that look like a diff": (
+        "--- a\n+++ b\n@@ -1 +1 @@\n-x\n",
+        "--- a\n+++ b\n@@ -1 +1 @@\n+x\n",
+    ),
     "an empty line": ("a\n\nb\n", "a\n\n\nb\n"),
     "everything": ("a\n", "b\nc\n"),
 }

@@ -15,7 +15,9 @@ def test_a_scalar_tensor_is_kept_as_a_number() -> None:
     assert "losses.append(float(step(batch)))" in fixed.text
 
 
-@pytest.mark.parametrize("use", ["print([loss.numpy() for loss in losses])\n", "print(losses[-1].numpy())\n"])
+@pytest.mark.parametrize(
+    "use", ["print([loss.numpy() for loss in losses])\n", "print(losses[-1].numpy())\n"]
+)
 def test_tensors_that_are_used_as_tensors_stay(use: str) -> None:
     with pytest.raises(CannotEdit, match="as tensors"):
         keep_numbers(Script("a.py", LOSSES + use), 3, "losses")
@@ -24,7 +26,10 @@ def test_tensors_that_are_used_as_tensors_stay(use: str) -> None:
 def test_a_list_of_large_tensors_keeps_its_latest() -> None:
     text = "class A:\n    def __init__(self):\n        self.h = []\n\n    def f(self, g):\n        self.h.append(g)\n"
     fixed = keep_latest(Script("a.py", text), 6, "self.h")
-    assert "self.h = collections.deque(maxlen=100)" in fixed.text and "import collections" in fixed.text
+    assert (
+        "self.h = collections.deque(maxlen=100)" in fixed.text
+        and "import collections" in fixed.text
+    )
 
 
 def test_a_list_that_is_read_as_a_whole_stays() -> None:

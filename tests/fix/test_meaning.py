@@ -47,15 +47,24 @@ statements: st.SearchStrategy[str] = st.one_of(
     plain,
     st.builds(lambda test, body: f"if {test} % 2:\n{_indented(body)}", names, blocks),
     st.builds(
-        lambda test, body, other: f"if {test} > 3:\n{_indented(body)}\nelse:\n{_indented(other)}", names, blocks, blocks
+        lambda test, body, other: f"if {test} > 3:\n{_indented(body)}\nelse:\n{_indented(other)}",
+        names,
+        blocks,
+        blocks,
     ),
     st.builds(lambda name, body: f"for {name} in range(2):\n{_indented(body)}", names, blocks),
     st.builds(lambda body: f"with context():\n{_indented(body)}", blocks),
     st.builds(
-        lambda body, other: f"try:\n{_indented(body)}\nexcept ValueError as x:\n{_indented(other)}", blocks, blocks
+        lambda body, other: f"try:\n{_indented(body)}\nexcept ValueError as x:\n{_indented(other)}",
+        blocks,
+        blocks,
     ),
     st.builds(
-        lambda name, body: f"if {name} > 2: log({name}); {name} = 1\n{_indented(body)}".split("\n")[0], names, blocks
+        lambda name, body: f"if {name} > 2: log({name}); {name} = 1\n{_indented(body)}".split("\n")[
+            0
+        ],
+        names,
+        blocks,
     ),
 )
 RAW = "'''\n  raw\n'''"  # put in last: its inside must never be indented
@@ -73,7 +82,13 @@ START = "a = 1; b = 2; c = 3; d = 4; x = 5; xs = []\n"
 
 def _program(body: list[str], in_function: bool, shown: list[str]) -> tuple[str, int, list[int]]:
     """A program whose loop holds the statements, the loop's line, and the lines of the statements."""
-    rows = START + "for i in range(3):\n" + _indented(body) + "\n" + f"log(({', '.join(shown)},)); log(list(xs))\n"
+    rows = (
+        START
+        + "for i in range(3):\n"
+        + _indented(body)
+        + "\n"
+        + f"log(({', '.join(shown)},)); log(list(xs))\n"
+    )
     if in_function:
         text = HEAD + "def main():\n" + _indented(rows.split("\n")) + "\nmain()\n"
     else:
@@ -177,7 +192,9 @@ def run(fetches, feed=0):
 
 @relaxed
 @given(calls, st.lists(plain, max_size=2), calls, shown)
-def test_merged_calls_give_what_the_two_gave(first: str, between: list[str], second: str, shown: list[str]) -> None:
+def test_merged_calls_give_what_the_two_gave(
+    first: str, between: list[str], second: str, shown: list[str]
+) -> None:
     body = [first, *between, second]
     text, _, lines = _program(body, False, shown)
     text = SESSION + text
@@ -195,6 +212,8 @@ def test_lines_that_no_splice_touches_are_found_again(text: str, data: st.DataOb
     old, new = Lines(text), Lines(after)
     for line, place in enumerate(moved(old, new, splices, spans)):
         assert 0 <= place <= new.count
-        whole = line and all(splice.end < old.start(line) or splice.start > old.stop(line) for splice in splices)
+        whole = line and all(
+            splice.end < old.start(line) or splice.start > old.stop(line) for splice in splices
+        )
         if whole and "\r" not in text:
             assert new.content(place) == old.content(line)

@@ -15,7 +15,13 @@ from unslow.fix.guard import guard
 from unslow.fix.hoist import hoist_expression, hoist_statement
 from unslow.fix.lift import lift
 from unslow.fix.merge import merge_calls
-from unslow.fix.statements import delete, insert_after, insert_before, replace_expression, with_import
+from unslow.fix.statements import (
+    delete,
+    insert_after,
+    insert_before,
+    replace_expression,
+    with_import,
+)
 
 from .inputs import NAMES, SURROUNDINGS, Surroundings, holds
 
@@ -84,7 +90,9 @@ CASES = [
     Case(
         "decorate",
         "@first  # one\ndef step(a, b=2):\n    return a\n",
-        lambda script, line: decorate(script, line + 2, "tensorflow.function", {"reduce_retracing": "True"}),
+        lambda script, line: decorate(
+            script, line + 2, "tensorflow.function", {"reduce_retracing": "True"}
+        ),
         (),
         "never",
         "@tf.function(reduce_retracing=True)",
@@ -232,7 +240,9 @@ CASES = [
 
 @pytest.mark.parametrize("surroundings", SURROUNDINGS, ids=NAMES)
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_a_move_edits_what_it_names_and_nothing_else(case: Case, surroundings: Surroundings) -> None:
+def test_a_move_edits_what_it_names_and_nothing_else(
+    case: Case, surroundings: Surroundings
+) -> None:
     text, line = surroundings.around(case.snippet)
     before = Script("train.py", text)
     after = case.move(before, line)

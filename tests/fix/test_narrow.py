@@ -19,7 +19,10 @@ def narrowed(line: str) -> str:
     [
         ("x = rng.normal(size=(3, 4))", 'x = rng.normal(size=(3, 4)).astype("float32")'),
         ("x = np.random.rand(3, 4) * 2", 'x = np.random.rand(3, 4).astype("float32") * 2'),
-        ("w = tf.Variable(np.zeros((3, 4)))", 'w = tf.Variable(np.zeros((3, 4)).astype("float32"))'),
+        (
+            "w = tf.Variable(np.zeros((3, 4)))",
+            'w = tf.Variable(np.zeros((3, 4)).astype("float32"))',
+        ),
         (
             "x, y = rng.normal(0, 1, (3, 4)), np.ones(3)",
             'x, y = rng.normal(0, 1, (3, 4)).astype("float32"), np.ones(3).astype("float32")',
@@ -53,5 +56,7 @@ def test_numbers_casts_and_other_kinds_are_left_alone(line: str) -> None:
 
 def test_a_generator_kept_in_an_object_is_known() -> None:
     text = "import numpy as np\nclass A:\n    def __init__(self):\n        self.rng = np.random.default_rng()\n"
-    fixed = narrow(Script("train.py", text + "    def draw(self):\n        return self.rng.uniform(size=3)\n"))
+    fixed = narrow(
+        Script("train.py", text + "    def draw(self):\n        return self.rng.uniform(size=3)\n")
+    )
     assert 'self.rng.uniform(size=3).astype("float32")' in fixed.text

@@ -64,7 +64,10 @@ def test_what_is_made_inside_a_run_is_made_in_front_and_run_in_place() -> None:
 
 def test_a_value_that_changes_is_fed_with_the_dtype_of_its_variable() -> None:
     text = ops("rate.assign")
-    assert "fed = tf.placeholder(rate.dtype.base_dtype, rate.shape)\nassign_op = rate.assign(fed)\nfor step" in text
+    assert (
+        "fed = tf.placeholder(rate.dtype.base_dtype, rate.shape)\nassign_op = rate.assign(fed)\nfor step"
+        in text
+    )
     assert "session.run(assign_op, feed_dict={fed: 0.1 / step})" in text
 
 
@@ -77,7 +80,10 @@ def test_a_value_is_fed_next_to_what_is_fed_already() -> None:
 def test_a_call_of_a_function_that_only_makes_ops_is_made_in_front() -> None:
     inner = ("train.py", line_of(script(GRAPH), "return tf.reduce_mean"), "accuracy")
     text = ops("shown = ", inner)
-    assert "accuracy_op = accuracy()\nfor step" in text and "session.run(accuracy_op, feed_dict=batch)" in text
+    assert (
+        "accuracy_op = accuracy()\nfor step" in text
+        and "session.run(accuracy_op, feed_dict=batch)" in text
+    )
 
 
 def test_a_call_of_a_function_that_also_runs_its_ops_stays_and_is_given_them() -> None:
@@ -90,7 +96,9 @@ def test_of_a_statement_that_saves_only_the_saver_is_made_in_front() -> None:
     graph = script(GRAPH)
     line = len(graph.text.splitlines())
     text = ops_once(graph, [[("train.py", line, "<module>")]], ()).text
-    assert "saver = tf.train.Saver()\nfor step" in text and text.rstrip().endswith('saver.save(session, "model")')
+    assert "saver = tf.train.Saver()\nfor step" in text and text.rstrip().endswith(
+        'saver.save(session, "model")'
+    )
 
 
 FUNCTIONS = """
@@ -150,7 +158,9 @@ def test_a_function_that_reads_what_the_loop_changes_is_not_made_once() -> None:
 def test_an_inner_function_goes_to_the_top_where_it_uses_nothing_around_it() -> None:
     text = script(FUNCTIONS)
     moved = function_once(text, line_of(text, "    @tf.function")).text
-    assert moved.index("@tf.function\ndef inner(x):") < moved.index("def train(batch):\n    return inner(batch)")
+    assert moved.index("@tf.function\ndef inner(x):") < moved.index(
+        "def train(batch):\n    return inner(batch)"
+    )
 
 
 def test_an_inner_function_that_uses_a_name_around_it_stays() -> None:
@@ -162,7 +172,10 @@ def test_an_inner_function_that_uses_a_name_around_it_stays() -> None:
 
 def test_a_call_that_compiles_inside_a_function_is_made_at_the_top() -> None:
     text = once("return tf.function(update)(batch)")
-    assert "compiled_update = tf.function(update)\n\n\ndef wrapped" in text and "return compiled_update(batch)" in text
+    assert (
+        "compiled_update = tf.function(update)\n\n\ndef wrapped" in text
+        and "return compiled_update(batch)" in text
+    )
 
 
 STEP = """
@@ -206,7 +219,10 @@ def test_a_number_that_python_needs_stays() -> None:
 def test_shapes_are_relaxed_on_the_decorator_or_on_the_call_that_compiles() -> None:
     text = script(STEP)
     assert "@tf.function(reduce_retracing=True)\ndef train_step" in relax_shapes(text, 4, 4).text
-    assert "tf.function(other, reduce_retracing=True)" in relax_shapes(text, 99, line_of(text, "relaxed =")).text
+    assert (
+        "tf.function(other, reduce_retracing=True)"
+        in relax_shapes(text, 99, line_of(text, "relaxed =")).text
+    )
 
 
 FLAGS = """
@@ -247,7 +263,9 @@ def test_a_flag_that_comes_from_elsewhere_stays() -> None:
 
 def test_python_inside_the_step_is_named() -> None:
     text = script(FLAGS)
-    assert "train_step() " in needs_python(text, [("train.py", line_of(text, "print"), "train_step")])
+    assert "train_step() " in needs_python(
+        text, [("train.py", line_of(text, "print"), "train_step")]
+    )
     assert not needs_python(text, [("train.py", line_of(text, "data * 2"), "other")])
 
 
@@ -259,10 +277,14 @@ def test_python_inside_the_step_is_named() -> None:
     ],
 )
 def test_a_fit_of_one_batch_becomes_train_on_batch(call: str, made: str) -> None:
-    assert fit_as_batch(script(f"import tensorflow as tf\n{call}\n"), 2).text.splitlines()[1] == made
+    assert (
+        fit_as_batch(script(f"import tensorflow as tf\n{call}\n"), 2).text.splitlines()[1] == made
+    )
 
 
-@pytest.mark.parametrize("call", ["h = model.fit(x, y)", "model.fit(x, y, epochs=n)", "model.fit(x, y, callbacks=c)"])
+@pytest.mark.parametrize(
+    "call", ["h = model.fit(x, y)", "model.fit(x, y, epochs=n)", "model.fit(x, y, callbacks=c)"]
+)
 def test_a_fit_that_does_more_stays(call: str) -> None:
     with pytest.raises(CannotEdit):
         fit_as_batch(script(f"import tensorflow as tf\n{call}\n"), 2)

@@ -69,10 +69,14 @@ def module(helper: str, call: str) -> str:
 
 def a_class(method: str, call: str, init: str = "self.build()") -> str:
     body = textwrap.indent(textwrap.dedent(method).strip("\n"), "    ").lstrip()
-    return CLASS.format(method=body, call=call, init=textwrap.indent(init, " " * 8).lstrip()).lstrip("\n")
+    return CLASS.format(
+        method=body, call=call, init=textwrap.indent(init, " " * 8).lstrip()
+    ).lstrip("\n")
 
 
-Way = Sequence[tuple[str, str]]  # a piece of each line, and the function that it is in; innermost first
+Way = Sequence[
+    tuple[str, str]
+]  # a piece of each line, and the function that it is in; innermost first
 
 
 def ways(text: str, found: Sequence[Way]) -> list[list[tuple[str, int, str]]]:
@@ -113,7 +117,9 @@ def set_rate(session, value):
 def test_a_number_that_a_function_is_given_is_fed() -> None:
     text = once(module(SET_RATE, "set_rate(session, 0.1 / step)"), [("rate.assign", "set_rate")])
     assert "rate_placeholder = tf.placeholder(rate.dtype.base_dtype, rate.shape)\n" in text
-    assert "set_rate_op = rate.assign(rate_placeholder)\n\n\ndef set_rate(session, value):\n" in text
+    assert (
+        "set_rate_op = rate.assign(rate_placeholder)\n\n\ndef set_rate(session, value):\n" in text
+    )
     assert "    session.run(set_rate_op, feed_dict={rate_placeholder: value})\n" in text
 
 
@@ -135,7 +141,10 @@ def test_ops_of_globals_are_made_behind_them_and_in_front_of_the_function() -> N
 def test_what_is_defined_below_the_function_puts_its_ops_in_front_of_the_loop() -> None:
     helper = "def scale(session, value):\n    session.run(tf.assign(scale_by, value))\n\n\nscale_by = tf.Variable(1.0)"
     text = once(module(helper, "scale(session, 2.0)"), [("tf.assign", "scale")])
-    assert "    scale_op = tf.assign(scale_by, scale_by_placeholder)\n    # the loop\n    for step" in text
+    assert (
+        "    scale_op = tf.assign(scale_by, scale_by_placeholder)\n    # the loop\n    for step"
+        in text
+    )
 
 
 def test_a_call_in_front_of_the_loop_has_its_ops_too() -> None:
@@ -148,27 +157,40 @@ def test_a_call_in_front_of_the_loop_has_its_ops_too() -> None:
 def test_functions_between_the_loop_and_the_ops_stay_as_they_are() -> None:
     helper = f"{SET_RATE}\n\ndef outer(session, value):\n    set_rate(session, value * 2)\n"
     way = [("rate.assign", "set_rate"), ("    set_rate(", "outer"), ("        outer(", "<module>")]
-    text = once(module(helper, "outer(session, 0.5)"), way, running=["set_rate", "outer", "<module>"])
-    assert "    set_rate(session, value * 2)\n" in text and "set_rate_op = rate.assign(rate_placeholder)\n" in text
+    text = once(
+        module(helper, "outer(session, 0.5)"), way, running=["set_rate", "outer", "<module>"]
+    )
+    assert (
+        "    set_rate(session, value * 2)\n" in text
+        and "set_rate_op = rate.assign(rate_placeholder)\n" in text
+    )
 
 
 def test_a_value_is_fed_beside_those_that_are_fed_already() -> None:
     helper = "def scaled(session, by, rows):\n    return session.run(loss * by, feed_dict={x: rows, y: rows})\n"
     text = once(module(helper, "scaled(session, 0.5, data)"), [("loss * by", "scaled")])
-    assert "by_placeholder = tf.placeholder(loss.dtype.base_dtype, [])\nscaled_op = loss * by_placeholder\n" in text
+    assert (
+        "by_placeholder = tf.placeholder(loss.dtype.base_dtype, [])\nscaled_op = loss * by_placeholder\n"
+        in text
+    )
     assert "session.run(scaled_op, feed_dict={by_placeholder: by, x: rows, y: rows})" in text
 
 
 def test_a_dictionary_that_all_callers_write_out_is_fed_along() -> None:
     helper = "def scaled(session, by, feed):\n    return session.run(loss * by, feed)\n"
-    text = once(module(helper, "scaled(session, 0.5, {x: data, y: data})"), [("loss * by", "scaled")])
+    text = once(
+        module(helper, "scaled(session, 0.5, {x: data, y: data})"), [("loss * by", "scaled")]
+    )
     assert "session.run(scaled_op, {**feed, by_placeholder: by})" in text
 
 
 def test_a_constant_gives_way_to_the_placeholder_with_its_dtype() -> None:
     helper = "def show(session, n):\n    return session.run(tf.cast(tf.constant(n), tf.float32) + rate)\n"
     text = once(module(helper, "show(session, step)"), [("tf.constant(n)", "show")])
-    assert "n_placeholder = tf.placeholder(tf.int32, [])\nshow_op = tf.cast(n_placeholder, tf.float32) + rate\n" in text
+    assert (
+        "n_placeholder = tf.placeholder(tf.int32, [])\nshow_op = tf.cast(n_placeholder, tf.float32) + rate\n"
+        in text
+    )
 
 
 def test_an_op_that_is_bound_first_and_run_later_is_fed_where_it_is_run() -> None:
@@ -186,7 +208,10 @@ def test_an_op_that_is_bound_first_and_run_later_is_fed_where_it_is_run() -> Non
 def test_an_evaluated_tensor_is_made_once() -> None:
     helper = "def mean(session):\n    return tf.reduce_mean(guess).eval({x: data}, session)\n"
     text = once(module(helper, "mean(session)"), [("reduce_mean(guess)", "mean")])
-    assert "mean_op = tf.reduce_mean(guess)\n" in text and "return mean_op.eval({x: data}, session)" in text
+    assert (
+        "mean_op = tf.reduce_mean(guess)\n" in text
+        and "return mean_op.eval({x: data}, session)" in text
+    )
 
 
 def test_a_name_that_is_taken_at_the_modules_level_is_not_taken_again() -> None:
@@ -198,7 +223,10 @@ def test_a_name_that_is_taken_at_the_modules_level_is_not_taken_again() -> None:
 def test_a_saver_is_made_in_front_of_the_loop_where_all_variables_exist() -> None:
     helper = 'def keep(session):\n    tf.train.Saver().save(session, "model")\n'
     text = once(module(helper, "keep(session)"), [("tf.train.Saver", "keep")])
-    assert "    saver = tf.train.Saver()\n    # the loop\n" in text and '    saver.save(session, "model")' in text
+    assert (
+        "    saver = tf.train.Saver()\n    # the loop\n" in text
+        and '    saver.save(session, "model")' in text
+    )
 
 
 def test_what_is_made_by_a_function_that_only_makes_is_made_once_by_it() -> None:
@@ -216,7 +244,10 @@ def test_what_is_made_by_a_function_that_only_makes_is_made_once_by_it() -> None
         ("      measure(", "<module>"),
     ]
     text = once(module(helper, "measure(session)"), way, running=["measure", "<module>"])
-    assert "measure_op = error()\n\n\ndef measure(session):\n    return session.run(measure_op, {x: data" in text
+    assert (
+        "measure_op = error()\n\n\ndef measure(session):\n    return session.run(measure_op, {x: data"
+        in text
+    )
 
 
 def test_a_function_inside_another_has_its_ops_beside_itself() -> None:
@@ -235,7 +266,9 @@ def test_a_function_inside_another_has_its_ops_beside_itself() -> None:
 
     main()
     """)
-    text = once(text, [("rate.assign", "set_rate"), ("       set_rate(", "main"), ("main()", "<module>")])
+    text = once(
+        text, [("rate.assign", "set_rate"), ("       set_rate(", "main"), ("main()", "<module>")]
+    )
     assert "    set_rate_op = rate.assign(rate_placeholder)\n\n    def set_rate(value):\n" in text
 
 
@@ -259,7 +292,8 @@ def test_a_local_name_for_a_global_stays_where_it_is() -> None:
     """
     text = once(module(helper, "total(session)"), [("tf.reduce_sum", "total")])
     assert (
-        "total_op = tf.reduce_sum(guess)\n" in text and "    out = guess\n    return session.run(total_op, {x: " in text
+        "total_op = tf.reduce_sum(guess)\n" in text
+        and "    out = guess\n    return session.run(total_op, {x: " in text
     )
 
 
@@ -313,7 +347,10 @@ def test_a_tensor_that_the_one_call_gives_is_known_by_its_own_name() -> None:
         return total(session, tensor, data)
     """
     text = once(module(helper, "outer(session, guess)"), [("tf.reduce_sum(out)", "total")])
-    assert "total_op = tf.reduce_sum(guess)\n" in text and "    return session.run(total_op, {x: rows})\n" in text
+    assert (
+        "total_op = tf.reduce_sum(guess)\n" in text
+        and "    return session.run(total_op, {x: rows})\n" in text
+    )
 
 
 MAIN = """
@@ -341,17 +378,32 @@ main()
 
 
 def test_a_function_is_given_the_ops_that_only_its_caller_can_make() -> None:
-    way = [("tf.reduce_sum", "measure"), ("    measure(", "train"), ("       train(", "main"), ("main()", "<module>")]
-    text = once(MAIN.replace("out * scale", "out"), way, running=["measure", "train", "main", "<module>"])
+    way = [
+        ("tf.reduce_sum", "measure"),
+        ("    measure(", "train"),
+        ("       train(", "main"),
+        ("main()", "<module>"),
+    ]
+    text = once(
+        MAIN.replace("out * scale", "out"), way, running=["measure", "train", "main", "<module>"]
+    )
     assert "        measure_op = tf.reduce_sum(tensor)\n        for step" in text
-    assert "train(session, tensor, measure_op)\n" in text and "def train(session, out, measure_op):\n" in text
+    assert (
+        "train(session, tensor, measure_op)\n" in text
+        and "def train(session, out, measure_op):\n" in text
+    )
     assert "measure(session, out, 0.5, measure_op)\n" in text
-    assert "def measure(session, out, scale, measure_op):\n    return session.run(measure_op)\n" in text
+    assert (
+        "def measure(session, out, scale, measure_op):\n    return session.run(measure_op)\n"
+        in text
+    )
 
 
 def test_a_function_whose_parameters_leave_no_room_is_left_alone() -> None:
     text = MAIN.replace("out * scale", "out").replace("out, scale)", "out, scale=1.0)")
-    assert "leave no room" in refused(text, [("tf.reduce_sum", "measure"), ("    measure(", "train")])
+    assert "leave no room" in refused(
+        text, [("tf.reduce_sum", "measure"), ("    measure(", "train")]
+    )
 
 
 # Methods
@@ -362,7 +414,10 @@ def accuracy(self, rows, labels):
     return self.sess.run(tf.reduce_mean(tf.cast(ok, tf.float32)), {self.x: rows, self.y: labels})
 """
 CALL = "net.accuracy(np.zeros((2, 4)), [0, 1])"
-WAYS = ([("ok = ", "accuracy"), ("net.accuracy", "main")], [("tf.reduce_mean", "accuracy"), ("net.accuracy", "main")])
+WAYS = (
+    [("ok = ", "accuracy"), ("net.accuracy", "main")],
+    [("tf.reduce_mean", "accuracy"), ("net.accuracy", "main")],
+)
 
 
 def test_ops_of_attributes_are_made_at_the_end_of_init() -> None:
@@ -371,7 +426,9 @@ def test_ops_of_attributes_are_made_at_the_end_of_init() -> None:
         "        self.build()\n        ok = tf.equal(tf.argmax(self.guess, 1), self.y)\n"
         "        self.accuracy_op = tf.reduce_mean(tf.cast(ok, tf.float32))\n\n    def build"
     ) in text
-    assert "        return self.sess.run(self.accuracy_op, {self.x: rows, self.y: labels})\n" in text
+    assert (
+        "        return self.sess.run(self.accuracy_op, {self.x: rows, self.y: labels})\n" in text
+    )
 
 
 def test_ops_are_made_in_the_graph_that_the_attributes_are_in() -> None:
@@ -384,11 +441,17 @@ def test_what_a_method_is_given_is_fed_through_an_attribute() -> None:
     method = "def slow_down(self, by):\n    lower = tf.assign(self.rate, self.rate * 0.5)\n" + (
         "    self.sess.run([lower, self.rate.assign_sub(by)])\n"
     )
-    ways = [[("lower = ", "slow_down"), ("net.slow", "main")], [("assign_sub", "slow_down"), ("net.slow", "main")]]
+    ways = [
+        [("lower = ", "slow_down"), ("net.slow", "main")],
+        [("assign_sub", "slow_down"), ("net.slow", "main")],
+    ]
     text = once(a_class(method, "net.slow_down(0.1)"), *ways)
     assert "self.lower_op = tf.assign(self.rate, self.rate * 0.5)\n" in text
     assert "self.slow_down_op = self.rate.assign_sub(self.rate_placeholder)\n" in text
-    assert "self.sess.run([self.lower_op, self.slow_down_op], feed_dict={self.rate_placeholder: by})" in text
+    assert (
+        "self.sess.run([self.lower_op, self.slow_down_op], feed_dict={self.rate_placeholder: by})"
+        in text
+    )
 
 
 def test_an_attribute_that_changes_is_fed() -> None:
@@ -405,26 +468,121 @@ def test_an_attribute_that_changes_is_fed() -> None:
 @pytest.mark.parametrize(
     ("helper", "call", "part", "reason"),
     [
-        ("def f(s, t):\n    s.run(tf.abs(t))", "f(session, guess), f(session, loss)", "tf.abs", "on `t`"),
-        ("def f(s, v):\n    s.run(rate.assign(v))", "f(session, rate * 2)", "rate.assign", "may be a tensor"),
+        (
+            "def f(s, t):\n    s.run(tf.abs(t))",
+            "f(session, guess), f(session, loss)",
+            "tf.abs",
+            "on `t`",
+        ),
+        (
+            "def f(s, v):\n    s.run(rate.assign(v))",
+            "f(session, rate * 2)",
+            "rate.assign",
+            "may be a tensor",
+        ),
         ("def f(s, v):\n    s.run(rate.assign(v))", "pass", "rate.assign", "may be a tensor"),
-        ("def f(s, n):\n    s.run(tf.reshape(guess, [n, 2]))", "f(session, 4)", "tf.reshape", "the value of `[n, 2]`"),
-        ("def f(s, n):\n    s.run(tf.argmax(guess, n))", "f(session, 1)", "tf.argmax", "may need the value of `n`"),
-        ("def f(s, n):\n    s.run(tf.constant(n) + 1)", "f(session, data)", "tf.constant", "type of `n` is not known"),
-        ("def f(s, feed):\n    s.run(rate.assign(0.5 * len(feed)), feed)", "f(session, None)", "rate.assign", "`feed`"),
-        ("def f(s):\n    s.run(tf.random_normal([2], seed=1))", "f(session)", "tf.random", "its own seed"),
-        ("def f(s):\n    v = tf.Variable(1.0)\n    s.run(v)", "f(session)", "v = tf.Var", "makes variables"),
-        ("def f(s):\n    s.run(helper(guess))", "f(session)", "helper(guess)", "what `helper` does"),
-        ("def f(s):\n    with tf.device('cpu'):\n        s.run(guess + 1)", "f(session)", "guess + 1", "`with` block"),
-        ("def f(s):\n    global loss\n    loss = loss * 2\n    s.run(tf.abs(loss))", "f(session)", "tf.abs", "`loss`"),
-        ("def f(s, v):\n    rate.assign(v).eval(session=s)", "f(session, 0.1)", "rate.assign", "cannot be fed"),
-        ("def f(s, n):\n    s.run(tf.constant(n, shape=[2]))", "f(session, 1)", "tf.constant", "the value of `n`"),
-        ("def f(s, v):\n    s.run(rate.assign(v))", "f(session, 1), map(f)", "rate.assign", "may be a tensor"),
-        ("def f(s, v):\n    s.run(rate.assign(v))", "f(*[session, 1])", "rate.assign", "may be a tensor"),
-        ("def f(s):\n    s.run(tf.abs(rate))", "tf.reset_default_graph(); f(session)", "tf.abs", "another graph"),
-        ("items = []\ndef f(s):\n    s.run(tf.add_n(items))", "f(session); items.append(loss)", "tf.add_n", "in place"),
-        ("items = [1.0]\ndef f(s):\n    s.run(rate.assign(items[0]))", "items[0] = f", "rate.assign", "in place"),
-        ("def f(s):\n    s.run(tf.abs(late))", "f(session); late = tf.abs(rate)", "tf.abs(late)", "`late`"),
+        (
+            "def f(s, n):\n    s.run(tf.reshape(guess, [n, 2]))",
+            "f(session, 4)",
+            "tf.reshape",
+            "the value of `[n, 2]`",
+        ),
+        (
+            "def f(s, n):\n    s.run(tf.argmax(guess, n))",
+            "f(session, 1)",
+            "tf.argmax",
+            "may need the value of `n`",
+        ),
+        (
+            "def f(s, n):\n    s.run(tf.constant(n) + 1)",
+            "f(session, data)",
+            "tf.constant",
+            "type of `n` is not known",
+        ),
+        (
+            "def f(s, feed):\n    s.run(rate.assign(0.5 * len(feed)), feed)",
+            "f(session, None)",
+            "rate.assign",
+            "`feed`",
+        ),
+        (
+            "def f(s):\n    s.run(tf.random_normal([2], seed=1))",
+            "f(session)",
+            "tf.random",
+            "its own seed",
+        ),
+        (
+            "def f(s):\n    v = tf.Variable(1.0)\n    s.run(v)",
+            "f(session)",
+            "v = tf.Var",
+            "makes variables",
+        ),
+        (
+            "def f(s):\n    s.run(helper(guess))",
+            "f(session)",
+            "helper(guess)",
+            "what `helper` does",
+        ),
+        (
+            "def f(s):\n    with tf.device('cpu'):\n        s.run(guess + 1)",
+            "f(session)",
+            "guess + 1",
+            "`with` block",
+        ),
+        (
+            "def f(s):\n    global loss\n    loss = loss * 2\n    s.run(tf.abs(loss))",
+            "f(session)",
+            "tf.abs",
+            "`loss`",
+        ),
+        (
+            "def f(s, v):\n    rate.assign(v).eval(session=s)",
+            "f(session, 0.1)",
+            "rate.assign",
+            "cannot be fed",
+        ),
+        (
+            "def f(s, n):\n    s.run(tf.constant(n, shape=[2]))",
+            "f(session, 1)",
+            "tf.constant",
+            "the value of `n`",
+        ),
+        (
+            "def f(s, v):\n    s.run(rate.assign(v))",
+            "f(session, 1), map(f)",
+            "rate.assign",
+            "may be a tensor",
+        ),
+        (
+            "def f(s, v):\n    s.run(rate.assign(v))",
+            "f(*[session, 1])",
+            "rate.assign",
+            "may be a tensor",
+        ),
+        (
+            "def f(s):\n    s.run(tf.abs(rate))",
+            "tf.reset_default_graph(); f(session)",
+            "tf.abs",
+            "another graph",
+        ),
+        (
+            "items = []\ndef f(s):\n    s.run(tf.add_n(items))",
+            "f(session); items.append(loss)",
+            "tf.add_n",
+            "in place",
+        ),
+        (
+            "items = [1.0]\ndef f(s):\n    s.run(rate.assign(items[0]))",
+            "items[0] = f",
+            "rate.assign",
+            "in place",
+        ),
+        (
+            "def f(s):\n    s.run(tf.abs(late))",
+            "f(session); late = tf.abs(rate)",
+            "tf.abs(late)",
+            "`late`",
+        ),
     ],
 )
 def test_what_is_not_certain_is_left_alone(helper: str, call: str, part: str, reason: str) -> None:
@@ -433,7 +591,9 @@ def test_what_is_not_certain_is_left_alone(helper: str, call: str, part: str, re
 
 def test_a_feed_that_may_be_nothing_is_left_alone() -> None:
     helper = "def f(s, v, feed=None):\n    s.run(rate.assign(v), feed_dict=feed)"
-    assert "may be no dictionary" in refused(module(helper, "f(session, 0.1)"), [("rate.assign", "f")])
+    assert "may be no dictionary" in refused(
+        module(helper, "f(session, 0.1)"), [("rate.assign", "f")]
+    )
 
 
 def test_a_saver_is_left_alone_where_variables_may_come_later() -> None:
@@ -444,7 +604,9 @@ def test_a_saver_is_left_alone_where_variables_may_come_later() -> None:
 
 def test_ops_that_would_shift_the_seeds_of_later_ones_are_left_alone() -> None:
     helper = f"tf.set_random_seed(1)\n{SET_RATE}\n\ndef noise(s):\n    return s.run(tf.random_normal([2]))"
-    reason = refused(module(helper, "set_rate(session, 0.1), noise(session)"), [("rate.assign", "set_rate")])
+    reason = refused(
+        module(helper, "set_rate(session, 0.1), noise(session)"), [("rate.assign", "set_rate")]
+    )
     assert "would get another seed" in reason
 
 
@@ -464,7 +626,9 @@ def test_a_class_whose_attributes_may_be_missing_is_left_alone(init: str, reason
 
 def test_a_class_that_is_made_with_several_kinds_of_tensors_is_left_alone() -> None:
     text = a_class(ACCURACY, CALL).replace("tf.placeholder(tf.int64, [None])", "size")
-    assert "more than one `Net` may be made" in refused(text.replace("net = Net(4)", "net = Net(4); Net(None)"), *WAYS)
+    assert "more than one `Net` may be made" in refused(
+        text.replace("net = Net(4)", "net = Net(4); Net(None)"), *WAYS
+    )
 
 
 def derived(init: str) -> str:
@@ -478,7 +642,10 @@ def test_a_class_below_that_does_without_its_init_is_left_alone() -> None:
 
 def test_a_function_of_another_file_is_left_alone() -> None:
     text = module(SET_RATE, "set_rate(session, 0.1)")
-    way = [("other.py", 3, "f"), ("train.py", text.splitlines().index("    # the loop") + 4, "<module>")]
+    way = [
+        ("other.py", 3, "f"),
+        ("train.py", text.splitlines().index("    # the loop") + 4, "<module>"),
+    ]
     with pytest.raises(CannotEdit, match="another file"):
         ops_once(Script("train.py", text), [way], {("other.py", "f")})
 
@@ -488,7 +655,11 @@ def test_a_function_of_another_file_is_left_alone() -> None:
 
 @pytest.mark.parametrize("surroundings", SURROUNDINGS, ids=NAMES)
 def test_in_any_surroundings_other_lines_stay_as_they_are(surroundings: Surroundings) -> None:
-    snippet = "import tensorflow.compat.v1 as tf\nrate = tf.Variable(1)\n" + SET_RATE + "\nset_rate(s, 1.5)\n"
+    snippet = (
+        "import tensorflow.compat.v1 as tf\nrate = tf.Variable(1)\n"
+        + SET_RATE
+        + "\nset_rate(s, 1.5)\n"
+    )
     text, line = surroundings.around(snippet)
     before = Script("train.py", text)
     stacks = [[("train.py", line + 4, "set_rate")]]

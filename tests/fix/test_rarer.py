@@ -10,7 +10,10 @@ from unslow.fix.rarer import rarer
 
 def test_a_statement_without_a_guard_gets_one() -> None:
     script = Script("a.py", "for step in range(9):\n    train()\n    save()\n")
-    assert rarer(script, 3, 50).text == "for step in range(9):\n    train()\n    if step % 50 == 0:\n        save()\n"
+    assert (
+        rarer(script, 3, 50).text
+        == "for step in range(9):\n    train()\n    if step % 50 == 0:\n        save()\n"
+    )
 
 
 def test_the_number_in_a_guard_is_multiplied() -> None:

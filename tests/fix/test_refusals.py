@@ -48,7 +48,12 @@ REFUSED: list[tuple[str, Move, str, int]] = [
     ("for x in xs:\n    y = f(ys)\n    ys.append(1)\n", _hoist(2), "depends on `ys`", 2),
     ("for x in xs:\n    y = f(self.n)\n    self.n += 1\n", _hoist(2), "depends on `self.n`", 2),
     ("for x in xs:\n    y = f(d)\n    d['k'] = x\n", _hoist(2), "depends on `d`", 2),
-    ("def g():\n    global n\n    n = 2\nfor x in xs:\n    y = f(n)\n    g()\n", _hoist(5), "depends on `n`", 5),
+    (
+        "def g():\n    global n\n    n = 2\nfor x in xs:\n    y = f(n)\n    g()\n",
+        _hoist(5),
+        "depends on `n`",
+        5,
+    ),
     (
         "class A:\n    def g(self):\n        self.n = 1\n    def h(self):\n        for x in xs:\n"
         "            y = f(self.n)\n            self.g()\n",
@@ -70,18 +75,43 @@ REFUSED: list[tuple[str, Move, str, int]] = [
     ("for x in xs:\n    use([f(y) for y in x])\n", _hoist_f(2), "depends on `y`", 2),
     ("for x in xs:\n    use(lambda y: f(y))\n", _hoist_f(2), "depends on `y`", 2),
     ("for x in xs:\n    with tape:\n        use(f(y))\n", _hoist_f(3), "inside a `with`", 2),
-    ("for x in xs:\n    use((z := f(y)))\n", _hoist_f(2, "(z := f(y))"), "more than give a value", 2),
+    (
+        "for x in xs:\n    use((z := f(y)))\n",
+        _hoist_f(2, "(z := f(y))"),
+        "more than give a value",
+        2,
+    ),
     ("use(f(y))\n", _hoist_f(1), "not in a loop", 1),
     ("for x in xs:\n    use(1)\n", _hoist_f(2), "not on this line", 2),
     # Lifting
     ("for x in xs:\n    a = f(x)\n    break\n", _lift(2, 3), "leaves the block", 3),
     ("for x in xs:\n    if x:\n        continue\n    a = 1\n", _lift(2, 4), "leaves the block", 3),
-    ("def g():\n    for x in xs:\n        a = f(x)\n        return a\n", _lift(3, 4), "leaves the block", 4),
+    (
+        "def g():\n    for x in xs:\n        a = f(x)\n        return a\n",
+        _lift(3, 4),
+        "leaves the block",
+        4,
+    ),
     ("def g():\n    for x in xs:\n        yield x\n", _lift(3, 3), "leaves the block", 3),
-    ("def g():\n    for x in xs:\n        global n\n        n = x\n", _lift(3, 4), "outer scope", 3),
-    ("for x in xs:\n    if x:\n        a = 1\n    use(a)\n", _lift(2, 3), "`a` is not bound on every path", 2),
+    (
+        "def g():\n    for x in xs:\n        global n\n        n = x\n",
+        _lift(3, 4),
+        "outer scope",
+        3,
+    ),
+    (
+        "for x in xs:\n    if x:\n        a = 1\n    use(a)\n",
+        _lift(2, 3),
+        "`a` is not bound on every path",
+        2,
+    ),
     ("class A:\n    for x in xs:\n        a = x\n", _lift(3, 3), "class body", 3),
-    ("def g(self):\n    for x in xs:\n        super().f(x)\n", _lift(3, 3), "`super` means something else", 3),
+    (
+        "def g(self):\n    for x in xs:\n        super().f(x)\n",
+        _lift(3, 3),
+        "`super` means something else",
+        3,
+    ),
     ("a = f(x)\n", _lift(1, 1), "not in a loop", 1),
     ("for x in xs:\n    a = f(x)\nb = 1\n", _lift(2, 3), "same block", 3),
     # Merging
@@ -91,7 +121,12 @@ REFUSED: list[tuple[str, Move, str, int]] = [
     ("a = s.run(x, f)\nf = g()\nb = s.run(y, f)\n", _merge(1, 3), "depends on `f`", 2),
     ("a = s.run(x, f)\nf[k] = 1\nb = s.run(y, f)\n", _merge(1, 3), "depends on `f`", 2),
     ("a = s.run(x, f)\nuse(b)\nb = s.run(y, f)\n", _merge(1, 3), "`b` is used between", 2),
-    ("a = s.run(x, f)\nc = s.run(z, f)\nb = s.run(y, f)\n", _merge(1, 3), "between the two calls", 2),
+    (
+        "a = s.run(x, f)\nc = s.run(z, f)\nb = s.run(y, f)\n",
+        _merge(1, 3),
+        "between the two calls",
+        2,
+    ),
     ("a = s.run(x, {p: n()})\nb = s.run(y, {p: n()})\n", _merge(1, 2), "computed anew", 1),
     ("a = s.run(x, f)\nif q:\n    b = s.run(y, f)\n", _merge(1, 3), "same block", 3),
     ("a = s.run(x, f)\nb = q and s.run(y, f)\n", _merge(1, 2), "not made every time", 2),
@@ -105,16 +140,41 @@ REFUSED: list[tuple[str, Move, str, int]] = [
     ("f(x)\n", _guard(1), "not in a loop", 1),
     ("for i in xs:\n    if i % 5 == 0:\n        f(i)\n", _guard(3), "every 5 steps", 3),
     # Calls and chains
-    ("f(*a)\n", lambda s: wrap_argument(s, 1, "f", 0, "tensorflow.constant"), "unpacks its arguments", 1),
-    ("f(a)\n", lambda s: wrap_argument(s, 1, "f", 1, "tensorflow.constant"), "has no argument 1", 1),
-    ("f(v for v in a)\n", lambda s: wrap_argument(s, 1, "f", 0, "tensorflow.constant"), "bare generator", 1),
+    (
+        "f(*a)\n",
+        lambda s: wrap_argument(s, 1, "f", 0, "tensorflow.constant"),
+        "unpacks its arguments",
+        1,
+    ),
+    (
+        "f(a)\n",
+        lambda s: wrap_argument(s, 1, "f", 1, "tensorflow.constant"),
+        "has no argument 1",
+        1,
+    ),
+    (
+        "f(v for v in a)\n",
+        lambda s: wrap_argument(s, 1, "f", 0, "tensorflow.constant"),
+        "bare generator",
+        1,
+    ),
     ("f(v for v in a)\n", lambda s: set_keyword(s, 1, "f", "k", "1"), "bare generator", 1),
     ("f(**k)\n", lambda s: set_keyword(s, 1, "f", "k", "1"), "unpacks a dictionary", 1),
     ("x = 1\n", lambda s: set_keyword(s, 1, "f", "k", "1"), "not called on line 1", 1),
     ("x = 1\n", lambda s: decorate(s, 1, "tensorflow.function"), "in no function", 1),
     ("x = 1\n", lambda s: add_link(s, 1, "cache()"), "no chain", 1),
-    ("d = s.map(f)\n", lambda s: add_link(s, 1, "cache()", after="batch"), "`.batch` is not called", 1),
-    ("d = s.map(f).cache().batch(2)\n", lambda s: swap_links(s, 1, "map", "batch"), "does not follow", 1),
+    (
+        "d = s.map(f)\n",
+        lambda s: add_link(s, 1, "cache()", after="batch"),
+        "`.batch` is not called",
+        1,
+    ),
+    (
+        "d = s.map(f).cache().batch(2)\n",
+        lambda s: swap_links(s, 1, "map", "batch"),
+        "does not follow",
+        1,
+    ),
     ("d = (s.map(f)).batch(2)\n", lambda s: swap_links(s, 1, "map", "batch"), "parentheses", 1),
     ("a = 1; b = 2\n", lambda s: delete(s, 1), "share this line", 1),
     ("if a: b = 2\n", lambda s: insert_after(s, 2, "c()"), "no statement", 2),
@@ -123,8 +183,12 @@ REFUSED: list[tuple[str, Move, str, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "move", "reason", "line"), REFUSED, ids=[f"{row[2]}: {row[0]!r}" for row in REFUSED])
-def test_a_move_that_would_change_the_meaning_is_refused(text: str, move: Move, reason: str, line: int) -> None:
+@pytest.mark.parametrize(
+    ("text", "move", "reason", "line"), REFUSED, ids=[f"{row[2]}: {row[0]!r}" for row in REFUSED]
+)
+def test_a_move_that_would_change_the_meaning_is_refused(
+    text: str, move: Move, reason: str, line: int
+) -> None:
     with pytest.raises(CannotEdit, match=reason) as found:
         move(Script("train.py", text))
     assert found.value.line == line
@@ -160,7 +224,11 @@ MADE: list[tuple[str, Move, str]] = [
     ("a = s.run([x, y], f)\nc = s.run(z, f)\n", _merge(1, 2), "a, c = s.run([[x, y], z], f)\n"),
     ("s.run(t, f)\n(a, b) = s.run((x, y), f)\n", _merge(1, 2), "_, a, b = s.run([t, x, y], f)\n"),
     ("s.run(t)\ns.run(u)\n", _merge(1, 2), "s.run([t, u])\n"),
-    ("s.run(t, f)\nprint(s.run(x, f))\n", _merge(1, 2), "_, value = s.run([t, x], f)\nprint(value)\n"),
+    (
+        "s.run(t, f)\nprint(s.run(x, f))\n",
+        _merge(1, 2),
+        "_, value = s.run([t, x], f)\nprint(value)\n",
+    ),
     ("use(_)\ns.run(t)\na = s.run(x)\n", _merge(2, 3), "use(_)\nunused, a = s.run([t, x])\n"),
     (
         "for x in xs:\n    a = f(x)\n    n += 1\n    use(a, n)\n",
@@ -190,7 +258,11 @@ MADE: list[tuple[str, Move, str]] = [
         "async def g():\n    step = 0\n    async for x in xs:\n"
         "        if step % 10 == 0:\n            f(x)\n        step += 1\n",
     ),
-    ("d = s.map(f, 4)\n", lambda s: set_keyword(s, 1, "map", "num_parallel_calls", "AUTO", 1), "d = s.map(f, AUTO)\n"),
+    (
+        "d = s.map(f, 4)\n",
+        lambda s: set_keyword(s, 1, "map", "num_parallel_calls", "AUTO", 1),
+        "d = s.map(f, AUTO)\n",
+    ),
     (
         "d = s.map(f)\n",
         lambda s: set_keyword(s, 1, "map", "num_parallel_calls", "AUTO", 1),
@@ -203,7 +275,9 @@ MADE: list[tuple[str, Move, str]] = [
     ),
     (
         "@tf.function(jit_compile=True)\ndef f(): pass\nimport tensorflow as tf\n",
-        lambda s: decorate(s, 2, "tensorflow.function", {"jit_compile": "False", "reduce_retracing": "True"}),
+        lambda s: decorate(
+            s, 2, "tensorflow.function", {"jit_compile": "False", "reduce_retracing": "True"}
+        ),
         "@tf.function(jit_compile=False, reduce_retracing=True)\ndef f(): pass\nimport tensorflow as tf\n",
     ),
 ]

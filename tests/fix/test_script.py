@@ -57,7 +57,9 @@ def script() -> Script:
         (99, None),
     ],
 )
-def test_the_statement_on_a_line_is_found(script: Script, line: int, kind: type[ast.stmt] | None) -> None:
+def test_the_statement_on_a_line_is_found(
+    script: Script, line: int, kind: type[ast.stmt] | None
+) -> None:
     found = script.statement_at(line)
     assert (type(found) if found is not None else None) is kind
 
@@ -75,12 +77,16 @@ def test_the_statement_on_a_line_is_found(script: Script, line: int, kind: type[
         (14, None, None),
     ],
 )
-def test_the_call_on_a_line_is_found(script: Script, line: int, name: str | None, code: str | None) -> None:
+def test_the_call_on_a_line_is_found(
+    script: Script, line: int, name: str | None, code: str | None
+) -> None:
     found = script.call_at(line, name)
     assert (script.source(found.func) if found is not None else None) == code
 
 
-@pytest.mark.parametrize(("line", "loop"), [(12, 12), (14, 12), (15, 15), (17, 15), (20, 12), (22, None), (9, None)])
+@pytest.mark.parametrize(
+    ("line", "loop"), [(12, 12), (14, 12), (15, 15), (17, 15), (20, 12), (22, None), (9, None)]
+)
 def test_the_innermost_loop_is_found(script: Script, line: int, loop: int | None) -> None:
     found = script.loop_at(line)
     assert (found.lineno if found is not None else None) == loop
@@ -105,7 +111,11 @@ def test_a_loop_does_not_reach_into_a_function_defined_in_it() -> None:
         ("from tensorflow import keras", "keras.layers.Dense", "tensorflow.keras.layers.Dense"),
         ("from tensorflow.keras import layers as L", "L.Dense", "tensorflow.keras.layers.Dense"),
         ("import tensorflow as tf\nAUTO = tf.data.AUTOTUNE", "AUTO", "tensorflow.data.AUTOTUNE"),
-        ("try:\n    import tensorflow as tf\nexcept ImportError:\n    import tensorflow as tf", "tf", "tensorflow"),
+        (
+            "try:\n    import tensorflow as tf\nexcept ImportError:\n    import tensorflow as tf",
+            "tf",
+            "tensorflow",
+        ),
         ("import tensorflow as tf\ntf = wrapped(tf)", "tf.function", None),
         ("from .steps import step", "step", ".steps.step"),
         ("import os.path", "os.path", "os.path"),
@@ -133,24 +143,36 @@ def test_a_parameter_hides_the_import_of_the_same_name() -> None:
     [
         ("import tensorflow as tf", "tensorflow.constant", "tf.constant"),
         ("import tensorflow.compat.v1 as tf", "tensorflow.function", "tf.function"),
-        ("import tensorflow as t\nfrom tensorflow import keras", "tensorflow.keras.layers", "keras.layers"),
+        (
+            "import tensorflow as t\nfrom tensorflow import keras",
+            "tensorflow.keras.layers",
+            "keras.layers",
+        ),
         ("from tensorflow import function as compiled", "tensorflow.function", "compiled"),
         ("import numpy as np", "tensorflow", None),
     ],
 )
-def test_a_dotted_name_is_spelled_as_the_user_would(head: str, name: str, spelled: str | None) -> None:
+def test_a_dotted_name_is_spelled_as_the_user_would(
+    head: str, name: str, spelled: str | None
+) -> None:
     assert Script("train.py", f"{head}\n").alias(name) == spelled
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("'''Doc.'''\nimport os\nx = 1\n", "'''Doc.'''\nimport os\nimport tensorflow as tf\nx = 1\n"),
+        (
+            "'''Doc.'''\nimport os\nx = 1\n",
+            "'''Doc.'''\nimport os\nimport tensorflow as tf\nx = 1\n",
+        ),
         (
             "#!/bin/sh\n# -*- coding: utf-8 -*-\nx = 1\n",
             "#!/bin/sh\n# -*- coding: utf-8 -*-\nimport tensorflow as tf\nx = 1\n",
         ),
-        ("from __future__ import annotations\n", "from __future__ import annotations\nimport tensorflow as tf\n"),
+        (
+            "from __future__ import annotations\n",
+            "from __future__ import annotations\nimport tensorflow as tf\n",
+        ),
         ("import os", "import os\nimport tensorflow as tf"),
         ("tf = 1\n", "import tensorflow\ntf = 1\n"),
         ("import os; import sys\n", "import os; import sys\nimport tensorflow as tf\n"),
@@ -177,7 +199,9 @@ def test_a_text_that_does_not_parse_is_said_so_with_its_line() -> None:
         ("x = a * b\n", "a", "c + a", "around"),
     ],
 )
-def test_an_edit_that_changes_the_code_around_it_is_turned_down(text: str, old: str, new: str, reason: str) -> None:
+def test_an_edit_that_changes_the_code_around_it_is_turned_down(
+    text: str, old: str, new: str, reason: str
+) -> None:
     start = text.index(old)
     with pytest.raises(CannotEdit, match=reason):
         Script("train.py", text).edit([Splice(start, start + len(old), new)])

@@ -38,16 +38,28 @@ def environment() -> dict[str, str]:
 
 def bare(script: Path, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, script.name, *arguments], cwd=script.parent, env=environment(), capture_output=True,
-        text=True, timeout=300, check=False, **options,
-    )  # fmt: skip
+        [sys.executable, script.name, *arguments],
+        cwd=script.parent,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        **options,
+    )
 
 
 def unslow(words: Sequence[str], cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "unslow", *words], cwd=cwd, env=environment(), capture_output=True, text=True,
-        timeout=900, check=False, **options,
-    )  # fmt: skip
+        [sys.executable, "-m", "unslow", *words],
+        cwd=cwd,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+        **options,
+    )
 
 
 @pytest.fixture
@@ -66,7 +78,9 @@ def record(tmp_path: Path) -> Callable[..., Recorded]:
         folder = tmp_path / "recorded"
         shutil.rmtree(folder, ignore_errors=True)
         report = tmp_path / "report.json"
-        done = unslow(["run", "--out", str(folder), "--json", str(report), place.name, *arguments], tmp_path)
+        done = unslow(
+            ["run", "--out", str(folder), "--json", str(report), place.name, *arguments], tmp_path
+        )
         assert report.exists(), done.stderr
         return Recorded(done, folder, json.loads(report.read_text()))
 
@@ -81,4 +95,8 @@ def header(script: Path, name: str) -> list[str]:
 
 def marked(script: Path, mark: str) -> list[int]:
     """The lines that end in `# <-- mark`."""
-    return [n for n, line in enumerate(script.read_text().splitlines(), 1) if line.rstrip().endswith(f"# <-- {mark}")]
+    return [
+        n
+        for n, line in enumerate(script.read_text().splitlines(), 1)
+        if line.rstrip().endswith(f"# <-- {mark}")
+    ]

@@ -25,7 +25,11 @@ def slow_unless(examples: list[Example], key: set[str]) -> list[object]:
             id=example.name,
             marks=(
                 *(() if example.path.stem in key else (pytest.mark.slow,)),
-                *(() if example.possible else (pytest.mark.skip("the machine does not let it limit its memory"),)),
+                *(
+                    ()
+                    if example.possible
+                    else (pytest.mark.skip("the machine does not let it limit its memory"),)
+                ),
             ),
         )
         for example in examples
@@ -33,7 +37,9 @@ def slow_unless(examples: list[Example], key: set[str]) -> list[object]:
 
 
 @pytest.mark.parametrize("example", slow_unless(SICK, KEY))
-def test_an_example_is_found_first_at_its_marked_line(example: Example, record: Callable[..., Recorded]) -> None:
+def test_an_example_is_found_first_at_its_marked_line(
+    example: Example, record: Callable[..., Recorded]
+) -> None:
     report = record(example.path).report
     first = report["findings"][0]
     assert first["cause"] == example.expected
@@ -48,7 +54,9 @@ def test_a_healthy_example_stays_quiet(example: Example, record: Callable[..., R
 
 
 @pytest.mark.parametrize("example", slow_unless(SICK, {"eager_step"}))
-def test_an_automatic_fix_is_proved_and_the_fixed_script_is_quiet(example: Example, tmp_path: Path) -> None:
+def test_an_automatic_fix_is_proved_and_the_fixed_script_is_quiet(
+    example: Example, tmp_path: Path
+) -> None:
     script = tmp_path / example.path.name
     shutil.copy(example.path, script)
     for helper in example.path.parent.glob(f"{example.path.stem}_helpers"):

@@ -26,7 +26,9 @@ def step(x):
 def test_a_block_is_recorded_and_reported(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(
-        "import unslow\n" + TRAIN + "with unslow.record():\n    for n in range(30):\n        step(tf.constant(2.0))\n"
+        "import unslow\n"
+        + TRAIN
+        + "with unslow.record():\n    for n in range(30):\n        step(tf.constant(2.0))\n"
     )
     done = bare(script)
     assert done.returncode == 0 and "30 steps" in done.stderr
@@ -38,7 +40,12 @@ def test_a_cell_of_a_notebook_is_recorded_and_reported(tmp_path: Path) -> None:
         "'for n in range(25):\\n    step(tf.constant(2.0))\\n')\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "IPython", "--no-banner", "--quick", "cells.ipy"], cwd=tmp_path, text=True,
-        capture_output=True, timeout=300, check=False, env={**environment(), "IPYTHONDIR": str(tmp_path / "ipython")},
-    )  # fmt: skip
+        [sys.executable, "-m", "IPython", "--no-banner", "--quick", "cells.ipy"],
+        cwd=tmp_path,
+        text=True,
+        capture_output=True,
+        timeout=300,
+        check=False,
+        env={**environment(), "IPYTHONDIR": str(tmp_path / "ipython")},
+    )
     assert "25 steps" in done.stderr, done.stdout + done.stderr

@@ -21,7 +21,9 @@ from tests.live.conftest import bare, environment
 from tests.test_live_view import Terminal, cut
 
 ROWS, COLUMNS = 30, 90
-PACE = re.compile(r"^train.py:\d+  tf.function loop  (\d+) steps  .* a step", re.MULTILINE)  # only in the view
+PACE = re.compile(
+    r"^train.py:\d+  tf.function loop  (\d+) steps  .* a step", re.MULTILINE
+)  # only in the view
 
 TRAIN = """
 import sys, time
@@ -54,14 +56,20 @@ class OnTerminal:
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self.child = subprocess.Popen(
-            [sys.executable, *words], cwd=cwd, env={**environment(), "TERM": "xterm-256color"}, stdin=theirs,
-            start_new_session=True, **{"stdout": theirs, "stderr": theirs, **options},
-        )  # fmt: skip
+            [sys.executable, *words],
+            cwd=cwd,
+            env={**environment(), "TERM": "xterm-256color"},
+            stdin=theirs,
+            start_new_session=True,
+            **{"stdout": theirs, "stderr": theirs, **options},
+        )
         os.close(theirs)
         self.shown = Terminal(COLUMNS, ROWS)
         self.frames: list[str] = []
 
-    def read(self, until: Callable[[str], bool] = lambda text: False, seconds: float = 120.0) -> int:
+    def read(
+        self, until: Callable[[str], bool] = lambda text: False, seconds: float = 120.0
+    ) -> int:
         """Follow the terminal until something is shown or the command ends; gives its exit code, or 0 before."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:

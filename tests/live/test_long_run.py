@@ -46,7 +46,9 @@ def growth(sizes: Iterable[float]) -> float:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_two_hundred_thousand_steps_leave_no_trace_in_memory_and_little_on_disk(tmp_path: Path) -> None:
+def test_two_hundred_thousand_steps_leave_no_trace_in_memory_and_little_on_disk(
+    tmp_path: Path,
+) -> None:
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     alone = growth(map(float, bare(script).stdout.split()))
@@ -54,7 +56,9 @@ def test_two_hundred_thousand_steps_leave_no_trace_in_memory_and_little_on_disk(
     done = unslow(["run", "-q", "--out", str(folder), script.name], tmp_path)
     watched = growth(float(word) for word in done.stdout.split() if word.isdigit())
     on_disk = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    print(f"bare {alone / MEGABYTE:.2f} MB, recorded {watched / MEGABYTE:.2f} MB, folder {on_disk / MEGABYTE:.2f} MB")
+    print(
+        f"bare {alone / MEGABYTE:.2f} MB, recorded {watched / MEGABYTE:.2f} MB, folder {on_disk / MEGABYTE:.2f} MB"
+    )
     assert load(str(folder)).steps >= STEPS - 1
     assert watched - max(0.0, alone) < MEGABYTE
     assert on_disk < 64 * MEGABYTE

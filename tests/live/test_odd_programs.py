@@ -185,7 +185,9 @@ tf.profiler.experimental.start(folder)
 
 
 @pytest.mark.parametrize(
-    "script", [LOCALS, OBJECTS, KERAS, PLACES, AT_EXIT], ids=["locals", "objects", "keras", "places", "at exit"]
+    "script",
+    [LOCALS, OBJECTS, KERAS, PLACES, AT_EXIT],
+    ids=["locals", "objects", "keras", "places", "at exit"],
 )
 def test_it_goes_on_as_it_does_alone(script: str, tmp_path: Path) -> None:
     alone, under = alike(tmp_path, STEPS + script)

@@ -106,8 +106,14 @@ print(json.dumps(wrong))
 
 def test_every_row_raises_or_is_ignored_as_the_table_says(tmp_path: Path) -> None:
     rows = {
-        "calls": [[name, gone.what, gone.ignored] for name, group in _CALLS.items() for gone in group],
-        "methods": [[kind.value, method, gone.what] for (kind, method), group in _METHODS.items() for gone in group],
+        "calls": [
+            [name, gone.what, gone.ignored] for name, group in _CALLS.items() for gone in group
+        ],
+        "methods": [
+            [kind.value, method, gone.what]
+            for (kind, method), group in _METHODS.items()
+            for gone in group
+        ],
         "gone": [[kind.value, method] for kind, method in _GONE_METHODS],
         "gone_calls": list(_GONE_CALLS),
     }

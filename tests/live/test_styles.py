@@ -19,7 +19,9 @@ def test_a_style_is_cut_into_its_steps_and_prints_what_it_prints_alone(
     recorded = record(script)
     loops = recorded.report["loops"]
     assert [loop["steps"] for loop in loops] == [int(word) for word in header(script, "steps")]
-    assert [loop["line"] for loop in loops] == [f"{script.name}:{line}" for line in marked(script, "loop")]
+    assert [loop["line"] for loop in loops] == [
+        f"{script.name}:{line}" for line in marked(script, "loop")
+    ]
     for loop in loops:
         assert sum(loop["phases"].values()) == pytest.approx(loop["seconds"], rel=0.01)
     alone = bare(script)

@@ -50,7 +50,11 @@ def alike(tmp_path: Path, script: str, **options: str) -> tuple[str, str]:
 
 def traceback_of(text: str) -> str:
     """From the traceback on, without the report that follows it."""
-    found = re.search(r"^(Traceback|KeyboardInterrupt).*?(?=^unslow  )", text + "\nunslow  ", re.DOTALL | re.MULTILINE)
+    found = re.search(
+        r"^(Traceback|KeyboardInterrupt).*?(?=^unslow  )",
+        text + "\nunslow  ",
+        re.DOTALL | re.MULTILINE,
+    )
     generated = r"__autograph_generated_file\w+"  # a random name each time
     return re.sub(generated, "generated", found.group(0).strip()) if found else ""
 
@@ -58,9 +62,18 @@ def traceback_of(text: str) -> str:
 @pytest.mark.parametrize(
     ("name", "ending"),
     [
-        ("an error of its own", "def fail():\n    raise ValueError('no more')\n\n\ntrain(20, fail)\n"),
-        ("an error inside a compiled step", "train(5)\nstep(tf.constant([1.0, 2.0]) + tf.ones([3]))\n"),
-        ("an error while tracing", "train(5)\n\n\n@tf.function\ndef bad(x):\n    return x + undefined\n\n\nbad(w)\n"),
+        (
+            "an error of its own",
+            "def fail():\n    raise ValueError('no more')\n\n\ntrain(20, fail)\n",
+        ),
+        (
+            "an error inside a compiled step",
+            "train(5)\nstep(tf.constant([1.0, 2.0]) + tf.ones([3]))\n",
+        ),
+        (
+            "an error while tracing",
+            "train(5)\n\n\n@tf.function\ndef bad(x):\n    return x + undefined\n\n\nbad(w)\n",
+        ),
         ("an exit code", "train(20)\nsys.exit(3)\n"),
         ("an exit message", "train(20)\nsys.exit('stopped')\n"),
         ("no training at all", "print('nothing to do')\n"),
@@ -102,7 +115,9 @@ raise kept
 
 
 @pytest.mark.parametrize("before", ["", "tf.debugging.disable_traceback_filtering()"])
-def test_an_error_after_many_calls_fails_with_its_own_traceback(before: str, tmp_path: Path) -> None:
+def test_an_error_after_many_calls_fails_with_its_own_traceback(
+    before: str, tmp_path: Path
+) -> None:
     alone, under = alike(tmp_path, FAILS_LATE.format(before=before))
     assert under == alone and "InvalidArgumentError" in under
 
@@ -159,7 +174,9 @@ with tf.Session() as session:
 
 
 @pytest.mark.parametrize("when", ["True", "step % 7 == 0", "step > 200"])
-def test_a_session_that_traces_its_runs_keeps_the_profiler_to_itself(tmp_path: Path, when: str) -> None:
+def test_a_session_that_traces_its_runs_keeps_the_profiler_to_itself(
+    tmp_path: Path, when: str
+) -> None:
     """There can be one profiler in a process: TensorFlow raises where a second one starts."""
     assert alike(tmp_path, FULL_TRACE.format(when=when)) == ("", "")
 
@@ -195,7 +212,9 @@ def test_a_module_is_run_as_python_does(tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()
     (package / "__init__.py").write_text("")
-    (package / "train.py").write_text(STEPS + "print(__name__, __package__, sys.argv[1:])\ntrain(12)\n")
+    (package / "train.py").write_text(
+        STEPS + "print(__name__, __package__, sys.argv[1:])\ntrain(12)\n"
+    )
     done = unslow(["run", "-m", "package.train", "--fast"], tmp_path)
     assert done.stdout == "__main__ package ['--fast']\n" and "12 steps" in done.stderr
 
@@ -208,21 +227,35 @@ def test_a_command_that_starts_python_is_recorded(tmp_path: Path) -> None:
 
 def test_another_environments_sitecustomize_is_chained(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "sitecustomize.py").write_text("import os\nos.environ['CHAINED'] = __file__\n")
-    (tmp_path / "train.py").write_text(STEPS + "print(os.path.basename(os.environ['CHAINED']))\ntrain(3)\n")
+    (tmp_path / "site" / "sitecustomize.py").write_text(
+        "import os\nos.environ['CHAINED'] = __file__\n"
+    )
+    (tmp_path / "train.py").write_text(
+        STEPS + "print(os.path.basename(os.environ['CHAINED']))\ntrain(3)\n"
+    )
     done = subprocess.run(
-        [sys.executable, "-m", "unslow", "run", "train.py"], cwd=tmp_path, text=True, capture_output=True, timeout=300,
-        env={**environment(), "PYTHONPATH": str(tmp_path / "site")}, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "unslow", "run", "train.py"],
+        cwd=tmp_path,
+        text=True,
+        capture_output=True,
+        timeout=300,
+        env={**environment(), "PYTHONPATH": str(tmp_path / "site")},
+        check=False,
+    )
     assert done.stdout == "sitecustomize.py\n" and "3 steps" in done.stderr
 
 
 def test_a_run_that_is_interrupted_ends_like_python_and_is_reported(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(STEPS + "train(50)\nprint('go', flush=True)\ntrain(10**9)\n")
     child = subprocess.Popen(
-        [sys.executable, "-m", "unslow", "run", "train.py"], cwd=tmp_path, env=environment(), text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "unslow", "run", "train.py"],
+        cwd=tmp_path,
+        env=environment(),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
     assert child.stdout is not None and child.stdout.readline() == "go\n"
     time.sleep(1.0)
     import os
@@ -233,7 +266,9 @@ def test_a_run_that_is_interrupted_ends_like_python_and_is_reported(tmp_path: Pa
     assert "KeyboardInterrupt" in errors and "SIGINT" in errors.rpartition("KeyboardInterrupt")[2]
 
 
-def test_a_killed_run_keeps_its_steps_and_says_that_it_was_killed(record: Callable[..., Recorded]) -> None:
+def test_a_killed_run_keeps_its_steps_and_says_that_it_was_killed(
+    record: Callable[..., Recorded],
+) -> None:
     script = STEPS + "train(200)\nos.kill(os.getpid(), signal.SIGKILL)\n"
     recorded = record(script)
     assert recorded.done.returncode == -signal.SIGKILL
@@ -282,8 +317,13 @@ def test_a_probe_that_breaks_is_named_and_the_training_goes_on(tmp_path: Path) -
         "            finder._doors[name] = [(probe, broken) for probe, _ in doors]\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "unslow", "run", "train.py"], cwd=tmp_path, text=True, capture_output=True, timeout=300,
-        env={**environment(), "PYTHONPATH": str(tmp_path / "site")}, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "unslow", "run", "train.py"],
+        cwd=tmp_path,
+        text=True,
+        capture_output=True,
+        timeout=300,
+        env={**environment(), "PYTHONPATH": str(tmp_path / "site")},
+        check=False,
+    )
     assert done.stdout == "done\n" and "12 steps" in done.stderr
     assert "this door is gone" in done.stderr

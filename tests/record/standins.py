@@ -50,30 +50,45 @@ def compiled(recording: Recording) -> Callable[[], object]:
     context = SimpleNamespace(_set_global_seed=None, clear_kernel_cache=None)
     opened(
         recording,
-        module("tensorflow.python.eager.context", executing_eagerly=lambda: True, Context=type("Context", (), {}),
-               context=lambda: context),
-        module("tensorflow.python.eager.polymorphic_function.polymorphic_function", Function=Function),
-    )  # fmt: skip
+        module(
+            "tensorflow.python.eager.context",
+            executing_eagerly=lambda: True,
+            Context=type("Context", (), {}),
+            context=lambda: context,
+        ),
+        module(
+            "tensorflow.python.eager.polymorphic_function.polymorphic_function", Function=Function
+        ),
+    )
     batch = SimpleNamespace(_shape_tuple=lambda: (32, 64))
     return lambda: function(batch)
 
 
 def session(recording: Recording) -> Callable[[], object]:
     """A session whose fetches lead to an update."""
-    train = SimpleNamespace(name="train", type="ResourceApplyGradientDescent", inputs=(), control_inputs=())
+    train = SimpleNamespace(
+        name="train", type="ResourceApplyGradientDescent", inputs=(), control_inputs=()
+    )
     train.traceback = []
     graph = SimpleNamespace(
-        version=1, get_collection=lambda name: [], get_operations=lambda: [train], num_operations=lambda: 1
+        version=1,
+        get_collection=lambda name: [],
+        get_operations=lambda: [train],
+        num_operations=lambda: 1,
     )
 
     class BaseSession:
         def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
             self._graph = self.graph = graph
 
-        def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> None:
+        def run(
+            self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+        ) -> None:
             self._do_run(None, [fetches], [], feed_dict, options, run_metadata)
 
-        def _do_run(self, handle: Any, targets: Any, fetches: Any, feed: Any, options: Any, metadata: Any) -> None:
+        def _do_run(
+            self, handle: Any, targets: Any, fetches: Any, feed: Any, options: Any, metadata: Any
+        ) -> None:
             pass
 
     class Session(BaseSession):
@@ -84,7 +99,12 @@ def session(recording: Recording) -> Callable[[], object]:
     config.RunOptions.SOFTWARE_TRACE = options.SOFTWARE_TRACE  # type: ignore[attr-defined]
     opened(
         recording,
-        module("tensorflow.python.client.session", BaseSession=BaseSession, Session=Session, config_pb2=config),
+        module(
+            "tensorflow.python.client.session",
+            BaseSession=BaseSession,
+            Session=Session,
+            config_pb2=config,
+        ),
     )
     held, feed = Session(graph=graph), {"x": SimpleNamespace(size=1024)}
     return lambda: held.run(train, feed)
@@ -109,11 +129,19 @@ def eager(recording: Recording) -> Callable[[], object]:
 
     opened(
         recording,
-        module("tensorflow.python.eager.context", executing_eagerly=lambda: True, Context=type("Context", (), {})),
+        module(
+            "tensorflow.python.eager.context",
+            executing_eagerly=lambda: True,
+            Context=type("Context", (), {}),
+        ),
         module("tensorflow.python.eager.backprop", GradientTape=GradientTape),
         module("tensorflow.python.training.optimizer", Optimizer=Optimizer),
     )
-    optimizer, tape, weights = Optimizer(), GradientTape(), [SimpleNamespace(name="w") for _ in range(4)]
+    optimizer, tape, weights = (
+        Optimizer(),
+        GradientTape(),
+        [SimpleNamespace(name="w") for _ in range(4)],
+    )
     pairs = [(None, weight) for weight in weights]
 
     def step() -> None:

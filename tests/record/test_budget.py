@@ -44,7 +44,9 @@ class Opcodes:
 
     def __enter__(self) -> Opcodes:
         self._before = sys.gettrace()
-        sys._getframe().f_trace_opcodes = True  # Python 3.12 counts none unless a frame has asked before settrace
+        sys._getframe().f_trace_opcodes = (
+            True  # Python 3.12 counts none unless a frame has asked before settrace
+        )
         sys.settrace(self._called)
         return self
 
@@ -74,7 +76,10 @@ def per_step(step: Callable[[], object], clock: Clock) -> float:
     ids=["compiled", "session", "eager"],
 )
 def test_a_step_pays_no_more_bytecodes_than_it_may(
-    make: Callable[[Recording], Callable[[], object]], limit: float, recording: Recording, clock: Clock
+    make: Callable[[Recording], Callable[[], object]],
+    limit: float,
+    recording: Recording,
+    clock: Clock,
 ) -> None:
     step = make(recording)
     counted = per_step(step, clock)
@@ -82,7 +87,9 @@ def test_a_step_pays_no_more_bytecodes_than_it_may(
     assert 0 < counted <= limit
 
 
-def test_a_look_of_the_watcher_pays_no_more_bytecodes_than_it_may(recording: Recording, clock: Clock) -> None:
+def test_a_look_of_the_watcher_pays_no_more_bytecodes_than_it_may(
+    recording: Recording, clock: Clock
+) -> None:
     step, parked, leave = compiled(recording), threading.Event(), threading.Event()
 
     def train() -> None:

@@ -37,10 +37,16 @@ def array() -> Any:
 
 @pytest.mark.parametrize(
     "make",
-    [array, lambda: (array(), 3), lambda: {"x": array()}, lambda: Rollout(array()), lambda: Slotted(array()),
-     lambda: Nested(Rollout(array()))],
+    [
+        array,
+        lambda: (array(), 3),
+        lambda: {"x": array()},
+        lambda: Rollout(array()),
+        lambda: Slotted(array()),
+        lambda: Nested(Rollout(array())),
+    ],
     ids=["array", "tuple", "dict", "dataclass", "slots", "nested"],
-)  # fmt: skip
+)
 def test_an_element_is_as_large_as_what_it_is_made_of(make: Any) -> None:
     found = _sizes([make() for _ in range(10)])
     assert found["bytes"] == pytest.approx(10 * BIG, rel=0.01)
@@ -84,6 +90,8 @@ def test_what_a_cache_without_a_limit_keeps_is_found_at_its_function() -> None:
     for step in range(40):
         noise.draw(step)
         noise.bounded(step)
-    ((path, kept, maker),) = _containers("noise", noise, set(), lambda value: isinstance(value, Noise), clock() + 10**9)
+    ((path, kept, maker),) = _containers(
+        "noise", noise, set(), lambda value: isinstance(value, Noise), clock() + 10**9
+    )
     assert path == "draw()" and len(kept) == 40 and maker is not None
     assert maker[:2] == (__file__, "draw")

@@ -24,10 +24,13 @@ def seen(root: Path, own: str, files: dict[str, object]) -> Groups:
 
 def test_version_2_inside_a_container(tmp_path: Path) -> None:
     files: dict[str, object] = {
-        "memory.max": 2 << 30, "memory.current": 1 << 30, "cpu.max": "150000 100000",
+        "memory.max": 2 << 30,
+        "memory.current": 1 << 30,
+        "cpu.max": "150000 100000",
         "cpu.stat": "usage_usec 9\nthrottled_usec 2500000",
-        "memory.pressure": "some avg10=0 total=3000000\nfull total=1", "io.pressure": "some avg10=0 total=4000000",
-    }  # fmt: skip
+        "memory.pressure": "some avg10=0 total=3000000\nfull total=1",
+        "io.pressure": "some avg10=0 total=4000000",
+    }
     group = seen(tmp_path, "0::/", files)
     assert group.limit == 2 << 30 and group.quota == 1.5
     assert group.used() == {"group_bytes": float(1 << 30), "throttled": 2.5}
@@ -37,10 +40,15 @@ def test_version_2_inside_a_container(tmp_path: Path) -> None:
 def test_version_2_without_a_container_finds_the_limit_of_a_group_above(tmp_path: Path) -> None:
     """A job of a cluster: its limit stands two levels above the process."""
     files: dict[str, object] = {
-        "slice/job/memory.max": 4 << 30, "slice/job/memory.current": 3 << 30, "slice/job/step/memory.max": "max",
-        "slice/job/step/task/memory.max": "max", "slice/job/step/task/memory.current": 7, "slice/memory.max": 8 << 30,
-        "slice/job/step/cpu.max": "max 100000", "slice/job/cpu.max": "400000 100000",
-    }  # fmt: skip
+        "slice/job/memory.max": 4 << 30,
+        "slice/job/memory.current": 3 << 30,
+        "slice/job/step/memory.max": "max",
+        "slice/job/step/task/memory.max": "max",
+        "slice/job/step/task/memory.current": 7,
+        "slice/memory.max": 8 << 30,
+        "slice/job/step/cpu.max": "max 100000",
+        "slice/job/cpu.max": "400000 100000",
+    }
     group = seen(tmp_path, "0::/slice/job/step/task", files)
     assert group.limit == 4 << 30 and group.quota == 4
     assert group.used()["group_bytes"] == 3 << 30
@@ -48,10 +56,13 @@ def test_version_2_without_a_container_finds_the_limit_of_a_group_above(tmp_path
 
 def test_version_1_beside_an_empty_version_2(tmp_path: Path) -> None:
     files: dict[str, object] = {
-        "memory/memory.limit_in_bytes": UNLIMITED, "memory/a/memory.limit_in_bytes": 1 << 30,
-        "memory/a/memory.usage_in_bytes": 5, "cpu/cpu.cfs_quota_us": 50000, "cpu/cpu.cfs_period_us": 100000,
+        "memory/memory.limit_in_bytes": UNLIMITED,
+        "memory/a/memory.limit_in_bytes": 1 << 30,
+        "memory/a/memory.usage_in_bytes": 5,
+        "cpu/cpu.cfs_quota_us": 50000,
+        "cpu/cpu.cfs_period_us": 100000,
         "cpu/cpu.stat": "nr_throttled 3\nthrottled_time 1500000000",
-    }  # fmt: skip
+    }
     group = seen(tmp_path, "4:memory:/a\n1:cpu,cpuacct:/\n0::/", files)
     assert group.limit == 1 << 30 and group.quota == 0.5
     assert group.used() == {"group_bytes": 5.0, "throttled": 1.5}
@@ -71,4 +82,9 @@ def test_no_limits_and_nothing_to_read(tmp_path: Path, own: str) -> None:
 
 
 def test_without_a_quota_version_1_says_minus_one(tmp_path: Path) -> None:
-    assert seen(tmp_path, "1:cpu:/", {"cpu/cpu.cfs_quota_us": -1, "cpu/cpu.cfs_period_us": 100000}).quota == 0
+    assert (
+        seen(
+            tmp_path, "1:cpu:/", {"cpu/cpu.cfs_quota_us": -1, "cpu/cpu.cfs_period_us": 100000}
+        ).quota
+        == 0
+    )

@@ -25,7 +25,9 @@ def event(name: bytes, start: int, length: int, thread: int = 1) -> bytes:
 
 
 def test_what_comes_before_the_first_kernel_is_preparing() -> None:
-    data = event(b"EagerLocalExecute: __inference_step_1", 0, 100) + event(b"EagerKernelExecute", 90, 10)
+    data = event(b"EagerLocalExecute: __inference_step_1", 0, 100) + event(
+        b"EagerKernelExecute", 90, 10
+    )
     seen = inside.read(data)
     assert seen == inside.Inside(call=100_000, prepare=90_000, compile=0, data=0, run=10_000)
 
@@ -53,7 +55,9 @@ def test_waits_for_an_iterator_are_told_from_kernels_once_where_they_overlap() -
 
 
 def test_the_longest_call_is_the_one_that_is_read() -> None:
-    data = event(b"EagerLocalExecute: __inference_a_1", 0, 5) + event(b"EagerLocalExecute: __inference_b_2", 10, 50)
+    data = event(b"EagerLocalExecute: __inference_a_1", 0, 5) + event(
+        b"EagerLocalExecute: __inference_b_2", 10, 50
+    )
     seen = inside.read(data)
     assert seen is not None and seen.call == 50_000
 
@@ -73,8 +77,13 @@ def test_the_profilers_own_lines_are_kept_from_stderr_and_others_passed_on() -> 
     os.dup2(writer, 2)
     try:
         with window._muted():
-            os.write(2, b"I0000 00:00:1 1 profiler_session.cc:117] Profiler session initializing.\nthe user's line\n")
-            os.write(2, b"W0000 00:00:1 1 session_manager.cc:55] host_tracer_level expects an i value.\n")
+            os.write(
+                2,
+                b"I0000 00:00:1 1 profiler_session.cc:117] Profiler session initializing.\nthe user's line\n",
+            )
+            os.write(
+                2, b"W0000 00:00:1 1 session_manager.cc:55] host_tracer_level expects an i value.\n"
+            )
     finally:
         os.dup2(saved, 2)
         os.close(saved)

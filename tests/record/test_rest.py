@@ -21,13 +21,19 @@ LONG = 200  # steps after which nothing new is expected
 class Variable:
     name = "w"
 
-    def assign(self, value: Any, use_locking: Any = None, name: Any = None, read_value: Any = True) -> None:
+    def assign(
+        self, value: Any, use_locking: Any = None, name: Any = None, read_value: Any = True
+    ) -> None:
         pass
 
-    def assign_add(self, delta: Any, use_locking: Any = None, name: Any = None, read_value: Any = True) -> None:
+    def assign_add(
+        self, delta: Any, use_locking: Any = None, name: Any = None, read_value: Any = True
+    ) -> None:
         pass
 
-    def assign_sub(self, delta: Any, use_locking: Any = None, name: Any = None, read_value: Any = True) -> None:
+    def assign_sub(
+        self, delta: Any, use_locking: Any = None, name: Any = None, read_value: Any = True
+    ) -> None:
         pass
 
 
@@ -78,11 +84,17 @@ class Training:
 @pytest.fixture
 def training(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> Training:
     name = "tensorflow.python.ops.resource_variable_ops"
-    variables = module(name, BaseResourceVariable=Variable, ResourceVariable=type("Resource", (Variable,), {}))
+    variables = module(
+        name, BaseResourceVariable=Variable, ResourceVariable=type("Resource", (Variable,), {})
+    )
     monkeypatch.setitem(sys.modules, name, variables)
     opened(
         recording,
-        module("tensorflow.python.eager.context", executing_eagerly=lambda: True, Context=type("Context", (), {})),
+        module(
+            "tensorflow.python.eager.context",
+            executing_eagerly=lambda: True,
+            Context=type("Context", (), {}),
+        ),
         module("tensorflow.python.eager.backprop", GradientTape=Tape),
         module("tensorflow.python.training.optimizer", Optimizer=Optimizer),
         module("keras.src.layers.layer", Layer=Layer),
@@ -107,7 +119,9 @@ def test_updates_by_hand_after_those_of_an_optimizer_are_all_seen(training: Trai
     assert training.steps == LONG + 20
 
 
-def test_an_update_whose_gradient_is_taken_in_the_same_expression_is_seen(training: Training) -> None:
+def test_an_update_whose_gradient_is_taken_in_the_same_expression_is_seen(
+    training: Training,
+) -> None:
     for _ in range(LONG):
         training.step()
     other = Variable()
@@ -151,8 +165,12 @@ def test_at_the_end_nothing_of_ours_is_left(training: Training) -> None:
     for _ in range(LONG):
         training.step()
     training.recording.arming.uninstall()
-    left = [(owner, name) for owner in (Variable, Tape, Optimizer, Layer) for name in vars(owner)
-            if hasattr(vars(owner)[name], "__wrapped__")]  # fmt: skip
+    left = [
+        (owner, name)
+        for owner in (Variable, Tape, Optimizer, Layer)
+        for name in vars(owner)
+        if hasattr(vars(owner)[name], "__wrapped__")
+    ]
     assert left == []
 
 

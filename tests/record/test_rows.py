@@ -50,5 +50,7 @@ def test_many_at_once_are_the_same_rows(already: int, at_once: int) -> None:
         now = began + chance.randrange(1000)
         calls.append((began, now))
     one_by_one, together = packed(calls, already, 1), packed(calls, already, at_once)
-    assert [str(row) for row in together] == [str(row) for row in one_by_one]  # of text, since NaN is not itself
+    assert [str(row) for row in together] == [
+        str(row) for row in one_by_one
+    ]  # of text, since NaN is not itself
     assert sum(row[4] for row in together) == 1000

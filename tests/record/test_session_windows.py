@@ -30,7 +30,10 @@ MIXED = op("AddV2", op("Mul", op("Const"), W), op("Mul", op("Const"), TARGET))
 
 
 def updates(fetched: Any) -> bool:
-    variables = [SimpleNamespace(op=SimpleNamespace(name=name), shape=shape) for name, shape in SHAPES.items()]
+    variables = [
+        SimpleNamespace(op=SimpleNamespace(name=name), shape=shape)
+        for name, shape in SHAPES.items()
+    ]
     graph = SimpleNamespace(num_operations=lambda: 0, get_collection=lambda _: variables)
     return SessionGraph(graph).updates(key_of(fetched), fetched)
 
@@ -45,7 +48,14 @@ def updates(fetched: Any) -> bool:
         (op("AssignSub", TARGET, op("Mul", op("Const"), op("Sub", TARGET, W))), False),
         (op("Assign", W, op("Const")), False),
     ],
-    ids=["optimizer", "by hand", "subtracted", "a target network", "a moving average", "an initializer"],
+    ids=[
+        "optimizer",
+        "by hand",
+        "subtracted",
+        "a target network",
+        "a moving average",
+        "an initializer",
+    ],
 )
 def test_which_runs_train(fetched: Any, trains: bool) -> None:
     assert updates(fetched) is trains
@@ -59,7 +69,10 @@ def test_a_step_lasts_until_its_first_line_updates_again() -> None:
     window = Window(1)
     runs = [ran(7, trains=False), ran(5), ran(6), ran(7, trains=False), ran(5)]
     assert [window.add(each) for each in runs] == [False, False, False, False, True]
-    assert window._updates(2) == (1, 3)  # of the run at line 7: the second network's before, the first one's after
+    assert window._updates(2) == (
+        1,
+        3,
+    )  # of the run at line 7: the second network's before, the first one's after
 
 
 def test_a_first_line_that_does_not_come_back_is_not_waited_for() -> None:
@@ -70,7 +83,9 @@ def test_a_first_line_that_does_not_come_back_is_not_waited_for() -> None:
 def test_only_the_time_in_which_nothing_else_runs_is_waited_for_a_queue() -> None:
     queue = op("FIFOQueueV2")
     runners = [
-        SimpleNamespace(queue=SimpleNamespace(queue_ref=SimpleNamespace(op=each)), enqueue_ops=[1, 2])
+        SimpleNamespace(
+            queue=SimpleNamespace(queue_ref=SimpleNamespace(op=each)), enqueue_ops=[1, 2]
+        )
         for each in (queue, op("FIFOQueueV2"))
     ]
     taken = op("QueueDequeueManyV2", queue, name="batch")
@@ -83,5 +98,10 @@ def test_only_the_time_in_which_nothing_else_runs_is_waited_for_a_queue() -> Non
     times = {"batch": (0, 100), "read": (10, 30), "matmul": (100, 150)}
     user = SimpleNamespace(owns_file=lambda name: name == "train.py")
     found = queue_wait({"batch": taken, "matmul": op("MatMul", taken, name="matmul")}, times, user)
-    assert found == {"queue": "batch", "queue_wait_ns": 80, "made": [("train.py", 4, "batches")], "filled_by": 2}
+    assert found == {
+        "queue": "batch",
+        "queue_wait_ns": 80,
+        "made": [("train.py", 4, "batches")],
+        "filled_by": 2,
+    }
     assert queue_wait({"matmul": op("MatMul", name="matmul")}, times, user) == {}

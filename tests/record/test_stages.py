@@ -13,7 +13,9 @@ from unslow.record.probes.data.stages import describe
 def constant(value: int | bytes, dtype: str = "int64_val") -> Any:
     fields: dict[str, list[int | bytes]] = {"int64_val": [], "int_val": [], "string_val": []}
     fields[dtype].append(value)
-    return SimpleNamespace(op=SimpleNamespace(type="Const", get_attr=lambda _: SimpleNamespace(**fields)))
+    return SimpleNamespace(
+        op=SimpleNamespace(type="Const", get_attr=lambda _: SimpleNamespace(**fields))
+    )
 
 
 class Shape(list[int | None]):
@@ -46,7 +48,9 @@ class DatasetV1Adapter(Dataset):
         self._dataset = dataset
 
 
-SLICES = DatasetV1Adapter(kind("_TensorSliceDataset")(_tensors=[SimpleNamespace(shape=Shape([50, 3]))]))
+SLICES = DatasetV1Adapter(
+    kind("_TensorSliceDataset")(_tensors=[SimpleNamespace(shape=Shape([50, 3]))])
+)
 
 
 def described(*chain: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -64,9 +68,16 @@ def test_the_interface_of_tensorflow_1_is_looked_through() -> None:
 def test_settings_are_read_from_constants_of_the_graph() -> None:
     stages = described(
         ("_CacheDataset", {"_filename": constant(b"/tmp/cache", "string_val")}),
-        ("_BatchDataset", {"_batch_size": constant(8), "_num_parallel_calls": constant(4, "int_val")}),
+        (
+            "_BatchDataset",
+            {"_batch_size": constant(8), "_num_parallel_calls": constant(4, "int_val")},
+        ),
     )
-    assert (stages[0]["batch_size"], stages[0]["parallel"], stages[1]["file"]) == (8, 4, "/tmp/cache")
+    assert (stages[0]["batch_size"], stages[0]["parallel"], stages[1]["file"]) == (
+        8,
+        4,
+        "/tmp/cache",
+    )
 
 
 def test_a_setting_that_the_graph_computes_is_left_out() -> None:
@@ -85,5 +96,7 @@ def test_a_setting_that_the_graph_computes_is_left_out() -> None:
         ("_FilterDataset", {}, -2),
     ],
 )
-def test_the_length_of_a_pass_follows_from_the_stages(name: str, attributes: dict[str, Any], length: int) -> None:
+def test_the_length_of_a_pass_follows_from_the_stages(
+    name: str, attributes: dict[str, Any], length: int
+) -> None:
     assert described((name, attributes))[0]["length"] == length

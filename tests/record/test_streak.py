@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -42,7 +43,12 @@ def step(request: pytest.FixtureRequest, recording: Recording) -> Callable[[], o
     return request.param(recording)  # type: ignore[no-any-return]
 
 
-def repeat(step: Callable[[], object], times: int, clock: Clock, before: dict[int, Callable[[], None]] = {}) -> None:  # noqa: B006
+def repeat(
+    step: Callable[[], object],
+    times: int,
+    clock: Clock,
+    before: Mapping[int, Callable[[], None]] = MappingProxyType({}),
+) -> None:
     """Call a step from one line, so many times; before some of them something else happens."""
     for index in range(times):
         before.get(index, bool)()
@@ -54,7 +60,9 @@ def is_noted(recording: Recording) -> bool:
     return recording.recorder.local.lane.streak is not None
 
 
-def test_every_call_is_a_row(recording: Recording, clock: Clock, step: Callable[[], object]) -> None:
+def test_every_call_is_a_row(
+    recording: Recording, clock: Clock, step: Callable[[], object]
+) -> None:
     rows = Rows(recording)
     repeat(step, WARM + 1000, clock)
     assert is_noted(recording)
@@ -64,7 +72,9 @@ def test_every_call_is_a_row(recording: Recording, clock: Clock, step: Callable[
     assert len({row[5] for row in written}) == 1
 
 
-def test_rows_follow_each_other_without_a_gap(recording: Recording, clock: Clock, step: Callable[[], object]) -> None:
+def test_rows_follow_each_other_without_a_gap(
+    recording: Recording, clock: Clock, step: Callable[[], object]
+) -> None:
     rows = Rows(recording)
     repeat(step, WARM + 100, clock)
     written = rows.all()[-100:]

@@ -21,7 +21,26 @@ def test_alike_layers_that_make_up_little_of_the_graph_are_no_loop() -> None:
 
 def test_a_body_that_makes_every_kind_of_op_several_times() -> None:
     """Eighty steps of a simulation and its gradients: no kind of op occurs eighty times."""
-    counts = [1746, 1346, 880, 641, 635, *[480] * 4, *[477] * 3, 475, 475, 400, 398, 320, 320, 318, 316, 160, 160, 158]
+    counts = [
+        1746,
+        1346,
+        880,
+        641,
+        635,
+        *[480] * 4,
+        *[477] * 3,
+        475,
+        475,
+        400,
+        398,
+        320,
+        320,
+        318,
+        316,
+        160,
+        160,
+        158,
+    ]
     counts += [158, 158, 8, 6, *[4] * 13, 3, *[2] * 9, *[1] * 24]
     assert _period(counts, sum(counts)) == 80
 

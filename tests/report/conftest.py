@@ -15,7 +15,9 @@ GOLD = Path(__file__).parent / "gold"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--gold", action="store_true", help="write the gold files of the reports again")
+    parser.addoption(
+        "--gold", action="store_true", help="write the gold files of the reports again"
+    )
 
 
 @pytest.fixture
@@ -26,7 +28,11 @@ def matches_gold(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         path = GOLD / name
         if request.config.getoption("--gold", default=False):
             path.write_text(text, encoding="utf-8")
-        assert path.exists(), f"no gold file {name}: run `pytest tests/report --gold` and look at it"
-        assert text == path.read_text(encoding="utf-8"), f"{name} differs: if meant, `pytest tests/report --gold`"
+        assert path.exists(), (
+            f"no gold file {name}: run `pytest tests/report --gold` and look at it"
+        )
+        assert text == path.read_text(encoding="utf-8"), (
+            f"{name} differs: if meant, `pytest tests/report --gold`"
+        )
 
     return check

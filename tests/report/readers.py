@@ -14,20 +14,28 @@ from typing import Any
 import pytest
 
 FLAGS = [
-    "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+    "--no-sandbox",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 BROWSERS = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
 
 
 @pytest.fixture(scope="module")
 def launch() -> Iterator[Callable[..., Any]]:
     """Starts Chromium with more flags."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no browser tests")
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: no browser tests"
+    )
     named = os.environ.get("UNSLOW_BROWSER")
     found = next((path for path in (named, *BROWSERS) if path and Path(path).exists()), None)
     if found is None:
-        pytest.skip("there is no Chromium (apt-get install chromium, or set UNSLOW_BROWSER): no browser tests")
+        pytest.skip(
+            "there is no Chromium (apt-get install chromium, or set UNSLOW_BROWSER): no browser tests"
+        )
     with sync_api.sync_playwright() as playwright:
         started = []
 
@@ -57,7 +65,9 @@ def npm(request: pytest.FixtureRequest) -> Callable[[str], Path]:
                 command = [program, "pack", "--silent", "--pack-destination", mine, package]
                 done = subprocess.run(command, capture_output=True, text=True)
                 if done.returncode:
-                    pytest.skip(f"{package} could not be fetched from npm: {done.stderr.strip()[-200:]}")
+                    pytest.skip(
+                        f"{package} could not be fetched from npm: {done.stderr.strip()[-200:]}"
+                    )
                 with tarfile.open(Path(mine) / done.stdout.split()[-1]) as tar:
                     tar.extractall(Path(mine) / "unpacked", filter="data")
                 if not target.exists():

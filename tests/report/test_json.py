@@ -16,9 +16,16 @@ from unslow.report.view import view_of
 from .gallery import GALLERY, proof, retracing
 
 DESIGNED = {
-    "schema", "command", "ended", "loops", "findings", "not_judged", "unexplained_seconds", "own_cost",
+    "schema",
+    "command",
+    "ended",
+    "loops",
+    "findings",
+    "not_judged",
+    "unexplained_seconds",
+    "own_cost",
     "healthy",
-}  # fmt: skip
+}
 
 
 def dumped(name: str) -> dict[str, Any]:
@@ -45,15 +52,20 @@ def test_the_schema_has_a_place_for_each_key_that_is_written() -> None:
 
 def test_an_unknown_key_is_refused_by_the_schema() -> None:
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.Draft202012Validator(jsonish.schema()).validate({**dumped("healthy"), "surprise": 1})
+        jsonschema.Draft202012Validator(jsonish.schema()).validate(
+            {**dumped("healthy"), "surprise": 1}
+        )
 
 
 def test_a_finding_has_its_cause_line_cost_and_fix() -> None:
     finding = dumped("retracing")["findings"][0]
     assert finding["cause"] == "retracing"
     assert finding["location"] == {
-        "file": "train.py", "line": 12, "function": "<module>", "code": "loss = step(x, y, scale)"
-    }  # fmt: skip
+        "file": "train.py",
+        "line": 12,
+        "function": "<module>",
+        "code": "loss = step(x, y, scale)",
+    }
     assert finding["seconds"] == 21.4
     assert finding["share"] == pytest.approx(21.4 / dumped("retracing")["training_seconds"])
     assert "+    loss = step(x, y, tf.constant(scale))\n" in finding["fix"]["diff"]
@@ -66,7 +78,9 @@ def test_the_phases_of_a_loop_sum_to_its_seconds() -> None:
 
 def test_a_number_that_json_cannot_carry_becomes_null() -> None:
     diagnosis = retracing()
-    finding = Finding("x", "x", None, 1.0, (Evidence("ratio", float("inf")), Evidence("none", float("nan"))))
+    finding = Finding(
+        "x", "x", None, 1.0, (Evidence("ratio", float("inf")), Evidence("none", float("nan")))
+    )
     loaded = json.loads(jsonish.dumps(view_of(replace(diagnosis, findings=(finding,)))))
     assert [each["value"] for each in loaded["findings"][0]["evidence"]] == [None, None]
 

@@ -17,7 +17,9 @@ HOSTILE = "<img src=x onerror=alert(1)> **b** [l](http://e.x) @user #1 `t` | ~~s
 
 
 @pytest.mark.parametrize("name", GALLERY)
-def test_the_markdown_report_reads_as_its_gold_file(name: str, matches_gold: Callable[[str, str], None]) -> None:
+def test_the_markdown_report_reads_as_its_gold_file(
+    name: str, matches_gold: Callable[[str, str], None]
+) -> None:
     matches_gold(f"{name}.md", markdown.dumps(view_of(GALLERY[name](), {0: proof()})))
 
 
@@ -34,12 +36,16 @@ def test_markup_in_names_of_the_user_stays_text() -> None:
 def test_back_ticks_of_a_title_are_code_and_the_rest_is_text() -> None:
     diagnosis = retracing()
     finding = replace(diagnosis.findings[0], title="`a*b*c` and *d*")
-    html = MarkdownIt("commonmark").render(markdown.dumps(view_of(replace(diagnosis, findings=(finding,)))))
+    html = MarkdownIt("commonmark").render(
+        markdown.dumps(view_of(replace(diagnosis, findings=(finding,))))
+    )
     assert "<code>a*b*c</code> and *d*" in html
 
 
 def test_a_fence_in_the_diff_does_not_end_the_block() -> None:
     diagnosis = retracing()
     fix = replace(diagnosis.fixes[0], files={"train.py": "```\n# Loud\n"})  # type: ignore[type-var]
-    html = MarkdownIt("commonmark").render(markdown.dumps(view_of(replace(diagnosis, fixes={0: fix}))))
+    html = MarkdownIt("commonmark").render(
+        markdown.dumps(view_of(replace(diagnosis, fixes={0: fix})))
+    )
     assert "<h1>Loud" not in html

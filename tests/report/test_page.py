@@ -15,7 +15,19 @@ import pytest
 from unslow.analyse.run.assemble import load
 from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.diagnose import diagnose
-from unslow.model import Diagnosis, Evidence, Finding, Fix, Forecast, Location, Phase, Refusal, Safety, Sample, Unjudged
+from unslow.model import (
+    Diagnosis,
+    Evidence,
+    Finding,
+    Fix,
+    Forecast,
+    Location,
+    Phase,
+    Refusal,
+    Safety,
+    Sample,
+    Unjudged,
+)
 from unslow.report import html
 from unslow.report.view import view_of
 
@@ -39,15 +51,21 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
     """Opens a diagnosis as a page from a file and listens."""
     contexts = []
 
-    def show(diagnosis: Diagnosis, width: int = 1280, scheme: str = "light", proofs: Any = None) -> Opened:
+    def show(
+        diagnosis: Diagnosis, width: int = 1280, scheme: str = "light", proofs: Any = None
+    ) -> Opened:
         path = tmp_path / "report.html"
         path.write_text(html.dumps(view_of(diagnosis, proofs)), encoding="utf-8")
         context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
         contexts.append(context)
         result = Opened(context.new_page())
-        result.page.on("console", lambda message: result.problems.append(f"{message.type}: {message.text}"))
+        result.page.on(
+            "console", lambda message: result.problems.append(f"{message.type}: {message.text}")
+        )
         result.page.on("pageerror", lambda error: result.problems.append(str(error)))
-        result.page.on("dialog", lambda dialog: (result.problems.append("a dialog opened"), dialog.dismiss()))
+        result.page.on(
+            "dialog", lambda dialog: (result.problems.append("a dialog opened"), dialog.dismiss())
+        )
         result.page.on("request", lambda request: result.asked.append(request.url))
         result.page.goto(path.as_uri())
         result.page.wait_for_selector("html[data-ready]", state="attached", timeout=10_000)
@@ -92,7 +110,9 @@ def test_the_page_opens_without_a_console_message_and_asks_nothing_of_the_networ
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1280, 1600])
-def test_the_verdict_is_in_the_first_screen(width: int, scheme: str, opened: Callable[..., Opened]) -> None:
+def test_the_verdict_is_in_the_first_screen(
+    width: int, scheme: str, opened: Callable[..., Opened]
+) -> None:
     page = opened(retracing(), width, scheme, {0: proof()}).page
     box = page.locator("#answer").bounding_box()
     assert box["y"] >= 0 and box["y"] + box["height"] < 800
@@ -107,7 +127,9 @@ def test_line_diff_and_proof_are_in_the_first_screen_too(opened: Callable[..., O
 
 
 @pytest.mark.parametrize("name", GALLERY)
-def test_nothing_is_wider_than_the_window_on_a_phone_or_a_wide_screen(name: str, opened: Callable[..., Opened]) -> None:
+def test_nothing_is_wider_than_the_window_on_a_phone_or_a_wide_screen(
+    name: str, opened: Callable[..., Opened]
+) -> None:
     page = opened(GALLERY[name](), 1600).page
     assert page.evaluate("document.documentElement.scrollWidth") <= 1600
     page.set_viewport_size({"width": 400, "height": 800})
@@ -121,12 +143,19 @@ def test_charts_draw_pixels(kind: str, scheme: str, opened: Callable[..., Opened
     assert colours(page, f'[data-chart="{kind}"] canvas') > 5
 
 
-def test_the_page_follows_the_colour_scheme_and_the_button_switches_it(opened: Callable[..., Opened]) -> None:
+def test_the_page_follows_the_colour_scheme_and_the_button_switches_it(
+    opened: Callable[..., Opened],
+) -> None:
     page = opened(retracing(), scheme="dark").page
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.click("#theme")
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert sum(map(int, re.findall(r"\d+", dark))) < 150 < 600 < sum(map(int, re.findall(r"\d+", light)))
+    assert (
+        sum(map(int, re.findall(r"\d+", dark)))
+        < 150
+        < 600
+        < sum(map(int, re.findall(r"\d+", light)))
+    )
 
 
 def _span(page: Any) -> float:
@@ -134,7 +163,9 @@ def _span(page: Any) -> float:
     return float(box.get_attribute("data-max")) - float(box.get_attribute("data-min"))
 
 
-def test_dragging_over_a_chart_zooms_and_a_double_click_shows_all(opened: Callable[..., Opened]) -> None:
+def test_dragging_over_a_chart_zooms_and_a_double_click_shows_all(
+    opened: Callable[..., Opened],
+) -> None:
     page = opened(retracing()).page
     whole = _span(page)
     over = page.locator('[data-chart="step"] .u-over').first
@@ -181,7 +212,9 @@ def test_the_copy_button_copies_the_diff(opened: Callable[..., Opened]) -> None:
     assert copied.strip() == view_of(retracing())["findings"][0]["fix"]["diff"].strip()
 
 
-def test_every_control_has_a_name_and_every_section_a_heading(opened: Callable[..., Opened]) -> None:
+def test_every_control_has_a_name_and_every_section_a_heading(
+    opened: Callable[..., Opened],
+) -> None:
     page = opened(retracing(), proofs={0: proof()}).page
     for button in page.locator("button").all():
         assert (button.get_attribute("aria-label") or button.inner_text()).strip()
@@ -200,15 +233,24 @@ def test_the_page_prints(opened: Callable[..., Opened]) -> None:
 def test_a_spike_of_one_step_in_100_000_survives_and_the_page_stays_small() -> None:
     seconds = np.full(100_000, 0.01)
     seconds[43_210] = 0.5
-    view = view_of(replace(retracing(), run=Sketch("long", seconds, {Phase.RUN: 0.8}).run(), findings=(), fixes={}))
+    view = view_of(
+        replace(
+            retracing(), run=Sketch("long", seconds, {Phase.RUN: 0.8}).run(), findings=(), fixes={}
+        )
+    )
     assert max(view["charts"]["steps"][0]["high"]) == 0.5
     assert len(html.dumps(view)) < 2_000_000
 
 
 HOSTILE = (
-    "</script><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)", "{{7*7}}${1}",
-    "<!--<script>", "]]>\udcff\ud800\x00\u2028", "javascript:alert(1)",
-)  # fmt: skip
+    "</script><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "{{7*7}}${1}",
+    "<!--<script>",
+    "]]>\udcff\ud800\x00\u2028",
+    "javascript:alert(1)",
+)
 
 
 def hostile() -> Diagnosis:
@@ -218,23 +260,46 @@ def hostile() -> Diagnosis:
     holder = {"file": evil, "function": evil, "path": evil, "element": evil, "bytes": 2e6}
     facts = [
         *(
-            fact("trace", at, name=evil, place=[evil, 3, evil], took=0.1, n=at, args={evil: f"{evil}{at}"})
+            fact(
+                "trace",
+                at,
+                name=evil,
+                place=[evil, 3, evil],
+                took=0.1,
+                n=at,
+                args={evil: f"{evil}{at}"},
+            )
             for at in (1, 2, 3)
         ),
         *(fact("graph", at, graph=evil, nodes=at) for at in (1, 2)),
         fact(evil, 3, **{"key": evil}),
         *(fact("containers", at, found=[holder]) for at in (1, 2)),
-    ]  # fmt: skip
+    ]
     sample = Sample((where,), evil, 0, True, 50, 50, 100)
-    run = Sketch(evil, (0.01,) * 50, facts=facts, samples=(sample,), ticks={"rss": [1e8] * 20}, style=evil).run()
+    run = Sketch(
+        evil, (0.01,) * 50, facts=facts, samples=(sample,), ticks={"rss": [1e8] * 20}, style=evil
+    ).run()
     process = replace(
-        run.processes[0], host=evil, worker=evil, how=evil, probes={evil: f"lost: {evil}"}, versions={evil: evil}
+        run.processes[0],
+        host=evil,
+        worker=evil,
+        how=evil,
+        probes={evil: f"lost: {evil}"},
+        versions={evil: evil},
     )
     run = replace(
-        run, command=("python", evil), folder=evil, ended=evil, notes=(evil,), cwd=evil, processes=(process,),
-        loops=tuple(replace(loop, location=where, update=where, stack=(where,)) for loop in run.loops),
+        run,
+        command=("python", evil),
+        folder=evil,
+        ended=evil,
+        notes=(evil,),
+        cwd=evil,
+        processes=(process,),
+        loops=tuple(
+            replace(loop, location=where, update=where, stack=(where,)) for loop in run.loops
+        ),
         sources={where.file: f"{evil}\n{evil}\n{evil}"},
-    )  # fmt: skip
+    )
     finding = Finding(
         evil,
         evil,
@@ -248,9 +313,14 @@ def hostile() -> Diagnosis:
     )
     fix = Fix(evil, Safety.REVIEW, {where.file: f"+{evil}\n{evil}"}, evil)
     return Diagnosis(
-        run, (finding, finding, replace(finding, fault=False)), {0: fix, 1: Refusal(evil, where)},
-        (Unjudged(evil, evil),), 0.1, 0.0, 0.0,
-    )  # fmt: skip
+        run,
+        (finding, finding, replace(finding, fault=False)),
+        {0: fix, 1: Refusal(evil, where)},
+        (Unjudged(evil, evil),),
+        0.1,
+        0.0,
+        0.0,
+    )
 
 
 def test_nothing_that_the_user_s_program_says_can_run(opened: Callable[..., Opened]) -> None:

@@ -66,7 +66,9 @@ def test_a_fingerprint_survives_lines_that_move() -> None:
         diagnosis = retracing()
         where = replace(LINE, line=line, code="loss = step(x, y, scale)")
         moved = replace(diagnosis, findings=(replace(diagnosis.findings[0], location=where),))
-        found: dict[str, str] = sarif.log_of(view_of(moved))["runs"][0]["results"][0]["partialFingerprints"]
+        found: dict[str, str] = sarif.log_of(view_of(moved))["runs"][0]["results"][0][
+            "partialFingerprints"
+        ]
         return found
 
     assert fingerprint(12) == fingerprint(40)
@@ -80,10 +82,15 @@ def test_two_findings_at_one_line_have_two_fingerprints() -> None:
 
 
 def test_a_path_with_odd_characters_becomes_a_uri() -> None:
-    uri = run_of("unicode")["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    uri = run_of("unicode")["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"][
+        "uri"
+    ]
     assert uri == "caf%C3%A9/%E8%A8%93%E7%B7%B4.py"
 
 
 def test_what_is_no_fault_is_informational() -> None:
     results = {result["ruleId"]: result for result in run_of("several")["results"]}
-    assert (results["compute-bound"]["kind"], results["compute-bound"]["level"]) == ("informational", "none")
+    assert (results["compute-bound"]["kind"], results["compute-bound"]["level"]) == (
+        "informational",
+        "none",
+    )

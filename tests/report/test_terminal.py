@@ -17,13 +17,17 @@ from .gallery import GALLERY, proof, retracing
 
 def printed(view: dict[str, object], width: int = 80, colour: bool = False) -> str:
     out = io.StringIO()
-    console = Console(file=out, width=width, force_terminal=colour, color_system="truecolor" if colour else None)
+    console = Console(
+        file=out, width=width, force_terminal=colour, color_system="truecolor" if colour else None
+    )
     console.print(terminal.renderable(view))
     return out.getvalue()
 
 
 @pytest.mark.parametrize("name", GALLERY)
-def test_the_terminal_report_reads_as_its_gold_file(name: str, matches_gold: Callable[[str, str], None]) -> None:
+def test_the_terminal_report_reads_as_its_gold_file(
+    name: str, matches_gold: Callable[[str, str], None]
+) -> None:
     text = "".join(f"{line.rstrip()}\n" for line in printed(view_of(GALLERY[name]())).splitlines())
     matches_gold(f"{name}.txt", text)
 

@@ -66,13 +66,19 @@ def test_a_trace_says_which_argument_changed_from_what_to_what() -> None:
 
 
 def test_another_function_object_is_told_from_another_argument() -> None:
-    facts = [fact("trace", at, name="f", place=["a.py", 1, "f"], function=at, args={}, took=0.1, n=at) for at in (1, 2)]
+    facts = [
+        fact("trace", at, name="f", place=["a.py", 1, "f"], function=at, args={}, took=0.1, n=at)
+        for at in (1, 2)
+    ]
     run = Sketch("new objects", facts=facts).run()
     assert of_run(run)["charts"]["traces"][0]["reason"] == "a new function object"  # type: ignore[index]
 
 
 def test_traces_that_were_too_many_to_keep_are_still_counted() -> None:
-    facts = [fact("trace", at, name="f", place=["a.py", 1, "f"], n=at * 100, sum=at * 7.0) for at in (1, 2)]
+    facts = [
+        fact("trace", at, name="f", place=["a.py", 1, "f"], n=at * 100, sum=at * 7.0)
+        for at in (1, 2)
+    ]
     traced = of_run(Sketch("many", facts=facts).run())["charts"]["traces"][0]  # type: ignore[index]
     assert (traced["count"], traced["seconds"]) == (200, 14.0)
 
@@ -139,30 +145,51 @@ def test_merged_rows_keep_their_least_and_greatest_step() -> None:
     high[20] = 3.0
     loop = replace(run.loops[0], count=count, low=low, high=high)
     chart = of_run(replace(run, loops=(loop,)))["charts"]["steps"][0]  # type: ignore[index]
-    assert chart["merged"] and max(chart["high"]) == 3.0 and min(chart["low"]) == 0.005 and chart["x"][-1] == 50_000
+    assert (
+        chart["merged"]
+        and max(chart["high"]) == 3.0
+        and min(chart["low"]) == 0.005
+        and chart["x"][-1] == 50_000
+    )
 
 
 def test_workers_are_shown_side_by_side_only_where_there_are_several() -> None:
     run = retracing().run
     assert of_run(run)["workers"] == []
     second = replace(run.processes[0], index=1, worker="worker 1")
-    both = replace(run, processes=(*run.processes, second), loops=(*run.loops, replace(run.loops[0], process=1)))
+    both = replace(
+        run,
+        processes=(*run.processes, second),
+        loops=(*run.loops, replace(run.loops[0], process=1)),
+    )
     assert [each["name"] for each in of_run(both)["workers"]] == ["process 0", "worker 1"]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("rows", "points"), [(1, 10), (10, 10), (11, 10), (100_001, 6000)])
 def test_every_row_falls_into_one_group(rows: int, points: int) -> None:
     starts = bucket_starts(rows, points)
-    assert starts[0] == 0 and (np.diff(starts) > 0).all() and len(starts) == min(rows, points) and starts[-1] < rows
+    assert (
+        starts[0] == 0
+        and (np.diff(starts) > 0).all()
+        and len(starts) == min(rows, points)
+        and starts[-1] < rows
+    )
 
 
 def test_everything_in_the_view_is_plain_data() -> None:
-    cleaned = clean({"a": (np.float64(1.5), np.int64(2)), "b": float("inf"), "c": "\udcff\x00", 4: {Phase.RUN}})
+    cleaned = clean(
+        {"a": (np.float64(1.5), np.int64(2)), "b": float("inf"), "c": "\udcff\x00", 4: {Phase.RUN}}
+    )
     assert cleaned["a"] == [1.5, 2] and cleaned["b"] is None and cleaned["c"] == "\\xff\\x00"
 
 
 def _stage(name: str, seconds: float, **more: object) -> SimpleNamespace:
-    plain = {"location": Location("train.py", 5), "injected": False, "elements": 32.0, "parallelism": 1.0}
+    plain = {
+        "location": Location("train.py", 5),
+        "injected": False,
+        "elements": 32.0,
+        "parallelism": 1.0,
+    }
     plain |= {"tuned": False, "asynchronous": False, "buffered": 0.0, "bytes": 64.0, "settings": {}}
     return SimpleNamespace(name=name, seconds=seconds, **(plain | more))
 
@@ -171,19 +198,34 @@ def test_a_pipeline_is_drawn_from_its_source_to_the_step_with_the_slowest_stage_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stages = (
-        _stage("Prefetch", 0.001, asynchronous=True, buffered=1.0, settings={"buffer_size": 4}, injected=True),
+        _stage(
+            "Prefetch",
+            0.001,
+            asynchronous=True,
+            buffered=1.0,
+            settings={"buffer_size": 4},
+            injected=True,
+        ),
         _stage("ParallelMap", 0.04, asynchronous=True, parallelism=2.0),
         _stage("TensorSlice", 0.0001),
     )
     pipeline = SimpleNamespace(
-        location=Location("train.py", 9), stages=stages, batches=200, wait=float("nan"), evaluates=False
+        location=Location("train.py", 9),
+        stages=stages,
+        batches=200,
+        wait=float("nan"),
+        evaluates=False,
     )
     monkeypatch.setattr("unslow.report.view.pipelines.pipelines", lambda run: [pipeline])
     monkeypatch.setattr("unslow.report.view.pipelines.slowest", lambda stages: (0.04, (stages[1],)))
     drawn = of_run(Sketch("fed").run())["pipelines"][0]  # type: ignore[index]
     names = [(stage["name"], stage["slowest"]) for stage in drawn["stages"]]
     assert names == [("TensorSlice", False), ("ParallelMap", True), ("Prefetch", False)]
-    assert drawn["stages"][1]["seconds"] == 0.04 and drawn["stages"][2]["full"] == 0.25 and drawn["wait"] is None
+    assert (
+        drawn["stages"][1]["seconds"] == 0.04
+        and drawn["stages"][2]["full"] == 0.25
+        and drawn["wait"] is None
+    )
 
 
 def test_the_dearest_ops_of_a_step_come_from_the_last_window() -> None:
@@ -202,7 +244,13 @@ def test_the_dearest_ops_of_a_step_come_from_the_last_window() -> None:
     shown = of_run(Sketch("profiled", facts=facts).run())["kernels"][0]  # type: ignore[index]
     assert (shown["after"], shown["kernels_share"]) == (50, pytest.approx(0.9))
     assert shown["ops"] == [
-        {"name": "dense/MatMul", "kind": "MatMul", "count": 2, "seconds": 0.005, "share": pytest.approx(0.5)}
+        {
+            "name": "dense/MatMul",
+            "kind": "MatMul",
+            "count": 2,
+            "seconds": 0.005,
+            "share": pytest.approx(0.5),
+        }
     ]
 
 
@@ -212,21 +260,30 @@ def test_a_window_that_cannot_be_read_makes_no_table() -> None:
 
 
 def test_facts_of_a_pipeline_that_cannot_be_read_make_no_picture() -> None:
-    assert of_run(Sketch("damaged", facts=[fact("pipeline", 1, dataset="?")]).run())["pipelines"] == []
+    assert (
+        of_run(Sketch("damaged", facts=[fact("pipeline", 1, dataset="?")]).run())["pipelines"] == []
+    )
 
 
 def test_memory_is_drawn_by_who_holds_it() -> None:
     chart = view_of(GALLERY["hoarding"]())["charts"]["memory"][0]
-    assert [(each["path"], each["bytes"][-1], each["elements"]) for each in chart["holders"]] == [("history", 8e8, 400)]
+    assert [(each["path"], each["bytes"][-1], each["elements"]) for each in chart["holders"]] == [
+        ("history", 8e8, 400)
+    ]
     assert chart["heap"][0] == pytest.approx(4.8e8)
 
 
 def test_a_cost_in_memory_alone_is_told_by_where_it_leads() -> None:
     text = view_of(GALLERY["hoarding"]())["verdict"]["text"]
-    assert text.endswith("800 MB after 400 steps — the memory is full 7,300 steps later, at train.py:13.")
+    assert text.endswith(
+        "800 MB after 400 steps — the memory is full 7,300 steps later, at train.py:13."
+    )
 
 
 def test_looks_at_containers_that_cannot_be_read_are_left_out() -> None:
-    facts = [fact("containers", at, found=found) for at, found in ((1, 7), (2, [{}]), (3, [3]), (4, [{"bytes": "x"}]))]
+    facts = [
+        fact("containers", at, found=found)
+        for at, found in ((1, 7), (2, [{}]), (3, [3]), (4, [{"bytes": "x"}]))
+    ]
     run = Sketch("damaged", facts=facts, ticks={"rss": [1e8, 1e8]}).run()
     assert of_run(run)["charts"]["memory"][0]["holders"] == []  # type: ignore[index]

@@ -10,24 +10,35 @@ from unslow.report import words
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0, "0 s"), (4.2e-7, "0.420 µs"), (0.000047, "47.0 µs"), (0.0123, "12.3 ms"), (0.9996, "1.00 s"),
-        (9.996, "10.0 s"), (61.5, "61.5 s"), (599, "599 s"), (660, "11.0 min"), (9000, "2.50 h"), (-0.05, "-50.0 ms"),
+        (0, "0 s"),
+        (4.2e-7, "0.420 µs"),
+        (0.000047, "47.0 µs"),
+        (0.0123, "12.3 ms"),
+        (0.9996, "1.00 s"),
+        (9.996, "10.0 s"),
+        (61.5, "61.5 s"),
+        (599, "599 s"),
+        (660, "11.0 min"),
+        (9000, "2.50 h"),
+        (-0.05, "-50.0 ms"),
         (3.6e7, "10,000 h"),
     ],
-)  # fmt: skip
+)
 def test_seconds_have_three_digits_and_the_unit_that_fits(value: float, text: str) -> None:
     assert words.seconds(value) == text
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0 B"), (999, "999 B"), (1500, "1.50 kB"), (999_950_000, "1.00 GB"), (-2e6, "-2.00 MB")]
+    ("value", "text"),
+    [(0, "0 B"), (999, "999 B"), (1500, "1.50 kB"), (999_950_000, "1.00 GB"), (-2e6, "-2.00 MB")],
 )
 def test_sizes_are_decimal(value: float, text: str) -> None:
     assert words.size(value) == text
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0.0 %"), (0.0004, "under 0.1 %"), (0.05, "5.0 %"), (0.0996, "10 %"), (14.5, "1,450 %")]
+    ("value", "text"),
+    [(0, "0.0 %"), (0.0004, "under 0.1 %"), (0.05, "5.0 %"), (0.0996, "10 %"), (14.5, "1,450 %")],
 )
 def test_shares_are_per_cent(value: float, text: str) -> None:
     assert words.share(value) == text
@@ -36,18 +47,27 @@ def test_shares_are_per_cent(value: float, text: str) -> None:
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        (297, "", "297"), (0.071, "s", "71.0 ms"), (4.1e8, "bytes", "410 MB"), (0.71, "share", "71 %"),
-        (41.0, "%", "41 %"), (2e6, "bytes per step", "2.00 MB per step"),
-        (0.01, "s/step", "10.0 ms/step"), ("a → b", "", "a → b"),
-        (3, "nodes", "3 nodes"), (True, "", "True"), (1.5, "times", "1.50 times"), (float("inf"), "", "inf"),
+        (297, "", "297"),
+        (0.071, "s", "71.0 ms"),
+        (4.1e8, "bytes", "410 MB"),
+        (0.71, "share", "71 %"),
+        (41.0, "%", "41 %"),
+        (2e6, "bytes per step", "2.00 MB per step"),
+        (0.01, "s/step", "10.0 ms/step"),
+        ("a → b", "", "a → b"),
+        (3, "nodes", "3 nodes"),
+        (True, "", "True"),
+        (1.5, "times", "1.50 times"),
+        (float("inf"), "", "inf"),
     ],
-)  # fmt: skip
+)
 def test_evidence_reads_in_its_unit(value: object, unit: str, text: str) -> None:
     assert words.quantity(value, unit) == text
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (11, "11th"), (50, "50th"), (1003, "1,003rd")]
+    ("value", "text"),
+    [(1, "1st"), (2, "2nd"), (3, "3rd"), (11, "11th"), (50, "50th"), (1003, "1,003rd")],
 )
 def test_ordinals(value: int, text: str) -> None:
     assert words.ordinal(value) == text
@@ -77,7 +97,11 @@ def test_ordinary_text_of_any_script_is_left_alone() -> None:
 
 @pytest.mark.parametrize(
     ("text", "shown"),
-    [("each step waits", "Each step waits"), ("step_1 is traced", "step_1 is traced"), ("logs grows", "logs grows")],
+    [
+        ("each step waits", "Each step waits"),
+        ("step_1 is traced", "step_1 is traced"),
+        ("logs grows", "logs grows"),
+    ],
 )
 def test_a_sentence_has_a_capital_unless_it_begins_with_a_name(text: str, shown: str) -> None:
     assert words.sentence(text) == shown

@@ -43,7 +43,14 @@ DOCUMENT = Document(
         Claim(
             "Small batches pay more of the fixed cost for each row.",
             "batch-size",
-            Ratio({"4 rows against 512": ("batches of 4.seconds a row", "batches of 512.seconds a row")}),
+            Ratio(
+                {
+                    "4 rows against 512": (
+                        "batches of 4.seconds a row",
+                        "batches of 512.seconds a row",
+                    )
+                }
+            ),
             ("tiny-batches",),
             ("batch",),
         ),
@@ -64,7 +71,10 @@ DOCUMENT = Document(
             "fetches",
             Ratio(
                 {
-                    "20 scalars that are there anyway": ("twenty scalars.seconds", "training only.seconds"),
+                    "20 scalars that are there anyway": (
+                        "twenty scalars.seconds",
+                        "training only.seconds",
+                    ),
                     "a matrix of 4 MB": ("one matrix.seconds", "training only.seconds"),
                 }
             ),
@@ -76,7 +86,10 @@ DOCUMENT = Document(
             Ratio(
                 {
                     "the whole step": ("row by row.seconds", "all at once.seconds"),
-                    "the time inside `run`": ("row by row.seconds in run", "all at once.seconds in run"),
+                    "the time inside `run`": (
+                        "row by row.seconds in run",
+                        "all at once.seconds in run",
+                    ),
                 }
             ),
             ("python-input", "python-overhead"),
@@ -86,13 +99,19 @@ DOCUMENT = Document(
             "feeding",
             Ratio(
                 {
-                    "small batch, rows of an array": ("small, fed.seconds", "small, array pipeline.seconds"),
+                    "small batch, rows of an array": (
+                        "small, fed.seconds",
+                        "small, array pipeline.seconds",
+                    ),
                     "small batch, Python generator as advised": (
                         "small, fed.seconds",
                         "small, generator pipeline.seconds",
                     ),
                     "8 MB, rows of an array": ("8 MB, fed.seconds", "8 MB, array pipeline.seconds"),
-                    "8 MB, Python generator as advised": ("8 MB, fed.seconds", "8 MB, generator pipeline.seconds"),
+                    "8 MB, Python generator as advised": (
+                        "8 MB, fed.seconds",
+                        "8 MB, generator pipeline.seconds",
+                    ),
                 },
                 MUCH,
             ),
@@ -101,7 +120,9 @@ DOCUMENT = Document(
         Claim(
             "A one-shot iterator is the efficient kind of iterator.",
             "one-shot",
-            Ratio({"initialisable against one-shot": ("initialisable.seconds", "one-shot.seconds")}),
+            Ratio(
+                {"initialisable against one-shot": ("initialisable.seconds", "one-shot.seconds")}
+            ),
             ("iterator-rebuilt",),
         ),
         Claim(

@@ -17,8 +17,14 @@ DOCUMENT = Document(
                         "session, adding an op.at 1000",
                         "session, adding an op.at 100",
                     ),
-                    "session, 2 000 against 1 000": ("session, adding an op.at 2000", "session, adding an op.at 1000"),
-                    "session, 3 000 against 2 000": ("session, adding an op.at 3000", "session, adding an op.at 2000"),
+                    "session, 2 000 against 1 000": (
+                        "session, adding an op.at 2000",
+                        "session, adding an op.at 1000",
+                    ),
+                    "session, 3 000 against 2 000": (
+                        "session, adding an op.at 3000",
+                        "session, adding an op.at 2000",
+                    ),
                 }
             ),
             ("graph-growth",),
@@ -26,7 +32,14 @@ DOCUMENT = Document(
         Claim(
             "The same happens with eager execution: each op that runs makes a graph larger.",
             "iterations",
-            Ratio({"eager, iteration 3 000 against 100": ("eager chain.at 3000", "eager chain.at 100")}),
+            Ratio(
+                {
+                    "eager, iteration 3 000 against 100": (
+                        "eager chain.at 3000",
+                        "eager chain.at 100",
+                    )
+                }
+            ),
             ("graph-growth", "eager-step"),
         ),
         Claim(
@@ -57,7 +70,12 @@ DOCUMENT = Document(
         Claim(
             "The first two examples run as printed.",
             "examples",
-            Runs({"factors in the loop": "factors in the loop", "factors before it": "factors made before"}),
+            Runs(
+                {
+                    "factors in the loop": "factors in the loop",
+                    "factors before it": "factors made before",
+                }
+            ),
             ("eager-step",),
         ),
         Claim(
@@ -93,7 +111,13 @@ DOCUMENT = Document(
             "With a compiled step the time of an iteration no longer rises.",
             "iterations",
             Ratio(
-                {"iteration 100 against 3 000 at least as long": ("compiled step.at 100", "compiled step.at 3000")}, 0.9
+                {
+                    "iteration 100 against 3 000 at least as long": (
+                        "compiled step.at 100",
+                        "compiled step.at 3000",
+                    )
+                },
+                0.9,
             ),
             ("graph-growth",),
         ),
@@ -109,8 +133,14 @@ DOCUMENT = Document(
             Ratio(
                 {
                     "dense layers, never the same": ("dense, new.seconds", "dense, one.seconds"),
-                    "convolutions, eight sizes in turn": ("convolutions, eight.seconds", "convolutions, one.seconds"),
-                    "convolutions, never the same": ("convolutions, new.seconds", "convolutions, one.seconds"),
+                    "convolutions, eight sizes in turn": (
+                        "convolutions, eight.seconds",
+                        "convolutions, one.seconds",
+                    ),
+                    "convolutions, never the same": (
+                        "convolutions, new.seconds",
+                        "convolutions, one.seconds",
+                    ),
                 }
             ),
             ("shape-churn", "kernels-rebuilt"),
@@ -137,7 +167,10 @@ DOCUMENT = Document(
                         "waiting, none at all.seconds",
                         "waiting, with.seconds",
                     ),
-                    "input that computes, cores busy": ("working, without.seconds", "working, with.seconds"),
+                    "input that computes, cores busy": (
+                        "working, without.seconds",
+                        "working, with.seconds",
+                    ),
                 }
             ),
             ("input-bound",),
@@ -167,7 +200,10 @@ DOCUMENT = Document(
             Ratio(
                 {
                     "on by default against off": ("off.seconds", "by default.seconds"),
-                    "asked for by name, in place of the default": ("by default.seconds", "asked for.seconds"),
+                    "asked for by name, in place of the default": (
+                        "by default.seconds",
+                        "asked for.seconds",
+                    ),
                 }
             ),
             ("compute-bound",),

@@ -28,8 +28,14 @@ DOCUMENT = Document(
             "iterations",
             Ratio(
                 {
-                    "compiled, 2 000 against 100": ("compiled step.at 2000", "compiled step.at 100"),
-                    "session whose loop adds an op": ("session, adding an op.at 2000", "session, adding an op.at 100"),
+                    "compiled, 2 000 against 100": (
+                        "compiled step.at 2000",
+                        "compiled step.at 100",
+                    ),
+                    "session whose loop adds an op": (
+                        "session, adding an op.at 2000",
+                        "session, adding an op.at 100",
+                    ),
                 }
             ),
             ("graph-growth",),
@@ -90,7 +96,11 @@ DOCUMENT = Document(
         Claim(
             "Reading the data again and again fills the memory.",
             "rereading",
-            Above({"ten more passes": "read every time.bytes a pass"}, 1 << 20, "1 MiB a pass, of 12 MiB decoded"),
+            Above(
+                {"ten more passes": "read every time.bytes a pass"},
+                1 << 20,
+                "1 MiB a pass, of 12 MiB decoded",
+            ),
             ("rereading", "memory-pressure"),
         ),
         Claim(
@@ -103,7 +113,10 @@ DOCUMENT = Document(
                         "waiting, none at all.seconds",
                         "waiting, with.seconds",
                     ),
-                    "input that computes, cores busy": ("working, without.seconds", "working, with.seconds"),
+                    "input that computes, cores busy": (
+                        "working, without.seconds",
+                        "working, with.seconds",
+                    ),
                 }
             ),
             ("input-bound",),
@@ -118,13 +131,25 @@ DOCUMENT = Document(
         Claim(
             "The example's pipeline keeps the data out of memory.",
             "whole-set",
-            Below({"`from_tensor_slices`": "from_tensor_slices.bytes held per byte"}, 0.5, "half of the array"),
+            Below(
+                {"`from_tensor_slices`": "from_tensor_slices.bytes held per byte"},
+                0.5,
+                "half of the array",
+            ),
             ("memory-pressure",),
         ),
         Claim(
             "The example's pipeline, which maps rows before batching them, is efficient: the other order is no faster.",
             "map-order",
-            Ratio({"mapped batches are not faster": ("batch, then map.seconds", "rows, then batch.seconds")}, 0.9),
+            Ratio(
+                {
+                    "mapped batches are not faster": (
+                        "batch, then map.seconds",
+                        "rows, then batch.seconds",
+                    )
+                },
+                0.9,
+            ),
             ("input-bound",),
         ),
         Claim(
@@ -133,7 +158,10 @@ DOCUMENT = Document(
             Ratio(
                 {
                     "input that waits": ("waiting, with.seconds", "waiting, without.seconds"),
-                    "input that computes, cores busy": ("working, with.seconds", "working, without.seconds"),
+                    "input that computes, cores busy": (
+                        "working, with.seconds",
+                        "working, without.seconds",
+                    ),
                 },
                 0.9,
             ),
@@ -190,14 +218,23 @@ DOCUMENT = Document(
         Claim(
             "Accumulation (done right) needs less memory than the large batch.",
             "accumulation-cost",
-            Ratio({"at once against eight parts": ("at once.peak bytes", "eight parts.peak bytes")}),
+            Ratio(
+                {"at once against eight parts": ("at once.peak bytes", "eight parts.peak bytes")}
+            ),
             ("memory-pressure",),
             ("accumulation",),
         ),
         Claim(
             "It pays for that with time.",
             "accumulation-cost",
-            Ratio({"eight parts against at once": ("eight parts.seconds a row", "at once.seconds a row")}),
+            Ratio(
+                {
+                    "eight parts against at once": (
+                        "eight parts.seconds a row",
+                        "at once.seconds a row",
+                    )
+                }
+            ),
             ("tiny-batches",),
             ("accumulation",),
         ),

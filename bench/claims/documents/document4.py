@@ -15,7 +15,11 @@ DOCUMENT = Document(
         Claim(
             "Every epoch leaves more in memory, because tensors of the forward pass are not given back.",
             "epochs",
-            Above({"`fit`": "fit.bytes an epoch"}, 1 << 20, "1 MiB an epoch; small blocks that stay are no tensors"),
+            Above(
+                {"`fit`": "fit.bytes an epoch"},
+                1 << 20,
+                "1 MiB an epoch; small blocks that stay are no tensors",
+            ),
             ("hoarded-tensors", "native-growth"),
         ),
         Claim(
@@ -34,7 +38,11 @@ DOCUMENT = Document(
         Claim(
             "TensorFlow leaves many temporary files behind by default.",
             "temporary-files",
-            Above({"`fit` with checkpoints": "fit with checkpoints.temporary files"}, 0, "any file at all"),
+            Above(
+                {"`fit` with checkpoints": "fit with checkpoints.temporary files"},
+                0,
+                "any file at all",
+            ),
             ("file-growth",),
         ),
         Claim(
@@ -46,25 +54,43 @@ DOCUMENT = Document(
         Claim(
             "Checkpoints that pile up make later saves slower.",
             "pile",
-            Ratio({"saves 46 to 60 against 6 to 20": ("all kept.late saves", "all kept.early saves")}),
+            Ratio(
+                {"saves 46 to 60 against 6 to 20": ("all kept.late saves", "all kept.early saves")}
+            ),
             ("checkpoint-cost", "file-growth"),
         ),
         Claim(
             "Summaries that pile up make later writes slower.",
             "summaries",
-            Ratio({"after 2 000 against after 300": ("every step.late writes", "every step.early writes")}),
+            Ratio(
+                {
+                    "after 2 000 against after 300": (
+                        "every step.late writes",
+                        "every step.early writes",
+                    )
+                }
+            ),
             ("summary-cost",),
         ),
         Claim(
             "The data that workers exchange grow with the number of epochs.",
             "traffic",
-            Ratio({"late epochs against early": ("two workers.late bytes", "two workers.early bytes")}),
+            Ratio(
+                {"late epochs against early": ("two workers.late bytes", "two workers.early bytes")}
+            ),
             ("noisy-machine",),
         ),
         Claim(
             "So the exchange makes later epochs slower.",
             "traffic",
-            Ratio({"late epochs against early": ("two workers.late epochs", "two workers.early epochs")}),
+            Ratio(
+                {
+                    "late epochs against early": (
+                        "two workers.late epochs",
+                        "two workers.early epochs",
+                    )
+                }
+            ),
             ("noisy-machine",),
         ),
         Claim(
@@ -100,7 +126,11 @@ DOCUMENT = Document(
         Claim(
             "Without it, memory swells with the iterations.",
             "memory-per-iteration",
-            Above({"eager training": "eager.bytes an iteration"}, 4096, "4 KiB an iteration are 4 GiB in a million"),
+            Above(
+                {"eager training": "eager.bytes an iteration"},
+                4096,
+                "4 KiB an iteration are 4 GiB in a million",
+            ),
             ("hoarded-tensors", "native-growth"),
         ),
         Claim(
@@ -169,14 +199,20 @@ DOCUMENT = Document(
         Claim(
             "There is such a folder to delete.",
             "temporary-files",
-            Above({"folders left": "fit with checkpoints.temporary files"}, 0, "any file or folder at all"),
+            Above(
+                {"folders left": "fit with checkpoints.temporary files"},
+                0,
+                "any file or folder at all",
+            ),
             ("blind-cleanup",),
         ),
         Claim(
             "Setting the log level to errors clears the log folder.",
             "temporary-files",
             Above(
-                {"bytes removed": "fit with checkpoints.bytes removed by setting the log level"}, 0, "any byte at all"
+                {"bytes removed": "fit with checkpoints.bytes removed by setting the log level"},
+                0,
+                "any byte at all",
             ),
             ("blind-cleanup",),
         ),

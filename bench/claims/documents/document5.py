@@ -35,7 +35,9 @@ DOCUMENT = Document(
         Claim(
             "Initialising the weights is a large part of it.",
             "first-step-parts",
-            Above({"making the model": "parts.weights' share"}, 0.25, "a quarter of the first step"),
+            Above(
+                {"making the model": "parts.weights' share"}, 0.25, "a quarter of the first step"
+            ),
             _SLOW,
         ),
         Claim(
@@ -43,9 +45,18 @@ DOCUMENT = Document(
             "initialisers",
             Ratio(
                 {
-                    "16 columns, random against zeros": ("16, glorot_uniform.seconds", "16, zeros.seconds"),
-                    "16 columns, orthogonal against random": ("16, orthogonal.seconds", "16, glorot_uniform.seconds"),
-                    "2 048 columns, random against zeros": ("2048, glorot_uniform.seconds", "2048, zeros.seconds"),
+                    "16 columns, random against zeros": (
+                        "16, glorot_uniform.seconds",
+                        "16, zeros.seconds",
+                    ),
+                    "16 columns, orthogonal against random": (
+                        "16, orthogonal.seconds",
+                        "16, glorot_uniform.seconds",
+                    ),
+                    "2 048 columns, random against zeros": (
+                        "2048, glorot_uniform.seconds",
+                        "2048, zeros.seconds",
+                    ),
                     "2 048 columns, orthogonal against random": (
                         "2048, orthogonal.seconds",
                         "2048, glorot_uniform.seconds",
@@ -57,13 +68,24 @@ DOCUMENT = Document(
         Claim(
             "Models with many weights take longer to initialise.",
             "initialisers",
-            Ratio({"16 000 times the weights": ("2048, glorot_uniform.seconds", "16, glorot_uniform.seconds")}),
+            Ratio(
+                {
+                    "16 000 times the weights": (
+                        "2048, glorot_uniform.seconds",
+                        "16, glorot_uniform.seconds",
+                    )
+                }
+            ),
             _SLOW,
         ),
         Claim(
             "Making placeholders adds to the first step.",
             "placeholders",
-            Above({"two placeholders": "session.placeholders' share"}, 0.1, "a tenth of the first step"),
+            Above(
+                {"two placeholders": "session.placeholders' share"},
+                0.1,
+                "a tenth of the first step",
+            ),
             _SLOW,
         ),
         Claim(
@@ -81,13 +103,17 @@ DOCUMENT = Document(
         Claim(
             "The graph of the gradients is a real part of what is built.",
             "backward-graph",
-            Ratio({"with gradients against forward": ("with gradients.tracing", "forward.tracing")}),
+            Ratio(
+                {"with gradients against forward": ("with gradients.tracing", "forward.tracing")}
+            ),
             _SLOW,
         ),
         Claim(
             "Setting up the device is a noticeable part.",
             "first-step-parts",
-            Above({"the first op, on a CPU": "parts.device's share"}, 0.1, "a tenth of the first step"),
+            Above(
+                {"the first op, on a CPU": "parts.device's share"}, 0.1, "a tenth of the first step"
+            ),
             _SLOW,
         ),
         Claim(

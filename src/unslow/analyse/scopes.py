@@ -133,7 +133,10 @@ class Scope:
     def _inside(self, place: Location) -> bool:
         if (place.file, place.line) in self._lines:
             return True
-        return any(file == place.file and first <= place.line <= last for file, first, last, _ in self._loops)
+        return any(
+            file == place.file and first <= place.line <= last
+            for file, first, last, _ in self._loops
+        )
 
     def trains(self, file: str, node: ast.stmt) -> bool:
         """Whether a loop is one of those around the updates."""
@@ -143,6 +146,8 @@ class Scope:
         """Whether a sample is the wait for the next batch: below a `for` line, `__next__` or a generator."""
         headers = {(file, first) for file, first, _, fetching in self._loops if fetching}
         return any(
-            place.function == "__next__" or (place.file, place.line) in headers or self.sources.yields(place)
+            place.function == "__next__"
+            or (place.file, place.line) in headers
+            or self.sources.yields(place)
             for place in sample.stack[: depth + 1]
         )

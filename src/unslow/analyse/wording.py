@@ -59,7 +59,11 @@ def _uncommented(text: str) -> str:
         return text
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
-    except (tokenize.TokenError, IndentationError, SyntaxError):  # a part of a statement over several lines
+    except (
+        tokenize.TokenError,
+        IndentationError,
+        SyntaxError,
+    ):  # a part of a statement over several lines
         return text.partition("  #")[0]
     comment = next((token.start[1] for token in tokens if token.type == tokenize.COMMENT), None)
     return text[:comment]

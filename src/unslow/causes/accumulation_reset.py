@@ -14,8 +14,22 @@ if TYPE_CHECKING:
     from unslow.syntax import Source
 
 _GRADIENTS = ("gradient", "compute_gradients", "jacobian")
-_REMAINDERS = ("tf.math.floormod", "tf.math.mod", "tf.floormod", "tf.mod", "numpy.mod", "numpy.remainder")
-_ZEROS = ("tf.zeros_like", "tf.zeros", "numpy.zeros_like", "numpy.zeros", "keras.ops.zeros_like", "keras.ops.zeros")
+_REMAINDERS = (
+    "tf.math.floormod",
+    "tf.math.mod",
+    "tf.floormod",
+    "tf.mod",
+    "numpy.mod",
+    "numpy.remainder",
+)
+_ZEROS = (
+    "tf.zeros_like",
+    "tf.zeros",
+    "numpy.zeros_like",
+    "numpy.zeros",
+    "keras.ops.zeros_like",
+    "keras.ops.zeros",
+)
 _HOLDERS = ("list", "tuple", "tf.Variable", "keras.Variable", "tf.identity", "tf.constant")
 _MAPPERS = ("map", "tf.nest.map_structure", "keras.tree.map_structure")
 _ADDS = ("tf.add", "tf.math.add", "tf.add_n", "numpy.add", "keras.ops.add")
@@ -78,7 +92,9 @@ def _sites(source: Source) -> Iterator[_Site]:
             keys = {key for item in (*call.args, *call.keywords) for key in _keys(item)}
             function = source.function(call)
             if function is not None:
-                appliers[function] = appliers.get(function, set()) | _expanded(source, keys, function)
+                appliers[function] = appliers.get(function, set()) | _expanded(
+                    source, keys, function
+                )
             yield _Site(call, keys, list(source.conditions(call)))
     for call in source.every(ast.Call) if appliers else []:
         found = source.callee(call)
@@ -86,7 +102,11 @@ def _sites(source: Source) -> Iterator[_Site]:
             keys = {key for item in (*call.args, *call.keywords) for key in _keys(item)}
             yield _Site(call, keys | appliers[found.node], list(source.conditions(call)))
         elif source.name(call.func) == "tf.cond":
-            given = [source.definition(item) for item in (argument(call, "true_fn", 1),) if item is not None]
+            given = [
+                source.definition(item)
+                for item in (argument(call, "true_fn", 1),)
+                if item is not None
+            ]
             test = argument(call, "pred", 0)
             for definition in given:
                 if definition is not None and definition.node in appliers and test is not None:
@@ -135,7 +155,9 @@ def _has_gradient(source: Source, node: ast.AST, deep: bool = True) -> bool:
         found = source.callee(part) if deep else None
         if source.name(part.func) == "tf.gradients":
             return True
-        if found is not None and any(_has_gradient(found.source, item, False) for item in own_nodes(found.node)):
+        if found is not None and any(
+            _has_gradient(found.source, item, False) for item in own_nodes(found.node)
+        ):
             return True
     return False
 
@@ -143,7 +165,9 @@ def _has_gradient(source: Source, node: ast.AST, deep: bool = True) -> bool:
 def _turn(source: Source, node: ast.AST) -> ast.AST | None:
     """What is run once per batch: the innermost loop that computes gradients, or else the function."""
     for loop in source.loops(node):
-        if isinstance(loop, STATEMENT_LOOPS) and any(_has_gradient(source, item) for item in loop.body):
+        if isinstance(loop, STATEMENT_LOOPS) and any(
+            _has_gradient(source, item) for item in loop.body
+        ):
             return loop
     return source.function(node)
 
@@ -161,7 +185,10 @@ def _resets(source: Source, site: _Site) -> Iterator[tuple[ast.AST, str]]:
             zeroed = _zeroed(source, other) & added
             if zeroed and _turn(source, other) is turn and not any(source.conditions(other, turn)):
                 name = sorted(zeroed)[0]
-                yield other, f"`{name}` is set to zero in every batch, so nothing adds up in it between updates"
+                yield (
+                    other,
+                    f"`{name}` is set to zero in every batch, so nothing adds up in it between updates",
+                )
 
 
 def _held_back(source: Source, site: _Site, turn: ast.AST) -> bool:
@@ -178,10 +205,16 @@ def _line(node: ast.AST) -> int:
 
 def _counts(source: Source, test: ast.expr, turn: ast.AST) -> bool:
     """Whether a test is about a number of batches: a remainder, or a counter that the turn moves on."""
-    moved = {_key(node.target) for node in own_nodes(turn) if isinstance(node, ast.AugAssign) and _key(node.target)} | {
+    moved = {
+        _key(node.target)
+        for node in own_nodes(turn)
+        if isinstance(node, ast.AugAssign) and _key(node.target)
+    } | {
         _key(node.func.value)
         for node in own_nodes(turn)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "assign_add"
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "assign_add"
     }
     for part in ast.walk(test):
         if _is_remainder(source, part):
@@ -193,7 +226,9 @@ def _counts(source: Source, test: ast.expr, turn: ast.AST) -> bool:
 
 def _is_remainder(source: Source, node: ast.AST) -> bool:
     if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.Mod) and not isinstance(node.left, (ast.Constant, ast.JoinedStr))
+        return isinstance(node.op, ast.Mod) and not isinstance(
+            node.left, (ast.Constant, ast.JoinedStr)
+        )
     return isinstance(node, ast.Call) and source.name(node.func) in _REMAINDERS
 
 
@@ -201,12 +236,18 @@ def _added(source: Source, node: ast.AST) -> set[str]:
     """The accumulators that a statement or call adds to."""
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         return _held(source, node.target)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "assign_add":
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "assign_add"
+    ):
         return _held(source, node.func.value)
     if isinstance(node, ast.Assign):
         targets = {key for target in node.targets for key in _held(source, target)}
         sums = any(
-            isinstance(part.op, ast.Add) if isinstance(part, ast.BinOp) else source.name(part.func) in _ADDS
+            isinstance(part.op, ast.Add)
+            if isinstance(part, ast.BinOp)
+            else source.name(part.func) in _ADDS
             for part in ast.walk(node.value)
             if isinstance(part, (ast.BinOp, ast.Call))
         )
@@ -218,9 +259,17 @@ def _zeroed(source: Source, node: ast.AST) -> set[str]:
     """The accumulators that a statement or call sets to zero."""
     if isinstance(node, ast.Assign) and _is_zero(source, node.value):
         return {key for target in node.targets for key in _held(source, target)}
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "assign":
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "assign"
+    ):
         value = argument(node, "value", 0)
-        return _held(source, node.func.value) if value is not None and _is_zero(source, value) else set()
+        return (
+            _held(source, node.func.value)
+            if value is not None and _is_zero(source, value)
+            else set()
+        )
     return set()
 
 
@@ -253,20 +302,34 @@ def _is_zero(source: Source, value: ast.expr) -> bool:
         return source.name(value) in _ZEROS
     name = source.name(value.func)
     first = value.args[0] if value.args else None
-    return name in _ZEROS or (name in (*_HOLDERS, *_MAPPERS) and first is not None and _is_zero(source, first))
+    return name in _ZEROS or (
+        name in (*_HOLDERS, *_MAPPERS) and first is not None and _is_zero(source, first)
+    )
 
 
 def _counters(source: Source, site: _Site) -> Iterator[tuple[ast.AST, str]]:
     """Counters of batches that do not exist, or that no batch moves."""
     for test in site.tests:
         for part in ast.walk(test):
-            left = part.left if isinstance(part, ast.BinOp) and _is_remainder(source, part) else None
-            names = [node for node in ast.walk(left) if isinstance(node, ast.Name)] if left is not None else []
+            left = (
+                part.left if isinstance(part, ast.BinOp) and _is_remainder(source, part) else None
+            )
+            names = (
+                [node for node in ast.walk(left) if isinstance(node, ast.Name)]
+                if left is not None
+                else []
+            )
             missing = next((name for name in names if source.never_bound(name)), None)
             if missing is not None:
-                yield missing, f"`{missing.id}` is never defined in this file, so that this test raises NameError"
+                yield (
+                    missing,
+                    f"`{missing.id}` is never defined in this file, so that this test raises NameError",
+                )
             elif left is not None and _stands_still(source, left, names):
-                yield names[0], f"`{names[0].id}` never changes in this loop, so that the test never changes either"
+                yield (
+                    names[0],
+                    f"`{names[0].id}` never changes in this loop, so that the test never changes either",
+                )
 
 
 def _stands_still(source: Source, left: ast.expr, names: list[ast.Name]) -> bool:

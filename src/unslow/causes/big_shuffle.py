@@ -21,12 +21,22 @@ if TYPE_CHECKING:
 _OF_RAM = 0.25  # of the machine's memory: more for one buffer leaves too little for the rest
 _SMALL = 0.05  # of the machine's memory: what a smaller buffer may take
 _OF_TRAINING = 0.1  # of the training time spent filling
-_FEWEST_BATCHES = 50  # a buffer below so many batches does not mix well: it is not made smaller than this
+_FEWEST_BATCHES = (
+    50  # a buffer below so many batches does not mix well: it is not made smaller than this
+)
 
 
 def _shuffle(size: int, buffered: float, **settings: object) -> Made:
     given = {"buffer_size": size, **settings}
-    return Made("Shuffle", 1e-5, line=6, elements=32, bytes=100_000, buffered=buffered, settings=tuple(given.items()))
+    return Made(
+        "Shuffle",
+        1e-5,
+        line=6,
+        elements=32,
+        bytes=100_000,
+        buffered=buffered,
+        settings=tuple(given.items()),
+    )
 
 
 _BATCH = Made("Batch", 1e-5, "BatchV2", line=7, settings=(("batch_size", 32),))
@@ -61,7 +71,11 @@ class BigShuffle(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for pipeline in pipelines(run):
-            loops = [one for one in run.loops if one.process == pipeline.process and one.stop > pipeline.span[0]]
+            loops = [
+                one
+                for one in run.loops
+                if one.process == pipeline.process and one.stop > pipeline.span[0]
+            ]
             loop = next((one for one in loops if one.start < pipeline.span[1]), None)
             if pipeline.evaluates or loop is None:
                 continue
@@ -74,7 +88,9 @@ class BigShuffle(Cause):
         memory = _memory(run, pipeline.process)
         held = size * each
         filling = _filling(loop, pipeline)
-        batch = next((float(one["batch_size"]) for one in pipeline.built if "batch_size" in one), 1.0)
+        batch = next(
+            (float(one["batch_size"]) for one in pipeline.built if "batch_size" in one), 1.0
+        )
         enough = max(_FEWEST_BATCHES * batch, 1.0)
         large = memory > 0 and held > _OF_RAM * memory
         slow = filling > _OF_TRAINING * loop.total and size > 2 * enough
@@ -84,7 +100,9 @@ class BigShuffle(Cause):
         fitting = enough if slow else max(enough, min(size / 2, _SMALL * memory / max(each, 1.0)))
         smaller = 2 ** math.ceil(math.log2(fitting))
         saved = filling * max(0.0, 1 - smaller / size)
-        if pipeline.length * batch > size / 2:  # all of it is used: what is saved is only what steps can overlap with
+        if (
+            pipeline.length * batch > size / 2
+        ):  # all of it is used: what is saved is only what steps can overlap with
             saved = min(saved, loop.total - filling)
         instead = (
             f", or use a smaller buffer: {smaller:,} elements are {smaller / batch:.0f} batches and "
@@ -99,7 +117,10 @@ class BigShuffle(Cause):
             else f"{text}; filling it takes {say.time(filling)}"
         )
         yield Finding(
-            cause=self.id, title=title, location=place, seconds=saved,
+            cause=self.id,
+            title=title,
+            location=place,
+            seconds=saved,
             certainty=Certainty.MEASURED if slow else Certainty.LIKELY,
             evidence=(
                 Evidence("elements in the buffer", round(size)),
@@ -112,7 +133,7 @@ class BigShuffle(Cause):
             grows=large,
             advice=f"Shuffle file names or indices before they are read{instead}.",
             facts={"smaller": smaller if smaller < size else 0, "first_step": pipeline.in_python},
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.pipelines import smaller_shuffle
@@ -120,7 +141,8 @@ class BigShuffle(Cause):
         assert finding.location is not None
         if not finding.facts["smaller"]:
             return Refusal(
-                "a smaller buffer would not mix the batches any more: shuffle what is small", finding.location
+                "a smaller buffer would not mix the batches any more: shuffle what is small",
+                finding.location,
             )
         return smaller_shuffle(script, finding.location.line, int(finding.facts["smaller"]))
 
@@ -129,7 +151,10 @@ class BigShuffle(Cause):
             "a buffer of 4.8 GB on a machine with 16 GB",
             phases={Phase.INPUT: 0.05, Phase.RUN: 0.9},
             facts=pipeline_facts(
-                Made("TFRecord", 1e-4, line=5, elements=32), _shuffle(48_000, 48_000), _BATCH, wait=1e-4
+                Made("TFRecord", 1e-4, line=5, elements=32),
+                _shuffle(48_000, 48_000),
+                _BATCH,
+                wait=1e-4,
             ),
         ),
         Sketch(
@@ -137,7 +162,10 @@ class BigShuffle(Cause):
             seconds=[0.5] + [0.01] * 99,
             phases={Phase.INPUT: [0.95] + [0.02] * 99, Phase.RUN: [0.04] + [0.9] * 99},
             facts=pipeline_facts(
-                Made("TFRecord", 1e-4, line=5, elements=32), _shuffle(20_000, 20_000), _BATCH, wait=1e-4
+                Made("TFRecord", 1e-4, line=5, elements=32),
+                _shuffle(20_000, 20_000),
+                _BATCH,
+                wait=1e-4,
             ),
         ),
     )
@@ -145,13 +173,18 @@ class BigShuffle(Cause):
         Sketch(
             "a buffer of fifty batches",
             phases={Phase.INPUT: 0.05, Phase.RUN: 0.9},
-            facts=pipeline_facts(Made("TFRecord", 1e-4, line=5, elements=32), _shuffle(1600, 1600), _BATCH, wait=1e-4),
+            facts=pipeline_facts(
+                Made("TFRecord", 1e-4, line=5, elements=32), _shuffle(1600, 1600), _BATCH, wait=1e-4
+            ),
         ),
         Sketch(
             "a large number that the data does not fill",
             phases={Phase.INPUT: 0.05, Phase.RUN: 0.9},
             facts=pipeline_facts(
-                Made("TFRecord", 1e-4, line=5, elements=32), _shuffle(1_000_000, 1600, length=1600), _BATCH, wait=1e-4
+                Made("TFRecord", 1e-4, line=5, elements=32),
+                _shuffle(1_000_000, 1600, length=1600),
+                _BATCH,
+                wait=1e-4,
             ),
         ),
     )
@@ -159,7 +192,10 @@ class BigShuffle(Cause):
 
 def _held(stage: Stage) -> float:
     """Elements that the buffer holds when it is full: as many as asked for, or as there are."""
-    size, length = float(stage.settings.get("buffer_size", 0)), float(stage.settings.get("length", -2))
+    size, length = (
+        float(stage.settings.get("buffer_size", 0)),
+        float(stage.settings.get("length", -2)),
+    )
     most = min(size, length) if length > 0 else size
     return most if most > 0 else stage.buffered
 
@@ -171,9 +207,13 @@ def _element(stage: Stage) -> float:
 
 
 def _memory(run: Run, process: int) -> float:
-    machine: Mapping[str, Any] = next((one.machine for one in run.processes if one.index == process), {})
+    machine: Mapping[str, Any] = next(
+        (one.machine for one in run.processes if one.index == process), {}
+    )
     limits = [machine.get(name) for name in ("memory_bytes", "limit_bytes", "memory_limit")]
-    return float(min((value for value in limits if isinstance(value, int | float) and value > 0), default=0))
+    return float(
+        min((value for value in limits if isinstance(value, int | float) and value > 0), default=0)
+    )
 
 
 def _filling(loop: Loop, pipeline: Pipeline) -> float:

@@ -25,9 +25,23 @@ _DELETERS = (
     "tf.gfile.DeleteRecursively",
     "tf.gfile.Remove",
 )
-_SHELLS = ("os.system", "os.popen", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.Popen")
+_SHELLS = (
+    "os.system",
+    "os.popen",
+    "subprocess.run",
+    "subprocess.call",
+    "subprocess.check_call",
+    "subprocess.Popen",
+)
 _PATHS = ("pathlib.Path", "pathlib.PosixPath")
-_LISTERS = ("glob.glob", "glob.iglob", "os.listdir", "os.scandir", "tf.io.gfile.glob", "tf.io.gfile.listdir")
+_LISTERS = (
+    "glob.glob",
+    "glob.iglob",
+    "os.listdir",
+    "os.scandir",
+    "tf.io.gfile.glob",
+    "tf.io.gfile.listdir",
+)
 # These ask about a path or speak of it; they are no sign that the file made what lies there.
 _ASKERS = (
     *_LISTERS,
@@ -48,7 +62,18 @@ _ASKERS = (
     "os.path.abspath",
     "os.path.expanduser",
 )
-_ASKING_METHODS = ("exists", "is_dir", "is_file", "iterdir", "glob", "rglob", "info", "debug", "warning", "format")
+_ASKING_METHODS = (
+    "exists",
+    "is_dir",
+    "is_file",
+    "iterdir",
+    "glob",
+    "rglob",
+    "info",
+    "debug",
+    "warning",
+    "format",
+)
 _MAKING_METHODS = ("mkdir", "touch", "write_text", "write_bytes", "open")
 _FOLDERS = r"^(?:/tmp|/var/tmp|/dev/shm|/private/tmp|[a-z]:[\\/](?:temp|tmp|windows[\\/]temp))"
 _TEMPORARY = re.compile(_FOLDERS + r"(?:[\\/]|$)", re.IGNORECASE)
@@ -103,7 +128,11 @@ def _deleted(source: Source) -> Iterator[tuple[ast.Call, str]]:
             path = _path_of(source, argument(call, "path", 0))
         elif name in _SHELLS and call.args:
             path = _deleted_by_shell(source, call.args[0])
-        elif not name and isinstance(call.func, ast.Attribute) and call.func.attr in ("unlink", "rmdir"):
+        elif (
+            not name
+            and isinstance(call.func, ast.Attribute)
+            and call.func.attr in ("unlink", "rmdir")
+        ):
             path = _path_of(source, call.func.value)
         if path is not None:
             yield call, posixpath.normpath(path)
@@ -127,7 +156,11 @@ def _path_of(source: Source, expression: ast.expr | None) -> str | None:
     for name in (node for node in ast.walk(expression) if isinstance(node, ast.Name)):
         for binding in source.reaching(name):
             listed = binding.value if binding.how is How.LOOP else None
-            if isinstance(listed, ast.Call) and listed.args and source.name(listed.func) in _LISTERS:
+            if (
+                isinstance(listed, ast.Call)
+                and listed.args
+                and source.name(listed.func) in _LISTERS
+            ):
                 return source.text_of(listed.args[0])
             method = listed.func if isinstance(listed, ast.Call) else None
             if isinstance(method, ast.Attribute) and method.attr in ("glob", "rglob", "iterdir"):
@@ -138,7 +171,9 @@ def _path_of(source: Source, expression: ast.expr | None) -> str | None:
 def _made_paths(source: Source) -> set[str]:
     """Every path that the file hands to something which may write there."""
     texts = (source.text_of(value) for value in _handed_on(source))
-    return {posixpath.normpath(text) for text in texts if text is not None and _TEMPORARY.match(text)}
+    return {
+        posixpath.normpath(text) for text in texts if text is not None and _TEMPORARY.match(text)
+    }
 
 
 def _handed_on(source: Source) -> Iterator[ast.expr]:
@@ -151,7 +186,11 @@ def _handed_on(source: Source) -> Iterator[ast.expr]:
         if not all(isinstance(target, ast.Name) for target in assign.targets):
             yield assign.value
     for arguments in source.every(ast.arguments):
-        yield from (default for default in (*arguments.defaults, *arguments.kw_defaults) if default is not None)
+        yield from (
+            default
+            for default in (*arguments.defaults, *arguments.kw_defaults)
+            if default is not None
+        )
     yield from (leaving.value for leaving in source.every(ast.Return) if leaving.value is not None)
 
 

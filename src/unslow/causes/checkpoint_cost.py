@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 _WORTH = 0.05  # of the training time
 _FEWEST = 3
-_BETWEEN_FAILURES = 86_400.0  # seconds: one failure a day is a bad machine, so the interval is a careful one
+_BETWEEN_FAILURES = (
+    86_400.0  # seconds: one failure a day is a bad machine, so the interval is a careful one
+)
 _CALLBACKS = ("ModelCheckpoint", "BackupAndRestore")
 _POSITION = {"ModelCheckpoint": 6, "BackupAndRestore": 1}  # of save_freq, Keras 2.12 to 3
 _SAFE_FIELDS = ("epoch", "batch")
@@ -33,13 +35,26 @@ _SAVING = ("tf.saved_model.save", "keras.models.save_model")
 
 def _save(at: int, n: int, each: float, call: str = "Checkpoint.save", **data: Any) -> Fact:
     return fact(
-        "save", at,
+        "save",
+        at,
         **{
-            "n": n, "sum": n * each, "took": each, "key": "a", "call": call, "name": "c", "folder": "out",
-            "bytes": 1e6, "step": at, "stack": [["train.py", 13, "f"]], "made": [], "keep": -1, "in_fit": False,
-            "options": {}, **data,
+            "n": n,
+            "sum": n * each,
+            "took": each,
+            "key": "a",
+            "call": call,
+            "name": "c",
+            "folder": "out",
+            "bytes": 1e6,
+            "step": at,
+            "stack": [["train.py", 13, "f"]],
+            "made": [],
+            "keep": -1,
+            "in_fit": False,
+            "options": {},
+            **data,
         },
-    )  # fmt: skip
+    )
 
 
 class CheckpointCost(Cause):
@@ -90,20 +105,27 @@ class CheckpointCost(Cause):
             return
         how = f"saves {_often(apart)} and takes {say.share(share)} of the training"
         yield Finding(
-            cause=self.id, location=saves.where, seconds=seconds,
+            cause=self.id,
+            location=saves.where,
+            seconds=seconds,
             title=f"{_who(saves)} {how}: {say.time(saves.each)} each",
             evidence=(
-                Evidence("checkpoints", saves.count), Evidence("steps between them", round(apart, 1)),
-                Evidence("one takes", saves.each, "s"), Evidence("one holds", saves.bytes, "bytes"),
+                Evidence("checkpoints", saves.count),
+                Evidence("steps between them", round(apart, 1)),
+                Evidence("one takes", saves.each, "s"),
+                Evidence("one holds", saves.bytes, "bytes"),
                 Evidence("saving in all", saves.seconds, "s"),
                 Evidence("interval where cost and risk balance", round(wanted, 1), "s"),
             ),
             advice=_advice(saves, every, wanted),
             facts={
-                "every": every, "times": times, "call": saves.call, "options": dict(saves.data.get("options") or {}),
+                "every": every,
+                "times": times,
+                "call": saves.call,
+                "options": dict(saves.data.get("options") or {}),
                 "lines": [(place.file, place.line) for place in saves.stack],
             },
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         facts, where = finding.facts, finding.location
@@ -115,36 +137,52 @@ class CheckpointCost(Cause):
         else:
             fixed = _in_loop(script, facts)
         return Fix(
-            title=f"save every {every:,} steps", safety=Safety.REVIEW, files={where.file: fixed.text},
+            title=f"save every {every:,} steps",
+            safety=Safety.REVIEW,
+            files={where.file: fixed.text},
             note=f"A failure then loses up to {every:,} steps, and the end of the training is saved only if the script "
             "saves once more after it.",
-        )  # fmt: skip
+        )
 
     FIRES = (
         Sketch(
-            "everything is saved after each step", [0.02] * 100, {Phase.SAVE: 0.5, Phase.RUN: 0.5},
+            "everything is saved after each step",
+            [0.02] * 100,
+            {Phase.SAVE: 0.5, Phase.RUN: 0.5},
             [_save(step, step, 0.01) for step in range(1, 101)],
         ),
         Sketch(
-            "a callback saves after each short epoch", [0.02] * 100, {Phase.SAVE: 0.06, Phase.RUN: 0.9},
+            "a callback saves after each short epoch",
+            [0.02] * 100,
+            {Phase.SAVE: 0.06, Phase.RUN: 0.9},
             [
-                _save(10 * n, n, 0.012, "ModelCheckpoint", made=[["train.py", 9, "f"]], options={"save_freq": "epoch"})
+                _save(
+                    10 * n,
+                    n,
+                    0.012,
+                    "ModelCheckpoint",
+                    made=[["train.py", 9, "f"]],
+                    options={"save_freq": "epoch"},
+                )
                 for n in range(1, 11)
             ],
             style="keras",
         ),
-    )  # fmt: skip
+    )
     QUIET = (
         Sketch(
-            "checkpoints at 1 % of the time", [0.02] * 100, {Phase.SAVE: 0.01, Phase.RUN: 0.9},
+            "checkpoints at 1 % of the time",
+            [0.02] * 100,
+            {Phase.SAVE: 0.01, Phase.RUN: 0.9},
             [_save(25 * n, n, 0.005) for n in range(1, 5)],
         ),
         Sketch(
-            "a huge model that is saved as often as its cost asks for", [60.0] * 200,
+            "a huge model that is saved as often as its cost asks for",
+            [60.0] * 200,
             {Phase.SAVE: 0.06, Phase.RUN: 0.9},
             [*[_save(100 * n, n, 300.0) for n in range(1, 3)], _save(199, 3, 300.0)],
         ),
-    )  # fmt: skip
+    )
 
     def spot(self, source: Source) -> Iterable[Spot]:
         for name, position in _POSITION.items():
@@ -170,13 +208,21 @@ def _saves(source: Source, node: ast.Call) -> bool:
     method = node.func
     if source.name(method) in _SAVING:
         return True
-    if not isinstance(method, ast.Attribute) or method.attr not in ("save", "write", "save_weights"):
+    if not isinstance(method, ast.Attribute) or method.attr not in (
+        "save",
+        "write",
+        "save_weights",
+    ):
         return False
     if source.kind(method.value) is Kind.MODEL:
         return method.attr != "write"
     made = source.maker(method.value)
     # A manager that is told an interval leaves most calls undone.
-    return made is not None and source.name(made.func) in _SAVERS and written(made, "checkpoint_interval") is None
+    return (
+        made is not None
+        and source.name(made.func) in _SAVERS
+        and written(made, "checkpoint_interval") is None
+    )
 
 
 def _who(saves: Saves) -> str:
@@ -200,8 +246,13 @@ def _advice(saves: Saves, every: int, wanted: float) -> str:
         f"Save every {every:,} steps: with this cost and one failure a day, saving and the work at risk balance at "
         f"{say.time(wanted)} (Young's formula)."
     ]
-    weights, slots = float(saves.data.get("weights_bytes") or 0), float(saves.data.get("slots_bytes") or 0)
-    if slots > 0.2 * (weights + slots) and not (saves.data.get("options") or {}).get("save_weights_only"):
+    weights, slots = (
+        float(saves.data.get("weights_bytes") or 0),
+        float(saves.data.get("slots_bytes") or 0),
+    )
+    if slots > 0.2 * (weights + slots) and not (saves.data.get("options") or {}).get(
+        "save_weights_only"
+    ):
         said.append(
             f"The weights alone are {say.share(weights / (weights + slots))} of what is saved: "
             "`save_weights_only=True` where the training need not be resumed."
@@ -219,13 +270,22 @@ def _advice(saves: Saves, every: int, wanted: float) -> str:
 def _save_freq(script: Script, line: int, facts: Any, every: int) -> Script:
     node = call(script, line, facts["call"])
     if facts["options"].get("save_best_only"):
-        raise script.refuse("it keeps the best by a metric of the whole epoch, so it must stay with the epochs", node)
+        raise script.refuse(
+            "it keeps the best by a metric of the whole epoch, so it must stay with the epochs",
+            node,
+        )
     path = argument(script, node, "filepath") or argument(script, node, 0)
-    names = [part.value for part in ast.walk(path) if isinstance(part, ast.Constant)] if path is not None else []
+    names = (
+        [part.value for part in ast.walk(path) if isinstance(part, ast.Constant)]
+        if path is not None
+        else []
+    )
     text = "".join(str(name) for name in names)
     fields = [field.split("}")[0].split(":")[0] for field in text.split("{")[1:]]
     if any(field not in _SAFE_FIELDS for field in fields):
-        raise script.refuse("the file's name holds a metric that is known after an epoch only", node)
+        raise script.refuse(
+            "the file's name holds a metric that is known after an epoch only", node
+        )
     return keyword_set(script, node, "save_freq", str(every), _POSITION[facts["call"]])
 
 

@@ -18,9 +18,20 @@ _QUEUES = ("QueueEnqueue", "QueueDequeue")
 
 def _seen(kernels: float, *more: list[object]) -> Fact:
     return fact(
-        "window", 50, steps=10, step=50, wall=0.1, kernels=0.1 * kernels, executor=0.1 * kernels + 0.002, waits=0.0,
-        ops=[["conv/Conv2D", "Conv2D", 10, 0.08 * kernels], ["dense/MatMul", "MatMul", 10, 0.02 * kernels], *more],
-    )  # fmt: skip
+        "window",
+        50,
+        steps=10,
+        step=50,
+        wall=0.1,
+        kernels=0.1 * kernels,
+        executor=0.1 * kernels + 0.002,
+        waits=0.0,
+        ops=[
+            ["conv/Conv2D", "Conv2D", 10, 0.08 * kernels],
+            ["dense/MatMul", "MatMul", 10, 0.02 * kernels],
+            *more,
+        ],
+    )
 
 
 class ComputeBound(Cause):
@@ -51,7 +62,11 @@ class ComputeBound(Cause):
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
             looked = windows(run, loop)
-            if looked and loop.phase(Phase.RUN) >= _MOST * loop.total and loop.total >= _MOST * run.trained:
+            if (
+                looked
+                and loop.phase(Phase.RUN) >= _MOST * loop.total
+                and loop.total >= _MOST * run.trained
+            ):
                 window = looked[-1]
                 if drawn(run, loop) or any(op.kind.startswith(_QUEUES) for op in window.ops):
                     raise CannotJudge(
@@ -68,22 +83,36 @@ class ComputeBound(Cause):
             kinds[op.kind] = kinds.get(op.kind, 0.0) + op.seconds
         dearest = sorted(kinds.items(), key=lambda item: -item[1])[:_SHOWN]
         return Finding(
-            cause=self.id, location=say.place(run, loop.update), seconds=0.0, fault=False,
+            cause=self.id,
+            location=say.place(run, loop.update),
+            seconds=0.0,
+            fault=False,
             title=f"{say.share(share)} of a step of {say.time(window.wall)} is in kernels, "
             f"mostly in {_kind(dearest[0][0])}",
             evidence=(
-                Evidence("in kernels, per step", window.kernels, "s"), Evidence("a step", window.wall, "s"),
-                *(Evidence(f"in {_kind(kind)}, per step", seconds, "s") for kind, seconds in dearest),
-                Evidence("the dearest op", window.ops[0].name), Evidence("steps seen by the profiler", window.steps),
+                Evidence("in kernels, per step", window.kernels, "s"),
+                Evidence("a step", window.wall, "s"),
+                *(
+                    Evidence(f"in {_kind(kind)}, per step", seconds, "s")
+                    for kind, seconds in dearest
+                ),
+                Evidence("the dearest op", window.ops[0].name),
+                Evidence("steps seen by the profiler", window.steps),
             ),
             advice="`unslow whatif` measures what XLA, 16-bit numbers or another batch size would give.",
-        )  # fmt: skip
+        )
 
     FIRES = (Sketch("nine tenths in kernels", phases={Phase.RUN: 0.95}, facts=[_seen(0.9)]),)
     QUIET = (
         Sketch("half of the step in kernels", phases={Phase.RUN: 0.95}, facts=[_seen(0.5)]),
-        Sketch("the step waits for data", phases={Phase.RUN: 0.5, Phase.INPUT: 0.5}, facts=[_seen(0.9)]),
-        Sketch("queue runners feed it", phases={Phase.RUN: 0.95}, facts=[_seen(0.9, ["b", "QueueEnqueueV2", 9, 1e-4])]),
+        Sketch(
+            "the step waits for data", phases={Phase.RUN: 0.5, Phase.INPUT: 0.5}, facts=[_seen(0.9)]
+        ),
+        Sketch(
+            "queue runners feed it",
+            phases={Phase.RUN: 0.95},
+            facts=[_seen(0.9, ["b", "QueueEnqueueV2", 9, 1e-4])],
+        ),
     )
 
 

@@ -29,17 +29,34 @@ _KEEPS = {
 
 def _weights(touched: int, rows: int = 100_000, optimizer: str = "Adam") -> Fact:
     return fact(
-        "weights", 1, optimizer=optimizer, scope="adam", variables=5, bytes=13e6, wide_bytes=0,
+        "weights",
+        1,
+        optimizer=optimizer,
+        scope="adam",
+        variables=5,
+        bytes=13e6,
+        wide_bytes=0,
         stack=[["train.py", 12, "f"]],
-        tables=[{"name": "embedding", "rows": rows, "bytes": 12.8e6, "touched": touched}], made=[["train.py", 4, "f"]],
-    )  # fmt: skip
+        tables=[{"name": "embedding", "rows": rows, "bytes": 12.8e6, "touched": touched}],
+        made=[["train.py", 4, "f"]],
+    )
 
 
 def _seen(share: float) -> Fact:
     return fact(
-        "window", 50, steps=10, step=50, wall=0.1, kernels=0.095, executor=0.098, waits=0.0,
-        ops=[["adam/Mul_2", "Mul", 10, 0.1 * share], ["dense/MatMul", "MatMul", 10, 0.09 - 0.1 * share]],
-    )  # fmt: skip
+        "window",
+        50,
+        steps=10,
+        step=50,
+        wall=0.1,
+        kernels=0.095,
+        executor=0.098,
+        waits=0.0,
+        ops=[
+            ["adam/Mul_2", "Mul", 10, 0.1 * share],
+            ["dense/MatMul", "MatMul", 10, 0.09 - 0.1 * share],
+        ],
+    )
 
 
 class DenseUpdates(Cause):
@@ -91,24 +108,36 @@ class DenseUpdates(Cause):
         seconds = min(1.0, spent / window.wall) * repeated(loop)
         if seconds < _WORTH * run.trained:
             return
-        keeps = _KEEPS.get(str(data["optimizer"]).removesuffix("Optimizer"), 1 if data.get("momentum") else 0)
+        keeps = _KEEPS.get(
+            str(data["optimizer"]).removesuffix("Optimizer"), 1 if data.get("momentum") else 0
+        )
         some = f"{touched:,}" if touched else "a few"
         name = table["name"] or "a table"
         yield Finding(
-            cause=self.id, location=_where(run, loop, data), seconds=seconds, certainty=Certainty.LIKELY,
+            cause=self.id,
+            location=_where(run, loop, data),
+            seconds=seconds,
+            certainty=Certainty.LIKELY,
             title=f"{data['optimizer']} rewrites all {rows:,} rows of {name} in each step for {some}: "
             f"{say.time(spent)} of {say.time(window.wall)}",
             evidence=(
-                Evidence("rows of the table", rows), Evidence("rows in a batch, at most", touched or "unknown"),
+                Evidence("rows of the table", rows),
+                Evidence("rows in a batch, at most", touched or "unknown"),
                 Evidence("bytes of the table", float(table["bytes"]), "bytes"),
-                Evidence("bytes that the optimizer keeps for it", keeps * float(table["bytes"]), "bytes"),
+                Evidence(
+                    "bytes that the optimizer keeps for it", keeps * float(table["bytes"]), "bytes"
+                ),
                 Evidence("the optimizer's kernels, per step", update, "s"),
                 Evidence("a step", window.wall, "s"),
             ),
-            advice=(_LOOK_UP_FIRST if table.get("dense") else _APART).format(name=name, optimizer=data["optimizer"]),
-        )  # fmt: skip
+            advice=(_LOOK_UP_FIRST if table.get("dense") else _APART).format(
+                name=name, optimizer=data["optimizer"]
+            ),
+        )
 
-    FIRES = (Sketch("500 of 100,000 rows", phases={Phase.RUN: 1.0}, facts=[_weights(500), _seen(0.7)]),)
+    FIRES = (
+        Sketch("500 of 100,000 rows", phases={Phase.RUN: 1.0}, facts=[_weights(500), _seen(0.7)]),
+    )
     QUIET = (
         Sketch("half of the rows", phases={Phase.RUN: 1.0}, facts=[_weights(50_000), _seen(0.7)]),
         Sketch("the update is cheap", phases={Phase.RUN: 1.0}, facts=[_weights(500), _seen(0.03)]),

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
 
 FEWEST_OPS = 10  # fewer ops in a step are not worth a function
-WORTH = 1.25  # times as fast when compiled: less is within what a loaded machine does to the estimate
+WORTH = (
+    1.25  # times as fast when compiled: less is within what a loaded machine does to the estimate
+)
 _SIZES = 3
 _STYLES = ("eager",)
 
@@ -55,40 +57,55 @@ class EagerStep(Cause):
             if inside.gain >= WORTH:
                 yield self._finding(run, loop, inside, where, function)
 
-    def _finding(self, run: Run, loop: Loop, cost: EagerCost, where: Location, function: str) -> Finding:
+    def _finding(
+        self, run: Run, loop: Loop, cost: EagerCost, where: Location, function: str
+    ) -> Finding:
         what = f"{function}()" if function else "the body of the loop"
-        title = (
-            f"{what} runs op by op: {cost.ops} ops in a step of {_ms(cost.step)}, of which {_ms(cost.kernels)} compute"
-        )
+        title = f"{what} runs op by op: {cost.ops} ops in a step of {_ms(cost.step)}, of which {_ms(cost.kernels)} compute"
         return Finding(
-            cause=self.id, title=title, location=where, seconds=cost.saved, evidence=tuple(evidence(cost)),
+            cause=self.id,
+            title=title,
+            location=where,
+            seconds=cost.saved,
+            evidence=tuple(evidence(cost)),
             facts={
                 "updates": [[frame.file, frame.line] for frame in loop.stack or (loop.update,)],
-                "loop": [loop.location.file, loop.location.line], "varies": _varies(loop), "random": cost.random,
+                "loop": [loop.location.file, loop.location.line],
+                "varies": _varies(loop),
+                "random": cost.random,
                 "makes": [str(line.location) for line in made_often(run, loop)],
             },
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.compile_step import compile_step
 
-        update = next((line for file, line in finding.facts["updates"] if file == script.path), None)
+        update = next(
+            (line for file, line in finding.facts["updates"] if file == script.path), None
+        )
         if update is None:
             return Refusal("the line that updates the weights is in another file", finding.location)
         makes = finding.facts.get("makes")
         if makes:
-            return Refusal(f"it makes variables in every step, which a graph cannot: see {makes[0]}", finding.location)
+            return Refusal(
+                f"it makes variables in every step, which a graph cannot: see {makes[0]}",
+                finding.location,
+            )
         file, line = finding.facts["loop"]
-        edited = compile_step(script, update, line if file == script.path else None, bool(finding.facts["varies"]))
+        edited = compile_step(
+            script, update, line if file == script.path else None, bool(finding.facts["varies"])
+        )
         if edited.text == script.text:
             return Refusal("it is compiled already, and something keeps it eager", finding.location)
         random = str(finding.facts["random"])
         return Fix(
-            title="compile the step with `tf.function`", safety=Safety.REVIEW if random else Safety.CLOSE,
+            title="compile the step with `tf.function`",
+            safety=Safety.REVIEW if random else Safety.CLOSE,
             files={script.path: edited.text},
             note=f"A compiled step draws other random numbers than an eager one with the same seed ({random})."
-            if random else "",
-        )  # fmt: skip
+            if random
+            else "",
+        )
 
 
 def evidence(cost: EagerCost) -> Iterable[Evidence]:
@@ -104,16 +121,23 @@ def evidence(cost: EagerCost) -> Iterable[Evidence]:
 
 def _varies(loop: Loop) -> bool:
     """Whether batches have more sizes than a full one and a last, smaller one."""
-    return loop.elements is not None and len({float(size) for size in loop.elements if size > 0}) > _SIZES
+    return (
+        loop.elements is not None
+        and len({float(size) for size in loop.elements if size > 0}) > _SIZES
+    )
 
 
 def _where(run: Run, loop: Loop, cost: EagerCost) -> tuple[Location, str]:
     """The function that makes the step, or the line in the loop where it begins."""
     frames = loop.stack or (loop.update,)
-    around = next((index for index, frame in enumerate(frames) if _holds_loop(frame, loop)), len(frames) - 1)
+    around = next(
+        (index for index, frame in enumerate(frames) if _holds_loop(frame, loop)), len(frames) - 1
+    )
     tape = cost.tape
     for frame in frames[:around]:
-        if not tape or any((frame.file, frame.function) == (other.file, other.function) for other in tape):
+        if not tape or any(
+            (frame.file, frame.function) == (other.file, other.function) for other in tape
+        ):
             return _definition(run, frame), frame.function
     if not tape:
         return loop.update, ""
@@ -125,10 +149,15 @@ def _share(loop: Loop, cost: EagerCost, where: Location, function: str) -> float
     """The share of the ops that the step itself asks for, rather than what else is in the loop."""
     total = sum(count for _, count in cost.lines)
     if function:
-        inside = [count for stack, count in cost.lines if any(_is_in(frame, where, function) for frame in stack)]
+        inside = [
+            count
+            for stack, count in cost.lines
+            if any(_is_in(frame, where, function) for frame in stack)
+        ]
     else:
         lines = range(
-            where.line, max(frame.line for frame in (*loop.stack, loop.update) if _holds_loop(frame, loop)) + 1
+            where.line,
+            max(frame.line for frame in (*loop.stack, loop.update) if _holds_loop(frame, loop)) + 1,
         )
         inside = [
             count
@@ -162,16 +191,38 @@ def _ms(seconds: float) -> str:
 
 def _window(at: int, ops: int, kernels: float) -> Any:
     return fact(
-        "eager_ops", at, step=at, ops=ops, took=0.004, floor=2e-5, kernels=kernels, functions=0, functions_took=0.0,
-        wall=0.01, top=[["Mul", ops]], lines=[], tape=[["train.py", 11, "<module>"]],
-    )  # fmt: skip
+        "eager_ops",
+        at,
+        step=at,
+        ops=ops,
+        took=0.004,
+        floor=2e-5,
+        kernels=kernels,
+        functions=0,
+        functions_took=0.0,
+        wall=0.01,
+        top=[["Mul", ops]],
+        lines=[],
+        tape=[["train.py", 11, "<module>"]],
+    )
 
 
 _STEP = {Phase.RUN: 0.8}
 EagerStep.FIRES = (
-    Sketch("many small ops", facts=[_window(at, 200, 0.001) for at in (4, 8, 16, 32, 64)], phases=_STEP),
+    Sketch(
+        "many small ops", facts=[_window(at, 200, 0.001) for at in (4, 8, 16, 32, 64)], phases=_STEP
+    ),
 )
 EagerStep.QUIET = (
-    Sketch("a few large ops", facts=[_window(at, 30, 0.0099) for at in (4, 8, 16, 32, 64)], phases=_STEP),
-    Sketch("a compiled step", facts=[_window(at, 4, 0.0) for at in (4, 8, 16, 32, 64)], style="function", phases=_STEP),
+    Sketch(
+        "a few large ops",
+        facts=[_window(at, 30, 0.0099) for at in (4, 8, 16, 32, 64)],
+        phases=_STEP,
+    ),
+    Sketch(
+        "a compiled step",
+        facts=[_window(at, 4, 0.0) for at in (4, 8, 16, 32, 64)],
+        style="function",
+        phases=_STEP,
+    ),
 )

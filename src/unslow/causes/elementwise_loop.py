@@ -17,21 +17,42 @@ _WORTH = 0.05  # of the training time
 _ITERATIONS = 4  # a loop of fewer is none that hurts
 _PER_STEP = 8  # indexed elements a step
 _PER_TENSOR = 4  # of one tensor: a value or two of each are no loop over its elements
-_MADE_BY = {"map_fn": "tf.map_fn", "foldl": "tf.foldl", "foldr": "tf.foldr", "while_loop": "a loop in the graph"}
+_MADE_BY = {
+    "map_fn": "tf.map_fn",
+    "foldl": "tf.foldl",
+    "foldr": "tf.foldr",
+    "while_loop": "a loop in the graph",
+}
 
 
 def _seen(looping: float, kernels: float, iterations: int = 64) -> Fact:
     return fact(
-        "window", 50, steps=10, step=50, wall=0.1, kernels=0.1 * kernels + 0.01, executor=0.09, waits=0.0, ops=[],
+        "window",
+        50,
+        steps=10,
+        step=50,
+        wall=0.1,
+        kernels=0.1 * kernels + 0.01,
+        executor=0.09,
+        waits=0.0,
+        ops=[],
         loops={"iterations": iterations, "seconds": 0.1 * looping, "kernels": 0.1 * kernels},
-    )  # fmt: skip
+    )
 
 
 def _looped(carried: bool = False, pipeline: bool = False) -> Fact:
     return fact(
-        "graph_loop", 0, n=1, key="k", stack=[["train.py", 5, "loss"]], name="map", made_by="map_fn",
-        carried=carried, ops=27, pipeline=pipeline,
-    )  # fmt: skip
+        "graph_loop",
+        0,
+        n=1,
+        key="k",
+        stack=[["train.py", 5, "loss"]],
+        name="map",
+        made_by="map_fn",
+        carried=carried,
+        ops=27,
+        pipeline=pipeline,
+    )
 
 
 class ElementwiseLoop(Cause):
@@ -68,7 +89,11 @@ class ElementwiseLoop(Cause):
             yield from self._in_python(run, loop)
 
     def _in_graph(self, run: Run, loop: Loop) -> Iterable[Finding]:
-        made = [e for e in run.of("graph_loop") if e.process == loop.process and not e.data.get("pipeline")]
+        made = [
+            e
+            for e in run.of("graph_loop")
+            if e.process == loop.process and not e.data.get("pipeline")
+        ]
         free = [event for event in made if not event.data["carried"] and event.data.get("stack")]
         looked = windows(run, loop)
         if not looked or not free or len(free) < len(made):
@@ -80,17 +105,21 @@ class ElementwiseLoop(Cause):
             return
         where = max(free, key=lambda event: int(event.data["ops"])).data
         yield Finding(
-            cause=self.id, location=say.place(run, where["stack"][0]), seconds=seconds,
+            cause=self.id,
+            location=say.place(run, where["stack"][0]),
+            seconds=seconds,
             title=f"{_MADE_BY.get(where['made_by'], 'a loop')} handles {window.iterations} elements a step one by one: "
             f"{say.time(lost)} of a step of {say.time(window.wall)}",
             evidence=(
-                Evidence("iterations per step", window.iterations), Evidence("ops in the body", int(where["ops"])),
+                Evidence("iterations per step", window.iterations),
+                Evidence("ops in the body", int(where["ops"])),
                 Evidence("in the loop, per step", window.looping, "s"),
-                Evidence("of it in kernels", window.looping_kernels, "s"), Evidence("a step", window.wall, "s"),
+                Evidence("of it in kernels", window.looping_kernels, "s"),
+                Evidence("a step", window.wall, "s"),
                 Evidence("steps seen by the profiler", window.steps),
             ),
             advice=_advice(where["made_by"]),
-        )  # fmt: skip
+        )
 
     def _in_python(self, run: Run, loop: Loop) -> Iterable[Finding]:
         lines: dict[tuple[str, int], list[Any]] = {}
@@ -99,12 +128,20 @@ class ElementwiseLoop(Cause):
             apart = not total.amount or total.count >= _PER_TENSOR * total.amount
             if per_step >= _PER_STEP and apart:
                 seconds = max(seconds_around(run, loop.process, total.location), total.seconds)
-                lines[total.location.file, total.location.line] = [total.location, per_step, seconds, total]
+                lines[total.location.file, total.location.line] = [
+                    total.location,
+                    per_step,
+                    seconds,
+                    total,
+                ]
         for where, per_step, seconds, total in _apart(lines.values()):
             if seconds < _WORTH * run.trained:
                 continue
             yield Finding(
-                cause=self.id, location=where, seconds=seconds, certainty=Certainty.LIKELY,
+                cause=self.id,
+                location=where,
+                seconds=seconds,
+                certainty=Certainty.LIKELY,
                 title=f"{say.code(where)} takes a tensor apart in Python: {per_step:.0f} elements a step, one op each",
                 evidence=(
                     Evidence("elements per step", round(per_step, 1)),
@@ -113,14 +150,25 @@ class ElementwiseLoop(Cause):
                 ),
                 advice="Write it for the whole tensor at once; where Python must see each value, fetch all of them "
                 "with one .numpy() first.",
-            )  # fmt: skip
+            )
 
     FIRES = (
-        Sketch("map_fn takes most of the step", phases={Phase.RUN: 1.0}, facts=[_looped(), _seen(0.8, 0.05)]),
+        Sketch(
+            "map_fn takes most of the step",
+            phases={Phase.RUN: 1.0},
+            facts=[_looped(), _seen(0.8, 0.05)],
+        ),
         Sketch(
             "Python indexes 64 rows a step",
             facts=[
-                fact("index", step, count=64 * step, took=64e-5 * step, amount=0.0, stack=[["train.py", 11, "f"]])
+                fact(
+                    "index",
+                    step,
+                    count=64 * step,
+                    took=64e-5 * step,
+                    amount=0.0,
+                    stack=[["train.py", 11, "f"]],
+                )
                 for step in (25, 50, 75, 100)
             ],
             samples=[
@@ -131,14 +179,31 @@ class ElementwiseLoop(Cause):
         ),
     )
     QUIET = (
-        Sketch("a recurrent layer", phases={Phase.RUN: 1.0}, facts=[_looped(carried=True), _seen(0.8, 0.05)]),
-        Sketch("heavy kernels in the loop", phases={Phase.RUN: 1.0}, facts=[_looped(), _seen(0.8, 0.77)]),
-        Sketch("a loop in the input pipeline", phases={Phase.RUN: 1.0}, facts=[_looped(pipeline=True), _seen(0.1, 0)]),
+        Sketch(
+            "a recurrent layer",
+            phases={Phase.RUN: 1.0},
+            facts=[_looped(carried=True), _seen(0.8, 0.05)],
+        ),
+        Sketch(
+            "heavy kernels in the loop",
+            phases={Phase.RUN: 1.0},
+            facts=[_looped(), _seen(0.8, 0.77)],
+        ),
+        Sketch(
+            "a loop in the input pipeline",
+            phases={Phase.RUN: 1.0},
+            facts=[_looped(pipeline=True), _seen(0.1, 0)],
+        ),
         Sketch(
             "one value of each of many tensors",
             facts=[
                 fact(
-                    "index", step, count=64 * step, took=64e-5 * step, amount=64.0 * step, stack=[["train.py", 11, "f"]]
+                    "index",
+                    step,
+                    count=64 * step,
+                    took=64e-5 * step,
+                    amount=64.0 * step,
+                    stack=[["train.py", 11, "f"]],
                 )
                 for step in (25, 50, 75, 100)
             ],
@@ -148,7 +213,14 @@ class ElementwiseLoop(Cause):
         Sketch(
             "one row is looked at in each step",
             facts=[
-                fact("index", step, count=step, took=2e-5 * step, amount=0.0, stack=[["train.py", 11, "f"]])
+                fact(
+                    "index",
+                    step,
+                    count=step,
+                    took=2e-5 * step,
+                    amount=0.0,
+                    stack=[["train.py", 11, "f"]],
+                )
                 for step in (25, 50, 75, 100)
             ],
         ),
@@ -165,6 +237,8 @@ def _apart(found: Iterable[list[Any]]) -> Iterable[list[Any]]:
     """The dearest line of each place: several indices in one loop share its time."""
     kept: list[list[Any]] = []
     for entry in sorted(found, key=lambda entry: (-entry[2], -entry[1])):
-        if not any(entry[0].file == other[0].file and abs(entry[2] - other[2]) < 1e-9 for other in kept):
+        if not any(
+            entry[0].file == other[0].file and abs(entry[2] - other[2]) < 1e-9 for other in kept
+        ):
             kept.append(entry)
     return kept

@@ -49,7 +49,10 @@ class EvaluationInStep(Cause):
         evaluated = loop.phases[1:, Phase.EVAL] >= table.max(axis=1)
         # By seconds, not by number: a busy machine makes many steps a little long.
         excess = (table.sum(axis=1) - typical) * loop.count[1:]
-        if spent < _SHARE * loop.total or excess[long & evaluated].sum() <= 0.5 * excess[long].sum():
+        if (
+            spent < _SHARE * loop.total
+            or excess[long & evaluated].sum() <= 0.5 * excess[long].sum()
+        ):
             return
         at = np.flatnonzero(long & evaluated)
         period = int(np.median(np.diff(at))) if len(at) > 1 else 0
@@ -76,10 +79,12 @@ def _every(n: int, long: float, of: int = 200) -> list[float]:
 
 EvaluationInStep.FIRES = (
     Sketch(
-        "validation after each epoch of 50 steps", _every(50, 0.5), style="keras",
+        "validation after each epoch of 50 steps",
+        _every(50, 0.5),
+        style="keras",
         phases={Phase.EVAL: [0.9 if step % 50 == 49 else 0.0 for step in range(200)]},
     ),
-)  # fmt: skip
+)
 EvaluationInStep.QUIET = (
     Sketch("long steps that are something else", _every(50, 0.5), style="keras"),
     Sketch("no evaluation at all", [0.01] * 200),

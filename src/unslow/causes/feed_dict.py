@@ -99,29 +99,43 @@ class FeedDict(Cause):
     def _converted(self, loop: Loop, feeds: Sequence[_Feed]) -> Finding:
         first = max(feeds, key=lambda feed: feed.seconds)
         each = min(sum(feed.seconds for feed in feeds), loop.typical())
-        ready = "np.ascontiguousarray(…)" if first.reason == "order" else f"np.asarray(…, dtype=np.{first.wanted})"
+        ready = (
+            "np.ascontiguousarray(…)"
+            if first.reason == "order"
+            else f"np.asarray(…, dtype=np.{first.wanted})"
+        )
         return Finding(
             cause=self.id,
             title=f"{first.says()} in every step to be fed: {say.time(each)} of a step of {say.time(loop.typical())}",
-            location=first.location, seconds=each * loop.steps, evidence=_evidence(feeds),
+            location=first.location,
+            seconds=each * loop.steps,
+            evidence=_evidence(feeds),
             advice=f"Convert the data once, in front of the loop: `{ready}`, and feed slices of that.",
             facts={
-                "feeds": [[f.location.line, f.position, f.wanted, f.reason] for f in feeds
-                          if f.location.file == first.location.file],
+                "feeds": [
+                    [f.location.line, f.position, f.wanted, f.reason]
+                    for f in feeds
+                    if f.location.file == first.location.file
+                ],
             },
-        )  # fmt: skip
+        )
 
     def _copied(self, loop: Loop, feeds: Sequence[_Feed]) -> Finding:
         first = max(feeds, key=lambda feed: feed.seconds)
-        each, size = sum(feed.seconds for feed in feeds), sum(feed.bytes * feed.per_step for feed in feeds)
+        each, size = (
+            sum(feed.seconds for feed in feeds),
+            sum(feed.bytes * feed.per_step for feed in feeds),
+        )
         return Finding(
             cause=self.id,
             title=f"{say.size(size)} are copied in through feed_dict in every step: {say.time(each)} of a step of "
             f"{say.time(loop.typical())}",
-            location=first.location, seconds=each * loop.steps, evidence=_evidence(feeds),
+            location=first.location,
+            seconds=each * loop.steps,
+            evidence=_evidence(feeds),
             advice="Read the batches from `tf.data.Dataset.from_tensor_slices(…).batch(…).prefetch(1)` through "
             "`tf.data.make_one_shot_iterator(…).get_next()`: the next batch is copied while this one is computed.",
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         feeds = finding.facts.get("feeds")
@@ -133,13 +147,17 @@ class FeedDict(Cause):
         edited, refusal = script, None
         for line, position, wanted, reason in feeds:
             try:
-                edited = converted_once(edited, int(line), int(position), str(wanted), reason == "order")
+                edited = converted_once(
+                    edited, int(line), int(position), str(wanted), reason == "order"
+                )
             except CannotEdit as problem:
                 refusal = problem
         if edited is script:
             return Refusal(str(refusal), finding.location)
         return Fix(
-            title="Convert the data once, in front of the loop", safety=Safety.EXACT, files={script.path: edited.text}
+            title="Convert the data once, in front of the loop",
+            safety=Safety.EXACT,
+            files={script.path: edited.text},
         )
 
     def spot(self, source: Source) -> Iterable[Spot]:
@@ -169,14 +187,20 @@ def _feeds(run: Run, loop: Loop, seen: int) -> list[_Feed]:
         last = data[-1]
         found.append(
             _Feed(
-                location=Location(file, line, str(last["stack"][0][2]), run.line(file, line)), placeholder=name,
-                position=int(last.get("position") or 0), kind=str(last["type"]), dtype=str(last["dtype"]),
-                wanted=str(last["wanted"]), bytes=median(float(each["bytes"]) for each in data),
-                elements=int(median(each["elements"] for each in data)), contiguous=bool(last["contiguous"]),
+                location=Location(file, line, str(last["stack"][0][2]), run.line(file, line)),
+                placeholder=name,
+                position=int(last.get("position") or 0),
+                kind=str(last["type"]),
+                dtype=str(last["dtype"]),
+                wanted=str(last["wanted"]),
+                bytes=median(float(each["bytes"]) for each in data),
+                elements=int(median(each["elements"] for each in data)),
+                contiguous=bool(last["contiguous"]),
                 convert=median(float(each["convert"]) for each in data),
-                copy=median(float(each["copy"]) for each in data), per_step=len(data) / seen,
+                copy=median(float(each["copy"]) for each in data),
+                per_step=len(data) / seen,
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -188,14 +212,22 @@ def _evidence(feeds: Sequence[_Feed]) -> tuple[Evidence, ...]:
             Evidence(f"fed to {feed.placeholder}", f"{what} → {feed.wanted}"),
             Evidence("bytes per step", feed.bytes * feed.per_step, "B"),
             Evidence("seconds of conversion", feed.convert, "s"),
-            Evidence("seconds of copying" if feed.contiguous else "seconds of putting in order", feed.copy, "s"),
+            Evidence(
+                "seconds of copying" if feed.contiguous else "seconds of putting in order",
+                feed.copy,
+                "s",
+            ),
         ]
     return tuple(found)
 
 
 def _is_list(source: Source, value: ast.expr) -> bool:
     if isinstance(value, ast.Name):
-        made = [binding.value for binding in source.reaching(value) if binding.how is How.ASSIGN and not binding.path]
+        made = [
+            binding.value
+            for binding in source.reaching(value)
+            if binding.how is How.ASSIGN and not binding.path
+        ]
         held = made[0] if len(made) == 1 else None
         return held is not None and not isinstance(held, ast.Name) and _is_list(source, held)
     if isinstance(value, ast.Call):
@@ -207,9 +239,17 @@ def _is_list(source: Source, value: ast.expr) -> bool:
 def _step(cycle: int, **feed: Any) -> list[Fact]:
     where = {"cycle": cycle, "index": 0, "stack": [["train.py", 12, "<module>"]]}
     data = {
-        "name": "x:0", "position": 0, "type": "ndarray", "dtype": "float32", "wanted": "float32", "bytes": 1_000_000,
-        "elements": 250_000, "contiguous": True, "convert": 1e-6, "copy": 1e-4,
-    }  # fmt: skip
+        "name": "x:0",
+        "position": 0,
+        "type": "ndarray",
+        "dtype": "float32",
+        "wanted": "float32",
+        "bytes": 1_000_000,
+        "elements": 250_000,
+        "contiguous": True,
+        "convert": 1e-6,
+        "copy": 1e-4,
+    }
     run = fact("run", cycle, updates=True, took=0.009, runs=1, fetches=["train"], **where)
     return [run, fact("feed", cycle, **{**where, **data, **feed})]
 
@@ -219,13 +259,27 @@ def _looks(**feed: Any) -> list[Fact]:
 
 
 FeedDict.FIRES = (
-    Sketch("a Python list that takes 5 of 10 ms", style="session", facts=_looks(type="list", dtype="", convert=5e-3)),
+    Sketch(
+        "a Python list that takes 5 of 10 ms",
+        style="session",
+        facts=_looks(type="list", dtype="", convert=5e-3),
+    ),
     Sketch("float64 for float32", style="session", facts=_looks(dtype="float64", convert=2e-3)),
-    Sketch("an array that does not lie in order", style="session", facts=_looks(contiguous=False, copy=2e-3)),
+    Sketch(
+        "an array that does not lie in order",
+        style="session",
+        facts=_looks(contiguous=False, copy=2e-3),
+    ),
     Sketch("a plain copy that takes a fifth of the step", style="session", facts=_looks(copy=2e-3)),
 )
 FeedDict.QUIET = (
     Sketch("an array of the right type", style="session", facts=_looks()),
-    Sketch("a list of a few numbers", style="session", facts=_looks(type="list", dtype="", convert=2e-5, bytes=80)),
-    Sketch("a plain copy that takes a twentieth of the step", style="session", facts=_looks(copy=5e-4)),
+    Sketch(
+        "a list of a few numbers",
+        style="session",
+        facts=_looks(type="list", dtype="", convert=2e-5, bytes=80),
+    ),
+    Sketch(
+        "a plain copy that takes a twentieth of the step", style="session", facts=_looks(copy=5e-4)
+    ),
 )

@@ -20,16 +20,42 @@ _KEPT = 5
 _POSITION = {"CheckpointManager": 2}  # of max_to_keep
 
 
-def _folder(at: int, size: float, files: int, free: float = 1e11, kind: str = "checkpoints") -> Fact:
-    return fact("folder", at, folder="out", holds=kind, bytes=size, files=files, step=at, free=free, key="out", n=at)
+def _folder(
+    at: int, size: float, files: int, free: float = 1e11, kind: str = "checkpoints"
+) -> Fact:
+    return fact(
+        "folder",
+        at,
+        folder="out",
+        holds=kind,
+        bytes=size,
+        files=files,
+        step=at,
+        free=free,
+        key="out",
+        n=at,
+    )
 
 
 def _save(at: int, keep: int = 0) -> Fact:
     return fact(
-        "save", at, n=at // 10, sum=0.001 * at, took=0.01, key="a", call="CheckpointManager", name="c", folder="out",
-        bytes=1e6, step=at, stack=[["train.py", 13, "f"]], made=[["train.py", 5, "f"]], keep=keep, in_fit=False,
+        "save",
+        at,
+        n=at // 10,
+        sum=0.001 * at,
+        took=0.01,
+        key="a",
+        call="CheckpointManager",
+        name="c",
+        folder="out",
+        bytes=1e6,
+        step=at,
+        stack=[["train.py", 13, "f"]],
+        made=[["train.py", 5, "f"]],
+        keep=keep,
+        in_fit=False,
         options={},
-    )  # fmt: skip
+    )
 
 
 class FileGrowth(Cause):
@@ -63,74 +89,111 @@ class FileGrowth(Cause):
         for loop in run.loops:
             for folder in folders_of(run, loop):
                 per_second = folder.rate * loop.steps / max(loop.total, 1e-9)
-                if per_second <= 0 or folder.gained < _LEAST_BYTES or folder.free / per_second > _SOON:
+                if (
+                    per_second <= 0
+                    or folder.gained < _LEAST_BYTES
+                    or folder.free / per_second > _SOON
+                ):
                     continue
                 if folder.kind == "checkpoints" and folder.new_files < _LEAST_FILES:
                     continue  # the same few files, written again and again
-                saves = next((found for found in saves_of(run, loop) if found.folder == folder.path), None)
-                if saves is None or int(saves.data.get("keep", -1)) <= 0:  # else it stops at what the saver keeps
+                saves = next(
+                    (found for found in saves_of(run, loop) if found.folder == folder.path), None
+                )
+                if (
+                    saves is None or int(saves.data.get("keep", -1)) <= 0
+                ):  # else it stops at what the saver keeps
                     yield self._finding(run, loop, folder, saves, folder.free / per_second)
 
-    def _finding(self, run: Run, loop: Loop, folder: Folder, saves: Saves | None, full: float) -> Finding:
+    def _finding(
+        self, run: Run, loop: Loop, folder: Folder, saves: Saves | None, full: float
+    ) -> Finding:
         ahead = int(folder.free / folder.rate)
         return Finding(
-            cause=self.id, location=_where(run, loop, folder, saves), seconds=0.0, grows=True,
+            cause=self.id,
+            location=_where(run, loop, folder, saves),
+            seconds=0.0,
+            grows=True,
             title=f"{folder.path} grows by {say.size(1000 * folder.rate)} per 1,000 steps: the disk is full in "
             f"{_long(full)}",
             evidence=(
-                Evidence("in the folder", folder.bytes, "bytes"), Evidence("files", folder.files),
-                Evidence("per step", folder.rate, "bytes"), Evidence("left on the disk", folder.free, "bytes"),
+                Evidence("in the folder", folder.bytes, "bytes"),
+                Evidence("files", folder.files),
+                Evidence("per step", folder.rate, "bytes"),
+                Evidence("left on the disk", folder.free, "bytes"),
                 *([Evidence("one checkpoint", saves.bytes, "bytes")] if saves else []),
             ),
             forecast=Forecast(
-                step=loop.steps * 10, bytes=folder.bytes + 9 * loop.steps * folder.rate,
+                step=loop.steps * 10,
+                bytes=folder.bytes + 9 * loop.steps * folder.rate,
                 text=f"the disk is full after {ahead:,} more steps, {_long(full)} from the end of this run",
             ),
             advice=_advice(folder, saves),
             facts={
-                "call": saves.call if saves else "", "keep": saves.data.get("keep", -1) if saves else -1,
+                "call": saves.call if saves else "",
+                "keep": saves.data.get("keep", -1) if saves else -1,
                 "bytes_per_step": folder.rate,
             },
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where, maker = finding.location, str(finding.facts["call"])
-        if where is None or maker not in ("CheckpointManager", "Saver") or finding.facts["keep"] != 0:
+        if (
+            where is None
+            or maker not in ("CheckpointManager", "Saver")
+            or finding.facts["keep"] != 0
+        ):
             return None
-        fixed = set_keyword(script, where.line, maker, "max_to_keep", str(_KEPT), _POSITION.get(maker))
+        fixed = set_keyword(
+            script, where.line, maker, "max_to_keep", str(_KEPT), _POSITION.get(maker)
+        )
         return Fix(
-            f"keep the last {_KEPT} checkpoints", Safety.REVIEW, {where.file: fixed.text},
+            f"keep the last {_KEPT} checkpoints",
+            Safety.REVIEW,
+            {where.file: fixed.text},
             note=f"Older checkpoints are then deleted as new ones come: the last {_KEPT} stay.",
-        )  # fmt: skip
+        )
 
     FIRES = (
         Sketch(
-            "a manager that keeps all of its checkpoints", [0.01] * 100,
-            facts=[*[_folder(at, at * 1e6, at) for at in (10, 25, 50, 75, 100)], *map(_save, (10, 50, 100))],
+            "a manager that keeps all of its checkpoints",
+            [0.01] * 100,
+            facts=[
+                *[_folder(at, at * 1e6, at) for at in (10, 25, 50, 75, 100)],
+                *map(_save, (10, 50, 100)),
+            ],
         ),
         Sketch(
-            "an event file that fills the disk", [0.01] * 100,
+            "an event file that fills the disk",
+            [0.01] * 100,
             facts=[_folder(at, at * 1e6, 1, kind="summaries") for at in (10, 25, 50, 75, 100)],
         ),
-    )  # fmt: skip
+    )
     QUIET = (
         Sketch(
-            "a folder that has as many checkpoints as it keeps", [0.01] * 100,
+            "a folder that has as many checkpoints as it keeps",
+            [0.01] * 100,
             facts=[_folder(at, min(at, 40) * 1e6, min(at, 40)) for at in (10, 25, 50, 60, 75, 100)],
         ),
         Sketch(
-            "a manager that has not yet as many checkpoints as it keeps", [0.01] * 100,
-            facts=[*[_folder(at, at * 1e6, at) for at in (10, 25, 50, 75, 100)], _save(10, 200), _save(50, 200)],
+            "a manager that has not yet as many checkpoints as it keeps",
+            [0.01] * 100,
+            facts=[
+                *[_folder(at, at * 1e6, at) for at in (10, 25, 50, 75, 100)],
+                _save(10, 200),
+                _save(50, 200),
+            ],
         ),
         Sketch(
-            "all epochs of a long training are kept, and the disk takes them for years", [100.0] * 100,
+            "all epochs of a long training are kept, and the disk takes them for years",
+            [100.0] * 100,
             facts=[_folder(at, at * 1e6, at) for at in (10, 25, 50, 75, 100)],
         ),
         Sketch(
             "event files of a few MB",
             facts=[_folder(at, at * 1e5, 1, 1e9, "summaries") for at in (10, 50, 75, 100)],
         ),
-    )  # fmt: skip
+    )
 
 
 def _where(run: Run, loop: Loop, folder: Folder, saves: Saves | None) -> Location:
@@ -151,7 +214,10 @@ def _advice(folder: Folder, saves: Saves | None) -> str:
         "ModelCheckpoint": "Without `{epoch}` in its path it keeps one file; with `save_best_only=True` the best.",
     }
     words = "Save through a `tf.train.CheckpointManager(checkpoint, folder, max_to_keep=5)`, which deletes old ones."
-    return by.get(saves.call, words if saves.call.startswith("Checkpoint") else "Write to the same file each time.")
+    return by.get(
+        saves.call,
+        words if saves.call.startswith("Checkpoint") else "Write to the same file each time.",
+    )
 
 
 def _long(seconds: float) -> str:

@@ -56,15 +56,21 @@ class FunctionInLoop(Cause):
             if made is not None and len({trace.function for trace in training}) >= _FEWEST:
                 yield self._finding(run, made, found, training)
 
-    def _finding(self, run: Run, made: Location, found: Sequence[Trace], training: Sequence[Trace]) -> Finding:
+    def _finding(
+        self, run: Run, made: Location, found: Sequence[Trace], training: Sequence[Trace]
+    ) -> Finding:
         # The first object would have to be traced anyway.
         first = found[0].function
         bad = [trace for trace in training if trace.function != first]
         usual = [usual_call(run, trace.function) for trace in bad]
-        seconds = sum(cost(trace, known) * trace.weight for trace, known in zip(bad, usual, strict=True))
+        seconds = sum(
+            cost(trace, known) * trace.weight for trace, known in zip(bad, usual, strict=True)
+        )
         objects = round(sum(trace.weight for trace in found))
         name = found[0].name.strip("<>")
-        callers = Counter(trace.caller for trace in training if trace.caller is not None).most_common(1)
+        callers = Counter(
+            trace.caller for trace in training if trace.caller is not None
+        ).most_common(1)
         evidence = [
             Evidence("functions made and traced", objects),
             Evidence("seconds per trace", sum(trace.seconds for trace in bad) / len(bad), "s"),
@@ -76,14 +82,23 @@ class FunctionInLoop(Cause):
         where, inside = say.place(run, made), found[0].way == "library"
         return Finding(
             cause=self.id,
-            title=f"{say.code(where)} makes a new graph each time, and traces it: {objects} times" if inside
+            title=f"{say.code(where)} makes a new graph each time, and traces it: {objects} times"
+            if inside
             else f"a new tf.function of {_called(name)} is made and traced {objects} times",
-            location=made, seconds=seconds, evidence=tuple(evidence), advice=_INSIDE if inside else "",
-            certainty=Certainty.MEASURED if any(known is not None for known in usual) else Certainty.LIKELY,
+            location=made,
+            seconds=seconds,
+            evidence=tuple(evidence),
+            advice=_INSIDE if inside else "",
+            certainty=Certainty.MEASURED
+            if any(known is not None for known in usual)
+            else Certainty.LIKELY,
             facts={
-                "place": found[0].place, "caller": callers[0][0] if callers else None, "name": name, "inside": inside,
+                "place": found[0].place,
+                "caller": callers[0][0] if callers else None,
+                "name": name,
+                "inside": inside,
             },
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.function_once import function_once
@@ -125,7 +140,11 @@ def _functions_made(source: Source) -> Iterator[tuple[ast.AST, list[ast.Call]]]:
             yield function, source.callers(function)
     for call in source.calls("tf.function"):
         parent = source.parents.get(call)
-        if isinstance(parent, ast.Call) and parent.func is call and source.parents.get(parent) is not None:
+        if (
+            isinstance(parent, ast.Call)
+            and parent.func is call
+            and source.parents.get(parent) is not None
+        ):
             yield call, [parent]
         elif isinstance(parent, ast.Assign):
             names = [target.id for target in parent.targets if isinstance(target, ast.Name)]
@@ -146,7 +165,9 @@ def _made_per_call(source: Source, node: ast.AST, calls: list[ast.Call]) -> Iter
     around = source.function(node)
     if around is None or any(source.conditions(node)) or source.traces.get(around) is not None:
         return
-    if not any(source.function(call) is around and source.innermost(call) is None for call in calls):
+    if not any(
+        source.function(call) is around and source.innermost(call) is None for call in calls
+    ):
         return
     for caller in source.callers(around):
         loop = source.innermost(caller)
@@ -163,17 +184,36 @@ def _made_per_call(source: Source, node: ast.AST, calls: list[ast.Call]) -> Iter
 
 def _trace(at: int, function: int, weights: str = "2 from #1", way: str = "direct") -> Any:
     return fact(
-        "trace", at, name="step", place=["train.py", 11, "step"], function=function, depth=0, took=0.03, args={},
-        nodes=40, way=way, made=[["train.py", 11, "<module>"]], weights=weights, key="step", n=at,
+        "trace",
+        at,
+        name="step",
+        place=["train.py", 11, "step"],
+        function=function,
+        depth=0,
+        took=0.03,
+        args={},
+        nodes=40,
+        way=way,
+        made=[["train.py", 11, "<module>"]],
+        weights=weights,
+        key="step",
+        n=at,
         stack=[["train.py", 12, "<module>"]],
-    )  # fmt: skip
+    )
 
 
 FunctionInLoop.FIRES = (
     Sketch("one per step", facts=[_trace(at, at) for at in range(1, 51)], style="function"),
-    Sketch("a jacobian outside of any graph", facts=[_trace(at, at, "", "library") for at in range(1, 51)]),
+    Sketch(
+        "a jacobian outside of any graph",
+        facts=[_trace(at, at, "", "library") for at in range(1, 51)],
+    ),
 )
 FunctionInLoop.QUIET = (
-    Sketch("one per model", facts=[_trace(at, at, f"2 from #{at}") for at in range(1, 51, 10)], style="function"),
+    Sketch(
+        "one per model",
+        facts=[_trace(at, at, f"2 from #{at}") for at in range(1, 51, 10)],
+        style="function",
+    ),
     Sketch("three stages", facts=[_trace(at, at) for at in (1, 30, 60)], style="function"),
 )

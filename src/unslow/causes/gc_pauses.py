@@ -14,7 +14,18 @@ from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.fix.edit.script import Script
 from unslow.fix.statements import delete
-from unslow.model import Evidence, Finding, Fix, Forecast, Location, Loop, Phase, Refusal, Run, Safety
+from unslow.model import (
+    Evidence,
+    Finding,
+    Fix,
+    Forecast,
+    Location,
+    Loop,
+    Phase,
+    Refusal,
+    Run,
+    Safety,
+)
 
 if TYPE_CHECKING:
     from unslow.model import Floats
@@ -97,14 +108,21 @@ class GcPauses(Cause):
                 Evidence("longest in a step", round(float(paused[-1]), 5), "s"),
                 Evidence("steps with a collection", len(paused)),
                 *([Evidence("collections that this line asks for", calls)] if where else []),
-                *([Evidence("second half against the first", round(found.late / found.early, 2), "×")]
-                  if found.early else []),
+                *(
+                    [
+                        Evidence(
+                            "second half against the first", round(found.late / found.early, 2), "×"
+                        )
+                    ]
+                    if found.early
+                    else []
+                ),
             ),
             advice="Take the call out, or make it once per epoch: what no cycle holds is freed without it."
             if where
             else "After the set-up, in front of the loop: `import gc; gc.collect(); gc.freeze()`.",
             facts={"asked": where is not None},
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where = finding.location
@@ -117,8 +135,10 @@ class GcPauses(Cause):
         if not isinstance(script.parents[here[0]], ast.Expr):
             return Refusal("what `gc.collect()` gives back is used", where)
         return Fix(
-            "take `gc.collect()` out of the loop", Safety.EXACT, {where.file: delete(script, where.line).text}
-        )  # fmt: skip
+            "take `gc.collect()` out of the loop",
+            Safety.EXACT,
+            {where.file: delete(script, where.line).text},
+        )
 
     def spot(self, source: Source) -> Iterable[Spot]:
         for call in source.calls("gc.collect"):
@@ -150,9 +170,13 @@ def _asked_at(run: Run, loop: Loop, total: float) -> tuple[Location | None, int]
     for event in run.of("gc"):
         if loop.holds(event) and event.data.get("asked") and event.data.get("stack"):
             data = event.data
-            sums = seen.setdefault(str(data["key"]), [(float(data["sum"]) - float(data["took"]), int(data["n"]) - 1)])
+            sums = seen.setdefault(
+                str(data["key"]), [(float(data["sum"]) - float(data["took"]), int(data["n"]) - 1)]
+            )
             sums.append((float(data["sum"]), int(data["n"])))
-            seconds, calls = (after - before for before, after in zip(sums[0], sums[-1], strict=True))
+            seconds, calls = (
+                after - before for before, after in zip(sums[0], sums[-1], strict=True)
+            )
             if seconds > most[0]:
                 most = (seconds, int(calls), say.place(run, data["stack"][0]))
     return most[2], most[1]
@@ -168,7 +192,9 @@ def _forecast(loop: Loop, found: _Pauses) -> Forecast:
 
 def _collection(at: int, sofar: float) -> Fact:
     stack = [["train.py", 14, "f"]]
-    return fact("gc", at, asked=True, stack=stack, key="train.py:14", n=at // 10 + 1, sum=sofar, took=0.01)
+    return fact(
+        "gc", at, asked=True, stack=stack, key="train.py:14", n=at // 10 + 1, sum=sofar, took=0.01
+    )
 
 
 _OFTEN = [0.9 if step % 10 == 9 else 0.0 for step in range(200)]
@@ -176,16 +202,27 @@ GcPauses.FIRES = (
     Sketch("a tenth of each step", [0.01] * 100, phases={Phase.GC: 0.1}),
     Sketch("a share that grows", [0.01] * 100, phases={Phase.GC: [0.002 * n for n in range(100)]}),
     Sketch(
-        "a call in every tenth step", [0.01] * 200, phases={Phase.GC: _OFTEN},
+        "a call in every tenth step",
+        [0.01] * 200,
+        phases={Phase.GC: _OFTEN},
         facts=[_collection(step, 0.001 * (step + 1)) for step in range(9, 200, 10)],
     ),
-)  # fmt: skip
+)
 GcPauses.QUIET = (
     Sketch("one per cent", [0.01] * 100, phases={Phase.GC: 0.01}),
-    Sketch("one long collection in the first step", [0.5] + [0.01] * 100, phases={Phase.GC: [0.9] + [0.0] * 100}),
     Sketch(
-        "a collection before each of three models", [0.3 if n in (1, 40, 80) else 0.01 for n in range(120)],
+        "one long collection in the first step",
+        [0.5] + [0.01] * 100,
+        phases={Phase.GC: [0.9] + [0.0] * 100},
+    ),
+    Sketch(
+        "a collection before each of three models",
+        [0.3 if n in (1, 40, 80) else 0.01 for n in range(120)],
         phases={Phase.GC: [0.9 if n in (1, 40, 80) else 0.0 for n in range(120)]},
     ),
-    Sketch("collections while functions are traced", [0.1] * 100, phases={Phase.GC: 0.1, Phase.TRACE: 0.6}),
-)  # fmt: skip
+    Sketch(
+        "collections while functions are traced",
+        [0.1] * 100,
+        phases={Phase.GC: 0.1, Phase.TRACE: 0.6},
+    ),
+)

@@ -15,7 +15,19 @@ from unslow.analyse import wording as say
 from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.analyse.stats.growth import Kind, Law, fit_law
 from unslow.cause import Cause, Spot
-from unslow.model import Event, Evidence, Finding, Fix, Forecast, Location, Loop, Phase, Refusal, Run, Safety
+from unslow.model import (
+    Event,
+    Evidence,
+    Finding,
+    Fix,
+    Forecast,
+    Location,
+    Loop,
+    Phase,
+    Refusal,
+    Run,
+    Safety,
+)
 from unslow.syntax import FUNCTIONS, STATEMENT_LOOPS, own_nodes
 
 if TYPE_CHECKING:
@@ -29,7 +41,10 @@ _FEWEST = 4  # growths at one line below which it may be a graph that is built i
 _DISPATCH = 2e-4  # seconds that a run of a session takes in Python whatever it computes
 # Ops whose meaning depends on being made anew.
 _NOTES = (
-    (("SaveV2",), "One Saver deletes all but its last five checkpoints; a new one each time never deletes any."),
+    (
+        ("SaveV2",),
+        "One Saver deletes all but its last five checkpoints; a new one each time never deletes any.",
+    ),
     (
         ("OneShotIterator", "MakeIterator", "IteratorV2"),
         "One iterator goes on; a new one each time starts from the first batch.",
@@ -43,7 +58,9 @@ class _Growth:
     """How one graph grew during one loop."""
 
     looks: Sequence[Event]
-    lines: Counter[Location]  # ops by the user's innermost line, lines that grew only a few times left out
+    lines: Counter[
+        Location
+    ]  # ops by the user's innermost line, lines that grew only a few times left out
     types: Counter[str]
     first: int  # nodes before and after
     last: int
@@ -93,16 +110,32 @@ class GraphGrowth(Cause):
             f"{growth.first:,} → {growth.last:,} in {loop.steps:,} steps"
         )
         return Finding(
-            cause=self.id, title=title, location=where, seconds=seconds, grows=forecast is not None, forecast=forecast,
+            cause=self.id,
+            title=title,
+            location=where,
+            seconds=seconds,
+            grows=forecast is not None,
+            forecast=forecast,
             evidence=tuple(_evidence(loop, growth, law, rate)),
             advice=f"Make these ops once, in front of the loop at {loop.location}, and only run them inside it. "
             "graph.finalize() in front of the loop then raises an error at any other line that adds ops.",
             facts={
-                "stacks": [[_frame(place) for place in growth.stacks[line]] for line in growth.lines],
-                "running": {(place.file, place.function) for site in _sites(growth) for place in site},
-                "note": next((note for kinds, note in _NOTES if any(t.startswith(kinds) for t in growth.types)), ""),
+                "stacks": [
+                    [_frame(place) for place in growth.stacks[line]] for line in growth.lines
+                ],
+                "running": {
+                    (place.file, place.function) for site in _sites(growth) for place in site
+                },
+                "note": next(
+                    (
+                        note
+                        for kinds, note in _NOTES
+                        if any(t.startswith(kinds) for t in growth.types)
+                    ),
+                    "",
+                ),
             },
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.ops_once import ops_once
@@ -110,9 +143,11 @@ class GraphGrowth(Cause):
         edited = ops_once(script, finding.facts["stacks"], finding.facts["running"])
         note = str(finding.facts["note"])
         return Fix(
-            title="make the ops once, in front of the loop", safety=Safety.REVIEW if note else Safety.EXACT,
-            files={script.path: edited.text}, note=note,
-        )  # fmt: skip
+            title="make the ops once, in front of the loop",
+            safety=Safety.REVIEW if note else Safety.EXACT,
+            files={script.path: edited.text},
+            note=note,
+        )
 
     def spot(self, source: Source) -> Iterable[Spot]:
         seen: set[ast.AST | None] = set()
@@ -149,7 +184,9 @@ def _growths(run: Run, loop: Loop) -> Iterable[_Growth]:
     """Each graph that kept growing in a loop."""
     graphs: dict[int, list[Event]] = defaultdict(list)
     for event in run.of("graph"):
-        if event.process == loop.process and loop.start <= event.time <= loop.stop + 1e9 * (event.data["new"] == 0):
+        if event.process == loop.process and loop.start <= event.time <= loop.stop + 1e9 * (
+            event.data["new"] == 0
+        ):
             graphs[int(event.data["graph"])].append(event)
     for looks in graphs.values():
         growth = _growth(looks)
@@ -181,9 +218,14 @@ def _growth(looks: Sequence[Event]) -> _Growth | None:
     steps = sum(look.data["since"] for look in grown[1:])
     first, last = grown[0].data, looks[-1].data
     return _Growth(
-        looks=looks, lines=lines, types=types, first=first["nodes"] - first["new"], last=last["nodes"],
-        per_step=new / max(1, steps), stacks=stacks,
-    )  # fmt: skip
+        looks=looks,
+        lines=lines,
+        types=types,
+        first=first["nodes"] - first["new"],
+        last=last["nodes"],
+        per_step=new / max(1, steps),
+        stacks=stacks,
+    )
 
 
 def _lasts(growth: _Growth, loop: Loop) -> bool:
@@ -195,7 +237,9 @@ def _lasts(growth: _Growth, loop: Loop) -> bool:
 def _nodes(loop: Loop, growth: _Growth) -> Any:
     """Nodes of the graph at each row of a loop."""
     looks = [look for look in growth.looks if look.data["new"]]
-    return np.interp(loop.end, [look.time for look in looks], [float(look.data["nodes"]) for look in looks])
+    return np.interp(
+        loop.end, [look.time for look in looks], [float(look.data["nodes"]) for look in looks]
+    )
 
 
 def _law(loop: Loop, growth: _Growth) -> Law:
@@ -216,27 +260,39 @@ def _cost(growth: _Growth) -> float:
 
 def _creation(run: Run, loop: Loop, growth: _Growth) -> float:
     """Seconds in which the lines made their ops, by stack samples."""
-    samples = [sample for sample in run.samples if sample.process == loop.process and sample.training]
+    samples = [
+        sample for sample in run.samples if sample.process == loop.process and sample.training
+    ]
     whole = sum(sample.in_steps for sample in samples)
     making = sum(
         sample.in_steps
         for sample in samples
-        if sample.phase is Phase.OTHER and sample.leaf != "python" and _same_line(sample.stack, growth)
+        if sample.phase is Phase.OTHER
+        and sample.leaf != "python"
+        and _same_line(sample.stack, growth)
     )
     return run.trained * making / whole if whole else 0.0
 
 
 def _same_line(stack: Sequence[Location], growth: _Growth) -> bool:
-    return bool(stack) and any((line.file, line.line) == (stack[0].file, stack[0].line) for line in growth.lines)
+    return bool(stack) and any(
+        (line.file, line.line) == (stack[0].file, stack[0].line) for line in growth.lines
+    )
 
 
 def _bytes_per_step(run: Run, loop: Loop) -> float:
     """How memory grows with the steps of a loop; nothing where it does not surely grow."""
     ticks = run.processes[loop.process].ticks
-    inside = (ticks.time >= loop.start) & (ticks.time <= loop.stop) if "rss" in ticks.columns else np.zeros(0, bool)
+    inside = (
+        (ticks.time >= loop.start) & (ticks.time <= loop.stop)
+        if "rss" in ticks.columns
+        else np.zeros(0, bool)
+    )
     if inside.sum() < _FEWEST:
         return 0.0
-    law = fit_law(np.interp(ticks.time[inside], loop.end, loop.number), ticks.columns["rss"][inside])
+    law = fit_law(
+        np.interp(ticks.time[inside], loop.end, loop.number), ticks.columns["rss"][inside]
+    )
     return max(0.0, law.rate.value) if law.rate.low > 0 else 0.0
 
 
@@ -257,7 +313,9 @@ def _evidence(loop: Loop, growth: _Growth, law: Law, rate: float) -> Iterable[Ev
     yield Evidence("nodes at last", growth.last)
     yield Evidence("ops per step", round(growth.per_step, 2))
     ops = sum(growth.types.values())
-    kinds = ", ".join(f"{say.share(count / ops)} {kind}" for kind, count in growth.types.most_common(5))
+    kinds = ", ".join(
+        f"{say.share(count / ops)} {kind}" for kind, count in growth.types.most_common(5)
+    )
     yield Evidence("their types", kinds)
     for line, count in growth.lines.most_common(4):
         share = count / sum(growth.lines.values())
@@ -295,25 +353,47 @@ def _ops_built(source: Source, body: ast.AST, seen: set[ast.AST]) -> Iterator[as
         if source.adds_ops(node) and source.trace_of(node) is None:
             yield node
         found = source.callee(node) if isinstance(node, ast.Call) else None
-        if found and found.source is source and isinstance(found.node, FUNCTIONS) and found.node not in seen:
+        if (
+            found
+            and found.source is source
+            and isinstance(found.node, FUNCTIONS)
+            and found.node not in seen
+        ):
             seen.add(found.node)
             if source.compiler(found.node) is None and not _starts_graph(source, found.node):
                 yield from _ops_built(source, found.node, seen)
 
 
 def _starts_graph(source: Source, body: ast.AST) -> bool:
-    return any(source.name(node.func) in _NEW_GRAPH for node in own_nodes(body) if isinstance(node, ast.Call))
+    return any(
+        source.name(node.func) in _NEW_GRAPH
+        for node in own_nodes(body)
+        if isinstance(node, ast.Call)
+    )
 
 
 def _look(at: int, new: int, nodes: int) -> Any:
     run = {
-        "stack": [["train.py", 12, "<module>"]], "known": 0, "known_took": 0.0, "extended": 0.0, "fresh": at,
-        "fresh_took": 0.009 * at, "idle": 0.0,
-    }  # fmt: skip
+        "stack": [["train.py", 12, "<module>"]],
+        "known": 0,
+        "known_took": 0.0,
+        "extended": 0.0,
+        "fresh": at,
+        "fresh_took": 0.009 * at,
+        "idle": 0.0,
+    }
     return fact(
-        "graph", at, graph=1, nodes=nodes, new=new, step=at, since=1, types=[["Mean", new]],
-        lines=[[[["train.py", 12, "<module>"]], new]], runs=[run],
-    )  # fmt: skip
+        "graph",
+        at,
+        graph=1,
+        nodes=nodes,
+        new=new,
+        step=at,
+        since=1,
+        types=[["Mean", new]],
+        lines=[[[["train.py", 12, "<module>"]], new]],
+        runs=[run],
+    )
 
 
 GraphGrowth.FIRES = (
@@ -325,6 +405,14 @@ GraphGrowth.FIRES = (
     ),
 )
 GraphGrowth.QUIET = (
-    Sketch("an evaluation that runs twice", facts=[_look(50, 6, 56), _look(100, 6, 62)], style="session"),
-    Sketch("lazily built in the first steps", facts=[_look(at, 4, 50 + 4 * at) for at in range(1, 6)], style="session"),
+    Sketch(
+        "an evaluation that runs twice",
+        facts=[_look(50, 6, 56), _look(100, 6, 62)],
+        style="session",
+    ),
+    Sketch(
+        "lazily built in the first steps",
+        facts=[_look(at, 4, 50 + 4 * at) for at in range(1, 6)],
+        style="session",
+    ),
 )

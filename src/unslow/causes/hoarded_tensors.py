@@ -14,15 +14,42 @@ from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.fix.edit.script import Script
 from unslow.fix.hoards import keep_latest, keep_numbers
-from unslow.model import Certainty, Evidence, Finding, Fix, Forecast, Location, Loop, Refusal, Run, Safety, Shape
+from unslow.model import (
+    Certainty,
+    Evidence,
+    Finding,
+    Fix,
+    Forecast,
+    Location,
+    Loop,
+    Refusal,
+    Run,
+    Safety,
+    Shape,
+)
 from unslow.syntax import Kind, Source, own_nodes
 
 _LEAST_BYTES = 16 << 20  # a history of a few MB is nobody's problem
-_LEAST_USED = 1 << 20  # where steps get slower meanwhile: what is computed with it costs more than what it takes
+_LEAST_USED = (
+    1 << 20
+)  # where steps get slower meanwhile: what is computed with it costs more than what it takes
 _SLOWER = 0.5  # of a step, from the start to the end
 _LEAST_LOOKS = 3
 _SCALAR = re.compile(r"tensor \w*\[\]")
-_OPEN = ("tensor", "array", "ndarray", "list", "tuple", "dict", "set", "float", "int", "str", "bool", "NoneType")
+_OPEN = (
+    "tensor",
+    "array",
+    "ndarray",
+    "list",
+    "tuple",
+    "dict",
+    "set",
+    "float",
+    "int",
+    "str",
+    "bool",
+    "NoneType",
+)
 _OFTEN = 0.3  # elements for a step
 _MUCH_MORE = 4.0
 _HEAVY = ("tensor", "array", "Tensor", "Variable", "Tape", "IndexedSlices")
@@ -36,7 +63,9 @@ _KEEP_LESS = (
 )
 _JOINED = ("ndarray", "EagerTensor")
 _ADVICE = {
-    **dict.fromkeys(_JOINED, "Keep only what is needed of `{path}`; joining copies all of it each time."),
+    **dict.fromkeys(
+        _JOINED, "Keep only what is needed of `{path}`; joining copies all of it each time."
+    ),
     "cache": "Give the cache of `{path}` a limit, `functools.lru_cache(maxsize=100)`: without one it keeps the result "
     "of every call with new arguments, for as long as the program runs.",
 }
@@ -66,21 +95,29 @@ class HoardedTensors(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            found = {key: looks for key, looks in _looks(run, loop).items() if len(looks) >= _LEAST_LOOKS}
+            found = {
+                key: looks for key, looks in _looks(run, loop).items() if len(looks) >= _LEAST_LOOKS
+            }
             behind = _behind(run, loop, found)
             for key, looks in found.items():
                 finding = self._judge(run, loop, key, looks, behind.get(key, 0.0))
                 if finding is not None:
                     yield finding
 
-    def _judge(self, run: Run, loop: Loop, key: _Key, looks: _Looks, behind: float) -> Finding | None:
+    def _judge(
+        self, run: Run, loop: Loop, key: _Key, looks: _Looks, behind: float
+    ) -> Finding | None:
         """`behind`: bytes per step that its elements hold where nobody sees them, as a tape does."""
         last = looks[-1]
         if last["bounded"] or not any(word in last["element"] for word in _HEAVY):
             return None
         rate = behind or _rate(looks)
         held = behind * loop.steps or last["bytes"] + rate * max(0, loop.steps - last["step"])
-        slower = last["kind"] in _JOINED and loop.trend.shape is Shape.DRIFTING and loop.trend.change > _SLOWER
+        slower = (
+            last["kind"] in _JOINED
+            and loop.trend.shape is Shape.DRIFTING
+            and loop.trend.change > _SLOWER
+        )
         if rate <= 0 or held < (_LEAST_USED if slower else _LEAST_BYTES):
             return None
         file, function, path = key
@@ -106,7 +143,11 @@ class HoardedTensors(Cause):
                 Evidence("elements", last["length"]),
                 Evidence("each is", last["element"]),
                 Evidence("held at the last look", round(last["bytes"] / 1e6, 1), "MB"),
-                *([Evidence("seen by", "all tensors that Python holds; no other container grows")] if behind else []),
+                *(
+                    [Evidence("seen by", "all tensors that Python holds; no other container grows")]
+                    if behind
+                    else []
+                ),
                 Evidence("growth", round(rate / 1e6, 3), "MB per step"),
                 *([Evidence("a step at first", loop.trend.before, "s")] if slower else []),
                 *([Evidence("a step at the end", loop.trend.after, "s")] if slower else []),
@@ -120,7 +161,7 @@ class HoardedTensors(Cause):
                 "element": last["element"],
                 "seen": bool(line),
             },
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where, path = finding.location, str(finding.facts["path"])
@@ -144,13 +185,23 @@ class HoardedTensors(Cause):
         if any(source.session_runs()):
             return  # tensors of a graph hold no values
         for call in source.every(ast.Call):
-            if not isinstance(call.func, ast.Attribute) or call.func.attr != "append" or len(call.args) != 1:
+            if (
+                not isinstance(call.func, ast.Attribute)
+                or call.func.attr != "append"
+                or len(call.args) != 1
+            ):
                 continue
             loop = source.innermost(call)
-            if loop is None or loop not in source.step_loops or source.kind(call.args[0]) is not Kind.TENSOR:
+            if (
+                loop is None
+                or loop not in source.step_loops
+                or source.kind(call.args[0]) is not Kind.TENSOR
+            ):
                 continue
             outermost = source.loops(call)[-1]
-            if source.bound_outside(call.func.value, outermost) and not _is_emptied(source, call.func.value, outermost):
+            if source.bound_outside(call.func.value, outermost) and not _is_emptied(
+                source, call.func.value, outermost
+            ):
                 kept = ast.unparse(call.args[0])
                 yield source.spot(
                     call,
@@ -163,9 +214,15 @@ class HoardedTensors(Cause):
 def _behind(run: Run, loop: Loop, found: Mapping[_Key, _Looks]) -> dict[_Key, float]:
     """Tensors that Python holds and no container accounts for, where just one gets an element with every step."""
     tensors = tensors_held(run, loop) or 0.0
-    added = {key: _per_step(looks[0], looks[-1], "length") for key, looks in found.items() if not looks[-1]["bounded"]}
+    added = {
+        key: _per_step(looks[0], looks[-1], "length")
+        for key, looks in found.items()
+        if not looks[-1]["bounded"]
+    }
     growing = [
-        key for key, often in added.items() if often > 0 and found[key][-1]["element"].partition(" ")[0] not in _OPEN
+        key
+        for key, often in added.items()
+        if often > 0 and found[key][-1]["element"].partition(" ")[0] not in _OPEN
     ]
     seen = sum(_rate(found[key]) for key in added)
     alone = growing[0] if len(growing) == 1 and tensors > _MUCH_MORE * seen else None
@@ -206,7 +263,13 @@ def _left(machine: Any, columns: Any) -> float:
 
 
 def _mb(size: float) -> str:
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.3g} MB" if size >= 1e5 else f"{size / 1e3:.3g} KB"
+    return (
+        f"{size / 1e9:.1f} GB"
+        if size >= 1e9
+        else f"{size / 1e6:.3g} MB"
+        if size >= 1e5
+        else f"{size / 1e3:.3g} KB"
+    )
 
 
 def _is_emptied(source: Source, held: ast.expr, loop: ast.AST) -> bool:
@@ -215,25 +278,38 @@ def _is_emptied(source: Source, held: ast.expr, loop: ast.AST) -> bool:
     for node in own_nodes(loop):
         if isinstance(node, ast.Call) and ast.unparse(node.func) in methods:
             return True
-        if isinstance(node, ast.Delete) and any(ast.unparse(target).startswith(name) for target in node.targets):
+        if isinstance(node, ast.Delete) and any(
+            ast.unparse(target).startswith(name) for target in node.targets
+        ):
             return True
     return False
 
 
-def _filled(steps: Iterable[int], each: float, element: str, most: int = 10**9, **more: Any) -> Iterator[Any]:
+def _filled(
+    steps: Iterable[int], each: float, element: str, most: int = 10**9, **more: Any
+) -> Iterator[Any]:
     """Looks at `self.history` in a sketch, `each` bytes for every step up to `most`."""
     for step in steps:
         length = min(step, most)
         entry = {
-            "file": "train.py", "function": "train", "path": "self.history", "length": length, "kind": "list",
-            "bytes": length * each, "element": element, "bounded": False, **more,
-        }  # fmt: skip
+            "file": "train.py",
+            "function": "train",
+            "path": "self.history",
+            "length": length,
+            "kind": "list",
+            "bytes": length * each,
+            "element": element,
+            "bounded": False,
+            **more,
+        }
         yield fact("containers", step, step=step, found=[entry])
 
 
 def _live(each: float) -> list[Any]:
     """Counts of all tensors that Python holds, `each` bytes more for every step."""
-    return [fact("live", at, step=at, tensors=at, bytes=each * at, rss=6e8) for at in (100, 200, 390)]
+    return [
+        fact("live", at, step=at, tensors=at, bytes=each * at, rss=6e8) for at in (100, 200, 390)
+    ]
 
 
 _STEPS = (16, 22, 31, 44, 61, 86, 120, 168, 235, 329)
@@ -252,7 +328,9 @@ HoardedTensors.FIRES = (
     Sketch(
         "a cache of a function's results without a limit",
         [0.01] * 400,
-        facts=[*_filled(_STEPS, 8e5, "tensor float32[200000]", kind="cache", path="draw()", line=3)],
+        facts=[
+            *_filled(_STEPS, 8e5, "tensor float32[200000]", kind="cache", path="draw()", line=3)
+        ],
     ),
     Sketch(
         "a tensor that is joined with every batch, and all of it is computed with",
@@ -279,9 +357,19 @@ HoardedTensors.QUIET = (
         facts=[*_filled(_STEPS, 254, "tensor float32[]"), *_live(4e6)],
     ),
     Sketch("a list of floats", [0.01] * 400, facts=[*_filled(_STEPS, 24, "float")]),
-    Sketch("a history of scalar tensors, a few KB", [0.01] * 400, facts=[*_filled(_STEPS, 254, "tensor float32[]")]),
     Sketch(
-        "a replay buffer that has filled up", [0.01] * 400, facts=[*_filled(_STEPS, 2e6, "array float32[84, 84]", 50)]
+        "a history of scalar tensors, a few KB",
+        [0.01] * 400,
+        facts=[*_filled(_STEPS, 254, "tensor float32[]")],
     ),
-    Sketch("a bounded deque", [0.01] * 400, facts=[*_filled(_STEPS, 2e6, "tensor float32[84, 84]", bounded=True)]),
+    Sketch(
+        "a replay buffer that has filled up",
+        [0.01] * 400,
+        facts=[*_filled(_STEPS, 2e6, "array float32[84, 84]", 50)],
+    ),
+    Sketch(
+        "a bounded deque",
+        [0.01] * 400,
+        facts=[*_filled(_STEPS, 2e6, "tensor float32[84, 84]", bounded=True)],
+    ),
 )

@@ -29,7 +29,14 @@ _WAYS = {
 
 def _fetched(at: int, each: float, size: float = 4.0) -> Any:
     return fact(
-        "sync", at, count=at, took=at * each, amount=at * size, way="numpy", steps=at, stack=[["train.py", 13, "f"]]
+        "sync",
+        at,
+        count=at,
+        took=at * each,
+        amount=at * size,
+        way="numpy",
+        steps=at,
+        stack=[["train.py", 13, "f"]],
     )
 
 
@@ -71,24 +78,34 @@ class HostSync(Cause):
     def _finding(self, run: Run, loop: Loop, total: Total, seconds: float) -> Finding:
         size = total.amount / total.count
         way = _WAYS.get(str(total.data.get("way")), f".{total.data.get('way')}()")
-        what = f"{say.size(total.amount / max(1, loop.steps))} a step" if size > 1000 else f"a value by {way}"
+        what = (
+            f"{say.size(total.amount / max(1, loop.steps))} a step"
+            if size > 1000
+            else f"a value by {way}"
+        )
         every = _every(total, loop)
         advice = f"Fetch every {every:,} steps."
         if size > 1000:
-            advice += " Or let TensorFlow compute what is needed of it (a norm, a mean), and fetch that."
+            advice += (
+                " Or let TensorFlow compute what is needed of it (a norm, a mean), and fetch that."
+            )
         share = seconds / max(run.trained, 1e-9)
         return Finding(
-            cause=self.id, location=total.location, seconds=seconds,
+            cause=self.id,
+            location=total.location,
+            seconds=seconds,
             title=f"{say.code(total.location)} fetches {what} and takes {say.share(share)} of the training",
             evidence=(
                 Evidence("fetches per step", round(total.count / max(1, loop.steps), 2)),
-                Evidence("bytes in a fetch", size, "bytes"), Evidence("by", way),
+                Evidence("bytes in a fetch", size, "bytes"),
+                Evidence("by", way),
                 Evidence("a fetch takes", total.seconds / total.count, "s"),
                 Evidence("waiting here", total.seconds, "s"),
             ),
             certainty=Certainty.LIKELY if _accelerated(run, loop) else Certainty.MEASURED,
-            advice=advice, facts={"every": every},
-        )  # fmt: skip
+            advice=advice,
+            facts={"every": every},
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         if finding.location is None:
@@ -96,9 +113,11 @@ class HostSync(Cause):
         every = int(finding.facts["every"])
         fixed = guard(script, finding.location.line, every)
         return Fix(
-            title=f"fetch every {every:,} steps", safety=Safety.REVIEW, files={finding.location.file: fixed.text},
+            title=f"fetch every {every:,} steps",
+            safety=Safety.REVIEW,
+            files={finding.location.file: fixed.text},
             note=f"What this line keeps or shows is then kept or shown for one step in {every:,}.",
-        )  # fmt: skip
+        )
 
     FIRES = (
         Sketch(
@@ -147,7 +166,9 @@ class HostSync(Cause):
 
 
 def _accelerated(run: Run, loop: Loop) -> bool:
-    return any(event.process == loop.process and event.data.get("devices") for event in run.of("settings"))
+    return any(
+        event.process == loop.process and event.data.get("devices") for event in run.of("settings")
+    )
 
 
 def _gain(run: Run, loop: Loop, total: Total) -> float:
@@ -176,7 +197,9 @@ def _reads_weights(source: Source, call: ast.Call) -> bool:
         return True
     if (kind, call.func.attr) != (Kind.VARIABLE, "numpy"):
         return False
-    if isinstance(value, ast.Name) and any(binding.how is How.LOOP for binding in source.reaching(value)):
+    if isinstance(value, ast.Name) and any(
+        binding.how is How.LOOP for binding in source.reaching(value)
+    ):
         return True
     made = source.maker(value)
     return made is not None and bool(made.args) and isinstance(made.args[0], ast.Call)

@@ -30,7 +30,9 @@ _OURS = ("threads", "parallel", "vectorise", "prefetch", "none")
 
 def _map(busy: float, **settings: object) -> Made:
     given = {"batch_size": 8, "function": ["train.py", 3, "load"], **settings}
-    return Made("Map", busy, "MapAndBatch", asynchronous=True, line=5, settings=tuple(given.items()))
+    return Made(
+        "Map", busy, "MapAndBatch", asynchronous=True, line=5, settings=tuple(given.items())
+    )
 
 
 _SOURCE = Made("TensorSlice", 1e-5, line=4, elements=8)
@@ -38,7 +40,12 @@ _SOURCE = Made("TensorSlice", 1e-5, line=4, elements=8)
 
 def _queue(wait: float) -> list[Fact]:
     where = {"took": 0.01, "updates": True, "stack": [["train.py", 12, "<module>"]], "index": 0}
-    seen = {"queue": "batch", "queue_wait": wait, "filled_by": 1, "made": [["train.py", 4, "batches"]]}
+    seen = {
+        "queue": "batch",
+        "queue_wait": wait,
+        "filled_by": 1,
+        "made": [["train.py", 4, "batches"]],
+    }
     return [fact("run", step, cycle=step, **where, **seen) for step in (4, 8, 16, 32, 64)]
 
 
@@ -94,19 +101,25 @@ class InputBound(Cause):
         """Queue runners of TensorFlow 1: the batch comes from a queue that threads of the program fill."""
         threads = _threads(queue.threads) if queue.threads else "threads of the program"
         return Finding(
-            cause=self.id, location=queue.location, seconds=(queue.step - queue.after) * queue.loop.steps,
+            cause=self.id,
+            location=queue.location,
+            seconds=(queue.step - queue.after) * queue.loop.steps,
             title=f"each step waits {say.time(queue.per_step)} of its {say.time(queue.step)} for data: the queue of "
             f"{say.code(queue.location)} is filled by {threads}",
             evidence=(
-                Evidence("wait per step", queue.per_step, "s"), Evidence("share of the step", say.share(queue.share)),
+                Evidence("wait per step", queue.per_step, "s"),
+                Evidence("share of the step", say.share(queue.share)),
                 Evidence("seen by", f"TensorFlow's own times of the nodes, in {queue.looks} steps"),
                 Evidence("threads that fill the queue", queue.threads or "not told"),
                 Evidence("with more threads", f"{say.time(queue.after)} a step"),
             ),
             advice="Let more threads fill it (`num_threads=`), or make the batches with tf.data: "
             "`map(…, num_parallel_calls=tf.data.AUTOTUNE)`, `batch`, `prefetch`.",
-            facts={"remedy": "queue", "threads": max(2 * queue.threads, run.processes[0].machine.get("cores") or 2)},
-        )  # fmt: skip
+            facts={
+                "remedy": "queue",
+                "threads": max(2 * queue.threads, run.processes[0].machine.get("cores") or 2),
+            },
+        )
 
     def _finding(self, run: Run, wait: Wait, remedy: Remedy) -> Finding:
         stage = remedy.stage or (limit(wait) if wait.pipeline else None)
@@ -126,16 +139,24 @@ class InputBound(Cause):
                 Evidence("its threads", f"{stage.parallelism:.0f}, {how}"),
             ]
             after, what = limits_next(wait, stage)
-            evidence.append(Evidence("if it were free", f"{say.time(after)} a step, limited by {what}"))
+            evidence.append(
+                Evidence("if it were free", f"{say.time(after)} a step, limited by {what}")
+            )
         return Finding(
-            cause=self.id, title=f"{waiting}: {_why(remedy)}", location=place, seconds=remedy.saved(wait),
-            evidence=tuple(evidence), advice=_advice(remedy),
+            cause=self.id,
+            title=f"{waiting}: {_why(remedy)}",
+            location=place,
+            seconds=remedy.saved(wait),
+            evidence=tuple(evidence),
+            advice=_advice(remedy),
             certainty=Certainty.MEASURED if wait.pipeline else Certainty.LIKELY,
             facts={
-                **remedy.facts, "remedy": remedy.kind, "kind": stage.kind if stage else "",
+                **remedy.facts,
+                "remedy": remedy.kind,
+                "kind": stage.kind if stage else "",
                 "settings": dict(stage.settings) if stage else {},
             },
-        )  # fmt: skip
+        )
 
     FIRES = (
         Sketch(
@@ -143,7 +164,15 @@ class InputBound(Cause):
             phases={Phase.INPUT: 0.9, Phase.RUN: 0.08},
             facts=[
                 *pipeline_facts(_SOURCE, _map(0.009, python=True, tokens=["f"]), wait=0.009),
-                fact("python_function", 90, token="f", count=800, took=0.9, ran=0.02, place=["train.py", 3, "load"]),
+                fact(
+                    "python_function",
+                    90,
+                    token="f",
+                    count=800,
+                    took=0.9,
+                    ran=0.02,
+                    place=["train.py", 3, "load"],
+                ),
             ],
         ),
         Sketch(
@@ -152,10 +181,20 @@ class InputBound(Cause):
             style="keras",
             facts=pipeline_facts(_SOURCE, _map(0.0095, random=True), wait=0.006, in_python=False),
         ),
-        Sketch("a queue that one thread fills", phases={Phase.RUN: 0.95}, style="session", facts=_queue(0.006)),
+        Sketch(
+            "a queue that one thread fills",
+            phases={Phase.RUN: 0.95},
+            style="session",
+            facts=_queue(0.006),
+        ),
     )
     QUIET = (
-        Sketch("a queue that is never empty", phases={Phase.RUN: 0.95}, style="session", facts=_queue(0.0002)),
+        Sketch(
+            "a queue that is never empty",
+            phases={Phase.RUN: 0.95},
+            style="session",
+            facts=_queue(0.0002),
+        ),
         Sketch(
             "an expensive map is hidden behind a longer step",
             phases={Phase.INPUT: 0.01, Phase.RUN: 0.95},
@@ -172,13 +211,16 @@ class InputBound(Cause):
             phases={Phase.INPUT: 0.4, Phase.RUN: 0.1},
             style="keras",
             facts=[
-                fact("fit", step, stack=[["train.py", 10, "main"]], model=1, data="ndarray") for step in range(1, 101)
+                fact("fit", step, stack=[["train.py", 10, "main"]], model=1, data="ndarray")
+                for step in range(1, 101)
             ],
         ),
         Sketch(
             "a cache is being filled: the first pass waits, the later ones do not",
             phases={Phase.INPUT: [0.8] * 25 + [0.005] * 75, Phase.RUN: [0.1] * 25 + [0.9] * 75},
-            facts=pipeline_facts(_SOURCE, _map(0.008), Made("Cache", line=6), wait=0.00005, passes=4),
+            facts=pipeline_facts(
+                _SOURCE, _map(0.008), Made("Cache", line=6), wait=0.00005, passes=4
+            ),
         ),
     )
 
@@ -194,9 +236,13 @@ class InputBound(Cause):
             return caches.cache_fix(finding, script)
         if facts["remedy"] == "threads":
             file, line, name = facts["python"]
-            return pipelines.more_threads(script, where.line, int(facts["threads"]), (str(file), int(line), str(name)))
+            return pipelines.more_threads(
+                script, where.line, int(facts["threads"]), (str(file), int(line), str(name))
+            )
         if facts["remedy"] == "parallel":
-            return pipelines.parallel_map(script, where.line, str(facts["kind"]), bool(settings.get("random")))
+            return pipelines.parallel_map(
+                script, where.line, str(facts["kind"]), bool(settings.get("random"))
+            )
         if facts["remedy"] == "vectorise":
             return pipelines.whole_batches(script, where.line, settings)
         if facts["remedy"] == "prefetch":
@@ -218,7 +264,11 @@ def _usually(run: Run, wait: Wait) -> bool:
 
 def _fetched_at(run: Run, wait: Wait) -> Location:
     """The line that fetches the batches; the loop's own where it was not seen."""
-    fetches = [event for event in run.of("next") if event.process == wait.loop.process and event.data.get("stack")]
+    fetches = [
+        event
+        for event in run.of("next")
+        if event.process == wait.loop.process and event.data.get("stack")
+    ]
     last = {str(event.data["stack"]): event for event in fetches}
     dearest = max(last.values(), key=lambda event: float(event.data["took"]), default=None)
     return say.place(run, dearest.data["stack"][0]) if dearest is not None else wait.loop.location
@@ -235,9 +285,7 @@ def _why(remedy: Remedy) -> str:
     if remedy.kind == "parallel":
         return f"{code} may only use {_threads(stage.parallelism)}"
     if remedy.kind == "vectorise":
-        return (
-            f"{code} is called for each of {remedy.facts['batch']:.0f} elements, and the calls cost more than the work"
-        )
+        return f"{code} is called for each of {remedy.facts['batch']:.0f} elements, and the calls cost more than the work"
     if remedy.kind == "prefetch":
         return "no stage works ahead while the step runs"
     return f"{code} takes {say.time(stage.seconds)} a batch"

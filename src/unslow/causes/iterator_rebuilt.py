@@ -30,16 +30,30 @@ _READY = 3e-4  # seconds that a batch takes which lies ready, in Python
 def _made(number: int, every: int = 1, **data: object) -> list[Fact]:
     stack = [["train.py", 11, "<module>"]]
     return [
-        fact("iterator", step, n=step // every, sum=0.004 * (step // every), took=0.004, iterator=step // every,
-             dataset=1, stack=stack, step=step, evaluates=False, in_fit=False, **data)
+        fact(
+            "iterator",
+            step,
+            n=step // every,
+            sum=0.004 * (step // every),
+            took=0.004,
+            iterator=step // every,
+            dataset=1,
+            stack=stack,
+            step=step,
+            evaluates=False,
+            in_fit=False,
+            **data,
+        )
         for step in range(every, number + 1, every)
-    ]  # fmt: skip
+    ]
 
 
 def _started(says: str, took: float) -> Sketch:
     """An initializer that is run every ten steps: the step that follows is long, and its update takes so much of it."""
     data = {"took": took, "start": 0.001, "stack": [["train.py", 9, "<module>"]], "key": "a"}
-    facts = [fact("restarted", step, step=step, n=step // 10, **data) for step in range(10, 100, 10)]
+    facts = [
+        fact("restarted", step, step=step, n=step // 10, **data) for step in range(10, 100, 10)
+    ]
     seconds = [0.1 if step % 10 == 9 else 0.01 for step in range(100)]
     return Sketch(says, seconds, phases={Phase.RUN: 0.95}, style="session", facts=facts)
 
@@ -77,7 +91,10 @@ class IteratorRebuilt(Cause):
         last: dict[tuple[int, str], Event] = {}
         for event in run.of("iterator"):
             if not event.data["evaluates"] and not event.data["in_fit"] and event.data.get("stack"):
-                last[event.process, str(event.data["key"] if "key" in event.data else event.data["stack"])] = event
+                last[
+                    event.process,
+                    str(event.data["key"] if "key" in event.data else event.data["stack"]),
+                ] = event
         known = pipelines(run)
         for event in last.values():
             loop = run.loop_of(event) or max(run.loops, key=lambda one: one.total, default=None)
@@ -85,7 +102,12 @@ class IteratorRebuilt(Cause):
             if loop is None or made < _FEWEST or made < _PER_STEP * loop.steps:
                 continue
             fed = next(
-                (one for one in known if one.dataset == event.data["dataset"] and one.process == event.process), None
+                (
+                    one
+                    for one in known
+                    if one.dataset == event.data["dataset"] and one.process == event.process
+                ),
+                None,
             )
             yield self._finding(run, loop, event, made, fed)
         for loop in run.loops:
@@ -96,7 +118,9 @@ class IteratorRebuilt(Cause):
     def _restarted(self, loop: Loop, place: Location, found: Restarts) -> Finding:
         """A session's iterator that is initialized again and again: what it had prepared is thrown away each time."""
         return Finding(
-            cause=self.id, location=place, seconds=found.seconds,
+            cause=self.id,
+            location=place,
+            seconds=found.seconds,
             title=f"{say.code(place)} starts the pipeline again {found.count} times in {loop.steps} steps, and the "
             f"step that follows waits {say.time(found.each)} for it",
             evidence=(
@@ -108,14 +132,20 @@ class IteratorRebuilt(Cause):
             advice="Give the training data an iterator of its own and let it go on (`repeat()`); where one graph must "
             "take its batches now from here, now from there, choose by the handle of an iterator "
             "(`tf.data.Iterator.from_string_handle`), which keeps the place of each.",
-        )  # fmt: skip
+        )
 
-    def _finding(self, run: Run, loop: Loop, event: Event, made: int, pipeline: Pipeline | None) -> Finding:
+    def _finding(
+        self, run: Run, loop: Loop, event: Event, made: int, pipeline: Pipeline | None
+    ) -> Finding:
         place = say.place(run, event.data["stack"][0])
-        spent = float((loop.phases[1:, Phase.INPUT] * loop.count[1:]).sum()) + _letting_go(run, loop, place)
+        spent = float((loop.phases[1:, Phase.INPUT] * loop.count[1:]).sum()) + _letting_go(
+            run, loop, place
+        )
         making = float(event.data["sum"])
         needed, produced = _elements(pipeline)
-        left = (max(0.0, spent - making) * needed / produced if produced else 0.0) + _READY * loop.steps
+        left = (
+            max(0.0, spent - making) * needed / produced if produced else 0.0
+        ) + _READY * loop.steps
         each = spent / max(1, loop.steps)
         evidence = [
             Evidence("iterators made", made),
@@ -131,17 +161,23 @@ class IteratorRebuilt(Cause):
                 Evidence("elements in a batch", round(needed)),
             ]
             what = f", and reads {produced:.0f} elements to hand out {needed:.0f}"
-        length = next((int(stage.get("length", -2)) for stage in pipeline.built), -2) if pipeline else -2
+        length = (
+            next((int(stage.get("length", -2)) for stage in pipeline.built), -2) if pipeline else -2
+        )
         return Finding(
             cause=self.id,
             title=f"{say.code(place)} makes a new iterator in every step{what}: {say.time(each)} a step",
-            location=place, seconds=max(0.0, spent - left), evidence=tuple(evidence),
+            location=place,
+            seconds=max(0.0, spent - left),
+            evidence=tuple(evidence),
             advice="Make it once in front of the loop, `batches = iter(dataset.repeat())`; `next(batches)` in it.",
             facts={
                 "endless": length == -1,
-                "shuffled": any(stage.get("kind") == "Shuffle" for stage in pipeline.built) if pipeline else False,
+                "shuffled": any(stage.get("kind") == "Shuffle" for stage in pipeline.built)
+                if pipeline
+                else False,
             },
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.iterators import iterator_once
@@ -150,16 +186,25 @@ class IteratorRebuilt(Cause):
         if "endless" not in finding.facts:  # an initializer that is run again
             return None
         return iterator_once(
-            script, finding.location.line, bool(finding.facts["endless"]), bool(finding.facts["shuffled"])
+            script,
+            finding.location.line,
+            bool(finding.facts["endless"]),
+            bool(finding.facts["shuffled"]),
         )
 
     FIRES = (
-        Sketch("one iterator per step", phases={Phase.INPUT: 0.7, Phase.RUN: 0.25}, facts=_made(100)),
+        Sketch(
+            "one iterator per step", phases={Phase.INPUT: 0.7, Phase.RUN: 0.25}, facts=_made(100)
+        ),
         _started("an initializer every ten steps, and the next one waits", 0.095),
     )
     QUIET = (
         _started("an initializer every ten steps, after a validation that takes long", 0.0096),
-        Sketch("one iterator per epoch of 25 steps", phases={Phase.INPUT: 0.7, Phase.RUN: 0.25}, facts=_made(100, 25)),
+        Sketch(
+            "one iterator per epoch of 25 steps",
+            phases={Phase.INPUT: 0.7, Phase.RUN: 0.25},
+            facts=_made(100, 25),
+        ),
         Sketch(
             "one iterator per step that costs next to nothing",
             phases={Phase.INPUT: 0.02, Phase.RUN: 0.9},
@@ -189,7 +234,9 @@ def _elements(pipeline: Pipeline | None) -> tuple[float, float]:
     """Elements that a batch needs and those that the source gave for it; zeros where it was not seen."""
     if pipeline is None or not pipeline.stages:
         return 0.0, 0.0
-    needed = next((float(stage["batch_size"]) for stage in pipeline.built if "batch_size" in stage), 1.0)
+    needed = next(
+        (float(stage["batch_size"]) for stage in pipeline.built if "batch_size" in stage), 1.0
+    )
     counted = max((stage.items for stage in pipeline.stages if stage.elements), default=0.0)
     filled = [_filled(stage) for stage in pipeline.built if stage["kind"] == "Shuffle"]
     return needed, max(counted, needed + sum(filled))
@@ -203,10 +250,18 @@ def _filled(stage: Mapping[str, Any]) -> float:
 
 def _letting_go(run: Run, loop: Loop, place: Location) -> float:
     """Seconds at the line outside of any call that is timed: old iterators, with their buffers, are destroyed there."""
-    other = [one for one in run.samples if one.process == loop.process and one.training and one.phase is Phase.OTHER]
+    other = [
+        one
+        for one in run.samples
+        if one.process == loop.process and one.training and one.phase is Phase.OTHER
+    ]
     total = sum(one.in_steps for one in other)
     line = (place.file, place.line)
-    here = sum(one.in_steps for one in other if one.stack and (one.stack[0].file, one.stack[0].line) == line)
+    here = sum(
+        one.in_steps
+        for one in other
+        if one.stack and (one.stack[0].file, one.stack[0].line) == line
+    )
     return loop.phase(Phase.OTHER) * here / total if total else 0.0
 
 
@@ -215,7 +270,12 @@ def _one_by_one(source: Source) -> Iterator[Spot]:
     for loop in source.every(ast.For):
         take = loop.iter if isinstance(loop.iter, ast.Call) else None
         method = take.func if take is not None else None
-        if take is None or not isinstance(method, ast.Attribute) or method.attr != "take" or not take.args:
+        if (
+            take is None
+            or not isinstance(method, ast.Attribute)
+            or method.attr != "take"
+            or not take.args
+        ):
             continue
         outer = source.repeated_by(loop)
         if source.number_of(take.args[0]) != 1 or loop not in source.step_loops or not outer:
@@ -242,7 +302,11 @@ def _taken_at_once(source: Source, call: ast.Call, loop: ast.AST) -> bool:
         held = taking.args[0] if source.name(taking.func) == "next" and taking.args else None
         if isinstance(taking.func, ast.Attribute) and taking.func.attr == "get_next":
             held = taking.func.value
-        made = [binding.node for binding in source.reaching(held)] if isinstance(held, ast.Name) else []
+        made = (
+            [binding.node for binding in source.reaching(held)]
+            if isinstance(held, ast.Name)
+            else []
+        )
         if made == [parent] and source.innermost(taking) is loop:
             return True
     return False

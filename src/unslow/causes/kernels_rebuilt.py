@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
     from unslow.syntax import Source
 
-_RESETS = ("tf.random.set_seed", "tf.set_random_seed", "tf.random.set_random_seed", "keras.utils.set_random_seed")
+_RESETS = (
+    "tf.random.set_seed",
+    "tf.set_random_seed",
+    "tf.random.set_random_seed",
+    "keras.utils.set_random_seed",
+)
 
 _FEW = 3  # resets in the training below which one may have been meant
 _MUCH = 0.2  # of a step: what new shapes cost below this is not a slow step but shape-churn
@@ -57,7 +62,11 @@ class KernelsRebuilt(Cause):
     deeper_than = ("shape-churn",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        calls = [call for call in special_calls(run) if in_training(run, call) and "traced" not in call.why]
+        calls = [
+            call
+            for call in special_calls(run)
+            if in_training(run, call) and "traced" not in call.why
+        ]
         by_reset: dict[Location, list[Call]] = defaultdict(list)
         for call in calls:
             if "reset" in call.why and call.reset is not None:
@@ -74,7 +83,9 @@ class KernelsRebuilt(Cause):
             if churn is not None and churn.extra > _MUCH * loop.typical():
                 yield self._for_shapes(run, loop, churn)
 
-    def _after_resets(self, where: Location, found: Sequence[Call], stack: Sequence[Any]) -> Finding | None:
+    def _after_resets(
+        self, where: Location, found: Sequence[Call], stack: Sequence[Any]
+    ) -> Finding | None:
         count = sum(call.weight for call in found)
         if count < _FEW:
             return None
@@ -92,22 +103,31 @@ class KernelsRebuilt(Cause):
         what = _WAYS.get(found[0].way, found[0].way)
         evidence = [
             Evidence("resets that a compiled function had to recover from", round(count)),
-            Evidence("seconds of a call after a reset", median(call.seconds for call in found), "s"),
+            Evidence(
+                "seconds of a call after a reset", median(call.seconds for call in found), "s"
+            ),
             Evidence("traces in these calls", 0),
         ]
         if usual > 0:
             evidence.append(Evidence("seconds of a usual call", usual, "s"))
         if seen:
             evidence.append(
-                Evidence("seconds of preparing, in a profiler window", median(p.prepare for p in seen), "s")
+                Evidence(
+                    "seconds of preparing, in a profiler window",
+                    median(p.prepare for p in seen),
+                    "s",
+                )
             )
         return Finding(
             cause=self.id,
             title=f"{what} in the loop makes {_list(names)} be prepared anew {count:.0f} times, {say.time(each)} each, "
             "without any trace",
-            location=where, seconds=seconds, evidence=tuple(evidence),
-            advice=f"Move {what} out of the loop, in front of it.", facts={"way": found[0].way, "stack": stack},
-        )  # fmt: skip
+            location=where,
+            seconds=seconds,
+            evidence=tuple(evidence),
+            advice=f"Move {what} out of the loop, in front of it.",
+            facts={"way": found[0].way, "stack": stack},
+        )
 
     def _in_new_sessions(self, where: Location, times: Sequence[Reopened]) -> Finding:
         count = max(time.session for time in times) - min(time.session for time in times) + 1
@@ -116,29 +136,46 @@ class KernelsRebuilt(Cause):
         once = sum(time.seconds * time.weight for time in times if not time.usual)
         evidence = [
             Evidence("sessions opened for one graph, in the training", count),
-            Evidence("seconds of a first run, in the middle", median(time.seconds for time in times), "s"),
+            Evidence(
+                "seconds of a first run, in the middle", median(time.seconds for time in times), "s"
+            ),
         ]
         if known:
-            evidence.append(Evidence("the same runs when they are repeated", median(time.usual for time in known), "s"))
+            evidence.append(
+                Evidence(
+                    "the same runs when they are repeated",
+                    median(time.usual for time in known),
+                    "s",
+                )
+            )
         if once:
-            evidence.append(Evidence("seconds of runs that each session makes once, not counted here", once, "s"))
+            evidence.append(
+                Evidence(
+                    "seconds of runs that each session makes once, not counted here", once, "s"
+                )
+            )
         return Finding(
             cause=self.id,
             title=f"a session is opened {count:,} times for one and the same graph, and each prepares its runs anew: "
             f"{say.time(seconds / count)} for each session",
-            location=where, seconds=seconds, evidence=tuple(evidence),
+            location=where,
+            seconds=seconds,
+            evidence=tuple(evidence),
             advice="Open one session in front of the loop. To start again from the first state, run the initializer, "
             "or set the weights, in that session.",
-        )  # fmt: skip
+        )
 
     def _for_shapes(self, run: Run, loop: Loop, churn: Churn) -> Finding:
         return Finding(
             cause=self.id,
             title=f"{churn.distinct} different shapes go through one graph: a step with a new one takes "
             f"{say.time(churn.extra)} longer, since its primitives are built anew without any trace",
-            location=say.place(run, loop.update), seconds=churn.seconds, evidence=churn.evidence(),
-            certainty=Certainty.LIKELY, advice=churn.advice(),
-        )  # fmt: skip
+            location=say.place(run, loop.update),
+            seconds=churn.seconds,
+            evidence=churn.evidence(),
+            certainty=Certainty.LIKELY,
+            advice=churn.advice(),
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         way = finding.facts.get("way")
@@ -146,13 +183,17 @@ class KernelsRebuilt(Cause):
             return None
         from unslow.fix.resets import once_before_loop
 
-        lines = [int(line) for file, line, _ in finding.facts.get("stack", ()) if file == script.path]
+        lines = [
+            int(line) for file, line, _ in finding.facts.get("stack", ()) if file == script.path
+        ]
         return Fix(
-            title="Do it once, in front of the loop", safety=Safety.REVIEW,
+            title="Do it once, in front of the loop",
+            safety=Safety.REVIEW,
             files={script.path: once_before_loop(script, lines).text},
             note="Random ops go on drawing from one sequence instead of starting it again in every iteration."
-            if way == "set_seed" else "What clear_session() forgets in every iteration is forgotten once.",
-        )  # fmt: skip
+            if way == "set_seed"
+            else "What clear_session() forgets in every iteration is forgotten once.",
+        )
 
     def spot(self, source: Source) -> Iterable[Spot]:
         for call in source.calls(*_RESETS):
@@ -182,36 +223,90 @@ def _list(names: Sequence[str]) -> str:
 
 def _after(at: int, n: int, took: float = 0.1, usual: float = 0.002, **more: Any) -> Any:
     return fact(
-        "call", at, key="step#1:reset", n=n, name="step", function=1, why=["reset"], took=took, traced=0.0,
-        usual=usual, number=at, jit=False, shapes=[[32, 8]], distinct=1, stack=[["train.py", 12, "<module>"]],
-        place=["train.py", 11, "<module>"], way="set_seed", **more,
-    )  # fmt: skip
+        "call",
+        at,
+        key="step#1:reset",
+        n=n,
+        name="step",
+        function=1,
+        why=["reset"],
+        took=took,
+        traced=0.0,
+        usual=usual,
+        number=at,
+        jit=False,
+        shapes=[[32, 8]],
+        distinct=1,
+        stack=[["train.py", 12, "<module>"]],
+        place=["train.py", 11, "<module>"],
+        way="set_seed",
+        **more,
+    )
 
 
 def _opened(at: int, session: int, took: float = 0.07, usual: float = 0.002) -> Any:
     return fact(
-        "reopened", at, key="train.py:9", n=session - 1, session=session, took=took, usual=usual,
+        "reopened",
+        at,
+        key="train.py:9",
+        n=session - 1,
+        session=session,
+        took=took,
+        usual=usual,
         stack=[["train.py", 9, "open"]],
-    )  # fmt: skip
+    )
 
 
 _SEEN = {"call": 0.1, "prepare": 0.09}  # what a window saw of a call
 
 KernelsRebuilt.FIRES = (
-    Sketch("a seed set in every tenth step", seconds=([0.002] * 9 + [0.1]) * 10,
-           facts=[_after(step, step // 10) for step in range(10, 101, 10)], style="function"),
-    Sketch("a seed set in every step: no usual call, but windows that saw the preparing", seconds=[0.1] * 40,
-           facts=[_after(step, step - 1, usual=0.0, **(_SEEN if step & (step - 1) == 0 else {}))
-                  for step in range(2, 41)], style="function"),
-    Sketch("a session opened for every ten steps on one graph", seconds=([0.07] + [0.002] * 9) * 10, style="session",
-           facts=[_opened(step, 1 + step // 10) for step in range(10, 100, 10)]),
-)  # fmt: skip
+    Sketch(
+        "a seed set in every tenth step",
+        seconds=([0.002] * 9 + [0.1]) * 10,
+        facts=[_after(step, step // 10) for step in range(10, 101, 10)],
+        style="function",
+    ),
+    Sketch(
+        "a seed set in every step: no usual call, but windows that saw the preparing",
+        seconds=[0.1] * 40,
+        facts=[
+            _after(step, step - 1, usual=0.0, **(_SEEN if step & (step - 1) == 0 else {}))
+            for step in range(2, 41)
+        ],
+        style="function",
+    ),
+    Sketch(
+        "a session opened for every ten steps on one graph",
+        seconds=([0.07] + [0.002] * 9) * 10,
+        style="session",
+        facts=[_opened(step, 1 + step // 10) for step in range(10, 100, 10)],
+    ),
+)
 KernelsRebuilt.QUIET = (
-    Sketch("a seed set twice in a long run", seconds=[0.002] * 300, facts=[_after(100, 1), _after(200, 2)],
-           style="function"),
-    Sketch("a seed set in every tenth step that costs next to nothing", seconds=[0.02] * 100,
-           facts=[_after(step, step // 10, took=0.0203, usual=0.02) for step in range(10, 101, 10)], style="function"),
-    Sketch("a second session, opened once", seconds=[0.002] * 100, style="session", facts=[_opened(50, 2)]),
-    Sketch("sessions whose first runs take what others take", seconds=[0.02] * 100, style="session",
-           facts=[_opened(step, 1 + step // 10, took=0.0201, usual=0.02) for step in range(10, 100, 10)]),
-)  # fmt: skip
+    Sketch(
+        "a seed set twice in a long run",
+        seconds=[0.002] * 300,
+        facts=[_after(100, 1), _after(200, 2)],
+        style="function",
+    ),
+    Sketch(
+        "a seed set in every tenth step that costs next to nothing",
+        seconds=[0.02] * 100,
+        facts=[_after(step, step // 10, took=0.0203, usual=0.02) for step in range(10, 101, 10)],
+        style="function",
+    ),
+    Sketch(
+        "a second session, opened once",
+        seconds=[0.002] * 100,
+        style="session",
+        facts=[_opened(50, 2)],
+    ),
+    Sketch(
+        "sessions whose first runs take what others take",
+        seconds=[0.02] * 100,
+        style="session",
+        facts=[
+            _opened(step, 1 + step // 10, took=0.0201, usual=0.02) for step in range(10, 100, 10)
+        ],
+    ),
+)

@@ -50,7 +50,9 @@ class ManySessionRuns(Cause):
                 extra = [
                     site
                     for site in often
-                    if not site.updates and site.mergeable and (site.update == place or len(updates) == 1)
+                    if not site.updates
+                    and site.mergeable
+                    and (site.update == place or len(updates) == 1)
                 ]
                 if extra:
                     yield self._finding(run, loop, update, extra)
@@ -71,20 +73,30 @@ class ManySessionRuns(Cause):
         evidence = [Evidence("runs per step", round(runs, 1))]
         for site, name, seconds in zip(extra, names, saved, strict=True):
             evidence.append(Evidence(f"seconds of a run of `{name}`", site.seconds, "s"))
-            evidence.append(Evidence(f"of it, kernels that {other} does not need anyway", site.own, "s"))
-            evidence.append(Evidence("seconds of this training that it takes too much", seconds, "s"))
+            evidence.append(
+                Evidence(f"of it, kernels that {other} does not need anyway", site.own, "s")
+            )
+            evidence.append(
+                Evidence("seconds of this training that it takes too much", seconds, "s")
+            )
         evidence.append(Evidence(f"seconds of {other}", base.seconds, "s"))
-        reasons = list(dict.fromkeys(_changes(base, site, name) for site, name in zip(extra, names, strict=True)))
+        reasons = list(
+            dict.fromkeys(
+                _changes(base, site, name) for site, name in zip(extra, names, strict=True)
+            )
+        )
         lines = sorted({(site.location.file, site.location.line) for site in (*extra, base)})
         return Finding(
             cause=self.id,
             title=f"{runs:.0f} runs per step where one would do: {_list(names)} "
             f"{'is' if len(names) == 1 else 'are'} fetched with the same feeds as {other}",
-            location=extra[0].location, seconds=sum(saved), evidence=tuple(evidence),
+            location=extra[0].location,
+            seconds=sum(saved),
+            evidence=tuple(evidence),
             advice=f"Fetch {_list(names)} together with {'the training op' if base.updates else f'`{first}`'}, "
             "in one run.",
             facts={"lines": lines, "changes": [reason for reason in reasons if reason]},
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.edit.script import CannotEdit
@@ -103,24 +115,32 @@ class ManySessionRuns(Cause):
             return Refusal(str(refusal or "the runs are in different files"), finding.location)
         changes = finding.facts["changes"]
         return Fix(
-            title="One run with several fetches", safety=Safety.REVIEW if changes else Safety.CLOSE,
-            files={script.path: edited.text}, note=" ".join(changes),
-        )  # fmt: skip
+            title="One run with several fetches",
+            safety=Safety.REVIEW if changes else Safety.CLOSE,
+            files={script.path: edited.text},
+            note=" ".join(changes),
+        )
 
     def spot(self, source: Source) -> Iterable[Spot]:
         groups: dict[tuple[ast.AST, str], list[ast.Call]] = {}
         for call in source.session_runs():
             loop = source.innermost(call)
-            feed = argument(call, "feed_dict", 1)  # without feeds, each run may take the next batch of an iterator
+            feed = argument(
+                call, "feed_dict", 1
+            )  # without feeds, each run may take the next batch of an iterator
             if loop is None or feed is None or any(source.conditions(call, loop)):
                 continue
             if isinstance(call.func, ast.Attribute) and call.func.attr == "run":
-                groups.setdefault((loop, f"{ast.unparse(call.func.value)} {ast.unparse(feed)}"), []).append(call)
+                groups.setdefault(
+                    (loop, f"{ast.unparse(call.func.value)} {ast.unparse(feed)}"), []
+                ).append(call)
         for (turn, _), calls in groups.items():
             first, *later = sorted(calls, key=lambda call: call.lineno)
             together = [str(call.lineno) for call in later if _could_join(source, first, call)]
             if together:
-                others = "line " + together[0] if len(together) == 1 else "lines " + ", ".join(together)
+                others = (
+                    "line " + together[0] if len(together) == 1 else "lines " + ", ".join(together)
+                )
                 yield source.spot(
                     first,
                     f"this run and that at {others} take the same feeds in the same turn of the loop at line"
@@ -164,7 +184,10 @@ def _could_join(source: Source, first: ast.Call, later: ast.Call) -> bool:
     start, end = first.lineno, later.lineno
     for name in (node for node in ast.walk(later) if isinstance(node, ast.Name)):
         for binding in source.reaching(name):
-            if start <= getattr(binding.node, "lineno", 0) <= end and source.statement(later) is not binding.node:
+            if (
+                start <= getattr(binding.node, "lineno", 0) <= end
+                and source.statement(later) is not binding.node
+            ):
                 return False
     return True
 
@@ -177,7 +200,16 @@ def _asked(call: ast.Call) -> set[str]:
 def _step(cycle: int, *runs: dict[str, Any]) -> list[Fact]:
     return [
         fact(
-            "run", cycle, **{"cycle": cycle, "index": index, "runs": len(runs), "timed": True, "updates": False, **data}
+            "run",
+            cycle,
+            **{
+                "cycle": cycle,
+                "index": index,
+                "runs": len(runs),
+                "timed": True,
+                "updates": False,
+                **data,
+            },
         )
         for index, data in enumerate(runs)
     ]
@@ -188,25 +220,53 @@ def _ran(line: int, name: str, took: float, **more: Any) -> dict[str, Any]:
 
 
 _TRAIN = _ran(12, "train", 0.006, updates=True)
-_LOSS = _ran(11, "loss", 0.004, same_before=True, same_after=False, shared=1.0, own=0.0, depends=True)
+_LOSS = _ran(
+    11, "loss", 0.004, same_before=True, same_after=False, shared=1.0, own=0.0, depends=True
+)
 _OTHER_FEED = _ran(11, "loss", 0.004, same_before=False, same_after=False, shared=1.0, own=0.0)
 _HITS = _ran(13, "hits", 0.004, same_before=False, same_after=False, shared=0.9, own=0.0, like=1)
 _ALONE = _ran(11, "norms", 0.004, same_before=True, same_after=False, shared=0.1, own=0.0039)
 
 ManySessionRuns.FIRES = (
-    Sketch("the loss in a run of its own, with the same feeds", style="session", phases={Phase.RUN: 1.0},
-           facts=[event for cycle in (4, 8, 16) for event in _step(cycle, _LOSS, _TRAIN)]),
-    Sketch("two values for the same feeds, which are not those of the update", style="session", phases={Phase.RUN: 1.0},
-           facts=[event for cycle in (4, 8, 16) for event in _step(cycle, _TRAIN, _OTHER_FEED, _HITS)]),
-)  # fmt: skip
+    Sketch(
+        "the loss in a run of its own, with the same feeds",
+        style="session",
+        phases={Phase.RUN: 1.0},
+        facts=[event for cycle in (4, 8, 16) for event in _step(cycle, _LOSS, _TRAIN)],
+    ),
+    Sketch(
+        "two values for the same feeds, which are not those of the update",
+        style="session",
+        phases={Phase.RUN: 1.0},
+        facts=[event for cycle in (4, 8, 16) for event in _step(cycle, _TRAIN, _OTHER_FEED, _HITS)],
+    ),
+)
 ManySessionRuns.QUIET = (
-    Sketch("one run per step", style="session", phases={Phase.RUN: 1.0},
-           facts=[event for cycle in (4, 8, 16) for event in _step(cycle, _TRAIN)]),
-    Sketch("a second run with feeds of its own: other data, another dropout rate", style="session",
-           phases={Phase.RUN: 1.0},
-           facts=[event for cycle in (4, 8, 16) for event in _step(cycle, _OTHER_FEED, _TRAIN)]),
-    Sketch("a loss that is asked for in one step of four", style="session", phases={Phase.RUN: 1.0},
-           facts=[*_step(4, _LOSS, _TRAIN), *(e for cycle in (8, 16, 32) for e in _step(cycle, _TRAIN))]),
-    Sketch("a second run that shares nothing with the first", style="session", phases={Phase.RUN: 1.0},
-           facts=[event for cycle in (4, 8, 16) for event in _step(cycle, _ALONE, _TRAIN)]),
-)  # fmt: skip
+    Sketch(
+        "one run per step",
+        style="session",
+        phases={Phase.RUN: 1.0},
+        facts=[event for cycle in (4, 8, 16) for event in _step(cycle, _TRAIN)],
+    ),
+    Sketch(
+        "a second run with feeds of its own: other data, another dropout rate",
+        style="session",
+        phases={Phase.RUN: 1.0},
+        facts=[event for cycle in (4, 8, 16) for event in _step(cycle, _OTHER_FEED, _TRAIN)],
+    ),
+    Sketch(
+        "a loss that is asked for in one step of four",
+        style="session",
+        phases={Phase.RUN: 1.0},
+        facts=[
+            *_step(4, _LOSS, _TRAIN),
+            *(e for cycle in (8, 16, 32) for e in _step(cycle, _TRAIN)),
+        ],
+    ),
+    Sketch(
+        "a second run that shares nothing with the first",
+        style="session",
+        phases={Phase.RUN: 1.0},
+        facts=[event for cycle in (4, 8, 16) for event in _step(cycle, _ALONE, _TRAIN)],
+    ),
+)

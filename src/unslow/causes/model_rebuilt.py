@@ -60,7 +60,11 @@ class ModelRebuilt(Cause):
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
             found = [_models(run, loop), _compiles(run, loop)]
-            best = max((each for each in found if each is not None), key=lambda each: len(each.rows), default=None)
+            best = max(
+                (each for each in found if each is not None),
+                key=lambda each: len(each.rows),
+                default=None,
+            )
             if best is not None:
                 yield self._finding(run, loop, best)
 
@@ -71,10 +75,18 @@ class ModelRebuilt(Cause):
         times = len(found.events)
         data = found.events[-1].data
         memory = _memory(run, loop, found)
-        what = f"the same {data.get('name') or 'model'} is made" if found.what == "model" else "the model is compiled"
+        what = (
+            f"the same {data.get('name') or 'model'} is made"
+            if found.what == "model"
+            else "the model is compiled"
+        )
         evidence = [
             Evidence("times made" if found.what == "model" else "compile() calls", times),
-            Evidence("seconds of tracing, building and preparing each time", seconds / max(1, len(costs)), "s"),
+            Evidence(
+                "seconds of tracing, building and preparing each time",
+                seconds / max(1, len(costs)),
+                "s",
+            ),
             Evidence("steps between", loop.steps // max(1, times)),
         ]
         if memory is not None:
@@ -83,11 +95,19 @@ class ModelRebuilt(Cause):
         return Finding(
             cause=self.id,
             title=f"{what} {times} times in the loop: {say.time(seconds / max(1, len(costs)))} each before its first "
-            "step" + (f", and {say.size(memory)} of memory that stays" if grows and memory is not None else ""),
-            location=where, seconds=seconds, evidence=tuple(evidence), grows=grows,
+            "step"
+            + (
+                f", and {say.size(memory)} of memory that stays"
+                if grows and memory is not None
+                else ""
+            ),
+            location=where,
+            seconds=seconds,
+            evidence=tuple(evidence),
+            grows=grows,
             advice=_ADVICE[found.what],
             facts={"stack": found.stack, "what": found.what, "weights": _weights(run, found)},
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.rebuilt import model_once
@@ -101,11 +121,14 @@ class ModelRebuilt(Cause):
         lines = [int(line) for file, line, _ in finding.facts["stack"] if file == script.path]
         return Fix(
             title="Make the model once, and start each turn from its first weights"
-            if finding.facts["what"] == "model" else "Compile the model once", safety=Safety.REVIEW,
+            if finding.facts["what"] == "model"
+            else "Compile the model once",
+            safety=Safety.REVIEW,
             files={script.path: model_once(script, lines).text},
             note="Every turn starts from the same first weights instead of new random ones."
-            if finding.facts["what"] == "model" else "The optimizer keeps its state over the turns.",
-        )  # fmt: skip
+            if finding.facts["what"] == "model"
+            else "The optimizer keeps its state over the turns.",
+        )
 
     def spot(self, source: Source) -> Iterable[Spot]:
         methods = [node.attr for node in source.every(ast.Attribute)]
@@ -135,15 +158,22 @@ class ModelRebuilt(Cause):
 
 
 _RESETS = (
-    "keras.backend.clear_session", "keras.utils.clear_session", "tf.random.set_seed", "tf.set_random_seed",
+    "keras.backend.clear_session",
+    "keras.utils.clear_session",
+    "tf.random.set_seed",
+    "tf.set_random_seed",
     "keras.utils.set_random_seed",
-)  # fmt: skip
+)
 
 
 def _comes_by(source: Source, call: ast.Call) -> ast.For | ast.AsyncFor | ast.While | None:
     """The one loop of more than a few turns that comes by a call each time, and trains."""
     loops = source.repeated_by(call)
-    if len(loops) != 1 or source.trace_of(call) is not None or any(source.conditions(call, loops[0])):
+    if (
+        len(loops) != 1
+        or source.trace_of(call) is not None
+        or any(source.conditions(call, loops[0]))
+    ):
         return None
     loop = loops[0]
     turns = loop.iter if isinstance(loop, ast.For) else None
@@ -166,13 +196,23 @@ def _parts(source: Source, call: ast.Call, loop: ast.AST) -> list[ast.AST]:
 def _fits(source: Source, parts: Sequence[ast.AST]) -> list[ast.expr]:
     """The models whose fit() is among some nodes."""
     calls = [part.func for part in parts if isinstance(part, ast.Call)]
-    methods = [function for function in calls if isinstance(function, ast.Attribute) and function.attr == "fit"]
+    methods = [
+        function
+        for function in calls
+        if isinstance(function, ast.Attribute) and function.attr == "fit"
+    ]
     return [method.value for method in methods if source.kind(method.value) is Kind.MODEL]
 
 
-def _compiles_again(source: Source, call: ast.Call, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+def _compiles_again(
+    source: Source, call: ast.Call, loop: ast.For | ast.AsyncFor | ast.While
+) -> bool:
     method = call.func
-    if not isinstance(method, ast.Attribute) or method.attr != "compile" or source.kind(method.value) is not Kind.MODEL:
+    if (
+        not isinstance(method, ast.Attribute)
+        or method.attr != "compile"
+        or source.kind(method.value) is not Kind.MODEL
+    ):
         return False
     parts = _parts(source, call, loop)
     if not source.bound_outside(method.value, loop) or not _fits(source, parts):
@@ -191,12 +231,22 @@ def _compiles_again(source: Source, call: ast.Call, loop: ast.For | ast.AsyncFor
 
 def _makes_again(source: Source, call: ast.Call, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
     made = source.parents.get(call)
-    if not isinstance(made, ast.Assign) or source.kind(call) is not Kind.MODEL or source.varies(call, loop):
+    if (
+        not isinstance(made, ast.Assign)
+        or source.kind(call) is not Kind.MODEL
+        or source.varies(call, loop)
+    ):
         return False
     names = {target.id for target in made.targets if isinstance(target, ast.Name)}
     parts = _parts(source, call, loop)
-    trained = [model for model in _fits(source, parts) if isinstance(model, ast.Name) and model.id in names]
-    if not names or not trained or any(source.name(p.func) in _RESETS for p in parts if isinstance(p, ast.Call)):
+    trained = [
+        model for model in _fits(source, parts) if isinstance(model, ast.Name) and model.id in names
+    ]
+    if (
+        not names
+        or not trained
+        or any(source.name(p.func) in _RESETS for p in parts if isinstance(p, ast.Call))
+    ):
         return False
     return not any(_is_kept(source, part, names) for part in parts)
 
@@ -207,15 +257,28 @@ def _is_kept(source: Source, part: ast.AST, names: set[str]) -> bool:
         return any(isinstance(each, ast.Name) and each.id in names for each in _handed(part.value))
     if isinstance(part, ast.Assign):
         stored = any(not isinstance(target, ast.Name) for target in part.targets)
-        return any(isinstance(each, ast.Name) and each.id in names for each in _handed(part.value)) and stored
+        return (
+            any(isinstance(each, ast.Name) and each.id in names for each in _handed(part.value))
+            and stored
+        )
     if isinstance(part, ast.Call):
         given = [*part.args, *(item.value for item in part.keywords)]
-        return any(isinstance(each, ast.Name) and each.id in names for value in given for each in _handed(value))
+        return any(
+            isinstance(each, ast.Name) and each.id in names
+            for value in given
+            for each in _handed(value)
+        )
     return False
 
 
 def _handed(value: ast.expr | None) -> list[ast.expr]:
-    return list(value.elts) if isinstance(value, ast.Tuple | ast.List) else [value] if value is not None else []
+    return (
+        list(value.elts)
+        if isinstance(value, ast.Tuple | ast.List)
+        else [value]
+        if value is not None
+        else []
+    )
 
 
 _ADVICE = {
@@ -235,7 +298,9 @@ def _models(run: Run, loop: Loop) -> _Rebuilt | None:
     best: _Rebuilt | None = None
     for events in by_line.values():
         outer = _outermost(events)
-        alike = Counter(str(event.data.get("weights")) for event in outer if event.data.get("weights"))
+        alike = Counter(
+            str(event.data.get("weights")) for event in outer if event.data.get("weights")
+        )
         signature, count = alike.most_common(1)[0] if alike else ("", 0)
         same = [event for event in outer if str(event.data.get("weights")) == signature]
         rows = _rows(loop, [event.time - float(event.data.get("ago") or 0.0) for event in same[1:]])
@@ -280,7 +345,9 @@ def _cost(loop: Loop, row: int) -> float:
     """What a step that starts anew takes beyond others: the trace, things made, and the graph's preparation."""
     usual = float(np.median(loop.phases[:, Phase.RUN]))
     phases = loop.phases[row]
-    return float(phases[Phase.TRACE] + phases[Phase.BUILD]) + max(0.0, float(phases[Phase.RUN]) - usual)
+    return float(phases[Phase.TRACE] + phases[Phase.BUILD]) + max(
+        0.0, float(phases[Phase.RUN]) - usual
+    )
 
 
 def _memory(run: Run, loop: Loop, found: _Rebuilt) -> float | None:
@@ -300,13 +367,24 @@ def _memory(run: Run, loop: Loop, found: _Rebuilt) -> float | None:
 def _weights(run: Run, found: _Rebuilt) -> int:
     """Weights that the model had when it was compiled; 0 where it is built at its first batch."""
     numbers = {event.data.get("model") for event in found.events}
-    counts = [int(e.data.get("weights") or 0) for e in run.of("compile") if e.data.get("model") in numbers]
+    counts = [
+        int(e.data.get("weights") or 0) for e in run.of("compile") if e.data.get("model") in numbers
+    ]
     return min(counts, default=0)
 
 
 def _made(at: int, number: int, weights: str = "4:ab") -> Fact:
-    return fact("model", at, model=number, name="Sequential", step=at, weights=weights, ago=0.0, n=number,
-                stack=[["train.py", 11, "<module>"]])  # fmt: skip
+    return fact(
+        "model",
+        at,
+        model=number,
+        name="Sequential",
+        step=at,
+        weights=weights,
+        ago=0.0,
+        n=number,
+        stack=[["train.py", 11, "<module>"]],
+    )
 
 
 def _turns(steps: int, turns: int) -> tuple[list[float], dict[Phase, Any]]:
@@ -321,16 +399,45 @@ _TEN, _PHASES = _turns(20, 10)
 _THREE, _PHASES_3 = _turns(200, 3)
 
 ModelRebuilt.FIRES = (
-    Sketch("ten folds, a new model for each", seconds=_TEN, phases=_PHASES, style="keras",
-           facts=[_made(1 + 20 * turn, turn + 1) for turn in range(10)]),
-    Sketch("compile() in every epoch", seconds=_TEN, phases=_PHASES, style="keras",
-           facts=[fact("compile", 1 + 20 * turn, model=1, stack=[["train.py", 11, "<module>"]], took=0.01, weights=4)
-                  for turn in range(10)]),
-)  # fmt: skip
+    Sketch(
+        "ten folds, a new model for each",
+        seconds=_TEN,
+        phases=_PHASES,
+        style="keras",
+        facts=[_made(1 + 20 * turn, turn + 1) for turn in range(10)],
+    ),
+    Sketch(
+        "compile() in every epoch",
+        seconds=_TEN,
+        phases=_PHASES,
+        style="keras",
+        facts=[
+            fact(
+                "compile",
+                1 + 20 * turn,
+                model=1,
+                stack=[["train.py", 11, "<module>"]],
+                took=0.01,
+                weights=4,
+            )
+            for turn in range(10)
+        ],
+    ),
+)
 ModelRebuilt.QUIET = (
-    Sketch("a search over three models", seconds=_THREE, phases=_PHASES_3, style="keras",
-           facts=[_made(1 + 200 * turn, turn + 1) for turn in range(3)]),
-    Sketch("a search over ten models of different sizes", seconds=_TEN, phases=_PHASES, style="keras",
-           facts=[_made(1 + 20 * turn, turn + 1, f"4:{turn}") for turn in range(10)]),
+    Sketch(
+        "a search over three models",
+        seconds=_THREE,
+        phases=_PHASES_3,
+        style="keras",
+        facts=[_made(1 + 200 * turn, turn + 1) for turn in range(3)],
+    ),
+    Sketch(
+        "a search over ten models of different sizes",
+        seconds=_TEN,
+        phases=_PHASES,
+        style="keras",
+        facts=[_made(1 + 20 * turn, turn + 1, f"4:{turn}") for turn in range(10)],
+    ),
     Sketch("one model", seconds=_TEN, style="keras", facts=[_made(1, 1)]),
-)  # fmt: skip
+)

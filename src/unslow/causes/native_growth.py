@@ -69,21 +69,33 @@ class NativeGrowth(Cause):
         loose = slack.gained / growth.gained if slack is not None else 0.0
         how, advice = _below_python(loose)
         yield Finding(
-            cause=self.id, location=None, seconds=0.0, grows=True, certainty=Certainty.LIKELY,
+            cause=self.id,
+            location=None,
+            seconds=0.0,
+            grows=True,
+            certainty=Certainty.LIKELY,
             title=f"the process grows by {say.size(1000 * growth.per_step)} per 1,000 steps, and {how}",
             evidence=(
                 Evidence("gained after the warm-up", growth.gained, "bytes"),
                 Evidence("Python's blocks more per step", round(blocks.per_step, 2)),
-                Evidence("in tensors that Python holds, per step", round(max(0.0, tensors)), "bytes"),
+                Evidence(
+                    "in tensors that Python holds, per step", round(max(0.0, tensors)), "bytes"
+                ),
                 *([Evidence("slack of the allocator", slack.gained, "bytes")] if slack else []),
-                Evidence("excluded", "Python objects, tensors, variables, lists, graphs, traces, profilers, caches"),
+                Evidence(
+                    "excluded",
+                    "Python objects, tensors, variables, lists, graphs, traces, profilers, caches",
+                ),
             ),
-            forecast=_forecast(run, loop, growth.per_step), advice=advice,
-        )  # fmt: skip
+            forecast=_forecast(run, loop, growth.per_step),
+            advice=advice,
+        )
 
     def _cached(self, run: Run, loop: Loop, where: Location) -> Iterable[Finding]:
         """A cache that is never full: what it is sure to keep needs no long series of readings."""
-        (_, sizes), (_, steps) = (during(process_of(run, loop), loop, name) for name in ("rss", "steps"))
+        (_, sizes), (_, steps) = (
+            during(process_of(run, loop), loop, name) for name in ("rss", "steps")
+        )
         half = len(sizes) // 2
         if half < 2 or len(steps) != len(sizes) or steps[-1] <= steps[half]:
             return
@@ -91,24 +103,30 @@ class NativeGrowth(Cause):
         per_step = gained / float(steps[-1] - steps[half])
         if gained >= _LEAST / 2:
             yield Finding(
-                cause=self.id, location=where, seconds=0.0, grows=True,
+                cause=self.id,
+                location=where,
+                seconds=0.0,
+                grows=True,
                 title=f"the process grows by {say.size(1000 * per_step)} per 1,000 steps: {say.code(where)} keeps all "
                 "elements of data that never end",
                 evidence=(
-                    Evidence("gained in the second half", gained, "bytes"), Evidence("per step", per_step, "bytes"),
+                    Evidence("gained in the second half", gained, "bytes"),
+                    Evidence("per step", per_step, "bytes"),
                     Evidence("elements below the cache", "without end, as behind a repeat()"),
                 ),
-                forecast=_forecast(run, loop, per_step), advice=_CACHE_FIRST,
-            )  # fmt: skip
+                forecast=_forecast(run, loop, per_step),
+                advice=_CACHE_FIRST,
+            )
 
 
 def _forecast(run: Run, loop: Loop, per_step: float) -> Forecast:
     process = process_of(run, loop)
     left = limit(process) * (1 - used(process, loop))
     return Forecast(
-        step=10 * loop.steps, bytes=10 * per_step * loop.steps,
+        step=10 * loop.steps,
+        bytes=10 * per_step * loop.steps,
         text=f"the memory is full after {int(left / per_step):,} more steps" if left else "",
-    )  # fmt: skip
+    )
 
 
 def _known(run: Run, loop: Loop) -> bool:
@@ -119,18 +137,22 @@ def _known(run: Run, loop: Loop) -> bool:
     graphs = sum(event.kind == "graph" and bool(event.data.get("new")) for event in late)
     profiled = any(event.kind == "profiler" and event.data.get("on") for event in run.events)
     cached = any("Cache" in str(event.data) for event in run.of("pipeline", "dataset", "stages"))
-    hoards = any(size > _LEAST / 2 for _, size in held(run, loop)) or _variables(run, loop) > _LEAST / 2
+    hoards = (
+        any(size > _LEAST / 2 for _, size in held(run, loop)) or _variables(run, loop) > _LEAST / 2
+    )
     return traces >= _TRACES or graphs >= _TRACES or profiled or cached or hoards
 
 
 def _variables(run: Run, loop: Loop) -> float:
     """Bytes in variables that were made in the loop and stayed."""
-    return sum(line.bytes * min(1.0, line.alive / line.count) for line in made_lines(run, loop) if line.count)
+    return sum(
+        line.bytes * min(1.0, line.alive / line.count)
+        for line in made_lines(run, loop)
+        if line.count
+    )
 
 
-_CACHE_FIRST = (
-    "Put `cache()` in front of `repeat()`, and of `shuffle()`: then one pass is kept, and later ones are read from it."
-)
+_CACHE_FIRST = "Put `cache()` in front of `repeat()`, and of `shuffle()`: then one pass is kept, and later ones are read from it."
 
 
 def _below_python(loose: float) -> tuple[str, str]:
@@ -150,35 +172,66 @@ def _ticks(rss: float, slack: float = 0.0, curve: float = 1.0) -> dict[str, list
     """Columns that gain so much over the run; a curve of less than 1 levels off."""
     way = np.linspace(0, 1, 48) ** curve
     return {
-        "rss": list(6e8 + rss * way), "steps": list(np.linspace(0, 1200, 48)), "blocks": list(5e5 + 2400 * way),
+        "rss": list(6e8 + rss * way),
+        "steps": list(np.linspace(0, 1200, 48)),
+        "blocks": list(5e5 + 2400 * way),
         "heap_slack": list(1e7 + slack * way),
         "heap_used": list(3e8 + (rss - slack) * way),
-    }  # fmt: skip
+    }
 
 
 def _live(each: float) -> list[Fact]:
     """Counts of the tensors that Python holds, `each` bytes more for every step."""
-    return [fact("live", at, step=at, tensors=at, bytes=each * at, rss=6e8) for at in (300, 600, 1100)]
+    return [
+        fact("live", at, step=at, tensors=at, bytes=each * at, rss=6e8) for at in (300, 600, 1100)
+    ]
 
 
 def _cache(length: int) -> Fact:
-    stages = [{"kind": "Cache", "stack": [["train.py", 6, "<module>"]], "file": "", "length": length}]
+    stages = [
+        {"kind": "Cache", "stack": [["train.py", 6, "<module>"]], "file": "", "length": length}
+    ]
     return fact("dataset", 0, dataset=1, stages=stages)
 
 
 _LONG = [0.01] * 1200
 NativeGrowth.FIRES = (
-    Sketch("a queue inside TensorFlow that is never emptied", _LONG, ticks=_ticks(4e8), facts=_live(0.0)),
+    Sketch(
+        "a queue inside TensorFlow that is never emptied",
+        _LONG,
+        ticks=_ticks(4e8),
+        facts=_live(0.0),
+    ),
     Sketch("a cache behind a repeat()", _LONG, ticks=_ticks(4e8), facts=[_cache(-1), *_live(0.0)]),
-    Sketch("an allocator that gives nothing back", _LONG, ticks=_ticks(4e8, slack=3.5e8), facts=_live(0.0)),
+    Sketch(
+        "an allocator that gives nothing back",
+        _LONG,
+        ticks=_ticks(4e8, slack=3.5e8),
+        facts=_live(0.0),
+    ),
 )
 NativeGrowth.QUIET = (
-    Sketch("an allocator that warms up and levels off", _LONG, ticks=_ticks(4e8, curve=0.08), facts=_live(0.0)),
-    Sketch("a cache that is being filled", _LONG, ticks=_ticks(4e8), facts=[_cache(100_000), *_live(0.0)]),
+    Sketch(
+        "an allocator that warms up and levels off",
+        _LONG,
+        ticks=_ticks(4e8, curve=0.08),
+        facts=_live(0.0),
+    ),
+    Sketch(
+        "a cache that is being filled",
+        _LONG,
+        ticks=_ticks(4e8),
+        facts=[_cache(100_000), *_live(0.0)],
+    ),
     Sketch("tensors that Python keeps", _LONG, ticks=_ticks(4e8), facts=_live(3e5)),
     Sketch("a few megabytes", _LONG, ticks=_ticks(2e7), facts=_live(0.0)),
     Sketch(
-        "graphs that are traced again and again", _LONG, ticks=_ticks(4e8),
-        facts=[*_live(0.0), *(fact("trace", at, name="f", step=at) for at in range(100, 1200, 100))],
+        "graphs that are traced again and again",
+        _LONG,
+        ticks=_ticks(4e8),
+        facts=[
+            *_live(0.0),
+            *(fact("trace", at, name="f", step=at) for at in range(100, 1200, 100)),
+        ],
     ),
-)  # fmt: skip
+)

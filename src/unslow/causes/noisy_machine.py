@@ -11,7 +11,9 @@ from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Loop, Run
 
 _WAITED = 0.15  # of the time in which the training thread could have run, it did not
-_LEAST = 0.02  # seconds per second: a thread that can run less than this tells nothing of the others
+_LEAST = (
+    0.02  # seconds per second: a thread that can run less than this tells nothing of the others
+)
 _OTHERS = 0.25  # of all cores were used by others
 _TAKEN = 0.05  # of the time, throttled or stolen
 
@@ -35,8 +37,14 @@ class NoisyMachine(Cause):
     title = "the machine was busy with something else"
     needs = ("machine",)
     deeper_than = (
-        "input-bound", "python-overhead", "tiny-batches", "host-sync", "gc-pauses", "slow-callbacks", "slow-first-step",
-    )  # fmt: skip
+        "input-bound",
+        "python-overhead",
+        "tiny-batches",
+        "host-sync",
+        "gc-pauses",
+        "slow-callbacks",
+        "slow-first-step",
+    )
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
@@ -47,9 +55,13 @@ class NoisyMachine(Cause):
         cores = float(process.machine.get("cores") or 1)
         names = ("waited", "ran", "throttled", "steal", "machine_cpu")
         rates = {name: gained(process, loop, name) or 0.0 for name in names}
-        own = (gained(process, loop, "user_cpu") or 0.0) + (gained(process, loop, "system_cpu") or 0.0)
+        own = (gained(process, loop, "user_cpu") or 0.0) + (
+            gained(process, loop, "system_cpu") or 0.0
+        )
         others = max(0.0, rates["machine_cpu"] - own) / cores
-        ready = rates["waited"] + rates["ran"]  # TensorFlow's own threads, for which it sleeps, fare no better
+        ready = (
+            rates["waited"] + rates["ran"]
+        )  # TensorFlow's own threads, for which it sleeps, fare no better
         waited = rates["waited"] / ready if ready >= _LEAST else 0.0
         busy = waited >= _WAITED and others >= _OTHERS
         taken = max(rates["throttled"], rates["steal"] / cores)
@@ -69,7 +81,8 @@ class NoisyMachine(Cause):
             cause=self.id,
             title=title,
             location=None,
-            seconds=min(0.95, max(rates["waited"] if busy else 0.0, taken)) * loop.total,  # no more than was seen
+            seconds=min(0.95, max(rates["waited"] if busy else 0.0, taken))
+            * loop.total,  # no more than was seen
             fault=False,
             evidence=(
                 Evidence("waiting, of the time it could have run", round(waited, 3)),
@@ -87,22 +100,38 @@ def _ticks(**rates: float) -> dict[str, list[float]]:
 
 NoisyMachine.FIRES = (
     Sketch(
-        "another process on the same cores", [0.01] * 300,
-        ticks=_ticks(waited=0.4, ran=0.6, machine_cpu=2.0, user_cpu=0.8, system_cpu=0.1, throttled=0.0, steal=0.0),
+        "another process on the same cores",
+        [0.01] * 300,
+        ticks=_ticks(
+            waited=0.4,
+            ran=0.6,
+            machine_cpu=2.0,
+            user_cpu=0.8,
+            system_cpu=0.1,
+            throttled=0.0,
+            steal=0.0,
+        ),
     ),
     Sketch(
-        "another process on the cores of the threads that the training thread sleeps for", [0.01] * 300,
+        "another process on the cores of the threads that the training thread sleeps for",
+        [0.01] * 300,
         ticks=_ticks(waited=0.08, ran=0.12, machine_cpu=2.0, user_cpu=0.7, system_cpu=0.1),
     ),
-    Sketch("a container's quota", [0.01] * 300, ticks=_ticks(throttled=0.3, machine_cpu=1.0, user_cpu=1.0)),
-)  # fmt: skip
+    Sketch(
+        "a container's quota",
+        [0.01] * 300,
+        ticks=_ticks(throttled=0.3, machine_cpu=1.0, user_cpu=1.0),
+    ),
+)
 NoisyMachine.QUIET = (
     Sketch(
-        "a training whose own threads compete", [0.01] * 300,
+        "a training whose own threads compete",
+        [0.01] * 300,
         ticks=_ticks(waited=0.4, ran=0.6, machine_cpu=2.0, user_cpu=1.9, system_cpu=0.1),
     ),
     Sketch(
-        "others in the background that take nothing away", [0.01] * 300,
+        "others in the background that take nothing away",
+        [0.01] * 300,
         ticks=_ticks(waited=0.02, ran=0.5, machine_cpu=1.6, user_cpu=0.8),
     ),
-)  # fmt: skip
+)

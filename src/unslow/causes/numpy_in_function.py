@@ -67,7 +67,11 @@ def _asked(source: Source, function: Function) -> Iterator[ast.Call]:
         if not isinstance(node, ast.Call) or node.args or node.keywords:
             continue
         asks = isinstance(node.func, ast.Attribute) and node.func.attr == "numpy"
-        if asks and _has_no_value(source, node.func, function) and not source.eager_corner(node, function):
+        if (
+            asks
+            and _has_no_value(source, node.func, function)
+            and not source.eager_corner(node, function)
+        ):
             yield node
 
 
@@ -99,7 +103,8 @@ def _belongs_to(source: Source, name: ast.Name, function: Function) -> bool:
         return False
     bindings = source.reaching(name)
     return bool(bindings) and all(
-        binding.how is not How.IMPORT and source.within(binding.node, function) for binding in bindings
+        binding.how is not How.IMPORT and source.within(binding.node, function)
+        for binding in bindings
     )
 
 
@@ -134,7 +139,9 @@ def _is_made_here(source: Source, value: ast.expr, function: Function) -> bool:
     if not isinstance(root, ast.Name):
         return True
     made = source.reaching(root)
-    return all(item.how is not How.PARAMETER and source.within(item.node, function) for item in made)
+    return all(
+        item.how is not How.PARAMETER and source.within(item.node, function) for item in made
+    )
 
 
 def _elsewhere(source: Source, function: Function) -> Iterator[Spot]:

@@ -17,12 +17,34 @@ _SHARE = 0.15  # of the process
 _LEAST = 128 << 20
 # Numbers that an optimizer keeps for each weight; those with a momentum that may be off are looked at below.
 _SLOTS = {
-    "Adam": 2, "AdamW": 2, "Nadam": 2, "Adamax": 2, "Lamb": 2, "Adadelta": 2, "Ftrl": 2, "Lion": 1, "Adagrad": 1,
-    "RMSprop": 1, "SGD": 0, "Adafactor": 0, "Momentum": 1, "MomentumOptimizer": 1, "AdamOptimizer": 2,
-    "AdagradOptimizer": 1, "RMSPropOptimizer": 2, "AdadeltaOptimizer": 2, "FtrlOptimizer": 2,
-}  # fmt: skip
+    "Adam": 2,
+    "AdamW": 2,
+    "Nadam": 2,
+    "Adamax": 2,
+    "Lamb": 2,
+    "Adadelta": 2,
+    "Ftrl": 2,
+    "Lion": 1,
+    "Adagrad": 1,
+    "RMSprop": 1,
+    "SGD": 0,
+    "Adafactor": 0,
+    "Momentum": 1,
+    "MomentumOptimizer": 1,
+    "AdamOptimizer": 2,
+    "AdagradOptimizer": 1,
+    "RMSPropOptimizer": 2,
+    "AdadeltaOptimizer": 2,
+    "FtrlOptimizer": 2,
+}
 _MORE_WITH_MOMENTUM = ("SGD", "RMSprop")
-_OTHERS = (("SGD", 0.0), ("SGD with momentum", 1.0), ("Lion", 1.0), ("Adafactor", 0.0), ("Adam with 16-bit slots", 1.0))
+_OTHERS = (
+    ("SGD", 0.0),
+    ("SGD with momentum", 1.0),
+    ("Lion", 1.0),
+    ("Adafactor", 0.0),
+    ("Adam with 16-bit slots", 1.0),
+)
 
 
 class OptimizerState(Cause):
@@ -56,7 +78,9 @@ class OptimizerState(Cause):
             seen = [event.data for event in run.of("weights") if event.process == loop.process]
             chosen = [data for data in seen if slots_of(data) and float(data["bytes"]) > 0]
             if chosen:
-                finding = self._judge(run, loop, max(chosen, key=lambda data: slots_of(data) * float(data["bytes"])))
+                finding = self._judge(
+                    run, loop, max(chosen, key=lambda data: slots_of(data) * float(data["bytes"]))
+                )
                 if finding is not None:
                     yield finding
                     return
@@ -76,13 +100,17 @@ class OptimizerState(Cause):
         extra = update * 2 * slots_of(data) / (2 * slots_of(data) + 3)
         others = [(name, weights * slots) for name, slots in _OTHERS if weights * slots < state]
         return Finding(
-            cause=self.id, location=say.place(run, data["made"][0]) if data.get("made") else None,
-            seconds=min(1.0, extra / wall) * repeated(loop) if wall else 0.0, certainty=Certainty.LIKELY, fault=False,
+            cause=self.id,
+            location=say.place(run, data["made"][0]) if data.get("made") else None,
+            seconds=min(1.0, extra / wall) * repeated(loop) if wall else 0.0,
+            certainty=Certainty.LIKELY,
+            fault=False,
             title=f"{data['optimizer']} keeps {say.size(state)} for {say.size(weights)} of weights: "
             f"{say.share(state / whole)} of the process"
             + (f", {say.share(update / wall)} of a step" if update else ""),
             evidence=(
-                Evidence("weights", weights, "bytes"), Evidence("gradients", weights, "bytes"),
+                Evidence("weights", weights, "bytes"),
+                Evidence("gradients", weights, "bytes"),
                 Evidence("state of the optimizer", state, "bytes"),
                 Evidence("activations and all else, about", rest, "bytes"),
                 Evidence("limit", limit(process), "bytes"),
@@ -90,8 +118,10 @@ class OptimizerState(Cause):
                 *([Evidence("of it for its state, about", extra, "s")] if update else []),
                 *(Evidence(f"{name} would keep", size, "bytes") for name, size in others),
             ),
-            advice="If the memory is needed: " + ", ".join(f"{name} {say.size(size)}" for name, size in others) + ".",
-        )  # fmt: skip
+            advice="If the memory is needed: "
+            + ", ".join(f"{name} {say.size(size)}" for name, size in others)
+            + ".",
+        )
 
 
 def _updates(run: Run, loop: Loop, scope: str) -> tuple[float, float]:
@@ -107,7 +137,15 @@ def slots_of(data: Mapping[str, Any]) -> int:
 
 
 def _weights(optimizer: str, size: float, momentum: bool = False) -> Any:
-    return fact("weights", 1, optimizer=optimizer, bytes=size, momentum=momentum, made=[["train.py", 5, "f"]], n=1)
+    return fact(
+        "weights",
+        1,
+        optimizer=optimizer,
+        bytes=size,
+        momentum=momentum,
+        made=[["train.py", 5, "f"]],
+        n=1,
+    )
 
 
 _TICKS = {"rss": [1.2e9] * 10}

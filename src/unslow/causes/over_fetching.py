@@ -27,7 +27,9 @@ class _Fetch:
     name: str
     location: Location
     position: int
-    key: str | int | None  # by which the program finds it in the result, where that is one of a kind
+    key: (
+        str | int | None
+    )  # by which the program finds it in the result, where that is one of a kind
     bytes: float
     seconds: float  # per step, of what the update does not need
     spare: float  # the same of all fetches together: they may share some of it
@@ -57,7 +59,11 @@ class OverFetching(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in looked_at(run):
-            spare = [fetch for fetch in _fetches(run, loop) if fetch.use != "always" and fetch.seconds > 0]
+            spare = [
+                fetch
+                for fetch in _fetches(run, loop)
+                if fetch.use != "always" and fetch.seconds > 0
+            ]
             most = max((fetch.seconds for fetch in spare), default=0.0)
             found = [fetch for fetch in spare if fetch.seconds > _SOME * most]
             if found:
@@ -66,7 +72,10 @@ class OverFetching(Cause):
     def _finding(self, run: Run, loop: Loop, found: Sequence[_Fetch]) -> Finding:
         found = sorted(found, key=lambda fetch: -fetch.seconds)
         first = found[0]
-        each, size = min(sum(fetch.seconds for fetch in found), first.spare), sum(fetch.bytes for fetch in found)
+        each, size = (
+            min(sum(fetch.seconds for fetch in found), first.spare),
+            sum(fetch.bytes for fetch in found),
+        )
         names = [_written(run, fetch) for fetch in found]
         unused = all(fetch.use == "never" for fetch in found)
         evidence = [Evidence("bytes fetched per step for them", size, "B")]
@@ -76,16 +85,20 @@ class OverFetching(Cause):
                 Evidence("bytes per step", fetch.bytes, "B"),
                 Evidence("is read", fetch.use),
             ]
-        shown = ", ".join(f"`{name}`" for name in names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        shown = ", ".join(f"`{name}`" for name in names[:3]) + (
+            f" and {len(names) - 3} more" if len(names) > 3 else ""
+        )
         return Finding(
             cause=self.id,
             title=f"{shown} {'is' if len(names) == 1 else 'are'} fetched in every step ({say.size(size)}) and "
             f"{'never read' if unused else 'read only now and then'}: {say.time(each)} of a step of "
             f"{say.time(loop.typical())}",
-            location=first.location, seconds=each * loop.steps, evidence=tuple(evidence),
+            location=first.location,
+            seconds=each * loop.steps,
+            evidence=tuple(evidence),
             advice=f"Take {shown} out of the training run"
             + ("." if unused else ", and fetch it in the steps that read it."),
-        )  # fmt: skip
+        )
 
 
 def _fetches(run: Run, loop: Loop) -> list[_Fetch]:
@@ -99,17 +112,24 @@ def _fetches(run: Run, loop: Loop) -> list[_Fetch]:
     for (file, line, name), data in groups.items():
         if not all(each.get("timed") for each in data) or "object" in str(data[0].get("dtype")):
             continue  # text, such as a summary: it is written somewhere
-        stack = [Location(str(file), int(line), str(function)) for file, line, function in data[0]["stack"]]
+        stack = [
+            Location(str(file), int(line), str(function))
+            for file, line, function in data[0]["stack"]
+        ]
         where = Location(file, line, stack[0].function, run.line(file, line))
         position, key = int(data[0]["position"]), data[0].get("key")
         found.append(
             _Fetch(
-                name, where, position, key, median(float(each["bytes"]) for each in data),
+                name,
+                where,
+                position,
+                key,
+                median(float(each["bytes"]) for each in data),
                 median(float(each.get("own") or 0.0) for each in data),
                 median(float(each.get("spare", math.inf)) for each in data),
                 _use(sources, stack, position, int(data[0]["of"]), key),
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -127,7 +147,9 @@ def _written(run: Run, fetch: _Fetch) -> str:
     return fetch.name
 
 
-def _use(sources: Sources, stack: Sequence[Location], position: int, of: int, key: str | int | None) -> str:
+def _use(
+    sources: Sources, stack: Sequence[Location], position: int, of: int, key: str | int | None
+) -> str:
     """What becomes of a fetched value, by the names that its line binds: unclear counts as always."""
     where, called, statements = _handed_to(sources, stack)
     statement = statements[-1] if statements else None
@@ -171,15 +193,19 @@ def _calls(value: ast.expr | None, name: str) -> bool:
     )
 
 
-def _reads(scope: ast.AST, name: str, around: Sequence[ast.AST], key: str | int | None = None) -> str:
+def _reads(
+    scope: ast.AST, name: str, around: Sequence[ast.AST], key: str | int | None = None
+) -> str:
     """How often a name (a key of it) is read: never, sometimes (only inside an `if` of its own), or always."""
     parents = {child: node for node in ast.walk(scope) for child in ast.iter_child_nodes(node)}
     reads = [
         node
         for node in ast.walk(scope)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+        if isinstance(node, ast.Name)
+        and node.id == name
+        and isinstance(node.ctx, ast.Load)
         and not (key is not None and _of_another_key(parents.get(node), key))
-    ]  # fmt: skip
+    ]
     if not reads:
         return "never"
     loops = [node for node in around if isinstance(node, ast.For | ast.While)]
@@ -188,7 +214,9 @@ def _reads(scope: ast.AST, name: str, around: Sequence[ast.AST], key: str | int 
         guarded = False
         while node in parents:
             parent = parents[node]
-            guarded = guarded or (isinstance(parent, ast.If) and node is not parent.test and parent not in around)
+            guarded = guarded or (
+                isinstance(parent, ast.If) and node is not parent.test and parent not in around
+            )
             if loops and parent is loops[-1]:
                 break
             node = parent
@@ -206,7 +234,14 @@ def _of_another_key(node: ast.AST | None, key: str | int) -> bool:
 
 def _step(cycle: int, own: float, stack: Sequence[Any], key: str | None) -> list[Fact]:
     where: dict[str, Any] = {"cycle": cycle, "index": 0, "stack": stack}
-    value: dict[str, Any] = {"name": "maps:0", "bytes": 8e6, "position": 1, "of": 2, "key": key, "dtype": "float32"}
+    value: dict[str, Any] = {
+        "name": "maps:0",
+        "bytes": 8e6,
+        "position": 1,
+        "of": 2,
+        "key": key,
+        "dtype": "float32",
+    }
     return [
         fact("run", cycle, updates=True, took=0.009, runs=1, fetches=["train"], **where),
         fact("fetch", cycle, own=own, timed=True, **value, **where),
@@ -229,16 +264,36 @@ _HEAD = "x = 1\nfor step in range(9):\n    _, maps = s.run([train, maps_op])\n"
 
 OverFetching.FIRES = (
     Sketch("a value that nobody reads", style="session", source=_HEAD, facts=_looks(1e-3)),
-    Sketch("a value that is read in every hundredth step", style="session", facts=_looks(1e-3),
-           source=f"{_HEAD}    if step % 100 == 0:\n        print(maps.mean())\n"),
-    Sketch("one of several values that a function returns by their names", style="session",
-           facts=_looks(1e-3, *_RETURNED, key="maps"),
-           source=f"{_KEYED}    if n % 100 == 0:\n        print(out['maps'].mean())\n"),
-)  # fmt: skip
+    Sketch(
+        "a value that is read in every hundredth step",
+        style="session",
+        facts=_looks(1e-3),
+        source=f"{_HEAD}    if step % 100 == 0:\n        print(maps.mean())\n",
+    ),
+    Sketch(
+        "one of several values that a function returns by their names",
+        style="session",
+        facts=_looks(1e-3, *_RETURNED, key="maps"),
+        source=f"{_KEYED}    if n % 100 == 0:\n        print(out['maps'].mean())\n",
+    ),
+)
 OverFetching.QUIET = (
-    Sketch("a value that is read in every step", style="session", facts=_looks(1e-3),
-           source=f"{_HEAD}    history.append(maps.mean())\n"),
-    Sketch("values by their names, all of which are handed on", style="session",
-           facts=_looks(1e-3, *_RETURNED, key="maps"), source=f"{_KEYED}    history.append(out)\n"),
-    Sketch("an unused value that the training op needs itself", style="session", source=_HEAD, facts=_looks(0.0)),
-)  # fmt: skip
+    Sketch(
+        "a value that is read in every step",
+        style="session",
+        facts=_looks(1e-3),
+        source=f"{_HEAD}    history.append(maps.mean())\n",
+    ),
+    Sketch(
+        "values by their names, all of which are handed on",
+        style="session",
+        facts=_looks(1e-3, *_RETURNED, key="maps"),
+        source=f"{_KEYED}    history.append(out)\n",
+    ),
+    Sketch(
+        "an unused value that the training op needs itself",
+        style="session",
+        source=_HEAD,
+        facts=_looks(0.0),
+    ),
+)

@@ -76,15 +76,23 @@ class Plateau(Cause):
 
 Plateau.FIRES = (
     Sketch(
-        "a loss that fell and then stood still", [0.01] * 400, values=[max(0.1, 1.0 - 0.006 * n) for n in range(400)]
+        "a loss that fell and then stood still",
+        [0.01] * 400,
+        values=[max(0.1, 1.0 - 0.006 * n) for n in range(400)],
     ),
-    Sketch("a loss that fell at once", [0.01] * 400, values=[max(0.1, 1.0 - 0.06 * n) for n in range(400)]),
+    Sketch(
+        "a loss that fell at once",
+        [0.01] * 400,
+        values=[max(0.1, 1.0 - 0.06 * n) for n in range(400)],
+    ),
 )
 Plateau.QUIET = (
     Sketch("a loss that still falls", [0.01] * 400, values=[1.0 - 0.002 * n for n in range(400)]),
     Sketch("steps that get slower", [0.01 * (1 + n / 200) for n in range(400)], values=[0.1] * 400),
     Sketch("no loss seen", [0.01] * 400),
     Sketch(
-        "a loss that was never more than noise", [0.01] * 400, values=[1.0 + 0.1 * math.cos(n * n) for n in range(400)]
+        "a loss that was never more than noise",
+        [0.01] * 400,
+        values=[1.0 + 0.1 * math.cos(n * n) for n in range(400)],
     ),
 )

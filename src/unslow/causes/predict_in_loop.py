@@ -29,9 +29,21 @@ _ONLY_PREDICT = ("verbose", "batch_size", "callbacks")  # arguments that change 
 
 def _called(at: int, took: float, ran: float, rows: float = 1.0, call: str = "predict") -> Fact:
     return fact(
-        "prediction", at, n=at, sum=at * took, took=took, key="k", ran=ran, rows=rows, call=call, data="ndarray",
-        batch_size=None, in_fit=False, stack=[["train.py", 11, "act"]], step=at,
-    )  # fmt: skip
+        "prediction",
+        at,
+        n=at,
+        sum=at * took,
+        took=took,
+        key="k",
+        ran=ran,
+        rows=rows,
+        call=call,
+        data="ndarray",
+        batch_size=None,
+        in_fit=False,
+        stack=[["train.py", 11, "act"]],
+        step=at,
+    )
 
 
 class PredictInLoop(Cause):
@@ -88,26 +100,34 @@ class PredictInLoop(Cause):
         on = f" on {rows:.0f} rows" if rows > 1 else ""
         what = f"{_spelled(where.code, name)} is called {_often(calls, loop.steps)}"
         yield Finding(
-            cause=self.id, location=where, seconds=calls * (took - ran),
+            cause=self.id,
+            location=where,
+            seconds=calls * (took - ran),
             title=f"{what}{on}: {say.time(took)} each, the model {say.time(ran)}",
             evidence=(
-                Evidence("calls in the loop", calls), Evidence("rows in a call", rows),
-                Evidence("a call takes", took, "s"), Evidence("of which the model runs", ran, "s"),
+                Evidence("calls in the loop", calls),
+                Evidence("rows in a call", rows),
+                Evidence("a call takes", took, "s"),
+                Evidence("of which the model runs", ran, "s"),
                 Evidence("fixed cost of a call", took - ran, "s"),
             ),
             advice=_ADVICE[name],
             facts={
-                "call": name, "data": str(last.get("data", "")),
-                "rows": max(float(data["rows"]) for data in detailed), "batch_size": last.get("batch_size"),
+                "call": name,
+                "data": str(last.get("data", "")),
+                "rows": max(float(data["rows"]) for data in detailed),
+                "batch_size": last.get("batch_size"),
             },
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where, facts = finding.location, finding.facts
         if where is None or facts["call"] != "predict":
             return None
         if facts["data"] not in ("ndarray", "EagerTensor", "list", "tuple", "dict"):
-            return Refusal(f"predict is given a {facts['data']}, which predict_on_batch does not take", where)
+            return Refusal(
+                f"predict is given a {facts['data']}, which predict_on_batch does not take", where
+            )
         batch = float(facts["batch_size"] or _DEFAULT_BATCH)
         if facts["rows"] > 32 * batch:
             return Refusal(f"{facts['rows']:.0f} rows may not fit into memory at once", where)
@@ -151,7 +171,11 @@ class PredictInLoop(Cause):
         for predict in source.methods(Kind.MODEL, "predict"):
             hook = source.function(predict)
             owner = source.enclosing_class(predict)
-            if getattr(hook, "name", "") in _EACH_BATCH and owner and source.class_kind(owner) is Kind.CALLBACK:
+            if (
+                getattr(hook, "name", "") in _EACH_BATCH
+                and owner
+                and source.class_kind(owner) is Kind.CALLBACK
+            ):
                 if not any(source.conditions(predict)):
                     yield source.spot(
                         predict,
@@ -160,9 +184,16 @@ class PredictInLoop(Cause):
                         "self.model.predict_on_batch(x), or predict in on_epoch_end",
                     )
                 continue
-            loop = next(iter(source.loops(predict)), None) or next(iter(source.repeated_by(predict)), None)
+            loop = next(iter(source.loops(predict)), None) or next(
+                iter(source.repeated_by(predict)), None
+            )
             rows = argument_of(predict, "x", 0)
-            if loop is None or rows is None or not isinstance(predict.func, ast.Attribute) or _fits_in(source, loop):
+            if (
+                loop is None
+                or rows is None
+                or not isinstance(predict.func, ast.Attribute)
+                or _fits_in(source, loop)
+            ):
                 continue
             if source.varies(predict.func.value, loop) or not _changes(source, rows, loop):
                 continue  # one model after another, or the same rows after each epoch
@@ -190,7 +221,11 @@ def _often(calls: int, steps: int) -> str:
     per_step = calls / max(1, steps)
     if per_step >= 0.95:
         return "once a step" if per_step < 1.5 else f"{per_step:.1f} times a step"
-    return f"every {1 / per_step:.0f} steps" if per_step < 0.67 else f"in {say.share(per_step)} of the steps"
+    return (
+        f"every {1 / per_step:.0f} steps"
+        if per_step < 0.67
+        else f"in {say.share(per_step)} of the steps"
+    )
 
 
 def _changes(source: Source, rows: ast.expr, loop: LoopNode) -> bool:
@@ -198,7 +233,12 @@ def _changes(source: Source, rows: ast.expr, loop: LoopNode) -> bool:
     if source.within(rows, loop):
         return source.varies(rows, loop)
     names = [node for node in ast.walk(rows) if isinstance(node, ast.Name)]
-    return any(binding.how is How.PARAMETER for name in names for binding in source.reaching(name) if name.id != "self")
+    return any(
+        binding.how is How.PARAMETER
+        for name in names
+        for binding in source.reaching(name)
+        if name.id != "self"
+    )
 
 
 def _fits_in(source: Source, loop: ast.AST) -> bool:

@@ -19,7 +19,19 @@ from unslow.analyse.stats.robust import spread
 from unslow.cause import Cause, Spot
 from unslow.fix.edit.script import Script
 from unslow.fix.statements import delete
-from unslow.model import Certainty, Evidence, Finding, Fix, Forecast, Location, Loop, Phase, Refusal, Run, Safety
+from unslow.model import (
+    Certainty,
+    Evidence,
+    Finding,
+    Fix,
+    Forecast,
+    Location,
+    Loop,
+    Phase,
+    Refusal,
+    Run,
+    Safety,
+)
 from unslow.syntax import argument
 
 if TYPE_CHECKING:
@@ -36,8 +48,13 @@ _DUMPS = "tf.debugging.experimental.enable_dump_debug_info"
 # What begins it, and what ends it again.
 _CALLS = {
     _TF: ("tensorflow.profiler.experimental.start", "tensorflow.profiler.experimental.stop"),
-    _CHECKS: ("tensorflow.debugging.enable_check_numerics", "tensorflow.debugging.disable_check_numerics"),
-    _DUMPS: tuple(f"tensorflow.debugging.experimental.{way}_dump_debug_info" for way in ("enable", "disable")),
+    _CHECKS: (
+        "tensorflow.debugging.enable_check_numerics",
+        "tensorflow.debugging.disable_check_numerics",
+    ),
+    _DUMPS: tuple(
+        f"tensorflow.debugging.experimental.{way}_dump_debug_info" for way in ("enable", "disable")
+    ),
 }
 _DOES = {_CHECKS: "looked for NaN and infinity behind every op of"}
 # `unslow check` looks for the first without the second.
@@ -64,12 +81,24 @@ class _Recorded:
 
 
 def _switch(at: int, on: bool, took: float = 0.0, what: str = _TF) -> Fact:
-    return fact("profiler", at, what=what, on=on, step=at, took=took, stack=[["train.py", 8, "f"]], key=what, n=1)
+    return fact(
+        "profiler",
+        at,
+        what=what,
+        on=on,
+        step=at,
+        took=took,
+        stack=[["train.py", 8, "f"]],
+        key=what,
+        n=1,
+    )
 
 
 def _seen(checks: float) -> Fact:
     """Ten steps of which the profiler saw so much in kernels of a debugger."""
-    return fact("window", 200, steps=10, step=200, wall=0.1, kernels=0.09, ops=[], checks=10 * checks)
+    return fact(
+        "window", 200, steps=10, step=200, wall=0.1, kernels=0.09, ops=[], checks=10 * checks
+    )
 
 
 class ProfilerLeftOn(Cause):
@@ -102,7 +131,9 @@ class ProfilerLeftOn(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            for what in dict.fromkeys(str(event.data["what"]) for event in run.of("profiler") if event.data["on"]):
+            for what in dict.fromkeys(
+                str(event.data["what"]) for event in run.of("profiler") if event.data["on"]
+            ):
                 found = _recorded(run, loop, what)
                 if found.on >= _MANY or (found.on >= _FEWEST and found.on >= _MOST_OF * loop.steps):
                     yield self._finding(run, loop, found)
@@ -113,19 +144,26 @@ class ProfilerLeftOn(Cause):
         known = found.each is not None or found.writing > 0 or rate > 0
         cost = f", {say.time(found.each)} more in each" if found.each else ""
         return Finding(
-            cause=self.id, location=found.place, seconds=seconds, grows=rate > 0, fault=known,
+            cause=self.id,
+            location=found.place,
+            seconds=seconds,
+            grows=rate > 0,
+            fault=known,
             title=f"{found.what} {_DOES.get(found.what, 'recorded')} {found.on:,} of {loop.steps:,} steps{cost}",
             certainty=Certainty.MEASURED if found.each else Certainty.LIKELY,
             evidence=(
-                Evidence("steps with it", found.on), Evidence("steps without it", found.off),
+                Evidence("steps with it", found.on),
+                Evidence("steps without it", found.off),
                 *([Evidence("it adds to a step", found.each, "s")] if found.each else []),
                 *([Evidence("writing its results", found.writing, "s")] if found.writing else []),
                 *([Evidence("memory grows per step", rate, "bytes")] if rate else []),
             ),
-            forecast=Forecast(step=10 * loop.steps, bytes=9 * rate * loop.steps, text="") if rate > 0 else None,
+            forecast=Forecast(step=10 * loop.steps, bytes=9 * rate * loop.steps, text="")
+            if rate > 0
+            else None,
             advice=_advice(found),
             facts={"what": found.what},
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where = finding.location
@@ -150,21 +188,32 @@ class ProfilerLeftOn(Cause):
 
     FIRES = (
         Sketch(
-            "started after a warm-up and never stopped", [0.01] * 50 + [0.014] * 250, facts=[_switch(51, True)],
+            "started after a warm-up and never stopped",
+            [0.01] * 50 + [0.014] * 250,
+            facts=[_switch(51, True)],
         ),
         Sketch(
-            "on all the time, and its results take long to write", [0.01] * 300, {Phase.LOG: [0.0] * 299 + [1.0]},
+            "on all the time, and its results take long to write",
+            [0.01] * 300,
+            {Phase.LOG: [0.0] * 299 + [1.0]},
             [_switch(0, True), _switch(300, False, 2.0)],
         ),
         Sketch(
-            "every run of a session is traced in full, and takes as long again beside its graph", [0.01] * 300,
-            facts=[_switch(0, True, what=_FULL), *(fact("full_trace", at, took=0.009, inside=0.004) for at in _POWERS)],
+            "every run of a session is traced in full, and takes as long again beside its graph",
+            [0.01] * 300,
+            facts=[
+                _switch(0, True, what=_FULL),
+                *(fact("full_trace", at, took=0.009, inside=0.004) for at in _POWERS),
+            ],
         ),
         Sketch(
-            "a debugger's kernels take a third of every step", [0.01] * 300, phases={Phase.RUN: 0.95},
-            style="function", facts=[_switch(0, True, what=_CHECKS), _seen(0.003)],
+            "a debugger's kernels take a third of every step",
+            [0.01] * 300,
+            phases={Phase.RUN: 0.95},
+            style="function",
+            facts=[_switch(0, True, what=_CHECKS), _seen(0.003)],
         ),
-    )  # fmt: skip
+    )
     QUIET = (
         Sketch(
             "checks that take a hundredth of the step",
@@ -181,7 +230,11 @@ class ProfilerLeftOn(Cause):
                 *(fact("full_trace", at, took=0.009, inside=0.0088) for at in _POWERS),
             ],
         ),
-        Sketch("a look at ten steps", [0.01] * 300, facts=[_switch(100, True), _switch(110, False, 0.01)]),
+        Sketch(
+            "a look at ten steps",
+            [0.01] * 300,
+            facts=[_switch(100, True), _switch(110, False, 0.01)],
+        ),
         Sketch("a profiler that costs nothing", [0.01] * 300, facts=[_switch(51, True)]),
     )
 
@@ -197,24 +250,40 @@ class ProfilerLeftOn(Cause):
                     )
         for made in source.calls("keras.callbacks.TensorBoard"):
             span = argument(made, "profile_batch")
-            ends = [source.number_of(end) for end in span.elts] if isinstance(span, ast.Tuple | ast.List) else []
+            ends = (
+                [source.number_of(end) for end in span.elts]
+                if isinstance(span, ast.Tuple | ast.List)
+                else []
+            )
             first, last = (ends[0], ends[1]) if len(ends) == 2 else (None, None)
             if first is not None and last is not None and last - first >= _MANY:
                 yield source.spot(
-                    span or made, f"this profiles {last - first + 1:,.0f} batches", "profile_batch=(10, 20)"
+                    span or made,
+                    f"this profiles {last - first + 1:,.0f} batches",
+                    "profile_batch=(10, 20)",
                 )
         for run in source.session_runs():
             options = source.maker(argument(run, "options", 2))
-            if options is None or source.name(options.func) != "tf.RunOptions" or source.every_step(run) is None:
+            if (
+                options is None
+                or source.name(options.func) != "tf.RunOptions"
+                or source.every_step(run) is None
+            ):
                 continue
             if source.name(argument(options, "trace_level")) == "tf.RunOptions.FULL_TRACE":
                 yield source.spot(
-                    run, "every run of the loop is traced in full", "trace every thousandth: if step % 1000 == 0: ..."
+                    run,
+                    "every run of the loop is traced in full",
+                    "trace every thousandth: if step % 1000 == 0: ...",
                 )
 
 
 def _recorded(run: Run, loop: Loop, what: str) -> _Recorded:
-    events = [event for event in run.of("profiler") if event.process == loop.process and event.data["what"] == what]
+    events = [
+        event
+        for event in run.of("profiler")
+        if event.process == loop.process and event.data["what"] == what
+    ]
     on = np.zeros(len(loop.end), dtype=bool)
     writing, place = 0.0, None
     for event in events:
@@ -229,13 +298,23 @@ def _recorded(run: Run, loop: Loop, what: str) -> _Recorded:
     counts = int(loop.count[on].sum()), int(loop.count[~on].sum())
     added = _added(loop.seconds[1:], on[1:])
     if added is None:
-        added = _around(run, loop) if what == _FULL else _checking(run, loop) if what in (_CHECKS, _DUMPS) else None
+        added = (
+            _around(run, loop)
+            if what == _FULL
+            else _checking(run, loop)
+            if what in (_CHECKS, _DUMPS)
+            else None
+        )
     return _Recorded(what, *counts, added, writing, place)
 
 
 def _around(run: Run, loop: Loop) -> float | None:
     """What a run that is traced in full takes beside the graph itself; None where it is little, or was not seen."""
-    seen = [event.data for event in run.of("full_trace") if loop.holds(event) and event.data["inside"] > 0]
+    seen = [
+        event.data
+        for event in run.of("full_trace")
+        if loop.holds(event) and event.data["inside"] > 0
+    ]
     beside = sorted(float(data["took"]) - float(data["inside"]) for data in seen)
     middle = beside[len(beside) // 2] if len(beside) >= _SEEN else 0.0
     return middle if middle > max(_LITTLE, 0.1 * loop.typical()) else None
@@ -261,13 +340,17 @@ def _added(seconds: np.ndarray, on: np.ndarray) -> float | None:
     if min(len(with_it), len(without)) < _COMPARED:
         return None
     more = float(np.median(with_it) - np.median(without))
-    error = math.hypot(spread(with_it) / math.sqrt(len(with_it)), spread(without) / math.sqrt(len(without)))
+    error = math.hypot(
+        spread(with_it) / math.sqrt(len(with_it)), spread(without) / math.sqrt(len(without))
+    )
     return more if more > 4 * error and more > 0.03 * float(np.median(without)) else 0.0
 
 
 def _growth(run: Run, loop: Loop) -> float:
     """Bytes that the process gains per step, where it clearly does so to the end."""
-    since = next(event.time for event in run.of("profiler") if event.data["on"] and event.data["what"] == _TF)
+    since = next(
+        event.time for event in run.of("profiler") if event.data["on"] and event.data["what"] == _TF
+    )
     times, rss = during(process_of(run, loop), loop, "rss")
     rss = rss[times >= since]
     if len(rss) < 8:

@@ -22,9 +22,18 @@ _CHEAP = 500e-6  # seconds a call below which handing an element over costs as m
 
 _SOURCE = Made("TensorSlice", 1e-5, line=4)
 _MAP = Made(
-    "Map", 0.009, "MapAndBatch", asynchronous=True, line=5,
-    settings=(("batch_size", 8), ("function", ["train.py", 3, "f"]), ("python", True), ("tokens", ["f"])),
-)  # fmt: skip
+    "Map",
+    0.009,
+    "MapAndBatch",
+    asynchronous=True,
+    line=5,
+    settings=(
+        ("batch_size", 8),
+        ("function", ["train.py", 3, "f"]),
+        ("python", True),
+        ("tokens", ["f"]),
+    ),
+)
 
 
 class PythonInput(Cause):
@@ -70,7 +79,9 @@ class PythonInput(Cause):
         function = say.place(run, remedy.facts["python"])
         made_at = remedy.stage.location or wait.loop.location
         place = say.place(run, hottest(run, counts) or _known(run, function) or made_at)
-        calls, took, ran, slept = (float(remedy.facts[name]) for name in ("calls", "took", "ran", "slept"))
+        calls, took, ran, slept = (
+            float(remedy.facts[name]) for name in ("calls", "took", "ran", "slept")
+        )
         evidence = [
             Evidence("wait per step", wait.per_step, "s"),
             Evidence("share of the step", f"{say.share(wait.share)}"),
@@ -84,16 +95,24 @@ class PythonInput(Cause):
             f"{say.code(place)} makes the data"
         )
         return Finding(
-            cause=self.id, title=title, location=place, seconds=remedy.saved(wait), evidence=tuple(evidence),
-            advice=_BY_WORKERS if by_workers(run, wait.loop.process, tokens) else _advice(calls, took, slept),
-        )  # fmt: skip
+            cause=self.id,
+            title=title,
+            location=place,
+            seconds=remedy.saved(wait),
+            evidence=tuple(evidence),
+            advice=_BY_WORKERS
+            if by_workers(run, wait.loop.process, tokens)
+            else _advice(calls, took, slept),
+        )
 
     def _in_loop(self, run: Run, process: int) -> Iterable[Finding]:
         """A generator or iterator of the script's own that the training loop drives."""
         scope = Scope(run, process)
         loop = max(scope.training, key=lambda one: one.total, default=None)
         found = [(sample, depth) for sample, depth in _own_python(run, scope, process)]
-        fetching = [(sample, depth) for sample, depth in found if _makes_data(scope, sample.stack[:depth])]
+        fetching = [
+            (sample, depth) for sample, depth in found if _makes_data(scope, sample.stack[:depth])
+        ]
         total = sum(sample.in_steps for sample, _ in found)
         count = sum(sample.in_steps for sample, _ in fetching)
         if loop is None or count < _FEWEST or not total:
@@ -113,7 +132,8 @@ class PythonInput(Cause):
             cause=self.id,
             title=f"each step waits {say.time(spent / steps)} of its {say.time(trained / steps)} for Python: "
             f"{say.code(place)} makes the data in the loop itself",
-            location=place, seconds=saved,
+            location=place,
+            seconds=saved,
             evidence=(
                 Evidence("making data, per step", spent / steps, "s"),
                 Evidence("share of the training", f"{say.share(spent / trained)}"),
@@ -121,7 +141,7 @@ class PythonInput(Cause):
             ),
             advice="Make the batch with NumPy on whole arrays, or give the work to `tf.data` (`from_generator` at "
             "least, with `prefetch`), so that the next batch is made while this one is trained on.",
-        )  # fmt: skip
+        )
 
     FIRES = (
         Sketch(
@@ -129,7 +149,15 @@ class PythonInput(Cause):
             phases={Phase.INPUT: 0.9, Phase.RUN: 0.08},
             facts=[
                 *pipeline_facts(_SOURCE, _MAP, wait=0.009),
-                fact("python_function", 90, token="f", count=800, took=0.9, ran=0.85, place=["train.py", 3, "load"]),
+                fact(
+                    "python_function",
+                    90,
+                    token="f",
+                    count=800,
+                    took=0.9,
+                    ran=0.85,
+                    place=["train.py", 3, "load"],
+                ),
                 fact("python_line", 90, token="f", count=40, stack=[["train.py", 7, "load"]]),
             ],
         ),
@@ -138,18 +166,34 @@ class PythonInput(Cause):
             phases={Phase.RUN: 0.5},
             source="def data():\n    while True:\n        yield 1\n\n\n\n\n\n\nfor x in data():\n    a\n    train(x)\n",
             samples=[
-                Sample((Location("train.py", 3, "data"), Location("train.py", 10)), "python", 0, True, 12, 13, 25),
+                Sample(
+                    (Location("train.py", 3, "data"), Location("train.py", 10)),
+                    "python",
+                    0,
+                    True,
+                    12,
+                    13,
+                    25,
+                ),
                 Sample((Location("train.py", 12),), "tensorflow", 0, True, 12, 13, 25, Phase.RUN),
             ],
         ),
-    )  # fmt: skip
+    )
     QUIET = (
         Sketch(
             "the same function, hidden behind a longer step",
             phases={Phase.INPUT: 0.01, Phase.RUN: 0.95},
             facts=[
                 *pipeline_facts(_SOURCE, _MAP, wait=0.00005),
-                fact("python_function", 90, token="f", count=800, took=0.9, ran=0.85, place=["train.py", 3, "load"]),
+                fact(
+                    "python_function",
+                    90,
+                    token="f",
+                    count=800,
+                    took=0.9,
+                    ran=0.85,
+                    place=["train.py", 3, "load"],
+                ),
             ],
         ),
         Sketch(
@@ -158,13 +202,18 @@ class PythonInput(Cause):
             source="\n" * 9 + "for x in batches():\n    count(x)\n    train(x)\n",
             samples=[Sample((Location("train.py", 11),), "python", 0, True, 12, 13, 25)],
         ),
-    )  # fmt: skip
+    )
 
 
 def _own_python(run: Run, scope: Scope, process: int) -> Iterable[tuple[Sample, int]]:
     """Samples of the script's own Python in its training loops, with the depth of the loop's frame."""
     for sample in run.samples:
-        if sample.process == process and sample.training and sample.in_steps and sample.phase is Phase.OTHER:
+        if (
+            sample.process == process
+            and sample.training
+            and sample.in_steps
+            and sample.phase is Phase.OTHER
+        ):
             depth = scope.depth(sample)
             if depth is not None and is_python(sample):
                 yield sample, depth

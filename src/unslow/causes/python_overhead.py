@@ -21,7 +21,10 @@ from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop,
 
 _WORTH = 0.10  # of the training time: less is the price of any loop written in Python
 _BESIDE = 0.3  # the same of TensorFlow's own Python at a line beside the step: a little of it is in any loop
-_TAKING_DOWN = ("python", "stdlib")  # what runs at a line while an iterator, and the threads that fill it, are let go
+_TAKING_DOWN = (
+    "python",
+    "stdlib",
+)  # what runs at a line while an iterator, and the threads that fill it, are let go
 _COMPILED = (
     "function",
     "keras",
@@ -53,13 +56,18 @@ _INSTEAD = {
 
 
 def _sample(line: int, leaf: str, first: int, second: int, phase: Phase = Phase.OTHER) -> Sample:
-    return Sample((Location("train.py", line),), leaf, 0, True, first, second, first + second, phase)
+    return Sample(
+        (Location("train.py", line),), leaf, 0, True, first, second, first + second, phase
+    )
 
 
 def _calls_back(seconds: float) -> list[Fact]:
     """A function that the graph calls in each of a hundred steps."""
     facts = {"token": "f", "place": ["train.py", 3, "rank"], "ran": seconds}
-    return [fact("python_function", at, count=at, took=seconds * at / 100, **facts) for at in (1, 50, 100)]
+    return [
+        fact("python_function", at, count=at, took=seconds * at / 100, **facts)
+        for at in (1, 50, 100)
+    ]
 
 
 class PythonOverhead(Cause):
@@ -93,7 +101,9 @@ class PythonOverhead(Cause):
     title = "the script's own Python takes the time"
     needs = ("watcher",)
     yields = True
-    deeper_than = ("tiny-batches",)  # the same seconds: what Python does is spent whatever the batch
+    deeper_than = (
+        "tiny-batches",
+    )  # the same seconds: what Python does is spent whatever the batch
 
     def detect(self, run: Run) -> Iterable[Finding]:
         if run.loops and not run.samples:
@@ -102,15 +112,24 @@ class PythonOverhead(Cause):
             scope = Scope(run, process.index)
             fetching = _fetching(run, process.index)
             for hot in hot_lines(run, process.index, scope) if scope.training else ():
-                if hot.library in _TAKING_DOWN and (hot.location.file, hot.location.line) in fetching:
+                if (
+                    hot.library in _TAKING_DOWN
+                    and (hot.location.file, hot.location.line) in fetching
+                ):
                     continue
                 least = _BESIDE if hot.library == "tensorflow" else _WORTH
-                worth = hot.seconds >= least * run.trained or (hot.grows and hot.library != "tensorflow")
+                worth = hot.seconds >= least * run.trained or (
+                    hot.grows and hot.library != "tensorflow"
+                )
                 if hot.samples >= _FEWEST and worth and not _at_once(scope, hot.seconds):
                     yield self._finding(run, scope, hot)
         for loop in run.loops:
-            fills_queues = bool(drawn(run, loop))  # in threads of the program: the step need not wait for that
-            for found in called_back(run, loop) if loop.style in _COMPILED and not fills_queues else ():
+            fills_queues = bool(
+                drawn(run, loop)
+            )  # in threads of the program: the step need not wait for that
+            for found in (
+                called_back(run, loop) if loop.style in _COMPILED and not fills_queues else ()
+            ):
                 if _WORTH * run.trained <= found.seconds <= loop.phase(Phase.RUN):
                     yield self._from_graph(run, loop, found)
 
@@ -118,17 +137,22 @@ class PythonOverhead(Cause):
         """Compiled steps that call back into Python: it runs on another thread, while the step waits for it."""
         name, each = found.function.function, found.seconds / max(1, found.calls)
         return Finding(
-            cause=self.id, location=found.hottest, seconds=found.seconds, certainty=Certainty.LIKELY,
+            cause=self.id,
+            location=found.hottest,
+            seconds=found.seconds,
+            certainty=Certainty.LIKELY,
             title=f"the compiled step calls {name}(), which takes {say.share(found.seconds / run.trained)} of the "
             f"training in Python: {say.time(each)} each time",
             evidence=(
-                Evidence("in this function", found.seconds, "s"), Evidence("calls", found.calls),
-                Evidence("a call takes", each, "s"), Evidence("steps", loop.steps),
+                Evidence("in this function", found.seconds, "s"),
+                Evidence("calls", found.calls),
+                Evidence("a call takes", each, "s"),
+                Evidence("steps", loop.steps),
                 Evidence("the function", f"{name} at {found.function}"),
             ),
             advice=f"Write {name}() with TensorFlow operations, or do it outside of the step, on a few batches: "
             "`py_function` and `numpy_function` leave the graph each time, and Python runs one thread at a time.",
-        )  # fmt: skip
+        )
 
     def _finding(self, run: Run, scope: Scope, hot: Hot) -> Finding:
         steps = sum(loop.steps for loop in scope.training)
@@ -160,12 +184,20 @@ class PythonOverhead(Cause):
             cause = grows_with(run, scope.training[0].process, place)
             if cause is not None:
                 name, first, last = cause
-                evidence.append(Evidence("grows with", f"{name or 'a container'}: {first:,} to {last:,} items"))
+                evidence.append(
+                    Evidence("grows with", f"{name or 'a container'}: {first:,} to {last:,} items")
+                )
             forecast = _forecast(scope, rate)
         return Finding(
-            cause=self.id, title=title, location=place, seconds=hot.seconds, evidence=tuple(evidence),
-            grows=grows, forecast=forecast, advice=_advice(scope, place, grows),
-        )  # fmt: skip
+            cause=self.id,
+            title=title,
+            location=place,
+            seconds=hot.seconds,
+            evidence=tuple(evidence),
+            grows=grows,
+            forecast=forecast,
+            advice=_advice(scope, place, grows),
+        )
 
     SOURCE = "import x\n" * 9 + "for step in data:\n    rank(history)\n    train(x)\n"
     FIRES = (
@@ -197,7 +229,10 @@ class PythonOverhead(Cause):
             phases={Phase.RUN: 0.9},
             style="keras",
             source=SOURCE,
-            facts=[fact("dataset", 0, dataset=1, stages=[{"kind": "Map", "tokens": ["f"]}]), *_calls_back(0.5)],
+            facts=[
+                fact("dataset", 0, dataset=1, stages=[{"kind": "Map", "tokens": ["f"]}]),
+                *_calls_back(0.5),
+            ],
             samples=[_sample(12, "tensorflow", 24, 25, Phase.RUN)],
         ),
         Sketch(
@@ -211,7 +246,10 @@ class PythonOverhead(Cause):
             "eager TensorFlow below the line is not the line's own Python",
             phases={Phase.RUN: 0.5},
             source=SOURCE,
-            samples=[_sample(11, "tensorflow", 12, 13), _sample(12, "tensorflow", 12, 13, Phase.RUN)],
+            samples=[
+                _sample(11, "tensorflow", 12, 13),
+                _sample(12, "tensorflow", 12, 13, Phase.RUN),
+            ],
         ),
         Sketch(
             "the loop's own line waits for data",
@@ -251,13 +289,18 @@ class PythonOverhead(Cause):
 def _at_once(scope: Scope, seconds: float) -> bool:
     """Whether one step of many took most of it."""
     steps = sum(loop.steps for loop in scope.training)
-    longest = max(float(loop.phases[:, Phase.OTHER][loop.count == 1].max(initial=0.0)) for loop in scope.training)
+    longest = max(
+        float(loop.phases[:, Phase.OTHER][loop.count == 1].max(initial=0.0))
+        for loop in scope.training
+    )
     return steps >= _MANY and longest > _ONCE * seconds
 
 
 def _fetching(run: Run, process: int) -> set[tuple[str, int]]:
     """Lines that take batches from a dataset, or let Keras do so: to take its iterators down is not their Python."""
-    stacks = (event.data.get("stack") for event in run.of("next", "iterator") if event.process == process)
+    stacks = (
+        event.data.get("stack") for event in run.of("next", "iterator") if event.process == process
+    )
     return {(str(stack[0][0]), int(stack[0][1])) for stack in stacks if stack}
 
 
@@ -289,7 +332,9 @@ def _forecast(scope: Scope, rate: Slope) -> Forecast:
         rate = lately
     step = 10 ** len(str(loop.steps))
     last = len(loop.seconds) // 8
-    seconds = float(np.median(loop.seconds[-last:])) + rate.value * (step - float(np.mean(loop.number[-last:])))
+    seconds = float(np.median(loop.seconds[-last:])) + rate.value * (
+        step - float(np.mean(loop.number[-last:]))
+    )
     return Forecast(step=step, step_seconds=seconds)
 
 
@@ -305,7 +350,9 @@ def _advice(scope: Scope, place: Location, grows: bool) -> str:
 def _called(scope: Scope, place: Location) -> Iterator[str]:
     """The last names of what is called on a line."""
     for node in ast.walk(scope.sources.tree(place.file) or ast.Module([], [])):
-        if isinstance(node, ast.Call) and node.lineno <= place.line <= (node.end_lineno or node.lineno):
+        if isinstance(node, ast.Call) and node.lineno <= place.line <= (
+            node.end_lineno or node.lineno
+        ):
             if isinstance(node.func, ast.Attribute):
                 yield node.func.attr
             elif isinstance(node.func, ast.Name):

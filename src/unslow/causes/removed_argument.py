@@ -36,7 +36,11 @@ def _several(names: str, instead: str, ignored: bool = False) -> tuple[Gone, ...
 
 _OPTIMIZER = (
     Gone("lr", "learning_rate=..."),
-    Gone("decay", "learning_rate=keras.optimizers.schedules.InverseTimeDecay(...), or weight_decay=...", ignored=True),
+    Gone(
+        "decay",
+        "learning_rate=keras.optimizers.schedules.InverseTimeDecay(...), or weight_decay=...",
+        ignored=True,
+    ),
     Gone("schedule_decay", "learning_rate=keras.optimizers.schedules.ExponentialDecay(...)"),
 )
 _LAYER = (
@@ -66,35 +70,51 @@ _CALLS: dict[str, tuple[Gone, ...]] = {
     "keras.layers.LSTM": _several("output_dim", "units=..."),
     "keras.layers.GRU": _several("output_dim", "units=..."),
     "keras.layers.Dropout": _several("p", "rate=..."),
-    "keras.layers.BatchNormalization": _several("fused", "leave it away: the fused kernel is chosen by itself"),
+    "keras.layers.BatchNormalization": _several(
+        "fused", "leave it away: the fused kernel is chosen by itself"
+    ),
     "keras.Input": _several("type_spec", "shape=..., dtype=..."),
     "keras.Model": (*_several("input", "inputs=..."), *_several("output", "outputs=...")),
     "keras.callbacks.ModelCheckpoint": (
-        Gone("period", "save_freq='epoch', or save_freq=<batches>: it counts batches, period counted epochs"),
+        Gone(
+            "period",
+            "save_freq='epoch', or save_freq=<batches>: it counts batches, period counted epochs",
+        ),
         Gone("load_weights_on_restart", "keras.callbacks.BackupAndRestore(folder)"),
         Gone("options", "leave it away"),
     ),
     "keras.callbacks.TensorBoard": _several(
-        "write_grads batch_size embeddings_layer_names embeddings_data", "leave it away, or log it with tf.summary"
+        "write_grads batch_size embeddings_layer_names embeddings_data",
+        "leave it away, or log it with tf.summary",
     ),
     "keras.callbacks.ReduceLROnPlateau": (Gone("epsilon", "min_delta=...", ignored=True),),
     "keras.utils.to_categorical": _several("nb_classes", "num_classes=..."),
     "keras.models.save_model": _SAVED,
     "keras.models.load_model": _several("options", "leave it away"),
-    "keras.optimizers.LossScaleOptimizer": _several("loss_scale", "leave it away: the scale is dynamic"),
+    "keras.optimizers.LossScaleOptimizer": _several(
+        "loss_scale", "leave it away: the scale is dynamic"
+    ),
     "keras.mixed_precision.Policy": _several("loss_scale", "compile() scales the loss by itself"),
 }
 # Methods of a value of some kind: arguments that are gone, or the method itself under the name "".
 _METHODS: dict[tuple[Kind, str], tuple[Gone, ...]] = {
-    (Kind.MODEL, "fit"): (*_WORKERS, *_several("nb_epoch", "epochs=..."), *_several("show_accuracy", "metrics=[...]")),
+    (Kind.MODEL, "fit"): (
+        *_WORKERS,
+        *_several("nb_epoch", "epochs=..."),
+        *_several("show_accuracy", "metrics=[...]"),
+    ),
     (Kind.MODEL, "evaluate"): _WORKERS,
     (Kind.MODEL, "predict"): _WORKERS,
     (Kind.MODEL, "compile"): (
-        *_several("sample_weight_mode target_tensors experimental_run_tf_function", "leave it away"),
+        *_several(
+            "sample_weight_mode target_tensors experimental_run_tf_function", "leave it away"
+        ),
         *_several("experimental_steps_per_execution", "steps_per_execution=..."),
         *_several("class_mode", "loss=..."),
     ),
-    (Kind.MODEL, "train_on_batch"): _several("reset_metrics", "call model.reset_metrics() yourself"),
+    (Kind.MODEL, "train_on_batch"): _several(
+        "reset_metrics", "call model.reset_metrics() yourself"
+    ),
     (Kind.MODEL, "test_on_batch"): _several("reset_metrics", "call model.reset_metrics() yourself"),
     (Kind.MODEL, "save"): _SAVED,
     (Kind.MODEL, "save_weights"): _WEIGHTS,
@@ -111,15 +131,23 @@ _GONE_METHODS: dict[tuple[Kind, str], str] = {
     (Kind.MODEL, "predict_proba"): "model.predict(x)",
     (Kind.MODEL, "reset_states"): "layer.reset_state() of each stateful layer",
     (Kind.METRIC, "reset_states"): "metric.reset_state()",
-    (Kind.OPTIMIZER, "get_weights"): "optimizer.variables, or tf.train.Checkpoint(optimizer=optimizer)",
+    (
+        Kind.OPTIMIZER,
+        "get_weights",
+    ): "optimizer.variables, or tf.train.Checkpoint(optimizer=optimizer)",
     (Kind.OPTIMIZER, "get_updates"): "optimizer.apply_gradients(...) under a tf.GradientTape",
     (Kind.OPTIMIZER, "get_gradients"): "tape.gradient(loss, variables)",
     (Kind.OPTIMIZER, "minimize"): "tf.GradientTape and optimizer.apply_gradients(...)",
     (Kind.OPTIMIZER, "get_scaled_loss"): "optimizer.scale_loss(loss)",
     (Kind.OPTIMIZER, "get_unscaled_gradients"): "leave it away: apply_gradients unscales",
-    (Kind.DATASET, "make_one_shot_iterator"): "for batch in dataset, or tf.compat.v1.data.make_one_shot_iterator",
-    (Kind.DATASET, "make_initializable_iterator"): "for batch in dataset, or the function of the same name in"
-    " tf.compat.v1.data",
+    (
+        Kind.DATASET,
+        "make_one_shot_iterator",
+    ): "for batch in dataset, or tf.compat.v1.data.make_one_shot_iterator",
+    (
+        Kind.DATASET,
+        "make_initializable_iterator",
+    ): "for batch in dataset, or the function of the same name in tf.compat.v1.data",
 }
 _GONE_CALLS: dict[str, str] = {
     "keras.mixed_precision.experimental.set_policy": "keras.mixed_precision.set_global_policy(...)",
@@ -178,7 +206,9 @@ def _by_name(source: Source, call: ast.Call) -> Iterator[Spot]:
     if name in _GONE_CALLS:
         yield source.spot(call, f"`{short}` is gone: {_KERAS} raises", _GONE_CALLS[name])
     if name.startswith("keras.optimizers.legacy."):
-        yield source.spot(call, f"`{name}` is gone: {_KERAS} raises", f"keras.optimizers.{short}(...)")
+        yield source.spot(
+            call, f"`{name}` is gone: {_KERAS} raises", f"keras.optimizers.{short}(...)"
+        )
         return
     rows = _CALLS.get(name, ())
     if short[:1].isupper() and short != "InputLayer":
@@ -224,9 +254,15 @@ def _is_todays(source: Source, value: ast.expr, kind: Kind, method: str) -> bool
     made = source.maker(value)
     name = source.full_name(made.func) if made is not None else ""
     if kind is Kind.DATASET:
-        return name.startswith("tensorflow.data.") and not any(source.calls("tf.disable_v2_behavior"))
+        return name.startswith("tensorflow.data.") and not any(
+            source.calls("tf.disable_v2_behavior")
+        )
     if kind is Kind.OPTIMIZER:
-        return canonical(name).startswith("keras.") and ".legacy." not in name and not _is_keras_2(name)
+        return (
+            canonical(name).startswith("keras.")
+            and ".legacy." not in name
+            and not _is_keras_2(name)
+        )
     return not _is_keras_2(name)
 
 
@@ -244,13 +280,17 @@ def _by_file_name(source: Source, call: ast.Call) -> Iterator[Spot]:
         if only is None or isinstance(only, ast.Constant):
             weights = isinstance(only, ast.Constant) and only.value is True
             yield from _ending(
-                source, argument(call, "filepath", 0), (".weights.h5",) if weights else (".keras", ".h5")
+                source,
+                argument(call, "filepath", 0),
+                (".weights.h5",) if weights else (".keras", ".h5"),
             )
     elif name == "keras.models.save_model" and not _is_keras_2(source.full_name(call.func)):
         yield from _model_file(source, call, argument(call, "filepath", 1))
     elif isinstance(call.func, ast.Attribute) and call.func.attr in ("save", "save_weights"):
         value = call.func.value
-        if source.kind(value) is not Kind.MODEL or not _is_todays(source, value, Kind.MODEL, call.func.attr):
+        if source.kind(value) is not Kind.MODEL or not _is_todays(
+            source, value, Kind.MODEL, call.func.attr
+        ):
             return
         path = argument(call, "filepath", 0)
         if call.func.attr == "save":
@@ -270,7 +310,9 @@ def _ending(source: Source, path: ast.expr | None, allowed: tuple[str, ...]) -> 
     if path is None or not known or known.startswith("hf://"):
         return
     # Where only the end is known, the part before it may complete an allowed ending.
-    possible = known.endswith(allowed) or (not whole and any(ending.endswith(known) for ending in allowed))
+    possible = known.endswith(allowed) or (
+        not whole and any(ending.endswith(known) for ending in allowed)
+    )
     if not possible:
         wanted = " or ".join(allowed[:2])
         text = f"the file name must end in {wanted}: {_KERAS} raises ValueError for any other"
@@ -280,7 +322,11 @@ def _ending(source: Source, path: ast.expr | None, allowed: tuple[str, ...]) -> 
 def _learning_rates(source: Source) -> Iterator[Spot]:
     """`optimizer.lr`: reading it raises, and setting it makes an attribute that nothing reads."""
     for node in source.every(ast.Attribute):
-        if node.attr != "lr" or source.kind(node.value) is not Kind.OPTIMIZER or source.guarded(node):
+        if (
+            node.attr != "lr"
+            or source.kind(node.value) is not Kind.OPTIMIZER
+            or source.guarded(node)
+        ):
             continue
         if _is_todays(source, node.value, Kind.OPTIMIZER, "lr"):
             stored = isinstance(node.ctx, ast.Store)

@@ -21,11 +21,24 @@ _FILES = Made("TensorSlice", 1e-5, line=4, elements=8, settings=(("length", 200)
 
 
 def _decode(**settings: object) -> Made:
-    given = {"batch_size": 8, "length": 200, "function": ["train.py", 3, "decode"], "files": True, **settings}
+    given = {
+        "batch_size": 8,
+        "length": 200,
+        "function": ["train.py", 3, "decode"],
+        "files": True,
+        **settings,
+    }
     return Made(
-        "Map", 0.018, "MapAndBatch", parallelism=2, tuned=True, asynchronous=True, line=5, bytes=80_000,
+        "Map",
+        0.018,
+        "MapAndBatch",
+        parallelism=2,
+        tuned=True,
+        asynchronous=True,
+        line=5,
+        bytes=80_000,
         settings=tuple(given.items()),
-    )  # fmt: skip
+    )
 
 
 class Rereading(Cause):
@@ -58,7 +71,12 @@ class Rereading(Cause):
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):
             best = next(iter(remedies(run, wait)), None)
-            if wait.share >= _WORTH and best is not None and best.kind == "cache" and best.facts["files"]:
+            if (
+                wait.share >= _WORTH
+                and best is not None
+                and best.kind == "cache"
+                and best.facts["files"]
+            ):
                 yield cache_finding(self.id, run, wait, best)
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:

@@ -88,37 +88,54 @@ class Retracing(Cause):
         each = found.seconds / (found.calls - 1)
         few = found.steps <= 2 * found.calls
         return Finding(
-            cause=self.id, location=found.location, seconds=found.seconds,
+            cause=self.id,
+            location=found.location,
+            seconds=found.seconds,
             title=f"fit() is called {found.calls} times on one model, each time {each * 1e3:.3g} ms around its steps",
             evidence=(
-                Evidence("calls of fit()", found.calls), Evidence("steps", found.steps),
+                Evidence("calls of fit()", found.calls),
+                Evidence("steps", found.steps),
                 Evidence("seconds per call around its steps", each, "s"),
                 Evidence("functions of its input traced again", found.traces),
                 Evidence("seconds in these traces", found.trace_seconds, "s"),
             ),
-            advice="Use train_on_batch() for single batches: it keeps its graph and needs no input pipeline." if few
+            advice="Use train_on_batch() for single batches: it keeps its graph and needs no input pipeline."
+            if few
             else "Call fit() once with epochs=…, and do what the loop does between the calls in a callback.",
             facts={"reason": "fit", "single": found.steps == found.calls and found.arrays},
-        )  # fmt: skip
+        )
 
     def _finding(self, run: Run, found: Blamed) -> Finding:
         first, bad, change = found.found[0], found.traces, found.change
         usual = usual_call(run, first.function) if change.reason != "pipeline" else 0.0
         callers = Counter(trace.caller for trace in bad if trace.caller is not None)
         return Finding(
-            cause=self.id, title=_title(run, found), location=callers.most_common(1)[0][0] if callers else None,
-            seconds=sum(cost(trace, usual) * trace.weight for trace in bad) + rebuilding(run, found),
+            cause=self.id,
+            title=_title(run, found),
+            location=callers.most_common(1)[0][0] if callers else None,
+            seconds=sum(cost(trace, usual) * trace.weight for trace in bad)
+            + rebuilding(run, found),
             evidence=tuple(_evidence(found, usual)),
             certainty=Certainty.MEASURED if usual is not None else Certainty.LIKELY,
             advice=_ADVICE[found.reason].format(argument=found.argument, name=first.name),
             facts={
-                "function": first.name, "place": first.place, "argument": found.argument, "leaf": change.leaf,
-                "reason": found.reason, "old": change.old, "new": change.new, "made": first.made,
-                "source": run.sources.get(first.place.file), "relaxed": first.relaxed,
+                "function": first.name,
+                "place": first.place,
+                "argument": found.argument,
+                "leaf": change.leaf,
+                "reason": found.reason,
+                "old": change.old,
+                "new": change.new,
+                "made": first.made,
+                "source": run.sources.get(first.place.file),
+                "relaxed": first.relaxed,
                 "lines": sorted(lines_of(run, found)) if found.reason == "pipeline" else [],
-                "random": any(stage.get("random") or stage.get("kind") == "Shuffle" for stage in stages_of(run, found)),
+                "random": any(
+                    stage.get("random") or stage.get("kind") == "Shuffle"
+                    for stage in stages_of(run, found)
+                ),
             },
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         facts, where = finding.facts, finding.location
@@ -140,7 +157,11 @@ class Retracing(Cause):
             if loop is None or source.trace_of(call) is not None or not _is_compiled(source, call):
                 continue
             for value in (*call.args, *(keyword.value for keyword in call.keywords)):
-                if source.kind(value) is Kind.NUMBER and source.varies(value, loop) and not _few_turns(source, loop):
+                if (
+                    source.kind(value) is Kind.NUMBER
+                    and source.varies(value, loop)
+                    and not _few_turns(source, loop)
+                ):
                     yield source.spot(
                         value,
                         f"`{ast.unparse(value)}` is a Python number that changes in the loop at line {loop.lineno}: the"
@@ -156,11 +177,13 @@ def _pipeline_once(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
 
     edited = block_once(script, [line, *(at for file, at in facts["lines"] if file == script.path)])
     return Fix(
-        title="put the pipeline together once", safety=Safety.REVIEW if facts["random"] else Safety.EXACT,
+        title="put the pipeline together once",
+        safety=Safety.REVIEW if facts["random"] else Safety.EXACT,
         files={script.path: edited.text},
         note="A pipeline that stays draws other random numbers in its later passes than a new one with the same seed."
-        if facts["random"] else "",
-    )  # fmt: skip
+        if facts["random"]
+        else "",
+    )
 
 
 def _single(script: Script, line: int) -> Fix:
@@ -168,7 +191,9 @@ def _single(script: Script, line: int) -> Fix:
     from unslow.fix.fit_batches import fit_as_batch
 
     edited = fit_as_batch(script, line)
-    return Fix("train on each batch without a call of fit()", Safety.CLOSE, {script.path: edited.text})
+    return Fix(
+        "train on each batch without a call of fit()", Safety.CLOSE, {script.path: edited.text}
+    )
 
 
 def _as_tensor(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
@@ -180,10 +205,13 @@ def _as_tensor(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
     edited = number_as_tensor(script, line, facts["function"], facts["argument"], kind, body)
     known = body is not None
     return Fix(
-        title=f"hand in `{facts['argument']}` as a tensor", safety=Safety.CLOSE if known else Safety.REVIEW,
+        title=f"hand in `{facts['argument']}` as a tensor",
+        safety=Safety.CLOSE if known else Safety.REVIEW,
         files={script.path: edited.text},
-        note="" if known else f"What {facts['function']}() does with it was not seen: a tensor has no Python value.",
-    )  # fmt: skip
+        note=""
+        if known
+        else f"What {facts['function']}() does with it was not seen: a tensor has no Python value.",
+    )
 
 
 def _relaxed(script: Script, place: Location, facts: Mapping[str, Any]) -> Fix:
@@ -197,10 +225,13 @@ def _relaxed(script: Script, place: Location, facts: Mapping[str, Any]) -> Fix:
     edited = relax_shapes(home, place.line, made.line if made is not None else place.line)
     asks = body is None or reads_shapes(body)
     return Fix(
-        title=f"let one graph of {facts['function']}() take all shapes", safety=Safety.REVIEW if asks else Safety.CLOSE,
+        title=f"let one graph of {facts['function']}() take all shapes",
+        safety=Safety.REVIEW if asks else Safety.CLOSE,
         files={home.path: edited.text},
-        note="It asks for shapes while it is traced: those that vary are None then." if asks else "",
-    )  # fmt: skip
+        note="It asks for shapes while it is traced: those that vary are None then."
+        if asks
+        else "",
+    )
 
 
 def _body(script: Script, facts: Mapping[str, Any]) -> Any:
@@ -233,7 +264,9 @@ def _evidence(found: Blamed, usual: float | None) -> Iterable[Evidence]:
     yield Evidence("of them for this reason", found.count)
     yield Evidence("seconds per trace", sum(trace.seconds for trace in bad) / len(bad), "s")
     if found.reason != "pipeline":
-        yield Evidence("seconds per call that traces", sum(trace.call for trace in bad) / len(bad), "s")
+        yield Evidence(
+            "seconds per call that traces", sum(trace.call for trace in bad) / len(bad), "s"
+        )
     yield Evidence("nodes in the graph", max(trace.nodes for trace in found.found))
     if usual:
         yield Evidence("seconds per call that does not", usual, "s")
@@ -259,7 +292,11 @@ def _is_compiled(source: Source, call: ast.Call) -> bool:
 
 def _few_turns(source: Source, loop: ast.AST) -> bool:
     turns = loop.iter if isinstance(loop, ast.For) else None
-    if not isinstance(turns, ast.Call) or source.name(turns.func) != "range" or len(turns.args) != 1:
+    if (
+        not isinstance(turns, ast.Call)
+        or source.name(turns.func) != "range"
+        or len(turns.args) != 1
+    ):
         return False
     count = source.number_of(turns.args[0])
     return count is not None and count <= _FEW
@@ -267,10 +304,22 @@ def _few_turns(source: Source, loop: ast.AST) -> bool:
 
 def _trace(at: int, function: int = 1, took: float = 0.03, **arguments: str) -> Any:
     return fact(
-        "trace", at, name="train_step", place=["train.py", 4, "train_step"], function=function, depth=0, took=took,
-        args=arguments, nodes=40, updates=True, way="direct", made=[["train.py", 4, "<module>"]], key="train_step",
-        stack=[["train.py", 12, "<module>"]], n=1,
-    )  # fmt: skip
+        "trace",
+        at,
+        name="train_step",
+        place=["train.py", 4, "train_step"],
+        function=function,
+        depth=0,
+        took=took,
+        args=arguments,
+        nodes=40,
+        updates=True,
+        way="direct",
+        made=[["train.py", 4, "<module>"]],
+        key="train_step",
+        stack=[["train.py", 12, "<module>"]],
+        n=1,
+    )
 
 
 def _fit(at: int) -> Any:

@@ -58,12 +58,17 @@ class RunEagerly(Cause):
             way = str(flag.data["way"])
             stack = [Location(*place) for place in flag.data["stack"]]
             yield Finding(
-                cause=self.id, title=f"{_SAYS[way]} makes every step run op by op: {cost.ops} ops in a step of "
+                cause=self.id,
+                title=f"{_SAYS[way]} makes every step run op by op: {cost.ops} ops in a step of "
                 f"{cost.step * 1e3:.3g} ms, of which {cost.kernels * 1e3:.3g} ms compute",
-                location=stack[0] if stack else None, seconds=cost.saved,
-                evidence=(Evidence("flag", f"{_SAYS[way]} before step {int(flag.data['step']) + 1}"), *evidence(cost)),
+                location=stack[0] if stack else None,
+                seconds=cost.saved,
+                evidence=(
+                    Evidence("flag", f"{_SAYS[way]} before step {int(flag.data['step']) + 1}"),
+                    *evidence(cost),
+                ),
                 facts={"way": way, "inside": _user_code(cost, stack)},
-            )  # fmt: skip
+            )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.flags import flag_off, needs_python
@@ -72,10 +77,11 @@ class RunEagerly(Cause):
         edited = flag_off(script, finding.location.line, str(finding.facts["way"]))
         inside = needs_python(script, finding.facts["inside"])
         return Fix(
-            title="take the debugging flag out", safety=Safety.REVIEW if inside else Safety.CLOSE,
+            title="take the debugging flag out",
+            safety=Safety.REVIEW if inside else Safety.CLOSE,
             files={script.path: edited.text},
             note=f"{inside}; compiled, that runs only while the step is traced." if inside else "",
-        )  # fmt: skip
+        )
 
     def spot(self, source: Source) -> Iterable[Spot]:
         if any(_is(argument(call, "run_eagerly", 0), False) for call in source.calls(*_SWITCHES)):
@@ -102,13 +108,24 @@ class RunEagerly(Cause):
 def _user_code(cost: EagerCost, flag: Sequence[Location]) -> list[tuple[str, int, str]]:
     """The user's own functions inside a step: with the flag off, they are compiled too."""
     outside = {"<module>", *(place.function for place in flag)}
-    places = [stack[0] for stack, _ in cost.lines if len(stack) > 1 and stack[0].function not in outside]
-    return list({(place.file, place.function): (place.file, place.line, place.function) for place in places}.values())
+    places = [
+        stack[0] for stack, _ in cost.lines if len(stack) > 1 and stack[0].function not in outside
+    ]
+    return list(
+        {
+            (place.file, place.function): (place.file, place.line, place.function)
+            for place in places
+        }.values()
+    )
 
 
 def _flag(run: Run, loop: Loop) -> Event | None:
     """What set a flag that was on in a loop: for all functions, or for the model that was compiled last before it."""
-    before = [event for event in run.of("eagerly") if event.process == loop.process and event.time <= loop.stop]
+    before = [
+        event
+        for event in run.of("eagerly")
+        if event.process == loop.process and event.time <= loop.stop
+    ]
     functions = [event for event in before if event.data["way"] == "run_functions_eagerly"]
     if functions and functions[-1].data["value"]:
         return functions[-1]
@@ -124,19 +141,45 @@ def _is(value: ast.expr | None, wanted: bool) -> bool:
 
 def _window(at: int) -> Any:
     return fact(
-        "eager_ops", at, step=at, ops=200, took=0.004, floor=2e-5, kernels=0.001, functions=0, functions_took=0.0,
-        wall=0.01, top=[["Mul", 200]], lines=[], tape=[],
-    )  # fmt: skip
+        "eager_ops",
+        at,
+        step=at,
+        ops=200,
+        took=0.004,
+        floor=2e-5,
+        kernels=0.001,
+        functions=0,
+        functions_took=0.0,
+        wall=0.01,
+        top=[["Mul", 200]],
+        lines=[],
+        tape=[],
+    )
 
 
 def _set(value: bool) -> Any:
-    return fact("eagerly", 0, way="compile", value=value, model=1, step=0, stack=[["train.py", 8, "<module>"]])
+    return fact(
+        "eagerly",
+        0,
+        way="compile",
+        value=value,
+        model=1,
+        step=0,
+        stack=[["train.py", 8, "<module>"]],
+    )
 
 
 _WINDOWS = [_window(at) for at in (4, 8, 16, 32, 64)]
 _STEP = {Phase.RUN: 0.8}
-RunEagerly.FIRES = (Sketch("left on in compile()", facts=[_set(True), *_WINDOWS], style="keras", phases=_STEP),)
+RunEagerly.FIRES = (
+    Sketch("left on in compile()", facts=[_set(True), *_WINDOWS], style="keras", phases=_STEP),
+)
 RunEagerly.QUIET = (
-    Sketch("on, then off again", facts=[_set(True), _set(False), *_WINDOWS], style="keras", phases=_STEP),
+    Sketch(
+        "on, then off again",
+        facts=[_set(True), _set(False), *_WINDOWS],
+        style="keras",
+        phases=_STEP,
+    ),
     Sketch("on, but nothing ran op by op", facts=[_set(True)], style="keras", phases=_STEP),
 )

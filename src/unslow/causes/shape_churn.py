@@ -52,7 +52,12 @@ class ShapeChurn(Cause):
 
     def _finding(self, run: Run, loop: Loop, churn: Churn | None, held: _Held | None) -> Finding:
         shapes = churn.distinct if churn is not None else held.shapes if held is not None else 0
-        parts, evidence = [], list(churn.evidence() if churn is not None else (Evidence("different shapes", shapes),))
+        parts, evidence = (
+            [],
+            list(
+                churn.evidence() if churn is not None else (Evidence("different shapes", shapes),)
+            ),
+        )
         if churn is not None:
             parts.append(f"each new one adds {say.time(churn.extra)} to its step")
         forecast = None
@@ -64,16 +69,24 @@ class ShapeChurn(Cause):
             ]
             most = min(_KEPT, held.shapes * 10)
             forecast = Forecast(
-                step=round(loop.steps * most / held.shapes), bytes=held.last + held.each * (most - held.shapes),
+                step=round(loop.steps * most / held.shapes),
+                bytes=held.last + held.each * (most - held.shapes),
                 text=f"memory stops growing after some {_KEPT} shapes",
-            )  # fmt: skip
-        advice = churn.advice() if churn is not None else Churn(shapes, loop.steps, 0.0, (), ()).advice()
+            )
+        advice = (
+            churn.advice() if churn is not None else Churn(shapes, loop.steps, 0.0, (), ()).advice()
+        )
         return Finding(
-            cause=self.id, title=f"{shapes} different shapes in {loop.steps} steps: {' and '.join(parts)}",
-            location=say.place(run, loop.update), seconds=churn.seconds if churn is not None else 0.0,
-            evidence=tuple(evidence), grows=held is not None, forecast=forecast, certainty=Certainty.LIKELY,
+            cause=self.id,
+            title=f"{shapes} different shapes in {loop.steps} steps: {' and '.join(parts)}",
+            location=say.place(run, loop.update),
+            seconds=churn.seconds if churn is not None else 0.0,
+            evidence=tuple(evidence),
+            grows=held is not None,
+            forecast=forecast,
+            certainty=Certainty.LIKELY,
             advice=advice,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)
@@ -95,7 +108,11 @@ def _held(run: Run, loop: Loop) -> _Held | None:
     inside = (ticks >= loop.start + 0.1 * (loop.stop - loop.start)) & (ticks <= loop.stop)
     if inside.sum() < 8:
         return None
-    seen, memory, steps = np.searchsorted(times, ticks[inside]), rss[inside], np.searchsorted(loop.end, ticks[inside])
+    seen, memory, steps = (
+        np.searchsorted(times, ticks[inside]),
+        rss[inside],
+        np.searchsorted(loop.end, ticks[inside]),
+    )
     if seen[-1] - seen[0] < _FEWEST / 2:
         return None
     by_shapes, fit = _line(seen.astype(float), memory)
@@ -115,20 +132,40 @@ def _line(x: Any, y: Any) -> tuple[float, float]:
 
 
 def _batches(steps: Iterable[int]) -> list[Fact]:
-    return [fact("batch", step, shapes=[[8, 20 + step, 64]], distinct=step, name="Model") for step in steps]
+    return [
+        fact("batch", step, shapes=[[8, 20 + step, 64]], distinct=step, name="Model")
+        for step in steps
+    ]
 
 
 _RISING = [1e9 + 4e6 * min(step, 60) for step in range(0, 100)]
 
 ShapeChurn.FIRES = (
-    Sketch("every second step brings a new shape and takes half as long again", seconds=[0.03, 0.02] * 60,
-           facts=_batches(range(1, 121, 2))),
-    Sketch("shapes cost no time, but memory follows them", seconds=[0.02] * 100, before=0.0,
-           facts=_batches(range(1, 61)), ticks={"rss": _RISING}),
-)  # fmt: skip
+    Sketch(
+        "every second step brings a new shape and takes half as long again",
+        seconds=[0.03, 0.02] * 60,
+        facts=_batches(range(1, 121, 2)),
+    ),
+    Sketch(
+        "shapes cost no time, but memory follows them",
+        seconds=[0.02] * 100,
+        before=0.0,
+        facts=_batches(range(1, 61)),
+        ticks={"rss": _RISING},
+    ),
+)
 ShapeChurn.QUIET = (
-    Sketch("new shapes that cost nothing", seconds=[0.02, 0.0201, 0.0199] * 40, facts=_batches(range(1, 121, 2))),
+    Sketch(
+        "new shapes that cost nothing",
+        seconds=[0.02, 0.0201, 0.0199] * 40,
+        facts=_batches(range(1, 121, 2)),
+    ),
     Sketch("two shapes in turn", seconds=[0.03, 0.02] * 60, facts=_batches([1, 2])),
-    Sketch("memory that rises with the steps, whether or not the shapes are new", seconds=[0.02] * 100, before=0.0,
-           facts=_batches(range(1, 61)), ticks={"rss": [1e9 + 2e6 * step for step in range(100)]}),
-)  # fmt: skip
+    Sketch(
+        "memory that rises with the steps, whether or not the shapes are new",
+        seconds=[0.02] * 100,
+        before=0.0,
+        facts=_batches(range(1, 61)),
+        ticks={"rss": [1e9 + 2e6 * step for step in range(100)]},
+    ),
+)

@@ -18,7 +18,19 @@ from unslow.cause import Cause
 from unslow.fix.calls import set_keyword
 from unslow.fix.edit.script import Script
 from unslow.fix.statements import insert_before
-from unslow.model import Event, Evidence, Finding, Fix, Forecast, Location, Loop, Phase, Refusal, Run, Safety
+from unslow.model import (
+    Event,
+    Evidence,
+    Finding,
+    Fix,
+    Forecast,
+    Location,
+    Loop,
+    Phase,
+    Refusal,
+    Run,
+    Safety,
+)
 
 _WORTH = 0.05  # of the training time
 _FEWEST = 3  # calls of a hook
@@ -29,13 +41,24 @@ _PROGRESS = "ProgbarLogger"
 
 def _hook(at: int, n: int, own: float, name: str = "on_train_batch_end", **data: Any) -> Fact:
     return fact(
-        "hook", at,
+        "hook",
+        at,
         **{
-            "n": n, "sum": n * own, "took": own, "key": f"Plot.{name}", "hook": name, "callback": "Plot", "own": own,
-            "own_sum": n * own, "users": True, "on_thread": True, "place": ["train.py", 3, name], "module": "__main__",
+            "n": n,
+            "sum": n * own,
+            "took": own,
+            "key": f"Plot.{name}",
+            "hook": name,
+            "callback": "Plot",
+            "own": own,
+            "own_sum": n * own,
+            "users": True,
+            "on_thread": True,
+            "place": ["train.py", 3, name],
+            "module": "__main__",
             **data,
         },
-    )  # fmt: skip
+    )
 
 
 class SlowCallbacks(Cause):
@@ -77,7 +100,9 @@ class SlowCallbacks(Cause):
                 continue  # hooks on Keras's own side thread do not hold up the training
             yield from self._judge(run, loop, events, detailed)
 
-    def _judge(self, run: Run, loop: Loop, events: list[Event], detailed: list[Event]) -> Iterable[Finding]:
+    def _judge(
+        self, run: Run, loop: Loop, events: list[Event], detailed: list[Event]
+    ) -> Iterable[Finding]:
         last = detailed[-1].data
         calls = int(events[-1].data["n"])
         seconds = float(last["own_sum"]) * calls / int(last["n"])
@@ -87,26 +112,39 @@ class SlowCallbacks(Cause):
         name = f"{last['callback']}.{last['hook']}"
         each = seconds / calls
         evidence = [
-            Evidence("calls", calls), Evidence("a call takes", each, "s"), Evidence("in this hook", seconds, "s"),
-        ]  # fmt: skip
+            Evidence("calls", calls),
+            Evidence("a call takes", each, "s"),
+            Evidence("in this hook", seconds, "s"),
+        ]
         share = say.share(seconds / max(run.trained, 1e-9))
         title = f"{name} takes {share} of the training: {say.time(each)} each time"
         forecast = None
         if growth is not None:
             early, late, forecast = growth
             title = f"{name} takes ever longer: from {say.time(early)} to {say.time(late)} a call"
-            evidence += [Evidence("a call at first", early, "s"), Evidence("a call at the end", late, "s")]
+            evidence += [
+                Evidence("a call at first", early, "s"),
+                Evidence("a call at the end", late, "s"),
+            ]
         if last["callback"] == _PROGRESS:
             title = f"the progress bar takes {share} of the training"
         yield Finding(
-            cause=self.id, title=title, location=_where(run, loop, detailed[-1]), seconds=seconds,
-            evidence=tuple(evidence), grows=growth is not None, forecast=forecast,
+            cause=self.id,
+            title=title,
+            location=_where(run, loop, detailed[-1]),
+            seconds=seconds,
+            evidence=tuple(evidence),
+            grows=growth is not None,
+            forecast=forecast,
             advice=_advice(last, each, loop),
             facts={
-                "callback": last["callback"], "hook": last["hook"], "users": bool(last.get("users")),
-                "place": tuple(last["place"] or ("", 0, "")), "every": _every(each, loop),
+                "callback": last["callback"],
+                "hook": last["hook"],
+                "users": bool(last.get("users")),
+                "place": tuple(last["place"] or ("", 0, "")),
+                "every": _every(each, loop),
             },
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         facts, where = finding.facts, finding.location
@@ -115,41 +153,53 @@ class SlowCallbacks(Cause):
         if facts["callback"] == _PROGRESS:
             fixed = set_keyword(script, where.line, "fit", "verbose", "2")
             return Fix(
-                "print one line per epoch", Safety.REVIEW, {where.file: fixed.text},
+                "print one line per epoch",
+                Safety.REVIEW,
+                {where.file: fixed.text},
                 note="The progress bar gives way to one line per epoch.",
-            )  # fmt: skip
+            )
         file, line, name = facts["place"]
-        if facts["hook"] not in _PER_BATCH or not facts["users"] or file != where.file or name == "<lambda>":
+        if (
+            facts["hook"] not in _PER_BATCH
+            or not facts["users"]
+            or file != where.file
+            or name == "<lambda>"
+        ):
             return None
         return _less_often(script, where, int(line), int(facts["every"]))
 
     FIRES = (
         Sketch(
             "a hook takes a third of each batch",
-            style="keras", phases={Phase.RUN: 0.6, Phase.HOOKS: 0.34},
+            style="keras",
+            phases={Phase.RUN: 0.6, Phase.HOOKS: 0.34},
             facts=[_hook(step, step, 0.0034) for step in range(1, 101)],
         ),
         Sketch(
             "a hook draws all epochs again after each",
-            style="keras", seconds=(0.01,) * 400, phases={Phase.RUN: 0.9, Phase.HOOKS: 0.05},
+            style="keras",
+            seconds=(0.01,) * 400,
+            phases={Phase.RUN: 0.9, Phase.HOOKS: 0.05},
             facts=[
                 _hook(epoch * 10, epoch, 0.002 * epoch, "on_epoch_end", own_sum=0.001 * epoch**2)
                 for epoch in range(1, 41)
             ],
         ),
-    )  # fmt: skip
+    )
     QUIET = (
         Sketch(
             "a light hook for every batch",
-            style="keras", phases={Phase.RUN: 0.97, Phase.HOOKS: 0.03},
+            style="keras",
+            phases={Phase.RUN: 0.97, Phase.HOOKS: 0.03},
             facts=[_hook(step, step, 0.0003) for step in range(1, 101)],
         ),
         Sketch(
             "hooks that Keras runs beside the training",
-            style="keras", phases={Phase.RUN: 0.97},
+            style="keras",
+            phases={Phase.RUN: 0.97},
             facts=[_hook(step, step, 0.0034, on_thread=False) for step in range(1, 101)],
         ),
-    )  # fmt: skip
+    )
 
 
 def _growth(events: list[Event], loop: Loop) -> tuple[float, float, Forecast] | None:
@@ -165,10 +215,16 @@ def _growth(events: list[Event], loop: Loop) -> tuple[float, float, Forecast] | 
     if rate.low <= 0 or late < 1.5 * early or late - early < 1e-4:
         return None
     ahead = 10 ** len(str(int(number[-1])))
-    then = late + rate.value * (ahead - 2.5 * third)  # `late` is that of the middle of the last third
+    then = late + rate.value * (
+        ahead - 2.5 * third
+    )  # `late` is that of the middle of the last third
     text = f"call {ahead:,} of the hook will take {say.time(then)}"
     each_step = abs(float(number[-1]) - loop.steps) < 0.1 * loop.steps
-    return early, late, Forecast(ahead, loop.trend.after - late + then if each_step else None, text=text)
+    return (
+        early,
+        late,
+        Forecast(ahead, loop.trend.after - late + then if each_step else None, text=text),
+    )
 
 
 def _where(run: Run, loop: Loop, event: Event) -> Location:
@@ -201,10 +257,16 @@ def _less_often(script: Script, where: Location, line: int, every: int) -> Fix |
         return Refusal("the hook's argument with the number of the batch was not found", where)
     number = function.args.args[int(method)].arg
     first = function.body[0]
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and len(function.body) > 1:
+    if (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and len(function.body) > 1
+    ):
         first = function.body[1]  # below the docstring
     fixed = insert_before(script, script.recorded(first), f"if {number} % {every}:\n    return")
     return Fix(
-        f"run the hook every {every:,} batches", Safety.REVIEW, {where.file: fixed.text},
+        f"run the hook every {every:,} batches",
+        Safety.REVIEW,
+        {where.file: fixed.text},
         note=f"{function.name} then does its work for one batch in {every:,}: is that enough for what it is for?",
-    )  # fmt: skip
+    )

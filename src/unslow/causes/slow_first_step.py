@@ -17,7 +17,9 @@ _TIMES = 10  # of a usual step: less is no riddle
 _SECONDS = 0.3
 _CONSTANTS = 8 << 20  # bytes in a graph from which on they are what costs
 _PER_NODE = 2e-3  # seconds that tracing and preparing a node may take
-_PYTHON_PER_NODE = 40e-3  # seconds per node from which on a trace did other work; 31 ms was seen on a busy machine
+_PYTHON_PER_NODE = (
+    40e-3  # seconds per node from which on a trace did other work; 31 ms was seen on a busy machine
+)
 _WORKED = 1.5  # seconds of such a trace
 _LONG = 2.0
 # A step that XLA has not compiled was seen to take up to twice as long: only what is beyond that is promised.
@@ -63,9 +65,14 @@ class SlowFirstStep(Cause):
             if fault is not None:
                 title, where, seconds, advice = fault
                 return Finding(
-                    cause=self.id, title=title, location=where, seconds=seconds, evidence=_evidence(run, loop, first),
-                    certainty=Certainty.MEASURED if first.measured else Certainty.LIKELY, advice=advice,
-                )  # fmt: skip
+                    cause=self.id,
+                    title=title,
+                    location=where,
+                    seconds=seconds,
+                    evidence=_evidence(run, loop, first),
+                    certainty=Certainty.MEASURED if first.measured else Certainty.LIKELY,
+                    advice=advice,
+                )
         share = first.extra / max(run.trained, 1e-9)
         largest = max(first.parts, key=lambda part: first.parts[part])
         kind = "normal" if share < 0.1 else "normal, but much of so short a run"
@@ -73,10 +80,13 @@ class SlowFirstStep(Cause):
             cause=self.id,
             title=f"the first step took {say.time(first.seconds)}, {first.seconds / max(first.usual, 1e-9):,.0f} times "
             f"a usual one: {kind}, {100 * share:.2g} % of this training; most of it is {_named(largest)}",
-            location=say.place(run, loop.update), seconds=0.0, fault=False, evidence=_evidence(run, loop, first),
+            location=say.place(run, loop.update),
+            seconds=0.0,
+            fault=False,
+            evidence=_evidence(run, loop, first),
             certainty=Certainty.MEASURED if first.measured else Certainty.LIKELY,
             advice=REMEDIES.get(largest, "") if share >= 0.1 else "",
-        )  # fmt: skip
+        )
 
 
 _Fault = tuple[str, Location | None, float, str]
@@ -84,7 +94,9 @@ _Fault = tuple[str, Location | None, float, str]
 
 def _constants(run: Run, loop: Loop, first: FirstStep) -> _Fault | None:
     """Arrays baked into the graph: they are copied through every stage of tracing, optimising and loading it."""
-    baked = [event for event in run.of("constants") if _in_first(event, loop) and "bytes" in event.data]
+    baked = [
+        event for event in run.of("constants") if _in_first(event, loop) and "bytes" in event.data
+    ]
     if not baked:
         return None
     worst = max(baked, key=lambda event: float(event.data["bytes"]))
@@ -112,7 +124,9 @@ def _python_work(run: Run, loop: Loop, first: FirstStep) -> _Fault | None:
     spent = first.parts["trace"]
     if not nodes or spent < _WORKED or spent / nodes < _PYTHON_PER_NODE:
         return None
-    traces = [event for event in run.of("trace") if _in_first(event, loop) and event.data.get("place")]
+    traces = [
+        event for event in run.of("trace") if _in_first(event, loop) and event.data.get("place")
+    ]
     longest = max(traces, key=lambda event: float(event.data.get("took") or 0.0), default=None)
     where = _definition(run, longest.data["place"]) if longest is not None else None
     return (
@@ -145,7 +159,11 @@ def _xla(run: Run, loop: Loop, first: FirstStep) -> _Fault | None:
     saved = spent - _WITHOUT_XLA * rest
     if spent < _LONG or saved < 0.5 * spent:
         return None
-    compiled = max((call for call in first.calls if call.inside), key=lambda call: call.inside.compile, default=None)  # type: ignore[union-attr]
+    compiled = max(
+        (call for call in first.calls if call.inside),
+        key=lambda call: call.inside.compile,
+        default=None,
+    )  # type: ignore[union-attr]
     where = compiled.caller if compiled is not None else None
     return (
         f"XLA compiled for {say.time(spent)} before the first step, and all {loop.steps - 1:,} others together took "
@@ -161,36 +179,79 @@ def _in_first(event: Event, loop: Loop) -> bool:
 
 
 def _evidence(run: Run, loop: Loop, first: FirstStep) -> tuple[Evidence, ...]:
-    found = [Evidence(f"first step: {name}", value, "s") for name, value in first.parts.items() if value > 0]
+    found = [
+        Evidence(f"first step: {name}", value, "s")
+        for name, value in first.parts.items()
+        if value > 0
+    ]
     found.append(Evidence("first step, together", first.seconds, "s"))
     found.append(Evidence("a usual step", first.usual, "s"))
     process = next((each for each in run.processes if each.index == loop.process), None)
-    imported = next((each.time for each in run.of("imported") if each.process == loop.process), None)
+    imported = next(
+        (each.time for each in run.of("imported") if each.process == loop.process), None
+    )
     if process is not None and imported is not None:
-        found.append(Evidence("importing TensorFlow, before it and no part of it", imported - process.started, "s"))
+        found.append(
+            Evidence(
+                "importing TensorFlow, before it and no part of it", imported - process.started, "s"
+            )
+        )
     return tuple(found)
 
 
 def _named(part: str) -> str:
-    return {"trace": "tracing", "XLA compile": "XLA's compilation", "first run": "the first run"}.get(part, part)
+    return {
+        "trace": "tracing",
+        "XLA compile": "XLA's compilation",
+        "first run": "the first run",
+    }.get(part, part)
 
 
 def _call(took: float, **more: Any) -> Fact:
     data: dict[str, Any] = {
-        "key": "step:first", "n": 1, "name": "step", "function": 1, "why": ["first", "traced"], "took": took,
-        "traced": 0.3 * took, "usual": 0.0, "number": 1, "jit": False, "shapes": [[8]], "distinct": 1,
+        "key": "step:first",
+        "n": 1,
+        "name": "step",
+        "function": 1,
+        "why": ["first", "traced"],
+        "took": took,
+        "traced": 0.3 * took,
+        "usual": 0.0,
+        "number": 1,
+        "jit": False,
+        "shapes": [[8]],
+        "distinct": 1,
         "stack": [["train.py", 12, "<module>"]],
-    }  # fmt: skip
+    }
     return fact("call", 1, **{**data, **more})
 
 
 def _trace(nodes: int, took: float) -> Fact:
-    return fact("trace", 1, name="step", place=["train.py", 3, "step"], nodes=nodes, took=took, depth=0, function=1)
+    return fact(
+        "trace",
+        1,
+        name="step",
+        place=["train.py", 3, "step"],
+        nodes=nodes,
+        took=took,
+        depth=0,
+        function=1,
+    )
 
 
 def _baked(size: float) -> Fact:
-    return fact("constants", 1, name="step", place=["train.py", 3, "step"], bytes=size, count=1, largest=size,
-                shape=[1000, 1000], stack=[["train.py", 4, "step"]], took=1.0)  # fmt: skip
+    return fact(
+        "constants",
+        1,
+        name="step",
+        place=["train.py", 3, "step"],
+        bytes=size,
+        count=1,
+        largest=size,
+        shape=[1000, 1000],
+        stack=[["train.py", 4, "step"]],
+        took=1.0,
+    )
 
 
 def _phases(trace: float, steps: int) -> dict[Phase, Any]:
@@ -198,22 +259,61 @@ def _phases(trace: float, steps: int) -> dict[Phase, Any]:
 
 
 SlowFirstStep.FIRES = (
-    Sketch("40 MB of constants in the graph", seconds=[4.0, *([0.01] * 99)], style="function",
-           phases=_phases(0.3, 99), facts=[_baked(40e6), _trace(60, 1.2), _call(4.0)]),
-    Sketch("a trace that reads a file", seconds=[5.0, *([0.01] * 99)], style="function", phases=_phases(0.9, 99),
-           facts=[_trace(60, 4.5), _call(5.0)]),
-    Sketch("XLA compiles for 8 s, for 2 s of steps", seconds=[10.0, *([0.01] * 199)], style="function",
-           phases=_phases(0.1, 199),
-           facts=[_trace(900, 1.0), _call(9.9, jit=True, call=8.5, prepare=0.4, compile=8.0, data=0.0, run=0.1)]),
-)  # fmt: skip
+    Sketch(
+        "40 MB of constants in the graph",
+        seconds=[4.0, *([0.01] * 99)],
+        style="function",
+        phases=_phases(0.3, 99),
+        facts=[_baked(40e6), _trace(60, 1.2), _call(4.0)],
+    ),
+    Sketch(
+        "a trace that reads a file",
+        seconds=[5.0, *([0.01] * 99)],
+        style="function",
+        phases=_phases(0.9, 99),
+        facts=[_trace(60, 4.5), _call(5.0)],
+    ),
+    Sketch(
+        "XLA compiles for 8 s, for 2 s of steps",
+        seconds=[10.0, *([0.01] * 199)],
+        style="function",
+        phases=_phases(0.1, 199),
+        facts=[
+            _trace(900, 1.0),
+            _call(9.9, jit=True, call=8.5, prepare=0.4, compile=8.0, data=0.0, run=0.1),
+        ],
+    ),
+)
 SlowFirstStep.QUIET = (
-    Sketch("a usual trace in a long run", seconds=[1.0, *([0.01] * 9999)], style="function", phases=_phases(0.6, 9999),
-           facts=[_trace(300, 0.6), _call(1.0)]),
-    Sketch("a usual trace in a short run", seconds=[1.0, *([0.01] * 30)], style="function", phases=_phases(0.6, 30),
-           facts=[_trace(300, 0.6), _call(1.0)]),
-    Sketch("XLA in a run that is long enough for it", seconds=[10.0, *([0.01] * 3000)], style="function",
-           phases=_phases(0.1, 3000),
-           facts=[_trace(900, 1.0), _call(9.9, jit=True, call=8.5, prepare=0.4, compile=8.0, data=0.0, run=0.1)]),
-    Sketch("a constant of 2 MB", seconds=[1.0, *([0.01] * 99)], style="function", phases=_phases(0.3, 99),
-           facts=[_baked(2e6), _trace(300, 0.3), _call(1.0)]),
-)  # fmt: skip
+    Sketch(
+        "a usual trace in a long run",
+        seconds=[1.0, *([0.01] * 9999)],
+        style="function",
+        phases=_phases(0.6, 9999),
+        facts=[_trace(300, 0.6), _call(1.0)],
+    ),
+    Sketch(
+        "a usual trace in a short run",
+        seconds=[1.0, *([0.01] * 30)],
+        style="function",
+        phases=_phases(0.6, 30),
+        facts=[_trace(300, 0.6), _call(1.0)],
+    ),
+    Sketch(
+        "XLA in a run that is long enough for it",
+        seconds=[10.0, *([0.01] * 3000)],
+        style="function",
+        phases=_phases(0.1, 3000),
+        facts=[
+            _trace(900, 1.0),
+            _call(9.9, jit=True, call=8.5, prepare=0.4, compile=8.0, data=0.0, run=0.1),
+        ],
+    ),
+    Sketch(
+        "a constant of 2 MB",
+        seconds=[1.0, *([0.01] * 99)],
+        style="function",
+        phases=_phases(0.3, 99),
+        facts=[_baked(2e6), _trace(300, 0.3), _call(1.0)],
+    ),
+)

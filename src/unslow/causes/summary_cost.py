@@ -34,14 +34,26 @@ _BOARD = "TensorBoard"
 
 def _log(at: int, each: float, call: str = "tf.summary", line: int = 13, **data: Any) -> Fact:
     place = ["train.py", line, "f"]
-    return fact("log", at, count=at, took=at * each, amount=0.0, steps=at, call=call, stack=[place], **data)
+    return fact(
+        "log", at, count=at, took=at * each, amount=0.0, steps=at, call=call, stack=[place], **data
+    )
 
 
 def _ops(took: float) -> Fact:
     return fact(
-        "window", 50, steps=10, step=50, wall=0.1, kernels=0.095, executor=0.098, waits=0.0,
-        ops=[["weights", "HistogramSummary", 40, 10 * took], ["MatMul", "MatMul", 40, 0.095 - 10 * took]],
-    )  # fmt: skip
+        "window",
+        50,
+        steps=10,
+        step=50,
+        wall=0.1,
+        kernels=0.095,
+        executor=0.098,
+        waits=0.0,
+        ops=[
+            ["weights", "HistogramSummary", 40, 10 * took],
+            ["MatMul", "MatMul", 40, 0.095 - 10 * took],
+        ],
+    )
 
 
 class SummaryCost(Cause):
@@ -81,16 +93,24 @@ class SummaryCost(Cause):
                 writes = sum(total.count for total in found)
                 if seconds >= _WORTH * run.trained and writes >= max(_FEWEST, loop.steps / 10):
                     yield self._finding(run, loop, found, min(seconds, loop.total), writes)
-            yield from self._in_graph(run, loop, [total for found in groups.values() for total in found])
+            yield from self._in_graph(
+                run, loop, [total for found in groups.values() for total in found]
+            )
 
     def _in_graph(self, run: Run, loop: Loop, written: list[Total]) -> Iterable[Finding]:
         """Summaries that the step itself computes, as `merge_all` of TensorFlow 1 does, seen by the profiler."""
         looked = next(iter(windows(run, loop)), None)
         if looked is None:
             return
-        named = [op for op in looked.ops if op.kind.endswith(_KINDS) and not op.kind.startswith(_DEBUGGERS)]
+        named = [
+            op
+            for op in looked.ops
+            if op.kind.endswith(_KINDS) and not op.kind.startswith(_DEBUGGERS)
+        ]
         ops = [op for op in named if op.count]
-        spent = sum(op.seconds for op in ops) * min(1.0, looked.kernels / sum((op.seconds for op in looked.ops), 1e-12))
+        spent = sum(op.seconds for op in ops) * min(
+            1.0, looked.kernels / sum((op.seconds for op in looked.ops), 1e-12)
+        )
         seconds = spent / looked.wall * repeated(loop)
         if seconds < _IN_GRAPH * run.trained:
             return
@@ -98,39 +118,60 @@ class SummaryCost(Cause):
         dearest = max(ops, key=lambda op: op.seconds)
         every = _every(seconds, loop)
         yield Finding(
-            cause=self.id, location=where, seconds=seconds * (1 - 1 / every),
+            cause=self.id,
+            location=where,
+            seconds=seconds * (1 - 1 / every),
             title=f"each step computes summaries: {say.time(spent)} of {say.time(looked.wall)}, mostly {dearest.kind}",
             evidence=(
-                Evidence("summaries in a step", sum(op.count for op in ops)), Evidence("they take", spent, "s"),
-                Evidence("a step", looked.wall, "s"), Evidence("the dearest", dearest.name),
+                Evidence("summaries in a step", sum(op.count for op in ops)),
+                Evidence("they take", spent, "s"),
+                Evidence("a step", looked.wall, "s"),
+                Evidence("the dearest", dearest.name),
             ),
             advice=f"Run the summaries every {every:,} steps only: without them in the fetches they cost nothing.",
             facts={"in_graph": True},
-        )  # fmt: skip
+        )
 
-    def _finding(self, run: Run, loop: Loop, found: list[Total], seconds: float, writes: int) -> Finding:
+    def _finding(
+        self, run: Run, loop: Loop, found: list[Total], seconds: float, writes: int
+    ) -> Finding:
         top = found[0]  # the dearest line
         made = top.data.get("made")
         board = top.data.get("call") == _BOARD
         where = say.place(run, made[0]) if board and made else top.location
         every = _every(seconds, loop)
-        who = _BOARD if board else say.code(where) if top.seconds > 0.6 * seconds else f"writing at {where} and near it"
+        who = (
+            _BOARD
+            if board
+            else say.code(where)
+            if top.seconds > 0.6 * seconds
+            else f"writing at {where} and near it"
+        )
         share = seconds / max(run.trained, 1e-9)
-        rate = next((folder.rate for folder in folders_of(run, loop) if folder.kind == "summaries"), 0.0)
+        rate = next(
+            (folder.rate for folder in folders_of(run, loop) if folder.kind == "summaries"), 0.0
+        )
         return Finding(
-            cause=self.id, location=where, seconds=seconds * (1 - 1 / every),
+            cause=self.id,
+            location=where,
+            seconds=seconds * (1 - 1 / every),
             title=f"{who} takes {say.share(share)} of the training: {writes / loop.steps:.3g} writes a step",
             evidence=(
-                Evidence("writes", writes), Evidence("one takes", seconds / writes, "s"),
+                Evidence("writes", writes),
+                Evidence("one takes", seconds / writes, "s"),
                 Evidence("writing in all", seconds, "s"),
                 *([Evidence("bytes per step", round(rate), "bytes")] if rate else []),
             ),
-            advice=f"`TensorBoard(update_freq={every})`." if board else f"Write every {every:,} steps.",
+            advice=f"`TensorBoard(update_freq={every})`."
+            if board
+            else f"Write every {every:,} steps.",
             facts={
-                "every": every, "board": bool(board and made), "loop": loop.location.line,
+                "every": every,
+                "board": bool(board and made),
+                "loop": loop.location.line,
                 "lines": [total.location.line for total in found],
             },
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where = finding.location
@@ -142,9 +183,11 @@ class SummaryCost(Cause):
         else:
             fixed = rarer(script, _whole(script, where.line, finding.facts["lines"]), every)
         return Fix(
-            f"write every {every:,} steps", Safety.REVIEW, {where.file: fixed.text},
+            f"write every {every:,} steps",
+            Safety.REVIEW,
+            {where.file: fixed.text},
             note=f"The curves then have one point for {every:,} steps.",
-        )  # fmt: skip
+        )
 
     FIRES = (
         Sketch(
@@ -155,18 +198,25 @@ class SummaryCost(Cause):
         Sketch(
             "TensorBoard after every batch",
             phases={Phase.RUN: 0.8, Phase.LOG: 0.1},
-            facts=[_log(step, 0.001, "TensorBoard", made=[["train.py", 5, "f"]]) for step in (1, 50, 100)],
+            facts=[
+                _log(step, 0.001, "TensorBoard", made=[["train.py", 5, "f"]])
+                for step in (1, 50, 100)
+            ],
             style="keras",
         ),
         Sketch(
             "histograms of all weights are computed in every step",
-            phases={Phase.RUN: 1.0}, facts=[_ops(0.006)], style="session",
+            phases={Phase.RUN: 1.0},
+            facts=[_ops(0.006)],
+            style="session",
         ),
-    )  # fmt: skip
+    )
     QUIET = (
         Sketch(
             "a few numbers that the step computes for the log",
-            phases={Phase.RUN: 1.0}, facts=[_ops(0.0002)], style="session",
+            phases={Phase.RUN: 1.0},
+            facts=[_ops(0.0002)],
+            style="session",
         ),
         Sketch(
             "a number after every step, at no cost",
@@ -174,11 +224,24 @@ class SummaryCost(Cause):
             facts=[_log(step, 0.0001) for step in (1, 25, 50, 75, 100)],
         ),
         Sketch(
-            "an image after each epoch", [0.01] * 400, {Phase.RUN: 0.95, Phase.LOG: 0.05},
-            [fact("log", 100 * n, count=n, took=0.05 * n, amount=0.0, steps=100 * n, call="tf.summary",
-                  stack=[["train.py", 13, "f"]]) for n in range(1, 5)],
+            "an image after each epoch",
+            [0.01] * 400,
+            {Phase.RUN: 0.95, Phase.LOG: 0.05},
+            [
+                fact(
+                    "log",
+                    100 * n,
+                    count=n,
+                    took=0.05 * n,
+                    amount=0.0,
+                    steps=100 * n,
+                    call="tf.summary",
+                    stack=[["train.py", 13, "f"]],
+                )
+                for n in range(1, 5)
+            ],
         ),
-    )  # fmt: skip
+    )
 
     def spot(self, source: Source) -> Iterable[Spot]:
         for made in source.calls(f"keras.callbacks.{_BOARD}"):
@@ -216,9 +279,13 @@ def _whole(script: Script, line: int, logged: list[int]) -> int:
     for parent in list(script.ancestors(node)):
         if not isinstance(parent, ast.For | ast.With | ast.If):
             break
-        if isinstance(parent, ast.If) and any(isinstance(part, ast.Mod) for part in ast.walk(parent.test)):
+        if isinstance(parent, ast.If) and any(
+            isinstance(part, ast.Mod) for part in ast.walk(parent.test)
+        ):
             break  # it is what says how often
-        simple = [part for part in ast.walk(parent) if isinstance(part, ast.stmt) and not _compound(part)]
+        simple = [
+            part for part in ast.walk(parent) if isinstance(part, ast.stmt) and not _compound(part)
+        ]
         if not all(isinstance(part, ast.Expr) and part.lineno in lines for part in simple):
             break
         node = parent

@@ -68,7 +68,11 @@ def _put_in(source: Source, made: ast.AST, feed: ast.Name) -> Iterator[ast.expr]
     """The values of `feed[placeholder] = value` between the making of a feed and its use."""
     for assign in source.every(ast.Assign):
         for target in assign.targets:
-            if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id == feed.id:
+            if (
+                isinstance(target, ast.Subscript)
+                and isinstance(target.value, ast.Name)
+                and target.value.id == feed.id
+            ):
                 bindings = source.reaching(target.value)
                 if assign.lineno < feed.lineno and [binding.node for binding in bindings] == [made]:
                     yield assign.value

@@ -12,7 +12,19 @@ from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause
 from unslow.fix.edit.script import Script
 from unslow.fix.statements import delete
-from unslow.model import Certainty, Evidence, Finding, Fix, Location, Loop, Phase, Process, Refusal, Run, Safety
+from unslow.model import (
+    Certainty,
+    Evidence,
+    Finding,
+    Fix,
+    Location,
+    Loop,
+    Phase,
+    Process,
+    Refusal,
+    Run,
+    Safety,
+)
 
 _VARIABLE = "TF_NUM_INTRAOP_THREADS"
 _WORTH = 0.10  # of the training time
@@ -22,7 +34,9 @@ _SLACK = 0.35  # cores that Python and the input may use beside the kernels
 
 
 def _are(intra: int, **more: Any) -> Fact:
-    return fact("settings", 3, **{"intra": intra, "inter": 0, "affinity": 8, "affinity_at_start": 8, **more})
+    return fact(
+        "settings", 3, **{"intra": intra, "inter": 0, "affinity": 8, "affinity_at_start": 8, **more}
+    )
 
 
 def _set(what: str, value: int) -> Fact:
@@ -31,9 +45,16 @@ def _set(what: str, value: int) -> Fact:
 
 def _seen(kernel: float) -> Fact:
     return fact(
-        "window", 50, steps=10, step=50, wall=0.1, kernels=0.095, executor=0.098, waits=0.0,
+        "window",
+        50,
+        steps=10,
+        step=50,
+        wall=0.1,
+        kernels=0.095,
+        executor=0.098,
+        waits=0.0,
         ops=[["dense/MatMul", "MatMul", round(0.09 / kernel), 0.09]],
-    )  # fmt: skip
+    )
 
 
 class ThreadSettings(Cause):
@@ -69,9 +90,13 @@ class ThreadSettings(Cause):
             facts = [event.data for event in run.of("settings") if event.process == process.index]
             loops = [loop for loop in run.loops if loop.process == process.index]
             if facts and loops and not facts[-1].get("devices"):
-                yield from self._judge(run, process, max(loops, key=lambda loop: loop.total), facts[-1])
+                yield from self._judge(
+                    run, process, max(loops, key=lambda loop: loop.total), facts[-1]
+                )
 
-    def _judge(self, run: Run, process: Process, loop: Loop, data: Mapping[str, Any]) -> Iterable[Finding]:
+    def _judge(
+        self, run: Run, process: Process, loop: Loop, data: Mapping[str, Any]
+    ) -> Iterable[Finding]:
         cores = _cores(process)
         given = [event.data for event in run.of("setting") if event.process == process.index]
         threads, what, stack = _limit(data, given, cores)
@@ -83,19 +108,33 @@ class ThreadSettings(Cause):
         seconds = gain * repeated(loop)
         if seconds < _WORTH * run.trained:
             return
-        where = say.place(run, stack[0]) if stack else _set_in_script(run) if what.startswith(_VARIABLE) else None
+        where = (
+            say.place(run, stack[0])
+            if stack
+            else _set_in_script(run)
+            if what.startswith(_VARIABLE)
+            else None
+        )
         yield Finding(
-            cause=self.id, location=where, seconds=seconds, certainty=Certainty.LIKELY,
+            cause=self.id,
+            location=where,
+            seconds=seconds,
+            certainty=Certainty.LIKELY,
             title=f"{what} keeps the kernels to {threads} of {cores} cores",
             evidence=(
-                Evidence("threads inside a kernel", threads), Evidence("cores", cores),
-                *((Evidence("cores in use while training", round(used, 2)),) if used is not None else ()),
+                Evidence("threads inside a kernel", threads),
+                Evidence("cores", cores),
+                *(
+                    (Evidence("cores in use while training", round(used, 2)),)
+                    if used is not None
+                    else ()
+                ),
                 Evidence("in kernels that can be split, per step", _splittable(looked[-1]), "s"),
                 Evidence("a step", looked[-1].wall, "s"),
             ),
             advice=f"Take {what} out, unless other processes need the remaining cores.",
             facts={"call": what.partition("(")[0].rpartition(".")[2] if stack else ""},
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where, name = finding.location, str(finding.facts["call"])
@@ -109,31 +148,37 @@ class ThreadSettings(Cause):
     FIRES = (
         Sketch(
             "one thread on eight cores, and long kernels",
-            phases={Phase.RUN: 1.0}, machine={"cores": 8, "affinity": 8},
+            phases={Phase.RUN: 1.0},
+            machine={"cores": 8, "affinity": 8},
             facts=[_set("intra", 1), _are(1), _seen(0.002)],
         ),
         Sketch(
             "the program itself keeps to one core",
-            phases={Phase.RUN: 1.0}, machine={"cores": 8, "affinity": 8},
+            phases={Phase.RUN: 1.0},
+            machine={"cores": 8, "affinity": 8},
             facts=[_set("affinity", 1), _are(0, affinity=1), _seen(0.002)],
         ),
-    )  # fmt: skip
+    )
     QUIET = (
         Sketch(
             "one thread, and short kernels that nobody would split",
-            phases={Phase.RUN: 1.0}, machine={"cores": 8, "affinity": 8},
+            phases={Phase.RUN: 1.0},
+            machine={"cores": 8, "affinity": 8},
             facts=[_set("intra", 1), _are(1), _seen(0.00002)],
         ),
         Sketch(
             "nothing was set",
-            phases={Phase.RUN: 1.0}, machine={"cores": 8, "affinity": 8}, facts=[_are(0), _seen(0.002)],
+            phases={Phase.RUN: 1.0},
+            machine={"cores": 8, "affinity": 8},
+            facts=[_are(0), _seen(0.002)],
         ),
         Sketch(
             "whoever started the process gave it one core",
-            phases={Phase.RUN: 1.0}, machine={"cores": 8, "affinity": 1},
+            phases={Phase.RUN: 1.0},
+            machine={"cores": 8, "affinity": 1},
             facts=[_are(0, affinity=1, affinity_at_start=1), _seen(0.002)],
         ),
-    )  # fmt: skip
+    )
 
 
 def _cores(process: Process) -> int:
@@ -145,12 +190,16 @@ def _cores(process: Process) -> int:
     return int(min(given))
 
 
-def _limit(data: Mapping[str, Any], given: list[Mapping[str, Any]], cores: int) -> tuple[int, str, list[Any]]:
+def _limit(
+    data: Mapping[str, Any], given: list[Mapping[str, Any]], cores: int
+) -> tuple[int, str, list[Any]]:
     """The narrowest limit: threads, what set it as the user writes it, and from where."""
     environment = data.get("environment") or {}
     found: list[tuple[int, str, list[Any]]] = [(cores, "", [])]
     if data.get("intra"):
-        stack: list[Any] = next((entry["stack"] for entry in reversed(given) if entry["what"] == "intra"), [])
+        stack: list[Any] = next(
+            (entry["stack"] for entry in reversed(given) if entry["what"] == "intra"), []
+        )
         name = "set_intra_op_parallelism_threads" if stack else "intra_op_parallelism_threads"
         found.append((int(data["intra"]), f"{name}({data['intra']})", stack))
     elif str(environment.get(_VARIABLE, "")).isdigit():
@@ -191,8 +240,15 @@ def _used(process: Process, loop: Loop) -> float | None:
     if "user_cpu" not in columns or len(process.ticks.time) < 2:
         return None
     inside = (process.ticks.time >= loop.start) & (process.ticks.time <= loop.stop)
-    time, cpu = process.ticks.time[inside], columns["user_cpu"][inside] + columns["system_cpu"][inside]
-    return float((cpu[-1] - cpu[0]) / (time[-1] - time[0])) if len(time) > 1 and time[-1] > time[0] else None
+    time, cpu = (
+        process.ticks.time[inside],
+        columns["user_cpu"][inside] + columns["system_cpu"][inside],
+    )
+    return (
+        float((cpu[-1] - cpu[0]) / (time[-1] - time[0]))
+        if len(time) > 1 and time[-1] > time[0]
+        else None
+    )
 
 
 def _splittable(window: Window) -> float:

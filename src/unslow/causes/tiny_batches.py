@@ -37,7 +37,14 @@ def _seen(kernels: float, executor: float) -> Fact:
     )
 
 
-_FIT = fact("fit", 0, stack=[["train.py", 10, "<module>"]], batch_size=4, steps_per_execution=1, run_eagerly=False)
+_FIT = fact(
+    "fit",
+    0,
+    stack=[["train.py", 10, "<module>"]],
+    batch_size=4,
+    steps_per_execution=1,
+    run_eagerly=False,
+)
 
 
 class TinyBatches(Cause):
@@ -73,7 +80,9 @@ class TinyBatches(Cause):
             if loop.style in ("keras", "function", "session") and loop.steps >= _FEWEST:
                 looked = windows(run, loop)
                 if not looked:
-                    raise CannotJudge("the run was too short for a look through TensorFlow's profiler")
+                    raise CannotJudge(
+                        "the run was too short for a look through TensorFlow's profiler"
+                    )
                 yield from self._judge(run, loop, looked[-1])
 
     def _judge(self, run: Run, loop: Loop, window: Window) -> Iterable[Finding]:
@@ -81,64 +90,98 @@ class TinyBatches(Cause):
         cost = _cost(run, loop, window, step)
         by_size = _by_size(loop)
         small = window.kernels <= _KERNELS * step
-        if not small or cost.fixed < _MOST * step or (by_size is not None and by_size < _MOST * step):
+        if (
+            not small
+            or cost.fixed < _MOST * step
+            or (by_size is not None and by_size < _MOST * step)
+        ):
             return
         together = _together(run, loop) if loop.style == "keras" else 1
         saved = cost.host * (1 - 1 / together) if together > 1 else cost.fixed * (1 - 1 / _LARGER)
         evidence = [
-            Evidence("a step", step, "s"), Evidence("of it in kernels", window.kernels, "s"),
-            Evidence("fixed", cost.fixed, "s"), Evidence("of that outside the graph", cost.host, "s"),
+            Evidence("a step", step, "s"),
+            Evidence("of it in kernels", window.kernels, "s"),
+            Evidence("fixed", cost.fixed, "s"),
+            Evidence("of that outside the graph", cost.host, "s"),
             Evidence("steps seen by the profiler", window.steps),
-        ]  # fmt: skip
+        ]
         if by_size is not None:
             evidence.append(Evidence("fixed, by how time follows the batch's size", by_size, "s"))
-        gives = f"{together} steps in one call" if together > 1 else f"batches {_LARGER} times as large"
+        gives = (
+            f"{together} steps in one call" if together > 1 else f"batches {_LARGER} times as large"
+        )
         yield Finding(
-            cause=self.id, evidence=tuple(evidence),
+            cause=self.id,
+            evidence=tuple(evidence),
             location=say.place(run, loop.location if loop.style == "keras" else loop.update),
             seconds=min(1.0, saved / step) * repeated(loop),
             title=f"{say.time(cost.fixed)} of a step of {say.time(step)} are spent whatever the size of the batch",
             advice=f"With {gives} a batch of this size would take some {say.time(step - saved)}.",
-            facts={"together": together, "users_hooks": _users_hooks(run, loop), "compile": _compiled(run, loop)},
-        )  # fmt: skip
+            facts={
+                "together": together,
+                "users_hooks": _users_hooks(run, loop),
+                "compile": _compiled(run, loop),
+            },
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         together, where = int(finding.facts["together"]), finding.facts["compile"]
         if together < 2:
             return None
-        if where is None or where.file != script.path or script.call_at(where.line, "compile") is None:
+        if (
+            where is None
+            or where.file != script.path
+            or script.call_at(where.line, "compile") is None
+        ):
             return Refusal("the call of compile was not found", where or finding.location)
         fixed = set_keyword(script, where.line, "compile", "steps_per_execution", str(together))
         heard = bool(finding.facts["users_hooks"])
         return Fix(
-            f"run {together} steps in one call", Safety.REVIEW if heard else Safety.EXACT, {where.file: fixed.text},
+            f"run {together} steps in one call",
+            Safety.REVIEW if heard else Safety.EXACT,
+            {where.file: fixed.text},
             note=f"Hooks for batches are then called once for {together} of them." if heard else "",
-        )  # fmt: skip
+        )
 
     FIRES = (
         Sketch(
-            "a batch of four rows in fit", seconds=(0.001,) * 1200, style="keras", phases={Phase.RUN: 0.4},
+            "a batch of four rows in fit",
+            seconds=(0.001,) * 1200,
+            style="keras",
+            phases={Phase.RUN: 0.4},
             facts=[_FIT, _seen(0.05, 0.3)],
         ),
         Sketch(
-            "a compiled step whose kernels take a tenth", seconds=(0.001,) * 1200, style="function",
-            phases={Phase.RUN: 0.9}, facts=[_seen(0.1, 0.6)],
+            "a compiled step whose kernels take a tenth",
+            seconds=(0.001,) * 1200,
+            style="function",
+            phases={Phase.RUN: 0.9},
+            facts=[_seen(0.1, 0.6)],
         ),
-    )  # fmt: skip
+    )
     QUIET = (
         Sketch(
-            "a small batch of heavy rows", seconds=(0.001,) * 1200, style="keras", phases={Phase.RUN: 0.98},
+            "a small batch of heavy rows",
+            seconds=(0.001,) * 1200,
+            style="keras",
+            phases={Phase.RUN: 0.98},
             facts=[_FIT, _seen(0.95, 0.97)],
         ),
         Sketch(
-            "the user's own Python takes the time", seconds=(0.001,) * 1200, style="function",
-            phases={Phase.RUN: 0.3}, facts=[_seen(0.1, 0.2)],
+            "the user's own Python takes the time",
+            seconds=(0.001,) * 1200,
+            style="function",
+            phases={Phase.RUN: 0.3},
+            facts=[_seen(0.1, 0.2)],
         ),
         Sketch(
-            "a short run", seconds=(0.001,) * 300, style="keras", phases={Phase.RUN: 0.4},
+            "a short run",
+            seconds=(0.001,) * 300,
+            style="keras",
+            phases={Phase.RUN: 0.4},
             facts=[_FIT, _seen(0.05, 0.3)],
         ),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -152,12 +195,19 @@ class _Cost:
 def _cost(run: Run, loop: Loop, window: Window, step: float) -> _Cost:
     """Only what the step itself needs: waits, callbacks of the user's and their Python are other causes'."""
     if loop.style == "keras":
-        hooks = sum(float(event.data["own"]) for event in _last_hooks(run, loop) if event.data.get("users"))
+        hooks = sum(
+            float(event.data["own"]) for event in _last_hooks(run, loop) if event.data.get("users")
+        )
         apart = sum(loop.phase(phase) for phase in (Phase.EVAL, Phase.SAVE, Phase.LOG, Phase.GC))
         ours = step - window.waits - hooks - apart / max(1, loop.steps)
     else:
-        ours = min(step, float(np.median(loop.phases[1:, Phase.RUN]))) - window.waits * (loop.style == "session")
-    return _Cost(fixed=max(0.0, ours - window.kernels), host=max(0.0, ours - max(window.executor, window.kernels)))
+        ours = min(step, float(np.median(loop.phases[1:, Phase.RUN]))) - window.waits * (
+            loop.style == "session"
+        )
+    return _Cost(
+        fixed=max(0.0, ours - window.kernels),
+        host=max(0.0, ours - max(window.executor, window.kernels)),
+    )
 
 
 def _last_hooks(run: Run, loop: Loop) -> list[Any]:
@@ -195,12 +245,20 @@ def _together(run: Run, loop: Loop) -> int:
     fits = [event.data for event in run.of("fit") if event.process == loop.process]
     if not fits or fits[-1].get("run_eagerly") or (fits[-1].get("steps_per_execution") or 1) > 1:
         return 1
-    ends = [int(event.data["step"]) for event in run.of("epoch") if loop.holds(event) or event.time >= loop.stop]
+    ends = [
+        int(event.data["step"])
+        for event in run.of("epoch")
+        if loop.holds(event) or event.time >= loop.stop
+    ]
     epoch = ends[0] if ends and 0 < ends[0] <= loop.steps else loop.steps
     return max((number for number in range(2, _TOGETHER + 1) if epoch % number == 0), default=10)
 
 
 def _compiled(run: Run, loop: Loop) -> Location | None:
     """The line that compiles the model of Keras."""
-    lines = [e.data["stack"][0] for e in run.of("compile") if e.process == loop.process and e.data.get("stack")]
+    lines = [
+        e.data["stack"][0]
+        for e in run.of("compile")
+        if e.process == loop.process and e.data.get("stack")
+    ]
     return say.place(run, lines[-1]) if lines else None

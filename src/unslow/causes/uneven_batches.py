@@ -72,11 +72,16 @@ class UnevenBatches(Cause):
 
 UnevenBatches.FIRES = (
     Sketch(
-        "sequences that get longer", [0.01 + 0.0001 * n for n in range(200)],
+        "sequences that get longer",
+        [0.01 + 0.0001 * n for n in range(200)],
         elements=[1000 + 10 * n for n in range(200)],
     ),
-)  # fmt: skip
+)
 UnevenBatches.QUIET = (
     Sketch("equal batches", [0.01] * 200, elements=[1000] * 200),
-    Sketch("a drift that the batches do not explain", [0.01 + 0.0001 * n for n in range(200)], elements=[1000] * 200),
+    Sketch(
+        "a drift that the batches do not explain",
+        [0.01 + 0.0001 * n for n in range(200)],
+        elements=[1000] * 200,
+    ),
 )

@@ -11,7 +11,18 @@ from unslow.analyse import wording as say
 from unslow.analyse.graphs.unusual_calls import Call, special_calls
 from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause, Spot
-from unslow.model import Certainty, Event, Evidence, Finding, Fix, Location, Loop, Refusal, Run, Safety
+from unslow.model import (
+    Certainty,
+    Event,
+    Evidence,
+    Finding,
+    Fix,
+    Location,
+    Loop,
+    Refusal,
+    Run,
+    Safety,
+)
 from unslow.syntax import own_nodes
 
 if TYPE_CHECKING:
@@ -71,7 +82,9 @@ class UnrolledLoop(Cause):
 
     def _in_session(self, run: Run, event: Event) -> Iterable[Finding]:
         """The graph was built before the first step, and made ready in it."""
-        loop = next((loop for loop in run.loops if loop.holds(event) and loop.style == "session"), None)
+        loop = next(
+            (loop for loop in run.loops if loop.holds(event) and loop.style == "session"), None
+        )
         if loop is not None and len(loop.seconds) > 1:
             extra = max(0.0, float(loop.seconds[0]) - loop.typical())
             yield from self._finding(run, event, loop, extra, loop.location)
@@ -82,9 +95,13 @@ class UnrolledLoop(Cause):
             each = {call.time: call for _, call in found}.values()
             usual = min((call.usual for call in each if call.usual > 0), default=loop.typical())
             extra = sum(max(0.0, call.seconds - usual) * call.weight for call in each)
-            yield from self._finding(run, found[-1][0], loop, extra, found[-1][1].caller or loop.location)
+            yield from self._finding(
+                run, found[-1][0], loop, extra, found[-1][1].caller or loop.location
+            )
 
-    def _finding(self, run: Run, event: Event, loop: Loop, extra: float, caller: Location) -> Iterable[Finding]:
+    def _finding(
+        self, run: Run, event: Event, loop: Loop, extra: float, caller: Location
+    ) -> Iterable[Finding]:
         data = event.data
         nodes, repeats, repeated = int(data["nodes"]), int(data["repeats"]), int(data["repeated"])
         # Rolled up, the body is there once, and once more for its gradients.
@@ -105,20 +122,31 @@ class UnrolledLoop(Cause):
             title += f"; that pays from {enough:,} steps on, and this run has {loop.steps:,}"
         session = bool(data.get("session"))
         yield Finding(
-            cause=self.id, title=title, location=where, seconds=max(0.0, saved), fault=saved > 0,
+            cause=self.id,
+            title=title,
+            location=where,
+            seconds=max(0.0, saved),
+            fault=saved > 0,
             certainty=Certainty.LIKELY,
             evidence=(
                 Evidence("nodes in the graph", nodes),
                 Evidence("of them in the repeated body", repeated),
                 Evidence("iterations", repeats),
                 Evidence("seconds of the first calls, beyond a usual one", extra, "s"),
-                Evidence("seconds that a step would take longer with a loop of the graph, about", slower, "s"),
+                Evidence(
+                    "seconds that a step would take longer with a loop of the graph, about",
+                    slower,
+                    "s",
+                ),
                 Evidence("steps from which on unrolling pays", enough),
                 Evidence("steps of this run", loop.steps),
             ),
             advice=_advice(enough, unrolls_itself, session),
-            facts={"first_step": True, **({} if unrolls_itself or session else {"loop": where.line})},
-        )  # fmt: skip
+            facts={
+                "first_step": True,
+                **({} if unrolls_itself or session else {"loop": where.line}),
+            },
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         line = finding.facts.get("loop")
@@ -127,18 +155,28 @@ class UnrolledLoop(Cause):
         from unslow.fix.tf_range import range_to_graph
 
         return Fix(
-            title="Make it a loop of the graph: tf.range for range", safety=Safety.CLOSE,
+            title="Make it a loop of the graph: tf.range for range",
+            safety=Safety.CLOSE,
             files={script.path: range_to_graph(script, int(line)).text},
-        )  # fmt: skip
+        )
 
     def spot(self, source: Source) -> Iterable[Spot]:
         for loop in source.every(ast.For):
             trace = source.trace_of(loop)
             turns = loop.iter
-            if trace is None or not isinstance(turns, ast.Call) or source.name(turns.func) != "range" or not turns.args:
+            if (
+                trace is None
+                or not isinstance(turns, ast.Call)
+                or source.name(turns.func) != "range"
+                or not turns.args
+            ):
                 continue
             bounds = [source.number_of(bound) for bound in turns.args]
-            count = len(range(*(int(bound) for bound in bounds if bound is not None))) if None not in bounds else 0
+            count = (
+                len(range(*(int(bound) for bound in bounds if bound is not None)))
+                if None not in bounds
+                else 0
+            )
             if count < _MANY or not any(source.adds_ops(node) for node in own_nodes(loop)):
                 continue
             yield source.spot(
@@ -150,7 +188,11 @@ class UnrolledLoop(Cause):
 
 
 def _advice(enough: int, unrolls_itself: bool, session: bool) -> str:
-    how = "Give the layer `unroll=False`" if unrolls_itself else "Loop over `tf.range(…)` instead of `range(…)`"
+    how = (
+        "Give the layer `unroll=False`"
+        if unrolls_itself
+        else "Loop over `tf.range(…)` instead of `range(…)`"
+    )
     if session and not unrolls_itself:
         how = "Make it one loop of the graph (`tf.while_loop`, `tf.nn.dynamic_rnn`)"
     return f"{how} for runs of fewer than some {enough:,} steps; in longer ones the unrolled loop is faster."
@@ -159,7 +201,9 @@ def _advice(enough: int, unrolls_itself: bool, session: bool) -> str:
 def _is_loop(event: Event) -> bool:
     data = event.data
     layers = int(data.get("own") or 0) > _OWN * int(data.get("touches") or 0)
-    enough = int(data["repeats"]) >= _REPEATS and int(data["repeated"]) >= _SHARE * int(data["nodes"])
+    enough = int(data["repeats"]) >= _REPEATS and int(data["repeated"]) >= _SHARE * int(
+        data["nodes"]
+    )
     return enough and not layers
 
 
@@ -187,12 +231,38 @@ def _place(run: Run, event: Event, caller: Location) -> tuple[Location, bool]:
 def _facts(first: float, repeats: int = 100, nodes: int = 9000, own: int = 0) -> list[Fact]:
     place = ["train.py", 3, "step"]
     return [
-        fact("unrolled", 1, name="step", place=place, took=0.6 * first, nodes=nodes, repeats=repeats,
-             repeated=int(nodes * 0.9), each=40, touches=300, own=own, loop=[0, 6, 8],
-             stack=[["train.py", 7, "step"]]),
-        fact("call", 1, key="step:first", n=1, name="step", function=1, why=["first", "traced"], took=first,
-             traced=0.6 * first, usual=0.0, number=1, shapes=[[8, 100]], distinct=1, stack=[["train.py", 12, "f"]]),
-    ]  # fmt: skip
+        fact(
+            "unrolled",
+            1,
+            name="step",
+            place=place,
+            took=0.6 * first,
+            nodes=nodes,
+            repeats=repeats,
+            repeated=int(nodes * 0.9),
+            each=40,
+            touches=300,
+            own=own,
+            loop=[0, 6, 8],
+            stack=[["train.py", 7, "step"]],
+        ),
+        fact(
+            "call",
+            1,
+            key="step:first",
+            n=1,
+            name="step",
+            function=1,
+            why=["first", "traced"],
+            took=first,
+            traced=0.6 * first,
+            usual=0.0,
+            number=1,
+            shapes=[[8, 100]],
+            distinct=1,
+            stack=[["train.py", 12, "f"]],
+        ),
+    ]
 
 
 def _run(first: float, steps: int, step: float = 0.01) -> list[float]:
@@ -200,13 +270,26 @@ def _run(first: float, steps: int, step: float = 0.01) -> list[float]:
 
 
 UnrolledLoop.FIRES = (
-    Sketch("100 iterations, 10 s before the first of 200 steps", seconds=_run(10.0, 200), facts=_facts(10.0)),
-    Sketch("the same in the graph of a session", seconds=_run(10.0, 200), style="session",
-           facts=[fact("unrolled", 1, **{**_facts(10.0)[0].data, "session": True})]),
-)  # fmt: skip
+    Sketch(
+        "100 iterations, 10 s before the first of 200 steps",
+        seconds=_run(10.0, 200),
+        facts=_facts(10.0),
+    ),
+    Sketch(
+        "the same in the graph of a session",
+        seconds=_run(10.0, 200),
+        style="session",
+        facts=[fact("unrolled", 1, **{**_facts(10.0)[0].data, "session": True})],
+    ),
+)
 UnrolledLoop.QUIET = (
-    Sketch("the same in a run of 5 000 steps: it pays", seconds=_run(10.0, 5000), facts=_facts(10.0)),
-    Sketch("24 layers, each with weights of its own", seconds=_run(10.0, 200),
-           facts=_facts(10.0, repeats=24, own=280)),
+    Sketch(
+        "the same in a run of 5 000 steps: it pays", seconds=_run(10.0, 5000), facts=_facts(10.0)
+    ),
+    Sketch(
+        "24 layers, each with weights of its own",
+        seconds=_run(10.0, 200),
+        facts=_facts(10.0, repeats=24, own=280),
+    ),
     Sketch("a loop that costs next to nothing", seconds=_run(0.4, 200), facts=_facts(0.4)),
-)  # fmt: skip
+)

@@ -51,7 +51,9 @@ class VariablesInLoop(Cause):
         # What an optimizer makes for itself at its first update, it makes because it is new.
         first = next((line for line in lines if "optimizer" in line.kinds), lines[0])
         seconds = min(sum(line.seconds for line in lines), loop.total)
-        piling = [line for line in lines if line.alive >= _PILE * line.count and line.bytes >= _PILE_BYTES]
+        piling = [
+            line for line in lines if line.alive >= _PILE * line.count and line.bytes >= _PILE_BYTES
+        ]
         what = next(kind for kind in ("optimizer", "metric", "variable") if kind in first.kinds)
         evidence = []
         for line in lines:
@@ -67,12 +69,21 @@ class VariablesInLoop(Cause):
             f"{first.count} in {loop.steps} steps, {say.time(first.seconds / max(1, first.count))} each"
         )
         return Finding(
-            cause=self.id, title=title + (f"; all {first.alive} of them are kept" if piling else ""),
-            location=first.location, seconds=seconds, evidence=tuple(evidence), grows=bool(piling),
-            forecast=Forecast(loop.steps * 10, bytes=rate * loop.steps * 10, text="held by what was made in the loop")
-            if piling else None,
+            cause=self.id,
+            title=title + (f"; all {first.alive} of them are kept" if piling else ""),
+            location=first.location,
+            seconds=seconds,
+            evidence=tuple(evidence),
+            grows=bool(piling),
+            forecast=Forecast(
+                loop.steps * 10,
+                bytes=rate * loop.steps * 10,
+                text="held by what was made in the loop",
+            )
+            if piling
+            else None,
             advice=_ADVICE[what],
-        )  # fmt: skip
+        )
 
     def spot(self, source: Source) -> Iterable[Spot]:
         if not source.step_loops or any(source.session_runs()):
@@ -110,17 +121,31 @@ def _a(what: str) -> str:
 
 def _total(at: int, count: int, what: str = "variable", alive: int = 0, **more: Any) -> Fact:
     data = {
-        "what": what, "count": count, "took": 0.002 * count, "amount": 4.0 * count, "alive": alive, "first": 1,
-        "steps": at, "stack": [["train.py", 11, "<module>"]],
-    }  # fmt: skip
+        "what": what,
+        "count": count,
+        "took": 0.002 * count,
+        "amount": 4.0 * count,
+        "alive": alive,
+        "first": 1,
+        "steps": at,
+        "stack": [["train.py", 11, "<module>"]],
+    }
     return fact("made", at, **{**data, **more})
 
 
 VariablesInLoop.FIRES = (
-    Sketch("a variable in every step, a fifth of its time", facts=[_total(10, 10), _total(100, 100)]),
-    Sketch("variables of 100 kB that are all kept", seconds=[0.1] * 100,
-           facts=[_total(10, 10, alive=10, amount=1e6), _total(100, 100, alive=100, amount=1e7, took=0.01)]),
-)  # fmt: skip
+    Sketch(
+        "a variable in every step, a fifth of its time", facts=[_total(10, 10), _total(100, 100)]
+    ),
+    Sketch(
+        "variables of 100 kB that are all kept",
+        seconds=[0.1] * 100,
+        facts=[
+            _total(10, 10, alive=10, amount=1e6),
+            _total(100, 100, alive=100, amount=1e7, took=0.01),
+        ],
+    ),
+)
 VariablesInLoop.QUIET = (
     Sketch("a metric per epoch of 20 steps", facts=[_total(100, 5, "metric")]),
     Sketch("a model's variables, before the first step", facts=[_total(0, 200)]),

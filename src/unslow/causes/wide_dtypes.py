@@ -14,7 +14,18 @@ from unslow.cause import CannotJudge, Cause
 from unslow.fix.edit.script import Script
 from unslow.fix.narrow import narrow
 from unslow.fix.statements import replaced
-from unslow.model import Certainty, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
+from unslow.model import (
+    Certainty,
+    Evidence,
+    Finding,
+    Fix,
+    Location,
+    Loop,
+    Phase,
+    Refusal,
+    Run,
+    Safety,
+)
 
 _WORTH = 0.05  # of the training time
 _MOST = 0.5  # of the ops or weights
@@ -26,9 +37,19 @@ _USUALLY = 1.9
 
 def _weights(wide: int, other: int) -> Fact:
     return fact(
-        "weights", 1, optimizer="Adam", scope="adam", variables=4, bytes=8e6, wide_bytes=8e6 * wide / (wide + other),
-        tables=[], made=[], stack=[["train.py", 12, "f"]], ops_float64=wide, ops_float32=other,
-    )  # fmt: skip
+        "weights",
+        1,
+        optimizer="Adam",
+        scope="adam",
+        variables=4,
+        bytes=8e6,
+        wide_bytes=8e6 * wide / (wide + other),
+        tables=[],
+        made=[],
+        stack=[["train.py", 12, "f"]],
+        ops_float64=wide,
+        ops_float32=other,
+    )
 
 
 def _made() -> Fact:
@@ -37,9 +58,16 @@ def _made() -> Fact:
 
 def _seen(kernels: float) -> Fact:
     return fact(
-        "window", 50, steps=10, step=50, wall=0.1, kernels=0.1 * kernels, executor=0.098, waits=0.0,
+        "window",
+        50,
+        steps=10,
+        step=50,
+        wall=0.1,
+        kernels=0.1 * kernels,
+        executor=0.098,
+        waits=0.0,
         ops=[["dense/MatMul", "MatMul", 10, 0.1 * kernels]],
-    )  # fmt: skip
+    )
 
 
 class WideDtypes(Cause):
@@ -88,17 +116,25 @@ class WideDtypes(Cause):
         where, by = _where(run, loop, data.get("stack") or [])
         wide, other = int(data.get("ops_float64") or 0), int(data.get("ops_float32") or 0)
         yield Finding(
-            cause=self.id, location=where, seconds=seconds, certainty=Certainty.LIKELY,
+            cause=self.id,
+            location=where,
+            seconds=seconds,
+            certainty=Certainty.LIKELY,
             title=f"{say.share(_part(data))} of the model works in float64; "
             f"in float32 a step of {say.time(window.wall)} would take some {say.time(window.wall - gain)}",
             evidence=(
-                *([Evidence("float64 ops", wide), Evidence("float32 ops", other)] if wide + other else []),
+                *(
+                    [Evidence("float64 ops", wide), Evidence("float32 ops", other)]
+                    if wide + other
+                    else []
+                ),
                 Evidence("bytes of float64 weights", float(data["wide_bytes"]), "bytes"),
-                Evidence("in kernels, per step", window.kernels, "s"), Evidence("begins at", by),
+                Evidence("in kernels, per step", window.kernels, "s"),
+                Evidence("begins at", by),
             ),
             advice='Make the arrays float32 where they begin: .astype("float32"), or dtype="float32".',
             facts={"by": by},
-        )  # fmt: skip
+        )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where = finding.location
@@ -106,25 +142,41 @@ class WideDtypes(Cause):
             return None
         if finding.facts["by"] != "set_floatx":
             return Fix(
-                "make it float32 where float64 begins", Safety.REVIEW, {where.file: narrow(script).text},
+                "make it float32 where float64 begins",
+                Safety.REVIEW,
+                {where.file: narrow(script).text},
                 note="Numbers then keep 7 digits instead of 16.",
-            )  # fmt: skip
+            )
         found = script.call_at(where.line, "set_floatx")
         if found is None or len(found.args) != 1 or not isinstance(found.args[0], ast.Constant):
             return Refusal("the precision is not written out on this line", where)
         fixed = script.edit([replaced(script, found.args[0], '"float32"')])
         return Fix(
-            "compute in float32, Keras's default", Safety.REVIEW, {where.file: fixed.text},
+            "compute in float32, Keras's default",
+            Safety.REVIEW,
+            {where.file: fixed.text},
             note="Numbers then keep 7 digits instead of 16, and the same seed draws other starting weights.",
-        )  # fmt: skip
+        )
 
     FIRES = (
-        Sketch("all of it is float64", phases={Phase.RUN: 1.0}, facts=[_made(), _weights(120, 0), _seen(0.9)]),
-    )  # fmt: skip
+        Sketch(
+            "all of it is float64",
+            phases={Phase.RUN: 1.0},
+            facts=[_made(), _weights(120, 0), _seen(0.9)],
+        ),
+    )
     QUIET = (
-        Sketch("one sum is float64", phases={Phase.RUN: 1.0}, facts=[_made(), _weights(5, 115), _seen(0.9)]),
-        Sketch("hardly any kernels", phases={Phase.RUN: 1.0}, facts=[_made(), _weights(120, 0), _seen(0.05)]),
-    )  # fmt: skip
+        Sketch(
+            "one sum is float64",
+            phases={Phase.RUN: 1.0},
+            facts=[_made(), _weights(5, 115), _seen(0.9)],
+        ),
+        Sketch(
+            "hardly any kernels",
+            phases={Phase.RUN: 1.0},
+            facts=[_made(), _weights(120, 0), _seen(0.05)],
+        ),
+    )
 
 
 def _part(data: Mapping[str, Any]) -> float:
@@ -141,13 +193,19 @@ def _gain(window: Window) -> float:
         factor = next((times for part, times in _SLOWER.items() if part in op.kind), _USUALLY)
         saved += op.seconds * (1 - 1 / factor)
         total += op.seconds
-    return saved * min(1.0, window.kernels / total) if total else 0.0  # kernels may run side by side
+    return (
+        saved * min(1.0, window.kernels / total) if total else 0.0
+    )  # kernels may run side by side
 
 
 def _where(run: Run, loop: Loop, update: Sequence[Any]) -> tuple[Location, str]:
     """The line where float64 begins, and what it does there; an optimizer's slots only follow the weights."""
     for event in run.of("floatx"):
-        if event.process == loop.process and event.data["value"] == "float64" and event.data.get("stack"):
+        if (
+            event.process == loop.process
+            and event.data["value"] == "float64"
+            and event.data.get("stack")
+        ):
             return say.place(run, event.data["stack"][0]), "set_floatx"
     lines: dict[tuple[Any, ...], float] = defaultdict(float)
     for event in run.of("wide"):

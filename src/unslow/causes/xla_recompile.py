@@ -68,22 +68,31 @@ class XlaRecompile(Cause):
         evidence = [
             Evidence("shapes that were compiled for", shapes),
             Evidence("calls that compiled again", round(count)),
-            Evidence("seconds of a call that compiles", median(call.seconds for call in calls), "s"),
-            Evidence("calls of them that traced again", round(sum(c.weight for c in calls if "traced" in c.why))),
+            Evidence(
+                "seconds of a call that compiles", median(call.seconds for call in calls), "s"
+            ),
+            Evidence(
+                "calls of them that traced again",
+                round(sum(c.weight for c in calls if "traced" in c.why)),
+            ),
         ]
         if usual:
             evidence.append(Evidence("seconds of a usual call", median(usual), "s"))
         compiling = [part.compile for part in seen if part.compile]
         if compiling:
-            evidence.append(Evidence("seconds of compiling, in a profiler window", median(compiling), "s"))
+            evidence.append(
+                Evidence("seconds of compiling, in a profiler window", median(compiling), "s")
+            )
         where = next((call.caller for call in calls if call.caller is not None), None)
         return Finding(
             cause=self.id,
             title=f"XLA compiles {calls[0].name}() again for {round(count)} new shapes, "
             f"{say.time(seconds / count)} each",
-            location=say.place(run, where) if where is not None else None, seconds=seconds, evidence=tuple(evidence),
+            location=say.place(run, where) if where is not None else None,
+            seconds=seconds,
+            evidence=tuple(evidence),
             advice=_advice(calls),
-        )  # fmt: skip
+        )
 
     def _in_fit(self, run: Run, calls: Sequence[Call]) -> Iterable[Finding]:
         """Inside fit() the shapes are not seen: calls that are long again and again under jit_compile tell it."""
@@ -96,20 +105,24 @@ class XlaRecompile(Cause):
         long = [
             call
             for call in calls
-            if call.why <= {"long", "early"} and call.caller is not None
+            if call.why <= {"long", "early"}
+            and call.caller is not None
             and (call.caller.file, call.caller.line) in compiled
-            and usual > 0 and call.seconds > max(_LONG * usual, _LONG_SECONDS)
-        ]  # fmt: skip
+            and usual > 0
+            and call.seconds > max(_LONG * usual, _LONG_SECONDS)
+        ]
         count = sum(call.weight for call in long)
         if count < _FEW:
             return
         seconds = sum((call.seconds - usual) * call.weight for call in long)
         where = long[0].caller or Location("", 0)
         yield Finding(
-            cause=self.id, certainty=Certainty.LIKELY,
+            cause=self.id,
+            certainty=Certainty.LIKELY,
             title=f"XLA compiles the step of fit() again: {round(count)} steps took {say.time(seconds / count)} longer "
             "than the others, without any trace",
-            location=say.place(run, where), seconds=seconds,
+            location=say.place(run, where),
+            seconds=seconds,
             evidence=(
                 Evidence("steps that were long", round(count)),
                 Evidence("seconds of such a step", median(call.seconds for call in long), "s"),
@@ -118,7 +131,7 @@ class XlaRecompile(Cause):
             ),
             advice="Give fit() batches of one shape, or of a few: pad them to a few lengths in the dataset and use "
             "`drop_remainder=True`; or compile the model with `jit_compile=False`.",
-        )  # fmt: skip
+        )
 
 
 def _advice(calls: Sequence[Call]) -> str:
@@ -151,31 +164,95 @@ def _steps(low: int, high: int) -> list[int]:
 
 def _compiled(at: int, n: int, took: float = 0.6, usual: float = 0.002, **more: Any) -> Fact:
     data = {
-        "key": "step#1:shapes", "n": n, "name": "step", "function": 1, "why": ["shapes"], "took": took, "traced": 0.0,
-        "usual": usual, "number": at, "jit": True, "shapes": [[8, 20 + at]], "distinct": n + 1,
+        "key": "step#1:shapes",
+        "n": n,
+        "name": "step",
+        "function": 1,
+        "why": ["shapes"],
+        "took": took,
+        "traced": 0.0,
+        "usual": usual,
+        "number": at,
+        "jit": True,
+        "shapes": [[8, 20 + at]],
+        "distinct": n + 1,
         "stack": [["train.py", 12, "<module>"]],
-    }  # fmt: skip
+    }
     return fact("call", at, **{**data, **more})
 
 
 _FIT = fact("fit", 0, stack=[["train.py", 10, "<module>"]], jit=True)
 
 XlaRecompile.FIRES = (
-    Sketch("a new shape in every fourth step, 0.6 s each", seconds=[0.002, 0.002, 0.002, 0.6] * 10, style="function",
-           facts=[_compiled(step, step // 4) for step in range(4, 41, 4)]),
-    Sketch("a new shape in every step, and windows that saw the compiling", seconds=[0.6] * 20, style="function",
-           facts=[_compiled(step, step - 1, usual=0.0, call=0.6, prepare=0.0, compile=0.59) for step in range(2, 21)]),
-    Sketch("steps of a compiled fit() that are long again and again", style="keras",
-           seconds=([0.005] * 9 + [0.5]) * 5,
-           facts=[_FIT, *(_compiled(step, step // 10, 0.5, 0.005, why=["long"], shapes=[], jit=False,
-                                    stack=[["train.py", 10, "<module>"]]) for step in range(10, 51, 10))]),
-)  # fmt: skip
+    Sketch(
+        "a new shape in every fourth step, 0.6 s each",
+        seconds=[0.002, 0.002, 0.002, 0.6] * 10,
+        style="function",
+        facts=[_compiled(step, step // 4) for step in range(4, 41, 4)],
+    ),
+    Sketch(
+        "a new shape in every step, and windows that saw the compiling",
+        seconds=[0.6] * 20,
+        style="function",
+        facts=[
+            _compiled(step, step - 1, usual=0.0, call=0.6, prepare=0.0, compile=0.59)
+            for step in range(2, 21)
+        ],
+    ),
+    Sketch(
+        "steps of a compiled fit() that are long again and again",
+        style="keras",
+        seconds=([0.005] * 9 + [0.5]) * 5,
+        facts=[
+            _FIT,
+            *(
+                _compiled(
+                    step,
+                    step // 10,
+                    0.5,
+                    0.005,
+                    why=["long"],
+                    shapes=[],
+                    jit=False,
+                    stack=[["train.py", 10, "<module>"]],
+                )
+                for step in range(10, 51, 10)
+            ),
+        ],
+    ),
+)
 XlaRecompile.QUIET = (
-    Sketch("a last partial batch, and a batch of validation", seconds=[0.002] * 100 + [0.6] * 2, style="function",
-           facts=[_compiled(101, 1), _compiled(102, 2)]),
-    Sketch("new shapes without XLA", seconds=[0.002, 0.6] * 10, style="function",
-           facts=[_compiled(step, step // 2, jit=False) for step in range(2, 21, 2)]),
-    Sketch("hiccups of the machine in a compiled fit()", seconds=([0.005] * 9 + [0.03]) * 5, style="keras",
-           facts=[_FIT, *(_compiled(step, step // 10, 0.03, 0.005, why=["long"], shapes=[], jit=False,
-                                    stack=[["train.py", 10, "<module>"]]) for step in range(10, 51, 10))]),
-)  # fmt: skip
+    Sketch(
+        "a last partial batch, and a batch of validation",
+        seconds=[0.002] * 100 + [0.6] * 2,
+        style="function",
+        facts=[_compiled(101, 1), _compiled(102, 2)],
+    ),
+    Sketch(
+        "new shapes without XLA",
+        seconds=[0.002, 0.6] * 10,
+        style="function",
+        facts=[_compiled(step, step // 2, jit=False) for step in range(2, 21, 2)],
+    ),
+    Sketch(
+        "hiccups of the machine in a compiled fit()",
+        seconds=([0.005] * 9 + [0.03]) * 5,
+        style="keras",
+        facts=[
+            _FIT,
+            *(
+                _compiled(
+                    step,
+                    step // 10,
+                    0.03,
+                    0.005,
+                    why=["long"],
+                    shapes=[],
+                    jit=False,
+                    stack=[["train.py", 10, "<module>"]],
+                )
+                for step in range(10, 51, 10)
+            ),
+        ],
+    ),
+)

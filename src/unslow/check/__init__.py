@@ -42,11 +42,15 @@ class Report:
     not_judged: tuple[Unjudged, ...] = ()
 
 
-def check_paths(paths: Iterable[str | Path], causes: Sequence[Cause], exclude: Sequence[str] = ()) -> list[Report]:
+def check_paths(
+    paths: Iterable[str | Path], causes: Sequence[Cause], exclude: Sequence[str] = ()
+) -> list[Report]:
     """Look for causes in files, and in the Python files below folders; every file has a report, in order."""
     files = list(dict.fromkeys(_files(paths, exclude)))
     spotters = [cause for cause in causes if type(cause).spot is not Cause.spot]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    )
     workers = min(cores, len(files) // _FEWEST)
     if workers < 2 or sum(_size(file) for file in files) < _WORTH_SHARING:
         return [check_file(file, spotters) for file in files]
@@ -114,7 +118,9 @@ def _size(file: Path) -> int:
 def _files(paths: Iterable[str | Path], exclude: Sequence[str]) -> Iterator[Path]:
     for path in map(Path, paths):
         if path.is_dir():
-            yield from (file for file in _below(path) if not any(file.match(pattern) for pattern in exclude))
+            yield from (
+                file for file in _below(path) if not any(file.match(pattern) for pattern in exclude)
+            )
         else:
             yield path
 
@@ -125,6 +131,8 @@ def _below(folder: Path) -> Iterator[Path]:
         folders[:] = sorted(
             name
             for name in folders
-            if not name.startswith(".") and name not in _SKIPPED and not Path(place, name, "pyvenv.cfg").exists()
+            if not name.startswith(".")
+            and name not in _SKIPPED
+            and not Path(place, name, "pyvenv.cfg").exists()
         )
         yield from (Path(place, name) for name in sorted(files) if name.endswith((".py", ".pyw")))

@@ -14,7 +14,9 @@ import unslow
 from unslow.cause import Cause
 from unslow.check import Found, Report
 
-_SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_SARIF = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
 _HOME = "https://pypi.org/project/unslow/"
 
 
@@ -40,13 +42,21 @@ def as_json(reports: Sequence[Report], causes: Sequence[Cause]) -> str:
         }
         for report, found in _all(reports)
     ]
-    problems = [{"file": report.file, "problem": report.problem} for report in reports if report.problem]
+    problems = [
+        {"file": report.file, "problem": report.problem} for report in reports if report.problem
+    ]
     not_judged = [
         {"file": report.file, "cause": item.cause, "reason": item.reason}
         for report in reports
         for item in report.not_judged
     ]
-    whole = {"schema": 1, "files": len(reports), "spots": spots, "problems": problems, "not_judged": not_judged}
+    whole = {
+        "schema": 1,
+        "files": len(reports),
+        "spots": spots,
+        "problems": problems,
+        "not_judged": not_judged,
+    }
     return json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
 
 
@@ -57,7 +67,9 @@ def github(reports: Sequence[Report], causes: Sequence[Cause]) -> str:
         spot = found.spot
         place = f"file={_property(report.file)},line={spot.line},col={spot.column}"
         title = _property(f"unslow {found.cause}")
-        lines.append(f"::warning {place},title={title}::{_data(f'{spot.text}. Instead: {spot.instead}')}")
+        lines.append(
+            f"::warning {place},title={title}::{_data(f'{spot.text}. Instead: {spot.instead}')}"
+        )
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -75,7 +87,9 @@ def sarif(reports: Sequence[Report], causes: Sequence[Cause]) -> str:
     seen: Counter[str] = Counter()
     notes = [f"{report.file} {report.problem}" for report in reports if report.problem]
     notes += [
-        f"{report.file}: {item.cause} was not judged: {item.reason}" for report in reports for item in report.not_judged
+        f"{report.file}: {item.cause} was not judged: {item.reason}"
+        for report in reports
+        for item in report.not_judged
     ]
     run = {
         "tool": {
@@ -89,7 +103,9 @@ def sarif(reports: Sequence[Report], causes: Sequence[Cause]) -> str:
         "invocations": [
             {
                 "executionSuccessful": not notes,
-                "toolExecutionNotifications": [{"level": "warning", "message": {"text": note}} for note in notes],
+                "toolExecutionNotifications": [
+                    {"level": "warning", "message": {"text": note}} for note in notes
+                ],
             }
         ],
         "columnKind": "unicodeCodePoints",

@@ -14,13 +14,31 @@ from unslow.check.formats import FORMATS
 @click.command(short_help="Look for causes in source, without running it.")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True))
 @click.option(
-    "--format", "form", type=click.Choice(list(FORMATS)), default="text", show_default=True, help="How to print."
+    "--format",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    default="text",
+    show_default=True,
+    help="How to print.",
 )
-@click.option("--only", metavar="CAUSE", multiple=True, help="Look for this cause only; several with commas.")
-@click.option("--skip", metavar="CAUSE", multiple=True, help="Do not look for this cause; several with commas.")
-@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out files below a folder that match.")
+@click.option(
+    "--only", metavar="CAUSE", multiple=True, help="Look for this cause only; several with commas."
+)
+@click.option(
+    "--skip",
+    metavar="CAUSE",
+    multiple=True,
+    help="Do not look for this cause; several with commas.",
+)
+@click.option(
+    "--exclude", metavar="GLOB", multiple=True, help="Leave out files below a folder that match."
+)
 def check(
-    paths: tuple[str, ...], form: str, only: tuple[str, ...], skip: tuple[str, ...], exclude: tuple[str, ...]
+    paths: tuple[str, ...],
+    form: str,
+    only: tuple[str, ...],
+    skip: tuple[str, ...],
+    exclude: tuple[str, ...],
 ) -> None:
     """Look for causes in the files PATHS, and in the Python files below the folders PATHS.
 
@@ -36,13 +54,18 @@ def check(
     unread = _tell_problems(reports)
     if form == "text":
         files = f"{len(reports)} file{'' if len(reports) == 1 else 's'}"
-        click.echo(f"unslow: {found} found in {files}" if found else f"unslow: nothing found in {files}", err=True)
+        click.echo(
+            f"unslow: {found} found in {files}" if found else f"unslow: nothing found in {files}",
+            err=True,
+        )
     sys.exit(1 if found else 2 if unread else 0)
 
 
 def _chosen(causes: tuple[Cause, ...], only: tuple[str, ...], skip: tuple[str, ...]) -> list[Cause]:
     known = {cause.id for cause in causes}
-    only, skip = (tuple(name for text in texts for name in text.split(",")) for texts in (only, skip))
+    only, skip = (
+        tuple(name for text in texts for name in text.split(",")) for texts in (only, skip)
+    )
     for name in (*only, *skip):
         if name not in known:
             raise click.BadParameter(f"there is no cause {name}; `unslow explain` lists them")
@@ -56,6 +79,8 @@ def _tell_problems(reports: list[Report]) -> bool:
         if report.problem:
             click.echo(f"unslow: {report.file} {report.problem}", err=True)
         for item in report.not_judged:
-            click.echo(f"unslow: {report.file}: {item.cause} was not judged: {item.reason}", err=True)
+            click.echo(
+                f"unslow: {report.file}: {item.cause} was not judged: {item.reason}", err=True
+            )
         unread = unread or bool(report.problem or report.not_judged)
     return unread

@@ -14,8 +14,18 @@ from unslow.cli.show import chosen_run
 @click.command(short_help="Set two runs side by side.")
 @click.argument("before")
 @click.argument("after")
-@click.option("--fail-if", metavar="slower=N%", help="Exit with 1 if a loop is surely slower by more than this.")
-@click.option("--format", "form", type=click.Choice(["terminal", "json"]), default="terminal", show_default=True)
+@click.option(
+    "--fail-if",
+    metavar="slower=N%",
+    help="Exit with 1 if a loop is surely slower by more than this.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["terminal", "json"]),
+    default="terminal",
+    show_default=True,
+)
 def compare(before: str, after: str, fail_if: str | None, form: str) -> None:
     """Compare run BEFORE with run AFTER: folders, or parts of their names."""
     from unslow.analyse.run.assemble import load
@@ -36,7 +46,11 @@ def compare(before: str, after: str, fail_if: str | None, form: str) -> None:
             )
             for phase, (one, other) in loop.phases.items():
                 click.echo(f"    {phase:<8} {one * 1e3:9.3f} → {other * 1e3:9.3f} ms")
-        for title, causes in (("gone", found.gone), ("new", found.new), ("still there", found.stayed)):
+        for title, causes in (
+            ("gone", found.gone),
+            ("new", found.new),
+            ("still there", found.stayed),
+        ):
             if causes:
                 click.echo(f"{title}: {', '.join(causes)}")
         if not found.loops:

@@ -28,11 +28,17 @@ def explain(name: str | None) -> None:
         _show(f"{name}: {ERRORS[name][0]}", ERRORS[name][1])
     else:
         names = [one.id for one in load()[0]] + list(ERRORS)
-        near = [word for word in names if any(part in word for part in name.split("-") if len(part) > 2)]
+        near = [
+            word for word in names if any(part in word for part in name.split("-") if len(part) > 2)
+        ]
         raise UnslowError(
-            f"nothing is known as {name}", "it is neither a cause nor an error",
-            f"Did you mean {', '.join(near[:4])}?" if near else "Type `unslow explain` for the list.", "unknown-name",
-        )  # fmt: skip
+            f"nothing is known as {name}",
+            "it is neither a cause nor an error",
+            f"Did you mean {', '.join(near[:4])}?"
+            if near
+            else "Type `unslow explain` for the list.",
+            "unknown-name",
+        )
 
 
 def _show(title: str, text: str) -> None:

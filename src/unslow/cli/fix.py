@@ -15,9 +15,17 @@ from unslow.model import Diagnosis, Finding, Fix, Proof, Refusal, Verdict
 @click.command(short_help="Write the fixes as a diff; prove and apply them.")
 @click.argument("run", required=False)
 @click.option("--only", metavar="CAUSE", help="Only the fix of this cause.")
-@click.option("--prove", is_flag=True, help="Prove each fix by running before and after; keep what was proved.")
+@click.option(
+    "--prove",
+    is_flag=True,
+    help="Prove each fix by running before and after; keep what was proved.",
+)
 @click.option("--apply", is_flag=True, help="Write the files (with --prove: only what was proved).")
-@click.option("--steps", type=click.IntRange(min=5), help="Steps per trial (default: about ten seconds' worth).")
+@click.option(
+    "--steps",
+    type=click.IntRange(min=5),
+    help="Steps per trial (default: about ten seconds' worth).",
+)
 def fix(run: str | None, only: str | None, prove: bool, apply: bool, steps: int | None) -> None:
     """Print the fixes for RUN (a run folder, part of its name, or the newest one) as one diff.
 
@@ -34,7 +42,9 @@ def fix(run: str | None, only: str | None, prove: bool, apply: bool, steps: int 
             continue
         check_unchanged(diagnosis.run, step.fix.files)
         if prove:
-            proof = _prove(diagnosis, folder, step.finding, step.before, step.after, steps, _progress)
+            proof = _prove(
+                diagnosis, folder, step.finding, step.before, step.after, steps, _progress
+            )
             click.echo(f"  {proof.text}", err=True)
             if proof.verdict is not Verdict.PROVED:
                 click.echo("  left out: it was not proved", err=True)
@@ -60,12 +70,19 @@ def _tell(finding: Finding, answer: Fix | Refusal) -> None:
     where = f" at {finding.location}" if finding.location else ""
     click.echo(f"{finding.cause}{where}: {finding.title}", err=True)
     if isinstance(answer, Refusal):
-        line = f" ({answer.location})" if answer.location and answer.location != finding.location else ""
+        line = (
+            f" ({answer.location})"
+            if answer.location and answer.location != finding.location
+            else ""
+        )
         click.echo(f"  no diff: {answer.reason}{line}", err=True)
         if finding.advice:
             click.echo(f"  instead: {finding.advice}", err=True)
     else:
-        click.echo(f"  {answer.title}  [{answer.safety.name}]{': ' + answer.note if answer.note else ''}", err=True)
+        click.echo(
+            f"  {answer.title}  [{answer.safety.name}]{': ' + answer.note if answer.note else ''}",
+            err=True,
+        )
 
 
 def _print_diff(diagnosis: Diagnosis, texts: dict[str, str]) -> None:
@@ -78,23 +95,40 @@ def _print_diff(diagnosis: Diagnosis, texts: dict[str, str]) -> None:
             sys.stdout.write(diff)
             continue
         for line in diff.splitlines():
-            click.secho(line, fg=colours.get(line[:1]) if not line.startswith(("+++", "---")) else None)
+            click.secho(
+                line, fg=colours.get(line[:1]) if not line.startswith(("+++", "---")) else None
+            )
 
 
 def _nothing(diagnosis: Diagnosis, only: str | None) -> None:
-    faults = [finding for finding in diagnosis.findings if finding.fault and (not only or finding.cause == only)]
+    faults = [
+        finding
+        for finding in diagnosis.findings
+        if finding.fault and (not only or finding.cause == only)
+    ]
     if not faults:
         what = f"no {only} was found" if only else "no fault was found"
         click.echo(f"unslow: nothing to fix: {what} in {diagnosis.run.folder}", err=True)
         return
-    told = [diagnosis.findings[index] for index, answer in diagnosis.fixes.items() if isinstance(answer, Refusal)]
+    told = [
+        diagnosis.findings[index]
+        for index, answer in diagnosis.fixes.items()
+        if isinstance(answer, Refusal)
+    ]
     for finding in faults:
         if finding.advice and finding not in told:
             click.echo(f"{finding.cause}: {finding.advice}", err=True)
 
 
-def _prove(diagnosis: Diagnosis, folder: str, finding: Finding, before: object, after: object, steps: int | None,
-           progress: Callable[[str], None]) -> Proof:  # fmt: skip
+def _prove(
+    diagnosis: Diagnosis,
+    folder: str,
+    finding: Finding,
+    before: object,
+    after: object,
+    steps: int | None,
+    progress: Callable[[str], None],
+) -> Proof:
     from unslow.fix.edit.apply import side_of
     from unslow.proof.prove import prove, question_for
 
@@ -107,7 +141,9 @@ def _progress(text: str) -> None:
     click.echo(f"  {text}", err=True)
 
 
-def prove_all(folder: str, steps: int | None, progress: Callable[[str], None]) -> Iterator[tuple[str, Proof]]:
+def prove_all(
+    folder: str, steps: int | None, progress: Callable[[str], None]
+) -> Iterator[tuple[str, Proof]]:
     """Each fix of a run, proved on top of those that were proved before it."""
     from unslow.fix.edit.apply import Composition
 
@@ -125,6 +161,8 @@ def prove_all(folder: str, steps: int | None, progress: Callable[[str], None]) -
         yield f"{step.finding.cause} at {step.finding.location}: {step.fix.title}", proof
     if none:
         raise UnslowError(
-            "nothing to prove", f"unslow has no automatic fix for {folder}",
-            "Give two scripts, or a patch with --diff.", "no-fix",
-        )  # fmt: skip
+            "nothing to prove",
+            f"unslow has no automatic fix for {folder}",
+            "Give two scripts, or a patch with --diff.",
+            "no-fix",
+        )

@@ -18,11 +18,27 @@ from unslow.errors import UnslowError
 
 @click.command(short_help="Run before and after in turn, and say what a change brings.")
 @click.argument("what", nargs=-1)
-@click.option("--diff", "patch", metavar="FILE", help="Prove this patch of the recorded run's files.")
-@click.option("--steps", type=click.IntRange(min=5), help="Steps per trial (default: about ten seconds' worth).")
-@click.option("--python", metavar="PATH", help="The Python that has TensorFlow, when two scripts are given.")
-@click.option("--format", "form", type=click.Choice(["terminal", "json"]), default="terminal", show_default=True)
-def prove(what: tuple[str, ...], patch: str | None, steps: int | None, python: str | None, form: str) -> None:
+@click.option(
+    "--diff", "patch", metavar="FILE", help="Prove this patch of the recorded run's files."
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(min=5),
+    help="Steps per trial (default: about ten seconds' worth).",
+)
+@click.option(
+    "--python", metavar="PATH", help="The Python that has TensorFlow, when two scripts are given."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["terminal", "json"]),
+    default="terminal",
+    show_default=True,
+)
+def prove(
+    what: tuple[str, ...], patch: str | None, steps: int | None, python: str | None, form: str
+) -> None:
     """Prove a change by running both, interleaved, in fresh processes.
 
     \b
@@ -82,7 +98,12 @@ def _patched(sources: Mapping[str, str], patch: Path) -> dict[str, str]:
     """The recorded sources with a patch applied, by the `patch` program, in a folder of its own."""
     program = shutil.which("patch")
     if program is None:
-        raise UnslowError("cannot apply the patch", "the program `patch` is not here", "Install it.", "cannot-prove")
+        raise UnslowError(
+            "cannot apply the patch",
+            "the program `patch` is not here",
+            "Install it.",
+            "cannot-prove",
+        )
     with tempfile.TemporaryDirectory(prefix="unslow-") as place:
         for file, text in sources.items():
             if not Path(file).is_absolute():
@@ -98,9 +119,11 @@ def _patched(sources: Mapping[str, str], patch: Path) -> dict[str, str]:
         )
         if done.returncode:
             raise UnslowError(
-                f"cannot apply {patch}", (done.stdout + done.stderr).strip().replace("\n", " ") or "patch failed",
-                "Was it made for the files as they were when the run was recorded?", "source-changed",
-            )  # fmt: skip
+                f"cannot apply {patch}",
+                (done.stdout + done.stderr).strip().replace("\n", " ") or "patch failed",
+                "Was it made for the files as they were when the run was recorded?",
+                "source-changed",
+            )
         found = {}
         for file, text in sources.items():
             if not Path(file).is_absolute():

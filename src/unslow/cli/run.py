@@ -28,12 +28,23 @@ from unslow.proof import launch
 @click.option("--check", is_flag=True, help="Exit with 1 when findings remain.")
 @click.option("-q", "--quiet", is_flag=True, help="Record only; print no report.")
 @click.option(
-    "--live/--no-live", "live", default=None,
+    "--live/--no-live",
+    "live",
+    default=None,
     help="Show how it goes in the last rows of the terminal (default: a line now and then, and only on a terminal).",
-)  # fmt: skip
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def run(module: bool, python: str | None, out: str | None, json_path: str | None, html_path: str | None,
-        check: bool, quiet: bool, live: bool | None, command: tuple[str, ...]) -> None:  # fmt: skip
+def run(
+    module: bool,
+    python: str | None,
+    out: str | None,
+    json_path: str | None,
+    html_path: str | None,
+    check: bool,
+    quiet: bool,
+    live: bool | None,
+    command: tuple[str, ...],
+) -> None:
     """Run COMMAND as it is, record it, and say why it is slow.
 
     \b
@@ -46,7 +57,9 @@ def run(module: bool, python: str | None, out: str | None, json_path: str | None
     with _view(folder, False if quiet and live is None else live) as shown:
         ended = launch.record(words, folder)
     if shown.problem:
-        click.echo(f"unslow: the live view failed, the recording did not: {shown.problem}", err=True)
+        click.echo(
+            f"unslow: the live view failed, the recording did not: {shown.problem}", err=True
+        )
     healthy = True
     if not quiet or json_path or html_path or check:
         diagnosis, view = report_on(folder)
@@ -66,7 +79,9 @@ def _view(folder: str, wanted: bool | None) -> Beside:
     place = Place()
     how = manner(wanted, place.shared, place.said, place.apart, place.terminal)
     if wanted and how is Manner.NONE:
-        click.echo(f"unslow: no terminal to draw on; watch it from one: unslow live {folder}", err=True)
+        click.echo(
+            f"unslow: no terminal to draw on; watch it from one: unslow live {folder}", err=True
+        )
     return Beside(folder, how, place.fd)
 
 
@@ -76,5 +91,7 @@ def _folder(out: str | None, name: str) -> str:
         return launch.new_folder(out, name)
     except OSError as problem:
         folder = tempfile.mkdtemp(prefix="unslow-")
-        click.echo(f"unslow: cannot write here ({problem.strerror}); recording into {folder}", err=True)
+        click.echo(
+            f"unslow: cannot write here ({problem.strerror}); recording into {folder}", err=True
+        )
         return folder

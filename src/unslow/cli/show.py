@@ -65,8 +65,11 @@ def _markdown(view: dict[str, Any]) -> str:
 
 
 FORMATS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "json": _json, "html": _html, "sarif": _sarif, "markdown": _markdown,
-}  # fmt: skip
+    "json": _json,
+    "html": _html,
+    "sarif": _sarif,
+    "markdown": _markdown,
+}
 
 
 def recorded() -> list[Path]:
@@ -93,6 +96,8 @@ def chosen_run(named: str | None) -> str:
     if matching:
         return str(matching[-1])
     raise UnslowError(
-        f"no run {named}", "it is neither a folder nor a name in .unslow/", "Type `unslow runs` to see what there is.",
+        f"no run {named}",
+        "it is neither a folder nor a name in .unslow/",
+        "Type `unslow runs` to see what there is.",
         "no-runs",
-    )  # fmt: skip
+    )

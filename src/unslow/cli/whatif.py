@@ -19,16 +19,42 @@ _WIDTH = 100
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     short_help="Run the same script under other settings, and say what each one brings.",
 )
-@click.option("--only", metavar="NAMES", help="Only these settings or groups, with commas between them.")
+@click.option(
+    "--only", metavar="NAMES", help="Only these settings or groups, with commas between them."
+)
 @click.option("--list", "names", is_flag=True, help="List all settings and leave.")
-@click.option("--steps", type=click.IntRange(min=5), help="Steps per trial (default: about four seconds' worth).")
-@click.option("--trials", type=click.IntRange(min=2), default=3, show_default=True, help="Trials of each setting.")
+@click.option(
+    "--steps",
+    type=click.IntRange(min=5),
+    help="Steps per trial (default: about four seconds' worth).",
+)
+@click.option(
+    "--trials",
+    type=click.IntRange(min=2),
+    default=3,
+    show_default=True,
+    help="Trials of each setting.",
+)
 @click.option("-m", "--module", is_flag=True, help="Run a module, as `python -m` does.")
 @click.option("--python", metavar="PATH", help="The Python that has the training's TensorFlow.")
-@click.option("--format", "form", type=click.Choice(["terminal", "json"]), default="terminal", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["terminal", "json"]),
+    default="terminal",
+    show_default=True,
+)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def whatif(only: str | None, names: bool, steps: int | None, trials: int, module: bool, python: str | None, form: str,
-           command: tuple[str, ...]) -> None:  # fmt: skip
+def whatif(
+    only: str | None,
+    names: bool,
+    steps: int | None,
+    trials: int,
+    module: bool,
+    python: str | None,
+    form: str,
+    command: tuple[str, ...],
+) -> None:
     """Run COMMAND, unedited, for a few steps under other settings; print what each brings, best first.
 
     \b
@@ -81,4 +107,6 @@ def _list() -> None:
     from unslow.proof.whatif.run import everything
 
     for group in GROUPS:
-        click.echo(f"{group:<14}{', '.join(setting.name for setting in everything() if setting.group == group)}")
+        click.echo(
+            f"{group:<14}{', '.join(setting.name for setting in everything() if setting.group == group)}"
+        )

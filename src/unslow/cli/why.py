@@ -13,9 +13,17 @@ from unslow.cli.show import FORMATS, chosen_run, emit, report_on
 
 @click.command(short_help="Show the report of a recorded run again.")
 @click.argument("run", required=False)
-@click.option("--format", "form", type=click.Choice(["terminal", *FORMATS]), default="terminal", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["terminal", *FORMATS]),
+    default="terminal",
+    show_default=True,
+)
 @click.option("-o", "--output", metavar="PATH", help="Write to a file instead of the terminal.")
-@click.option("--open", "open_page", is_flag=True, help="Write the web page and open it in the browser.")
+@click.option(
+    "--open", "open_page", is_flag=True, help="Write the web page and open it in the browser."
+)
 @click.option("--check", is_flag=True, help="Exit with 1 when findings remain.")
 def why(run: str | None, form: str, output: str | None, open_page: bool, check: bool) -> None:
     """Say why RUN was slow: a run folder, part of its name, or the newest one."""

@@ -17,11 +17,20 @@ QUANTILES = (0.5, 0.95, 0.99, 1.0)
 def write(diagnosis: Diagnosis, path: Path) -> None:
     """The metrics as the SDK's own JSON; `record` feeds any other provider, such as one with an OTLP exporter."""
     sdk = need("opentelemetry-sdk", "opentelemetry.sdk.metrics", "opentelemetry", "opentelemetry")
-    exports = need("opentelemetry-sdk", "opentelemetry.sdk.metrics.export", "opentelemetry", "opentelemetry")
-    resources = need("opentelemetry-sdk", "opentelemetry.sdk.resources", "opentelemetry", "opentelemetry")
+    exports = need(
+        "opentelemetry-sdk", "opentelemetry.sdk.metrics.export", "opentelemetry", "opentelemetry"
+    )
+    resources = need(
+        "opentelemetry-sdk", "opentelemetry.sdk.resources", "opentelemetry", "opentelemetry"
+    )
     reader = exports.InMemoryMetricReader()
-    attributes = {"service.name": "unslow", "process.command_args": clean(list(diagnosis.run.command))}
-    provider = sdk.MeterProvider([reader], resource=resources.Resource(attributes), shutdown_on_exit=False)
+    attributes = {
+        "service.name": "unslow",
+        "process.command_args": clean(list(diagnosis.run.command)),
+    }
+    provider = sdk.MeterProvider(
+        [reader], resource=resources.Resource(attributes), shutdown_on_exit=False
+    )
     record(diagnosis, provider)
     path.write_text(reader.get_metrics_data().to_json() + "\n", encoding="utf-8")
     provider.shutdown()
@@ -32,7 +41,9 @@ def record(diagnosis: Diagnosis, provider: Any) -> None:
     meter = provider.get_meter("unslow")
     steps = meter.create_counter("unslow.steps", "{step}", "Training steps.")
     phases = meter.create_counter("unslow.facts.phase.time", "s", "Seconds of training by phase.")
-    duration = meter.create_gauge("unslow.step.duration", "s", "Quantiles of step time, the first step left out.")
+    duration = meter.create_gauge(
+        "unslow.step.duration", "s", "Quantiles of step time, the first step left out."
+    )
     for loop in diagnosis.run.loops:
         where = clean({"loop": str(loop.location), "style": loop.style, "process": loop.process})
         steps.add(loop.steps, where)
@@ -40,11 +51,15 @@ def record(diagnosis: Diagnosis, provider: Any) -> None:
             phases.add(max(0.0, loop.phase(phase)), {**where, "phase": phase.name.lower()})
         weights = loop.count[-len(loop.steady()) :]
         for quantile in QUANTILES if loop.steps else ():
-            duration.set(_quantile(loop.steady(), weights, quantile), {**where, "quantile": quantile})
+            duration.set(
+                _quantile(loop.steady(), weights, quantile), {**where, "quantile": quantile}
+            )
     _process(diagnosis, meter)
     cost = meter.create_gauge("unslow.finding.cost", "s", "Seconds that a finding would give back.")
     for finding in diagnosis.findings:
-        cost.set(finding.seconds, clean({"cause": finding.cause, "line": str(finding.location or "")}))
+        cost.set(
+            finding.seconds, clean({"cause": finding.cause, "line": str(finding.location or "")})
+        )
 
 
 def _process(diagnosis: Diagnosis, meter: Any) -> None:
@@ -53,11 +68,15 @@ def _process(diagnosis: Diagnosis, meter: Any) -> None:
         rss = process.ticks.columns.get("rss", np.empty(0))
         known = rss[np.isfinite(rss)]
         if len(known):
-            memory.set(int(known.max()), {"process": process.index, "worker": clean(process.worker)})
+            memory.set(
+                int(known.max()), {"process": process.index, "worker": clean(process.worker)}
+            )
     meter.create_gauge("unslow.unexplained", "s", "Seconds of training that nothing explains.").set(
         diagnosis.unexplained
     )
-    meter.create_gauge("unslow.own_cost", "s", "Seconds that recording cost.").set(diagnosis.own_seconds)
+    meter.create_gauge("unslow.own_cost", "s", "Seconds that recording cost.").set(
+        diagnosis.own_seconds
+    )
 
 
 def _quantile(seconds: Any, weights: Any, quantile: float) -> float:

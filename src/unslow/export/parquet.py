@@ -12,11 +12,25 @@ from unslow.model import Diagnosis, Loop, Phase, Run
 from unslow.report.view import clean
 
 COLUMNS: dict[str, type] = {
-    "loop": np.int32, "line": object, "style": object, "process": np.int32, "worker": object, "step": np.int64,
-    "count": np.int64, "end_seconds": float, "seconds": float, "low_seconds": float, "high_seconds": float,
+    "loop": np.int32,
+    "line": object,
+    "style": object,
+    "process": np.int32,
+    "worker": object,
+    "step": np.int64,
+    "count": np.int64,
+    "end_seconds": float,
+    "seconds": float,
+    "low_seconds": float,
+    "high_seconds": float,
     **{f"{phase.name.lower()}_seconds": float for phase in Phase},
-}  # fmt: skip
-_TYPES: dict[type, str] = {np.int32: "INTEGER", np.int64: "BIGINT", float: "DOUBLE", object: "VARCHAR"}
+}
+_TYPES: dict[type, str] = {
+    np.int32: "INTEGER",
+    np.int64: "BIGINT",
+    float: "DOUBLE",
+    object: "VARCHAR",
+}
 
 
 def write(diagnosis: Diagnosis, path: Path) -> None:
@@ -27,7 +41,9 @@ def write(diagnosis: Diagnosis, path: Path) -> None:
     target = str(path).replace("'", "''")
     with duckdb.connect() as connection:
         try:
-            connection.execute(f"COPY (SELECT {chosen} FROM steps) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
+            connection.execute(
+                f"COPY (SELECT {chosen} FROM steps) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"
+            )
         except duckdb.IOException as problem:
             raise OSError(str(problem)) from None
 
@@ -36,15 +52,25 @@ def table_of(run: Run) -> dict[str, Any]:
     """Columns of equal length: a row is one step, or `count` merged ones in long runs."""
     parts = [_rows(run, number, loop) for number, loop in enumerate(run.loops)]
     return {
-        name: np.concatenate([np.empty(0, dtype=kind), *(np.asarray(part[name], dtype=kind) for part in parts)])
+        name: np.concatenate(
+            [np.empty(0, dtype=kind), *(np.asarray(part[name], dtype=kind) for part in parts)]
+        )
         for name, kind in COLUMNS.items()
     }
 
 
 def _rows(run: Run, number: int, loop: Loop) -> dict[str, Any]:
     rows = len(loop.end)
-    worker = next((process.worker for process in run.processes if process.index == loop.process), "")
-    same = {"loop": number, "line": str(loop.location), "style": loop.style, "process": loop.process, "worker": worker}
+    worker = next(
+        (process.worker for process in run.processes if process.index == loop.process), ""
+    )
+    same = {
+        "loop": number,
+        "line": str(loop.location),
+        "style": loop.style,
+        "process": loop.process,
+        "worker": worker,
+    }
     return {
         **{name: np.full(rows, clean(value), dtype=COLUMNS[name]) for name, value in same.items()},
         "step": loop.number,

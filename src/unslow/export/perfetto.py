@@ -26,7 +26,9 @@ def write(diagnosis: Diagnosis, path: Path) -> None:
     trace = {
         "traceEvents": list(events_of(diagnosis)),
         "displayTimeUnit": "ms",
-        "otherData": clean({"command": " ".join(diagnosis.run.command), "ended": diagnosis.run.ended}),
+        "otherData": clean(
+            {"command": " ".join(diagnosis.run.command), "ended": diagnosis.run.ended}
+        ),
     }
     path.write_text(json.dumps(trace, allow_nan=False, separators=(",", ":")), encoding="utf-8")
 
@@ -51,12 +53,20 @@ def _name(kind: str, process: int, thread: int, name: str) -> dict[str, Any]:
     return {"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {"name": clean(name)}}
 
 
-def _slice(name: str, begin: int, end: int, process: int, thread: int, **args: Any) -> dict[str, Any]:
+def _slice(
+    name: str, begin: int, end: int, process: int, thread: int, **args: Any
+) -> dict[str, Any]:
     """Whole microseconds: readers add `ts` and `dur`, and a float's last bit would make neighbours overlap."""
     return {
-        "ph": "X", "name": clean(name), "cat": "unslow", "ts": begin, "dur": max(0, end - begin), "pid": process,
-        "tid": thread, "args": clean(args),
-    }  # fmt: skip
+        "ph": "X",
+        "name": clean(name),
+        "cat": "unslow",
+        "ts": begin,
+        "dur": max(0, end - begin),
+        "pid": process,
+        "tid": thread,
+        "args": clean(args),
+    }
 
 
 def _micros(seconds: float) -> int:
@@ -72,12 +82,23 @@ def _steps(loop: Loop, thread: int) -> Iterator[dict[str, Any]]:
         begin, end = max(free, _micros(start)), max(free, _micros(float(loop.end[row])))
         number = int(loop.number[row])
         name = f"step {number}" if count == 1 else f"steps {number - count + 1} to {number}"
-        yield _slice(name, begin, end, loop.process, thread, step=number, steps=count, seconds_per_step=seconds)
+        yield _slice(
+            name,
+            begin,
+            end,
+            loop.process,
+            thread,
+            step=number,
+            steps=count,
+            seconds_per_step=seconds,
+        )
         reached, at = np.cumsum(np.maximum(loop.phases[row], 0.0)) * count, begin
         for phase, upto in zip(Phase, reached, strict=True):
             until = min(end, _micros(start + float(upto)))
             if until > at:
-                yield _slice(PHASES[phase.name.lower()], at, until, loop.process, thread, note=ORDER)
+                yield _slice(
+                    PHASES[phase.name.lower()], at, until, loop.process, thread, note=ORDER
+                )
                 at = until
         free = end
 
@@ -95,8 +116,15 @@ def kept_rows(loop: Loop) -> Iterable[int]:
 
 def _traces(run: Run, process: Process) -> Iterator[dict[str, Any]]:
     """Traces nest; those of different threads may overlap, and then go to lanes of their own."""
-    traced = [event for event in run.of("trace") if event.process == process.index and "took" in event.data]
-    spans = [(_micros(event.time - float(event.data["took"])), _micros(event.time), event) for event in traced]
+    traced = [
+        event
+        for event in run.of("trace")
+        if event.process == process.index and "took" in event.data
+    ]
+    spans = [
+        (_micros(event.time - float(event.data["took"])), _micros(event.time), event)
+        for event in traced
+    ]
     lanes: list[list[int]] = []
     for begin, end, event in sorted(spans, key=lambda span: (span[0], -span[1])):
         lane = _lane(lanes, begin, end)
@@ -153,9 +181,13 @@ def _memory(process: Process) -> Iterator[dict[str, Any]]:
     for time, value in zip(process.ticks.time, rss, strict=False):
         if np.isfinite(value):
             yield {
-                "ph": "C", "name": "resident memory", "ts": _micros(float(time)), "pid": process.index, "tid": 0,
+                "ph": "C",
+                "name": "resident memory",
+                "ts": _micros(float(time)),
+                "pid": process.index,
+                "tid": 0,
                 "args": {"bytes": float(value)},
-            }  # fmt: skip
+            }
 
 
 def _findings(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
@@ -164,7 +196,12 @@ def _findings(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
     begin = run.loops[0].start if run.loops else 0.0
     for finding in diagnosis.findings:
         yield {
-            "ph": "i", "s": "p", "name": clean(f"{finding.cause}: {finding.title}"), "cat": "finding",
-            "ts": _micros(begin), "pid": run.processes[0].index, "tid": FINDINGS,
+            "ph": "i",
+            "s": "p",
+            "name": clean(f"{finding.cause}: {finding.title}"),
+            "cat": "finding",
+            "ts": _micros(begin),
+            "pid": run.processes[0].index,
+            "tid": FINDINGS,
             "args": clean({"seconds": finding.seconds, "line": str(finding.location or "")}),
-        }  # fmt: skip
+        }

@@ -35,7 +35,9 @@ def write(diagnosis: Diagnosis, path: Path) -> None:
         name = f"events.out.tfevents.{int(started):010d}.{socket.gethostname()}.unslow"
         with (folder / name).open("wb") as stream:
             writer = records.RecordWriter(stream)
-            writer.write(events.Event(wall_time=started, file_version="brain.Event:2").SerializeToString())
+            writer.write(
+                events.Event(wall_time=started, file_version="brain.Event:2").SerializeToString()
+            )
             for time, step, summary in entries:
                 event = events.Event(wall_time=started + time, step=step, summary=summary)
                 writer.write(event.SerializeToString())
@@ -43,19 +45,30 @@ def write(diagnosis: Diagnosis, path: Path) -> None:
 
     def scalars(values: dict[str, float]) -> Any:
         value = summaries.Summary.Value
-        return summaries.Summary(value=[value(tag=tag, simple_value=number) for tag, number in values.items()])
+        return summaries.Summary(
+            value=[value(tag=tag, simple_value=number) for tag, number in values.items()]
+        )
 
     for number, loop in enumerate(diagnosis.run.loops):
-        file(folder_of(number, loop), ((time, step, scalars(values)) for time, step, values in points_of(loop)))
+        file(
+            folder_of(number, loop),
+            ((time, step, scalars(values)) for time, step, values in points_of(loop)),
+        )
     for process in diagnosis.run.processes:
-        file(f"process {process.index}", ((time, step, scalars(values)) for time, step, values in memory_of(process)))
+        file(
+            f"process {process.index}",
+            ((time, step, scalars(values)) for time, step, values in memory_of(process)),
+        )
     report = texts.text_pb("findings", markdown.dumps(view_of(diagnosis)))
     file("report", iter([(diagnosis.run.seconds, diagnosis.run.steps, report)]))
 
 
 def folder_of(number: int, loop: Loop) -> str:
     """A name that every file system takes."""
-    return f"loop {number} " + re.sub(r"[^\w.-]+", "_", f"{Path(loop.location.file).name}-{loop.location.line}")[-100:]
+    return (
+        f"loop {number} "
+        + re.sub(r"[^\w.-]+", "_", f"{Path(loop.location.file).name}-{loop.location.line}")[-100:]
+    )
 
 
 def points_of(loop: Loop) -> Iterator[tuple[float, int, dict[str, float]]]:
@@ -76,7 +89,11 @@ def points_of(loop: Loop) -> Iterator[tuple[float, int, dict[str, float]]]:
                 np.add.reduceat(loop.phases[:, phase] * weights, starts) / total
             )
     for row, end in enumerate(ends):
-        yield float(loop.end[end]), int(loop.number[end]), {tag: float(values[row]) for tag, values in columns.items()}
+        yield (
+            float(loop.end[end]),
+            int(loop.number[end]),
+            {tag: float(values[row]) for tag, values in columns.items()},
+        )
 
 
 def memory_of(process: Process) -> Iterator[tuple[float, int, dict[str, float]]]:

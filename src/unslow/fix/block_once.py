@@ -24,7 +24,11 @@ def block_once(script: Script, lines: Sequence[int]) -> Script:
         raise script.refuse("the statement is not directly in a loop", node)
     loop = loops[0]
     block, start = script.block(node)
-    last = max(block.index(each) for each in block if any(each is statement(script, line) for line in present))
+    last = max(
+        block.index(each)
+        for each in block
+        if any(each is statement(script, line) for line in present)
+    )
     part = block[start : last + 1]
     _may_leave(script, loop, part)
     place = above(script, loop)
@@ -33,12 +37,17 @@ def block_once(script: Script, lines: Sequence[int]) -> Script:
 
 
 def _may_leave(script: Script, loop: Loop, part: Sequence[ast.stmt]) -> None:
-    if jumps(part) is not None or not all(isinstance(node, ast.Assign | ast.AnnAssign) for node in part):
+    if jumps(part) is not None or not all(
+        isinstance(node, ast.Assign | ast.AnnAssign) for node in part
+    ):
         raise script.refuse("the statements do more than make things", part[0])
     name = dependence(script, loop, part)
     inner = flow(part)
     if name is not None or inner.exposed & uses(part).writes:
-        raise script.refuse(f"it depends on `{name or min(inner.exposed & uses(part).writes)}`, which changes", part[0])
+        raise script.refuse(
+            f"it depends on `{name or min(inner.exposed & uses(part).writes)}`, which changes",
+            part[0],
+        )
     rest = [node for node in loop.body if node not in part]
     bound = uses(part).writes
     for other in sorted(bound & (uses(rest).writes | uses(rest).remote)):

@@ -17,9 +17,14 @@ def cache_fix(finding: Finding, script: Script) -> Fix | Refusal | None:
     facts, where = finding.facts, finding.location
     assert where is not None
     if not facts["fits"]:
-        return Refusal("the data does not fit into memory, and where a file for it may be is yours to say", where)
+        return Refusal(
+            "the data does not fit into memory, and where a file for it may be is yours to say",
+            where,
+        )
     if int(facts.get("built", 1)) > 1:
-        return Refusal("the pipeline is built again for each pass, and a cache would go with it", where)
+        return Refusal(
+            "the pipeline is built again for each pass, and a cache would go with it", where
+        )
     method = _METHODS.get(str(facts["kind"]))
     if method is None:
         return None
@@ -37,7 +42,12 @@ def _before_shuffle(script: Script, line: int, method: str) -> Script:
     node = statement(script, line)
     block, index = script.block(node)
     above = block[index - 1] if index else None
-    if above is None or not _shuffles(above) or _target(above) is None or _target(above) != _target(node):
+    if (
+        above is None
+        or not _shuffles(above)
+        or _target(above) is None
+        or _target(above) != _target(node)
+    ):
         raise script.refuse(f"the shuffle that must come after `{method}` is built elsewhere", node)
     first, second = extent(script, [above]), extent(script, [node])
     text = script.lines.text
@@ -48,7 +58,11 @@ def _before_shuffle(script: Script, line: int, method: str) -> Script:
 
 def _target(node: ast.stmt) -> str | None:
     """The name of `data = data.method(…)`."""
-    if not (isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)):
+    if not (
+        isinstance(node, ast.Assign)
+        and len(node.targets) == 1
+        and isinstance(node.targets[0], ast.Name)
+    ):
         return None
     root = node.value
     while isinstance(root, ast.Call) and isinstance(root.func, ast.Attribute):
@@ -59,4 +73,8 @@ def _target(node: ast.stmt) -> str | None:
 
 def _shuffles(node: ast.stmt) -> bool:
     value = node.value if isinstance(node, ast.Assign) else None
-    return isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "shuffle"
+    return (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Attribute)
+        and value.func.attr == "shuffle"
+    )

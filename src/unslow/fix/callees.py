@@ -15,8 +15,14 @@ def own_function(script: Script, node: ast.Call) -> Function | None:
         for binding in script.names.bindings(node.func.id, node):
             if isinstance(binding.node, FUNCTIONS):
                 return binding.node
-    if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "self":
-        owner = next((parent for parent in script.ancestors(node) if isinstance(parent, ast.ClassDef)), None)
+    if (
+        isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "self"
+    ):
+        owner = next(
+            (parent for parent in script.ancestors(node) if isinstance(parent, ast.ClassDef)), None
+        )
         method = _method(owner, node.func.attr)
         if method is not None:
             return method
@@ -38,7 +44,9 @@ def arguments(function: Function, node: ast.Call) -> Iterator[tuple[str, ast.exp
         if isinstance(value, ast.Starred):
             break
         yield name, value
-    yield from ((keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg is not None)
+    yield from (
+        (keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg is not None
+    )
 
 
 def _method(owner: ast.ClassDef | None, name: str) -> Function | None:
@@ -52,7 +60,10 @@ def _class_of(script: Script, node: ast.expr) -> ast.ClassDef | None:
     for assign in script.nodes:
         if (
             isinstance(assign, ast.Assign)
-            and any(type(target) is type(node) and last_name(target) == name for target in assign.targets)
+            and any(
+                type(target) is type(node) and last_name(target) == name
+                for target in assign.targets
+            )
             and isinstance(assign.value, ast.Call)
         ):
             return _own_class(script, assign.value.func)

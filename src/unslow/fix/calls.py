@@ -32,7 +32,9 @@ def argument(script: Script, node: ast.Call, which: int | str) -> ast.expr | Non
     return before[which] if which < len(before) else None
 
 
-def wrap_argument(script: Script, line: int, function: str, which: int | str, wrapper: str) -> Script:
+def wrap_argument(
+    script: Script, line: int, function: str, which: int | str, wrapper: str
+) -> Script:
     """`step(i)` becomes `step(tf.constant(i))`; `wrapper` is a dotted name such as `tensorflow.constant`."""
     node = call(script, line, function)
     value = argument(script, node, which)
@@ -57,12 +59,16 @@ def rename_call(script: Script, line: int, function: str, new: str) -> Script:
     return script.edit([Splice(start, end, script.source(found.func)[: -len(function)] + new)])
 
 
-def set_keyword(script: Script, line: int, function: str, name: str, value: str, position: int | None = None) -> Script:
+def set_keyword(
+    script: Script, line: int, function: str, name: str, value: str, position: int | None = None
+) -> Script:
     """Adds a keyword to a call or changes its value; `position` is where the call may give it without a name."""
     return keyword_set(script, call(script, line, function), name, value, position)
 
 
-def keyword_set(script: Script, node: ast.Call, name: str, value: str, position: int | None = None) -> Script:
+def keyword_set(
+    script: Script, node: ast.Call, name: str, value: str, position: int | None = None
+) -> Script:
     given = argument(script, node, name)
     if given is None and position is not None:
         given = argument(script, node, position)
@@ -74,7 +80,9 @@ def keyword_set(script: Script, node: ast.Call, name: str, value: str, position:
         raise script.refuse(f"the call unpacks a dictionary that may hold `{name}`", node)
     if any(isinstance(value, ast.GeneratorExp) for value in node.args):
         raise script.refuse("a bare generator argument is left alone", node)
-    return script.edit([_written(script, node, lambda written: _with_keyword(written, name, value))])
+    return script.edit(
+        [_written(script, node, lambda written: _with_keyword(written, name, value))]
+    )
 
 
 def remove_keyword(script: Script, line: int, function: str, name: str) -> Script:
@@ -119,11 +127,17 @@ def _with_keyword(node: cst.Call, name: str, value: str) -> cst.Call:
     closing = trailing.whitespace_after if trailing else last.whitespace_after_arg
     last = last.with_changes(
         comma=cst.Comma(whitespace_after=_commented(between, closing)),
-        whitespace_after_arg=cst.SimpleWhitespace("") if not trailing else last.whitespace_after_arg,
+        whitespace_after_arg=cst.SimpleWhitespace("")
+        if not trailing
+        else last.whitespace_after_arg,
     )
     bare = _commented(closing, None)
     added = added.with_changes(
-        **({"comma": trailing.with_changes(whitespace_after=bare)} if trailing else {"whitespace_after_arg": bare})
+        **(
+            {"comma": trailing.with_changes(whitespace_after=bare)}
+            if trailing
+            else {"whitespace_after_arg": bare}
+        )
     )
     return node.with_changes(args=[*others, last, added])
 
@@ -153,5 +167,7 @@ def _without_keyword(node: cst.Call, name: str) -> cst.Call:
         return node.with_changes(args=[], whitespace_before_args=cst.SimpleWhitespace(""))
     if index == len(kept):
         gone = node.args[index]
-        kept[-1] = kept[-1].with_changes(comma=gone.comma, whitespace_after_arg=gone.whitespace_after_arg)
+        kept[-1] = kept[-1].with_changes(
+            comma=gone.comma, whitespace_after_arg=gone.whitespace_after_arg
+        )
     return node.with_changes(args=kept)

@@ -32,7 +32,9 @@ def chain_at(script: Script, line: int) -> list[Link]:
     tops = [
         inner
         for inner in header(node)
-        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and not _continues(script, inner)
+        if isinstance(inner, ast.Call)
+        and isinstance(inner.func, ast.Attribute)
+        and not _continues(script, inner)
     ]
     on_line = [top for top in tops if top.lineno <= now <= (top.end_lineno or 0)]
     chains = [_links(script, top) for top in on_line or tops]
@@ -45,7 +47,9 @@ def _continues(script: Script, node: ast.Call) -> bool:
     """Whether a call is the object on which another method is called."""
     parent = script.parents[node]
     above = script.parents.get(parent)
-    return isinstance(parent, ast.Attribute) and isinstance(above, ast.Call) and above.func is parent
+    return (
+        isinstance(parent, ast.Attribute) and isinstance(above, ast.Call) and above.func is parent
+    )
 
 
 def _links(script: Script, top: ast.Call) -> list[Link]:
@@ -82,11 +86,21 @@ def add_link(script: Script, line: int, link: str, after: str | None = None) -> 
         broken = _BREAK.search(text[follower.start : follower.dot])
         assert broken is not None
         head = text[begin : follower.dot]
-        return script.edit([_whole(script, links, f"{head}{new}{broken.group()}{text[follower.dot : links[-1].end]}")])
+        return script.edit(
+            [
+                _whole(
+                    script,
+                    links,
+                    f"{head}{new}{broken.group()}{text[follower.dot : links[-1].end]}",
+                )
+            ]
+        )
     own = _BREAK.search(text[links[place].start : links[place].dot])
     gap = own.group() if own else ""
     end = links[place].end
-    return script.edit([_whole(script, links, f"{text[begin:end]}{gap}{new}{text[end : links[-1].end]}")])
+    return script.edit(
+        [_whole(script, links, f"{text[begin:end]}{gap}{new}{text[end : links[-1].end]}")]
+    )
 
 
 def swap_links(script: Script, line: int, first: str, second: str) -> Script:
@@ -106,7 +120,9 @@ def swap_links(script: Script, line: int, first: str, second: str) -> Script:
         if text[link.dot] != ".":
             raise script.refuse("the chain is cut by parentheses", link.call)
     swapped = text[two.dot : two.end] + text[one.end : two.dot] + text[one.dot : one.end]
-    return script.edit([_whole(script, links, text[begin : one.dot] + swapped + text[two.end : links[-1].end])])
+    return script.edit(
+        [_whole(script, links, text[begin : one.dot] + swapped + text[two.end : links[-1].end])]
+    )
 
 
 def _whole(script: Script, links: list[Link], text: str) -> Splice:
@@ -123,7 +139,10 @@ def pipeline_end(script: Script, line: int) -> int:
         name = _bound_name(last)
         if name is None or not (
             isinstance(follower, ast.Assign)
-            and any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(_root(follower.value)))
+            and any(
+                isinstance(inner, ast.Name) and inner.id == name
+                for inner in ast.walk(_root(follower.value))
+            )
         ):
             continue
         if _bound_name(follower) == name:

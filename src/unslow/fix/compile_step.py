@@ -21,7 +21,9 @@ from unslow.fix.step_plan import Offends, Plan, extended, planned, training_loop
 from unslow.fix.values import kind, objects
 
 _FUNCTION = "tensorflow.function"
-_RAGGED = frozenset({"padded_batch", "bucket_by_sequence_length", "ragged_batch", "dense_to_ragged_batch"})
+_RAGGED = frozenset(
+    {"padded_batch", "bucket_by_sequence_length", "ragged_batch", "dense_to_ragged_batch"}
+)
 
 
 def compile_step(
@@ -68,7 +70,11 @@ def _compiled(script: Script, step: Step) -> bool:
             return True
     for node in script.calls:
         name = last_name(node.args[0]) if node.args else None
-        if step.function is not None and name == step.function.name and script.resolve(node.func) == _FUNCTION:
+        if (
+            step.function is not None
+            and name == step.function.name
+            and script.resolve(node.func) == _FUNCTION
+        ):
             raise script.refuse(f"`{name}` is compiled here already", node)
     return False
 
@@ -90,7 +96,9 @@ def _called_step(script: Script, step: Step, keywords: Mapping[str, str]) -> Scr
         if known is None:
             raise NotImported
         # The function's body stays as it is, so its line still finds it.
-        tensors = [replaced(script, node, f"{known}.constant({script.source(node)})") for node in wrapped]
+        tensors = [
+            replaced(script, node, f"{known}.constant({script.source(node)})") for node in wrapped
+        ]
         line, script = script.recorded(function), script.edit(tensors)
     else:
         line = script.recorded(function)
@@ -104,23 +112,37 @@ def _fit_to_compile(script: Script, function: Function) -> None:
     if script.loops_around(function) or (around is not None and called_in_loop(script, around)):
         raise script.refuse(f"`{function.name}` is defined anew again and again", function)
     owner = script.parents[function]
-    bases = [script.resolve(base) or "" for base in owner.bases] if isinstance(owner, ast.ClassDef) else []
+    bases = (
+        [script.resolve(base) or "" for base in owner.bases]
+        if isinstance(owner, ast.ClassDef)
+        else []
+    )
     keras = function.name == "train_step" and any("keras" in base for base in bases)
     if keras and not call_sites(script, function):
-        raise script.refuse("Keras compiles `train_step` itself unless it is told to run eagerly", function)
+        raise script.refuse(
+            "Keras compiles `train_step` itself unless it is told to run eagerly", function
+        )
 
 
 def _whole_function(script: Script, function: Function) -> list[ast.expr]:
     """The arguments to wrap if the function is compiled as it stands; raises where it cannot be."""
     handed = handed_to(function)
-    found = offence(script, function.body, handed, function) or frozen(script, function.body, handed, function, None)
+    found = offence(script, function.body, handed, function) or frozen(
+        script, function.body, handed, function, None
+    )
     if found is None:
         found = _odd_result(script, function)
-    found = found or reset_objects(script, function.body, training_loops(script, function.body, function))
+    found = found or reset_objects(
+        script, function.body, training_loops(script, function.body, function)
+    )
     if found is not None:
         raise Offends(found, function.body)
     one_object_each(script, function, objects(function.body)[0])
-    return [value for values in numbers_to_wrap(script, function, function.body).values() for value in values]
+    return [
+        value
+        for values in numbers_to_wrap(script, function, function.body).values()
+        for value in values
+    ]
 
 
 def _odd_result(script: Script, function: Function) -> Offence | None:
@@ -139,10 +161,16 @@ def _odd_result(script: Script, function: Function) -> Offence | None:
 def _returned(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.Tuple | ast.List):
         return [inner for item in node.elts for inner in _returned(item)]
-    return [value for item in node.values for value in _returned(item)] if isinstance(node, ast.Dict) else [node]
+    return (
+        [value for item in node.values for value in _returned(item)]
+        if isinstance(node, ast.Dict)
+        else [node]
+    )
 
 
-def _split(script: Script, step: Step, keywords: Mapping[str, str], problem: CannotEdit | Offends) -> Script:
+def _split(
+    script: Script, step: Step, keywords: Mapping[str, str], problem: CannotEdit | Offends
+) -> Script:
     """The function keeps what is Python's; its tape and update become a compiled function beside it."""
     function = step.function
     assert function is not None
@@ -151,7 +179,9 @@ def _split(script: Script, step: Step, keywords: Mapping[str, str], problem: Can
         if isinstance(problem, Offends):
             raise script.refuse(problem.offence.reason, problem.offence.node) from problem
         raise problem
-    around = itertools.takewhile(lambda parent: parent is not function, script.ancestors(runs[0][0]))
+    around = itertools.takewhile(
+        lambda parent: parent is not function, script.ancestors(runs[0][0])
+    )
     loops = any(isinstance(parent, ast.For | ast.While) for parent in around)
     name = "train_step" if loops else f"compiled_{function.name.lstrip('_')}"
     return _first_that_works(script, runs, step, name, keywords)
@@ -168,7 +198,11 @@ def _inline_step(script: Script, step: Step, keywords: Mapping[str, str]) -> Scr
 
 
 def _first_that_works(
-    script: Script, runs: Sequence[Sequence[ast.stmt]], step: Step, name: str, keywords: Mapping[str, str]
+    script: Script,
+    runs: Sequence[Sequence[ast.stmt]],
+    step: Step,
+    name: str,
+    keywords: Mapping[str, str],
 ) -> Script:
     problem: CannotEdit | Offends | None = None
     for run in runs:
@@ -190,4 +224,6 @@ def _lift_out(script: Script, plan: Plan, name: str, keywords: Mapping[str, str]
     spelling = f"{known}.function({given})" if given else f"{known}.function"
     calls = {item: f"{known}.constant({item})" for item in plan.tensors}
     new = script.fresh(name)
-    return script.edit(lifted(script, plan.part, new, plan.inputs, plan.before, spelling, calls, plan.method_of))
+    return script.edit(
+        lifted(script, plan.part, new, plan.inputs, plan.before, spelling, calls, plan.method_of)
+    )

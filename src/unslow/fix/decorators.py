@@ -33,20 +33,26 @@ def _function(script: Script, line: int) -> Function:
     return found
 
 
-def decorate(script: Script, line: int, name: str, keywords: Mapping[str, str] | None = None) -> Script:
+def decorate(
+    script: Script, line: int, name: str, keywords: Mapping[str, str] | None = None
+) -> Script:
     """Decorates the function around a line, next to its `def`; one that is decorated so gets the keywords."""
     if decorator(script, _function(script, line), name) is None:
         script, spelling = spelled(script, name, _function(script, line))
         function = _function(script, line)
         start = script.lines.start(function.lineno)
-        script = script.edit([Splice(start, start, f"{indent(script, function)}@{spelling}{script.lines.newline}")])
+        script = script.edit(
+            [Splice(start, start, f"{indent(script, function)}@{spelling}{script.lines.newline}")]
+        )
     for keyword, value in (keywords or {}).items():
         found = decorator(script, _function(script, line), name)
         assert found is not None
         if isinstance(found, ast.Call):
             script = keyword_set(script, found, keyword, value)
         else:
-            script = script.edit([replaced(script, found, f"{script.source(found)}({keyword}={value})")])
+            script = script.edit(
+                [replaced(script, found, f"{script.source(found)}({keyword}={value})")]
+            )
     return script
 
 

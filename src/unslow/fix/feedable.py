@@ -13,9 +13,33 @@ from unslow.fix.values import kind
 
 DTYPES = {"float": "float32", "int": "int32"}
 _FILLS = frozenset({"append", "extend", "insert", "appendleft", "add", "update", "setdefault"})
-_PLAIN = (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.BoolOp, ast.List, ast.Tuple, ast.Slice)
+_PLAIN = (
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.IfExp,
+    ast.Compare,
+    ast.BoolOp,
+    ast.List,
+    ast.Tuple,
+    ast.Slice,
+)
 _COMPUTES = frozenset(
-    {"len", "int", "float", "bool", "abs", "min", "max", "sum", "round", "range", "enumerate", "zip", "list", "tuple"}
+    {
+        "len",
+        "int",
+        "float",
+        "bool",
+        "abs",
+        "min",
+        "max",
+        "sum",
+        "round",
+        "range",
+        "enumerate",
+        "zip",
+        "list",
+        "tuple",
+    }
     | {"sorted", "reversed", "divmod", "pow"}
 )
 # Modules that never saw a tensor: whatever they give is a value of Python's or an array.
@@ -31,8 +55,12 @@ def no_tensor(script: Script, node: ast.AST, seen: frozenset[ast.AST] = frozense
         return isinstance(node.value, int | float)
     if isinstance(node, ast.Name):
         bindings = script.names.bindings(node.id, node)
-        plain = bool(bindings) and all(_bound_plain(script, node.id, item.node, item.value, seen) for item in bindings)
-        return plain and all(part is not None and no_tensor(script, part, seen) for part in _put_in(script, node.id))
+        plain = bool(bindings) and all(
+            _bound_plain(script, node.id, item.node, item.value, seen) for item in bindings
+        )
+        return plain and all(
+            part is not None and no_tensor(script, part, seen) for part in _put_in(script, node.id)
+        )
     if isinstance(node, ast.Attribute):
         return _attribute_plain(script, node, seen)
     if isinstance(node, ast.Subscript):
@@ -48,9 +76,17 @@ def no_tensor(script: Script, node: ast.AST, seen: frozenset[ast.AST] = frozense
 def _put_in(script: Script, name: str) -> Iterator[ast.expr | None]:
     """What is put into a container of this name; None for what cannot be told."""
     for node in script.nodes:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLS:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in _FILLS
+        ):
             yield from node.args if dotted(node.func.value) == name else ()
-        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) and dotted(node.value) == name:
+        elif (
+            isinstance(node, ast.Subscript)
+            and not isinstance(node.ctx, ast.Load)
+            and dotted(node.value) == name
+        ):
             owner = script.parents[node]
             yield owner.value if isinstance(owner, ast.Assign | ast.AugAssign) else None
 
@@ -64,7 +100,11 @@ def _call_plain(script: Script, node: ast.Call, seen: frozenset[ast.AST]) -> boo
         return module != "tensorflow"
     if isinstance(node.func, ast.Name):
         found = [item.node for item in script.names.bindings(node.func.id, node)]
-        return len(found) == 1 and isinstance(found[0], FUNCTIONS) and _returns_plain(script, found[0], seen)
+        return (
+            len(found) == 1
+            and isinstance(found[0], FUNCTIONS)
+            and _returns_plain(script, found[0], seen)
+        )
     if not isinstance(node.func, ast.Attribute):
         return False
     return (node.func.attr == "run" and bool(node.args)) or no_tensor(script, node.func.value, seen)
@@ -73,29 +113,38 @@ def _call_plain(script: Script, node: ast.Call, seen: frozenset[ast.AST]) -> boo
 def _returns_plain(script: Script, function: Function, seen: frozenset[ast.AST]) -> bool:
     returned = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
     return bool(returned) and all(
-        node.value is not None and script.function_of(node) is function and no_tensor(script, node.value, seen)
+        node.value is not None
+        and script.function_of(node) is function
+        and no_tensor(script, node.value, seen)
         for node in returned
     )
 
 
 def _attribute_plain(script: Script, node: ast.Attribute, seen: frozenset[ast.AST]) -> bool:
     name = script.resolve(node) or ""
-    if name.startswith(("numpy.", "math.")) or (name.startswith("tensorflow.") and "flags.FLAGS." in name):
+    if name.startswith(("numpy.", "math.")) or (
+        name.startswith("tensorflow.") and "flags.FLAGS." in name
+    ):
         return True
     stores = [
         other
         for other in script.nodes
-        if isinstance(other, ast.Attribute) and other.attr == node.attr and not isinstance(other.ctx, ast.Load)
+        if isinstance(other, ast.Attribute)
+        and other.attr == node.attr
+        and not isinstance(other.ctx, ast.Load)
     ]
     if not stores:
         return not name and no_tensor(script, node.value, seen)
     owners = [script.parents[store] for store in stores]
     return all(
-        isinstance(owner, ast.Assign | ast.AugAssign) and no_tensor(script, owner.value, seen) for owner in owners
+        isinstance(owner, ast.Assign | ast.AugAssign) and no_tensor(script, owner.value, seen)
+        for owner in owners
     )
 
 
-def _bound_plain(script: Script, name: str, node: ast.AST, value: ast.expr | None, seen: frozenset[ast.AST]) -> bool:
+def _bound_plain(
+    script: Script, name: str, node: ast.AST, value: ast.expr | None, seen: frozenset[ast.AST]
+) -> bool:
     if value is not None:
         return no_tensor(script, value, seen)
     if isinstance(node, ast.For | ast.Assign | ast.AugAssign):
@@ -108,7 +157,11 @@ def _bound_plain(script: Script, name: str, node: ast.AST, value: ast.expr | Non
 
 def handed(script: Script, parameter: ast.arg) -> list[ast.expr]:
     """All that a parameter may hold: what the script's calls give it, and its default; nothing if it may be more."""
-    function = next(owner for owner in script.ancestors(parameter) if isinstance(owner, (*FUNCTIONS, ast.Lambda)))
+    function = next(
+        owner
+        for owner in script.ancestors(parameter)
+        if isinstance(owner, (*FUNCTIONS, ast.Lambda))
+    )
     if isinstance(function, ast.Lambda) or parameter in (function.args.vararg, function.args.kwarg):
         return []
     if function.decorator_list or not _only_called(script, function):
@@ -118,7 +171,11 @@ def handed(script: Script, parameter: ast.arg) -> list[ast.expr]:
     names = [*signature.posonlyargs, *signature.args]
     with_default = names[len(names) - len(signature.defaults) :]
     pairs = [*zip(with_default, signature.defaults, strict=True)]
-    pairs += [(name, value) for name, value in zip(signature.kwonlyargs, signature.kw_defaults, strict=True) if value]
+    pairs += [
+        (name, value)
+        for name, value in zip(signature.kwonlyargs, signature.kw_defaults, strict=True)
+        if value
+    ]
     return found + [value for name, value in pairs if name is parameter]
 
 
@@ -126,12 +183,17 @@ def _only_called(script: Script, function: Function) -> bool:
     """Whether a function is called by its name wherever it is mentioned, with arguments that are written out."""
     calls = call_sites(script, function)
     spelled_out = all(
-        not any(isinstance(value, ast.Starred) for value in call.args) and all(word.arg for word in call.keywords)
+        not any(isinstance(value, ast.Starred) for value in call.args)
+        and all(word.arg for word in call.keywords)
         for call in calls
     )
     called = {call.func for call in calls}
     wanted = ast.Attribute if isinstance(script.parents[function], ast.ClassDef) else ast.Name
-    mentions = (node for node in script.nodes if isinstance(node, wanted) and last_name(node) == function.name)
+    mentions = (
+        node
+        for node in script.nodes
+        if isinstance(node, wanted) and last_name(node) == function.name
+    )
     return spelled_out and all(node in called for node in mentions)
 
 

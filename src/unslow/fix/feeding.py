@@ -14,11 +14,24 @@ from unslow.fix.scope import dotted
 from unslow.fix.statements import replaced
 
 ASSIGNS = frozenset({"assign", "assign_add", "assign_sub"})
-_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "truediv", "pow", "maximum", "minimum"})
+_ARITHMETIC = frozenset(
+    {"add", "subtract", "multiply", "divide", "truediv", "pow", "maximum", "minimum"}
+)
 # Functions of TensorFlow that surely give one tensor (or variable), so that it has a dtype to ask for.
 _TENSORS = (
     frozenset(
-        {"Variable", "get_variable", "placeholder", "constant", "zeros", "ones", "matmul", "cast", "square", "sqrt"}
+        {
+            "Variable",
+            "get_variable",
+            "placeholder",
+            "constant",
+            "zeros",
+            "ones",
+            "matmul",
+            "cast",
+            "square",
+            "sqrt",
+        }
         | {"exp", "log", "abs"}
     )
     | _ARITHMETIC
@@ -57,7 +70,9 @@ def fed(script: Script, value: ast.expr) -> Fed:
     if isinstance(owner, ast.Call):
         return _in_call(script, owner, value)
     what = script.source(value)
-    raise script.refuse(f"`{what}` changes, and what it is used for needs it when the op is made", value)
+    raise script.refuse(
+        f"`{what}` changes, and what it is used for needs it when the op is made", value
+    )
 
 
 def _in_call(script: Script, call: ast.Call, value: ast.expr) -> Fed:
@@ -65,11 +80,16 @@ def _in_call(script: Script, call: ast.Call, value: ast.expr) -> Fed:
     target = assigned(script, call, value)
     if target is not None:
         usual = all(
-            word.arg in ("value", "delta", "ref", "use_locking", "name", "read_value") for word in call.keywords
+            word.arg in ("value", "delta", "ref", "use_locking", "name", "read_value")
+            for word in call.keywords
         )
         return Fed(value, value, f"{{0}}.dtype.base_dtype{', {0}.shape' if usual else ''}", target)
-    first = call.args[:1] == [value] or any(word.arg == "value" and word.value is value for word in call.keywords)
-    plain = len(call.args) <= 2 and all(word.arg in ("value", "dtype", "name") for word in call.keywords)
+    first = call.args[:1] == [value] or any(
+        word.arg == "value" and word.value is value for word in call.keywords
+    )
+    plain = len(call.args) <= 2 and all(
+        word.arg in ("value", "dtype", "name") for word in call.keywords
+    )
     if name in ("constant", "convert_to_tensor") and first and plain:
         dtype = argument(script, call, "dtype") or argument(script, call, 1)
         if dtype is not None and number(script, value):
@@ -80,7 +100,9 @@ def _in_call(script: Script, call: ast.Call, value: ast.expr) -> Fed:
     if name in _ARITHMETIC and len(call.args) == 2 and value in call.args:
         return _computed_with(script, call.args[1 - call.args.index(value)], value)
     what = script.source(value)
-    raise script.refuse(f"`{script.source(call.func)}` may need the value of `{what}` to be made", value)
+    raise script.refuse(
+        f"`{script.source(call.func)}` may need the value of `{what}` to be made", value
+    )
 
 
 def assigned(script: Script, call: ast.Call, value: ast.expr) -> ast.expr | None:
@@ -93,21 +115,27 @@ def assigned(script: Script, call: ast.Call, value: ast.expr) -> ast.expr | None
         fits = given_by_name.arg == "value" if given_by_name else call.args[1:2] == [value]
     else:
         target = call.func.value
-        fits = given_by_name.arg in ("value", "delta") if given_by_name else call.args[:1] == [value]
+        fits = (
+            given_by_name.arg in ("value", "delta") if given_by_name else call.args[:1] == [value]
+        )
     return target if fits and target is not None and dotted(target) else None
 
 
 def _own_dtype(script: Script, value: ast.expr) -> str:
     found, tensorflow = number(script, value), script.alias("tensorflow", value)
     if found is None or tensorflow is None:
-        raise script.refuse(f"the type of `{script.source(value)}` is not known: it cannot be fed", value)
+        raise script.refuse(
+            f"the type of `{script.source(value)}` is not known: it cannot be fed", value
+        )
     return f"{tensorflow}.{DTYPES[found]}, []"
 
 
 def _computed_with(script: Script, other: ast.expr, value: ast.expr) -> Fed:
     """A number takes on the dtype of the tensor that it is computed with."""
     if number(script, value) is None or not _is_tensor(script, other):
-        raise script.refuse(f"the type of `{script.source(value)}` is not known: it cannot be fed", value)
+        raise script.refuse(
+            f"the type of `{script.source(value)}` is not known: it cannot be fed", value
+        )
     return Fed(value, value, "{0}.dtype.base_dtype, []", other)
 
 
@@ -118,18 +146,32 @@ def _is_tensor(script: Script, node: ast.expr) -> bool:
         made = [item.value for item in script.names.bindings(node.id, node)]
     elif isinstance(node, ast.Attribute):
         for other in script.nodes:
-            if isinstance(other, ast.Attribute) and other.attr == node.attr and not isinstance(other.ctx, ast.Load):
+            if (
+                isinstance(other, ast.Attribute)
+                and other.attr == node.attr
+                and not isinstance(other.ctx, ast.Load)
+            ):
                 owner = script.parents[other]
-                made.append(owner.value if isinstance(owner, ast.Assign) and owner.targets == [other] else None)
+                made.append(
+                    owner.value
+                    if isinstance(owner, ast.Assign) and owner.targets == [other]
+                    else None
+                )
     names = [tf_name(script, value.func) if isinstance(value, ast.Call) else None for value in made]
-    return bool(names) and all(name in _TENSORS or (name or "").startswith("reduce_") for name in names)
+    return bool(names) and all(
+        name in _TENSORS or (name or "").startswith("reduce_") for name in names
+    )
 
 
 # Runs
 
 
 def is_run(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("run", "eval")
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("run", "eval")
+    )
 
 
 def fetched(script: Script, call: ast.Call) -> list[ast.expr]:
@@ -179,10 +221,16 @@ def feeding(script: Script, call: ast.Call, entries: str) -> Splice:
         end = max(script.span(part)[1] for part in parts) if parts else script.span(call)[1] - 1
         return Splice(end, end, f"{', ' if parts else ''}feed_dict={{{entries}}}")
     if isinstance(feed, ast.Dict):
-        start = script.span(feed.keys[0])[0] if feed.keys and feed.keys[0] is not None else script.span(feed)[0] + 1
+        start = (
+            script.span(feed.keys[0])[0]
+            if feed.keys and feed.keys[0] is not None
+            else script.span(feed)[0] + 1
+        )
         return Splice(start, start, f"{entries}, " if feed.keys else entries)
     if not _is_dict(script, feed):
-        raise script.refuse(f"the run is fed with `{script.source(feed)}`, which may be no dictionary", feed)
+        raise script.refuse(
+            f"the run is fed with `{script.source(feed)}`, which may be no dictionary", feed
+        )
     return replaced(script, feed, f"{{**{script.source(feed)}, {entries}}}")
 
 
@@ -197,4 +245,6 @@ def _is_dict(script: Script, node: ast.AST, seen: frozenset[ast.AST] = frozenset
     values: list[ast.expr | None] = []
     for item in script.names.bindings(node.id, node):
         values += handed(script, item.node) if isinstance(item.node, ast.arg) else [item.value]
-    return bool(values) and all(value is not None and _is_dict(script, value, seen | {node}) for value in values)
+    return bool(values) and all(
+        value is not None and _is_dict(script, value, seen | {node}) for value in values
+    )

@@ -28,7 +28,11 @@ def converted_once(script: Script, line: int, position: int, dtype: str, order: 
     base = value.value if isinstance(value, ast.Subscript) else value
     loop = _outermost(script, base)
     name = script.fresh(f"{path.rpartition('.')[2].lstrip('_')}_{'ordered' if order else dtype}")
-    made = f"{numpy}.ascontiguousarray({path})" if order else f"{numpy}.asarray({path}, dtype={numpy}.{dtype})"
+    made = (
+        f"{numpy}.ascontiguousarray({path})"
+        if order
+        else f"{numpy}.asarray({path}, dtype={numpy}.{dtype})"
+    )
     at = above(script, loop)
     row = f"{indent(script, loop)}{name} = {made}{script.lines.newline}"
     start, end = script.span(base)

@@ -22,7 +22,11 @@ class Users:
         todo = [function]
         while todo:
             self._add(script, todo.pop())
-            todo = [node for node in script.functions if not self._knows(script, node) and self.among([node])]
+            todo = [
+                node
+                for node in script.functions
+                if not self._knows(script, node) and self.among([node])
+            ]
 
     def _add(self, script: Script, function: Function) -> None:
         owner = script.parents[function]
@@ -49,7 +53,9 @@ class Users:
 
 def home_of(script: Script, node: ast.AST) -> Home:
     """The module or function in which a function, or the class of a method, is defined."""
-    return next(owner for owner in script.ancestors(node) if isinstance(owner, (ast.Module, *FUNCTIONS)))
+    return next(
+        owner for owner in script.ancestors(node) if isinstance(owner, (ast.Module, *FUNCTIONS))
+    )
 
 
 def first_use(home: Home, users: Users) -> ast.stmt | None:
@@ -57,7 +63,10 @@ def first_use(home: Home, users: Users) -> ast.stmt | None:
     body: Sequence[ast.stmt] = home.body
     found: ast.stmt | None = None
     while True:
-        inner = next((node for node in body if not isinstance(node, _DEFINITIONS) and users.among([node])), None)
+        inner = next(
+            (node for node in body if not isinstance(node, _DEFINITIONS) and users.among([node])),
+            None,
+        )
         if inner is None:
             return found
         found = inner
@@ -98,7 +107,13 @@ def reached(script: Script, statements: Iterable[ast.stmt]) -> Iterator[ast.AST]
     while todo:
         for node in ast.walk(todo.pop()):
             yield node
-            name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
+            name = (
+                node.id
+                if isinstance(node, ast.Name)
+                else node.attr
+                if isinstance(node, ast.Attribute)
+                else None
+            )
             if name is not None and name in known and name not in seen:
                 seen.add(name)
                 todo += known[name]
@@ -112,7 +127,10 @@ def surely_before(script: Script, definition: ast.AST, place: ast.stmt) -> bool:
         if not isinstance(child, ast.stmt):
             continue
         block, index = script.block(child)
-        other = next((block.index(node) for node in around if isinstance(node, ast.stmt) and node in block), None)
+        other = next(
+            (block.index(node) for node in around if isinstance(node, ast.stmt) and node in block),
+            None,
+        )
         if other is not None:
             return index < other
         if not isinstance(owner, ast.With):

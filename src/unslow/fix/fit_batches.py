@@ -22,7 +22,9 @@ def fit_as_batch(script: Script, line: int) -> Script:
         raise script.refuse("fit() is given more than the data by place", found)
     for keyword in found.keywords:
         if keyword.arg not in (*_NEEDLESS, "x", "y"):
-            raise script.refuse(f"train_on_batch() has no `{keyword.arg or '**'}` that does the same", found)
+            raise script.refuse(
+                f"train_on_batch() has no `{keyword.arg or '**'}` that does the same", found
+            )
     epochs = argument(script, found, "epochs")
     if epochs is not None and not (isinstance(epochs, ast.Constant) and epochs.value == 1):
         raise script.refuse("fit() may run several epochs", found)

@@ -39,7 +39,9 @@ def flag_off(script: Script, line: int, way: str) -> Script:
 
 def _is_true(script: Script, value: ast.expr) -> None:
     if not (isinstance(value, ast.Constant) and value.value is True):
-        raise script.refuse(f"the flag is set from `{script.source(value)}`: set it off there", value)
+        raise script.refuse(
+            f"the flag is set from `{script.source(value)}`: set it off there", value
+        )
 
 
 def needs_python(script: Script, places: Iterable[tuple[str, int, str]]) -> str:
@@ -48,7 +50,11 @@ def needs_python(script: Script, places: Iterable[tuple[str, int, str]]) -> str:
         if file != script.path:
             return f"{name}() of {file} was not looked into"
         function = script.function_at(line)
-        found = offence(script, function.body, handed_to(function), function) if function is not None else None
+        found = (
+            offence(script, function.body, handed_to(function), function)
+            if function is not None
+            else None
+        )
         if found is not None:
             return f"{name}() {found.reason}"
     return ""

@@ -48,7 +48,9 @@ class _Walker:
             return bound | {node.name}
         self._expression(node, bound)
         bound |= uses([node]).writes if isinstance(node, ast.Import | ast.ImportFrom) else set()
-        return None if isinstance(node, ast.Return | ast.Raise | ast.Break | ast.Continue) else bound
+        return (
+            None if isinstance(node, ast.Return | ast.Raise | ast.Break | ast.Continue) else bound
+        )
 
     def _expression(self, node: ast.AST, bound: set[str]) -> None:
         """Reads in the order of evaluation; what is surely bound on the way is added to `bound`."""
@@ -176,7 +178,9 @@ def _targets(target: ast.AST) -> list[ast.Name]:
     return []
 
 
-def live_after(path: Sequence[tuple[ast.AST, Sequence[ast.stmt], int]], whenever: set[str]) -> set[str]:
+def live_after(
+    path: Sequence[tuple[ast.AST, Sequence[ast.stmt], int]], whenever: set[str]
+) -> set[str]:
     """Names whose value may still be read once a statement is done.
 
     `path` leads outwards from the statement: the node that owns a block, the block, and the place in it.
@@ -188,13 +192,17 @@ def live_after(path: Sequence[tuple[ast.AST, Sequence[ast.stmt], int]], whenever
         rest = block[index + 1 :]
         here = flow(rest)
         live |= here.exposed - bound
-        jumping = any(isinstance(node, ast.Break | ast.Continue) for item in rest for node in ast.walk(item))
+        jumping = any(
+            isinstance(node, ast.Break | ast.Continue) for item in rest for node in ast.walk(item)
+        )
         bound = set() if jumping else bound | here.definite
         if isinstance(owner, LOOPS) and block is owner.body:
             live |= flow([owner]).exposed - bound
             live |= flow(owner.orelse).exposed - bound
         elif isinstance(owner, ast.Try):
             handlers = [statement for handler in owner.handlers for statement in handler.body]
-            live |= flow(handlers).exposed | flow(owner.finalbody).exposed | flow(owner.orelse).exposed
+            live |= (
+                flow(handlers).exposed | flow(owner.finalbody).exposed | flow(owner.orelse).exposed
+            )
             bound = set()
     return live

@@ -18,7 +18,11 @@ _FILLS = frozenset({"append", "extend", "pop", "popleft", "appendleft", "insert"
 
 
 def frozen(
-    script: Script, body: Sequence[ast.stmt], handed: set[str], function: Function | None, within: Loop | None
+    script: Script,
+    body: Sequence[ast.stmt],
+    handed: set[str],
+    function: Function | None,
+    within: Loop | None,
 ) -> Offence | None:
     """The first such value that the code, or a function of the script's that it calls, reads.
 
@@ -43,21 +47,37 @@ def frozen(
 
 def _called(script: Script, body: Sequence[ast.stmt]) -> list[Function]:
     calls = (node for top in body for node in ast.walk(top) if isinstance(node, ast.Call))
-    return [function for function in (own_function(script, call) for call in calls) if function is not None]
+    return [
+        function
+        for function in (own_function(script, call) for call in calls)
+        if function is not None
+    ]
 
 
-def _changing(script: Script, body: Sequence[ast.stmt], handed: set[str], within: Loop | None) -> Iterator[Offence]:
+def _changing(
+    script: Script, body: Sequence[ast.stmt], handed: set[str], within: Loop | None
+) -> Iterator[Offence]:
     local = uses(body).writes | handed
     inside = {inner for top in body for inner in ast.walk(top)}
     region = set(ast.walk(within)) if within is not None else None
     for node in (inner for top in body for inner in ast.walk(top)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in local:
-            bindings = [item for item in script.names.bindings(node.id, node) if item.node not in inside]
+            bindings = [
+                item for item in script.names.bindings(node.id, node) if item.node not in inside
+            ]
             rebound = any(_rebinds(script, item, region) for item in bindings)
             if rebound or _filled(script, node.id, inside):
-                yield Offence(f"it reads `{node.id}`, which changes from step to step outside of it", node)
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _reset(script, node, inside):
-            yield Offence(f"it reads `{script.source(node)}`, which changes from step to step", node)
+                yield Offence(
+                    f"it reads `{node.id}`, which changes from step to step outside of it", node
+                )
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Load)
+            and _reset(script, node, inside)
+        ):
+            yield Offence(
+                f"it reads `{script.source(node)}`, which changes from step to step", node
+            )
 
 
 def _rebinds(script: Script, binding: Binding, region: set[ast.AST] | None) -> bool:
@@ -77,7 +97,8 @@ def _rebinds(script: Script, binding: Binding, region: set[ast.AST] | None) -> b
 def _declares(function: Function, node: ast.Assign) -> bool:
     names = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
     return any(
-        isinstance(inner, ast.Global | ast.Nonlocal) and names & set(inner.names) for inner in ast.walk(function)
+        isinstance(inner, ast.Global | ast.Nonlocal) and names & set(inner.names)
+        for inner in ast.walk(function)
     )
 
 
@@ -101,18 +122,31 @@ def called_in_loop(script: Script, function: Function) -> bool:
 def call_sites(script: Script, function: Function) -> list[ast.Call]:
     """The script's own calls of a function: on an object if it is a method, else by its plain name."""
     wanted = ast.Attribute if isinstance(script.parents[function], ast.ClassDef) else ast.Name
-    return [call for call in script.calls if isinstance(call.func, wanted) and last_name(call.func) == function.name]
+    return [
+        call
+        for call in script.calls
+        if isinstance(call.func, wanted) and last_name(call.func) == function.name
+    ]
 
 
 def _filled(script: Script, name: str, inside: set[ast.AST]) -> bool:
     """Whether a container of Python's is filled in a loop somewhere else."""
     for node in script.nodes:
         filled: ast.expr | None = None
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLS:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in _FILLS
+        ):
             filled = node.func.value
         elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
             filled = node.value
-        if isinstance(filled, ast.Name) and filled.id == name and node not in inside and script.loops_around(node):
+        if (
+            isinstance(filled, ast.Name)
+            and filled.id == name
+            and node not in inside
+            and script.loops_around(node)
+        ):
             return True
     return False
 
@@ -130,16 +164,29 @@ def _reset(script: Script, node: ast.Attribute, inside: set[ast.AST]) -> bool:
     )
 
 
-def reset_objects(script: Script, body: Sequence[ast.stmt], loops: Iterable[Loop]) -> Offence | None:
+def reset_objects(
+    script: Script, body: Sequence[ast.stmt], loops: Iterable[Loop]
+) -> Offence | None:
     """An attribute of what the step uses that its loops set: which weights are trained, a rate of a layer."""
     inside = {inner for top in body for inner in ast.walk(top)}
     called, used = objects(body)
     for loop in loops:
         for node in (inner for top in loop.body for inner in ast.walk(top)):
-            if not isinstance(node, ast.Attribute) or isinstance(node.ctx, ast.Load) or node in inside:
+            if (
+                not isinstance(node, ast.Attribute)
+                or isinstance(node.ctx, ast.Load)
+                or node in inside
+            ):
                 continue
             root = (dotted(node) or "").partition(".")[0]
-            ours = root in called | used and root not in ("self", "cls") and node.attr not in _VARIABLES
+            ours = (
+                root in called | used
+                and root not in ("self", "cls")
+                and node.attr not in _VARIABLES
+            )
             if ours or node.attr == "trainable":
-                return Offence(f"the loop sets `{script.source(node)}`, which a compiled step would not notice", node)
+                return Offence(
+                    f"the loop sets `{script.source(node)}`, which a compiled step would not notice",
+                    node,
+                )
     return None

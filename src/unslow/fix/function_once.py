@@ -41,7 +41,9 @@ def _keeps_nothing(script: Script, node: ast.stmt) -> None:
     if code is None:
         return
     body = [ast.Expr(code.body)] if isinstance(code, ast.Lambda) else code.body
-    changing = frozen(script, body, parameters(code), None if isinstance(code, ast.Lambda) else code, None)
+    changing = frozen(
+        script, body, parameters(code), None if isinstance(code, ast.Lambda) else code, None
+    )
     if changing is not None:
         raise script.refuse(f"{changing.reason}: hand that in as an argument first", changing.node)
 
@@ -60,7 +62,8 @@ def _before_loop(script: Script, line: int, node: ast.stmt) -> Script:
         target = loop
     if target is None:
         raise script.refuse(
-            f"it depends on `{min(uses([made]).reads & bound_in(loop))}`, which changes in the loop", made
+            f"it depends on `{min(uses([made]).reads & bound_in(loop))}`, which changes in the loop",
+            made,
         )
     name, place = script.fresh(_name(made)), above(script, target)
     row = f"{indent(script, target)}{name} = {script.source(made)}{script.lines.newline}"
@@ -78,7 +81,13 @@ def _made(script: Script, node: ast.stmt) -> ast.Call | None:
 def _name(made: ast.Call) -> str:
     """A name for a compiled function: after what is compiled."""
     inner = made.args[0] if made.args else None
-    path = inner.id if isinstance(inner, ast.Name) else inner.attr if isinstance(inner, ast.Attribute) else "function"
+    path = (
+        inner.id
+        if isinstance(inner, ast.Name)
+        else inner.attr
+        if isinstance(inner, ast.Attribute)
+        else "function"
+    )
     return f"compiled_{path.lstrip('_')}"
 
 
@@ -110,7 +119,9 @@ def _stands_alone(script: Script, made: ast.AST, around: Function, top: ast.stmt
     inner = uses(around.body).writes | parameters(around)
     own = uses(made.body).writes | parameters(made) if isinstance(made, FUNCTIONS) else set()
     for name in sorted((reads & inner) - own - {getattr(made, "name", "")}):
-        raise script.refuse(f"it uses `{name}` of `{around.name}`: hand that in as an argument first", made)
+        raise script.refuse(
+            f"it uses `{name}` of `{around.name}`: hand that in as an argument first", made
+        )
     if isinstance(made, ast.Call):
         for inside in ast.walk(made):
             if isinstance(inside, ast.Name) and _bound_late(script, inside, top):
@@ -119,7 +130,9 @@ def _stands_alone(script: Script, made: ast.AST, around: Function, top: ast.stmt
 
 def _bound_late(script: Script, name: ast.Name, top: ast.stmt) -> bool:
     found = script.names.bindings(name.id, name)
-    return bool(found) and all(getattr(binding.node, "lineno", 0) >= top.lineno for binding in found)
+    return bool(found) and all(
+        getattr(binding.node, "lineno", 0) >= top.lineno for binding in found
+    )
 
 
 def _bound_twice(script: Script, made: Function) -> bool:
@@ -127,8 +140,16 @@ def _bound_twice(script: Script, made: Function) -> bool:
     others = [
         node
         for node in ast.walk(script.tree)
-        if (isinstance(node, (*FUNCTIONS, ast.ClassDef)) and node.name == made.name and node is not made)
-        or (isinstance(node, ast.Name) and node.id == made.name and not isinstance(node.ctx, ast.Load))
+        if (
+            isinstance(node, (*FUNCTIONS, ast.ClassDef))
+            and node.name == made.name
+            and node is not made
+        )
+        or (
+            isinstance(node, ast.Name)
+            and node.id == made.name
+            and not isinstance(node.ctx, ast.Load)
+        )
     ]
     extent(script, [made])
     return bool(others)

@@ -46,14 +46,23 @@ _MODULE_EFFECTS = {
     "tensorflow.io": "works on files",
     "tensorflow.profiler": "starts or stops a profiler",
 }
-_MAKES = ("keras.layers.", "keras.optimizers.", "keras.metrics.", "keras.models.", "keras.Sequential", "keras.Model")
+_MAKES = (
+    "keras.layers.",
+    "keras.optimizers.",
+    "keras.metrics.",
+    "keras.models.",
+    "keras.Sequential",
+    "keras.Model",
+)
 _KERAS_LOOPS = frozenset(
     {"fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch", "compile"}
 )
 _FILES = frozenset({"save", "save_weights", "savefig", "write", "writelines", "writerow", "flush"})
 _VALUES = frozenset({"numpy", "item", "tolist"})
 # Methods of arrays that tensors do not have: an array that is handed to a compiled function arrives as a tensor.
-_ARRAY_ONLY = frozenset({"astype", "reshape", "mean", "sum", "std", "flatten", "ravel", "transpose", "squeeze"})
+_ARRAY_ONLY = frozenset(
+    {"astype", "reshape", "mean", "sum", "std", "flatten", "ravel", "transpose", "squeeze"}
+)
 _EFFECTS_ALLOWED = frozenset(
     {
         "update_state",
@@ -89,7 +98,9 @@ class _Judge:
     body: Sequence[ast.stmt]
     handed: set[str]
     calling: tuple[ast.AST, ...] = ()  # the script's own functions that are being judged
-    sequences: frozenset[str] = frozenset()  # parameters that the caller binds to sequences of Python's
+    sequences: frozenset[str] = (
+        frozenset()
+    )  # parameters that the caller binds to sequences of Python's
     local: set[str] = field(init=False)
     _asked: set[str] = field(default_factory=set)  # names that may be bound in terms of each other
 
@@ -105,7 +116,9 @@ class _Judge:
             yield from self.visit(top)
 
     def visit(self, node: ast.AST) -> Iterator[Offence]:
-        rule: Callable[[ast.AST], Iterator[Offence]] | None = getattr(self, f"_{type(node).__name__.lower()}", None)
+        rule: Callable[[ast.AST], Iterator[Offence]] | None = getattr(
+            self, f"_{type(node).__name__.lower()}", None
+        )
         if rule is not None:
             yield from rule(node)
         for child in ast.iter_child_nodes(node):
@@ -119,11 +132,16 @@ class _Judge:
     _trystar = _try
 
     def _while(self, node: ast.AST) -> Iterator[Offence]:
-        yield Offence("it has a `while` loop, whose length a compiled step may take from a tensor", node)
+        yield Offence(
+            "it has a `while` loop, whose length a compiled step may take from a tensor", node
+        )
 
     def _raise(self, node: ast.AST) -> Iterator[Offence]:
         if isinstance(self.script.parents[node], ast.If):
-            yield Offence("it raises under a condition, which a compiled step would decide when it is traced", node)
+            yield Offence(
+                "it raises under a condition, which a compiled step would decide when it is traced",
+                node,
+            )
 
     def _global(self, node: ast.AST) -> Iterator[Offence]:
         yield Offence("it sets names outside of itself", node)
@@ -148,7 +166,10 @@ class _Judge:
             root = _root(context)
             known = (self.script.resolve(function) or "").startswith("tensorflow.")
             if not known and last_name(function) != "GradientTape" and root not in self.local:
-                yield Offence(f"it enters `{self.script.source(context)}`, which is Python's business", context)
+                yield Offence(
+                    f"it enters `{self.script.source(context)}`, which is Python's business",
+                    context,
+                )
 
     # State that would change once, when the step is traced
 
@@ -158,17 +179,25 @@ class _Judge:
     def _attribute(self, node: ast.AST) -> Iterator[Offence]:
         assert isinstance(node, ast.Attribute)
         if isinstance(node.ctx, ast.Store | ast.Del) and self._outside(node):
-            yield Offence(f"it sets `{self.script.source(node)}`, which a compiled step would do only once", node)
+            yield Offence(
+                f"it sets `{self.script.source(node)}`, which a compiled step would do only once",
+                node,
+            )
 
     def _subscript(self, node: ast.AST) -> Iterator[Offence]:
         assert isinstance(node, ast.Subscript)
         if isinstance(node.ctx, ast.Store | ast.Del) and self._outside(node):
-            yield Offence(f"it sets `{self.script.source(node)}`, which a compiled step would do only once", node)
+            yield Offence(
+                f"it sets `{self.script.source(node)}`, which a compiled step would do only once",
+                node,
+            )
 
     def _joinedstr(self, node: ast.AST) -> Iterator[Offence]:
         assert isinstance(node, ast.JoinedStr)
         for part in node.values:
-            if isinstance(part, ast.FormattedValue) and not plain(self.script, part.value, self.tensors):
+            if isinstance(part, ast.FormattedValue) and not plain(
+                self.script, part.value, self.tensors
+            ):
                 yield Offence("it writes a value into a text", node)
                 return
 
@@ -190,7 +219,13 @@ class _Judge:
         """Whether iterating is done while tracing: over a sequence of Python's, as long in every step."""
         if isinstance(node, ast.Call):
             name = self.script.resolve(node.func) or ""
-            if name in ("builtins.zip", "builtins.enumerate", "builtins.reversed", "builtins.list", "builtins.tuple"):
+            if name in (
+                "builtins.zip",
+                "builtins.enumerate",
+                "builtins.reversed",
+                "builtins.list",
+                "builtins.tuple",
+            ):
                 return all(self._python_sequence(argument) for argument in node.args)
             if name == "builtins.range":
                 return all(plain(self.script, argument, self.tensors) for argument in node.args)
@@ -201,13 +236,17 @@ class _Judge:
             return node.attr.endswith(_PYTHON_CONTAINERS) or _root(node) not in self.tensors
         if isinstance(node, ast.Name):
             return self._bound_to_sequence(node)
-        return isinstance(node, ast.List | ast.Tuple | ast.ListComp | ast.GeneratorExp | ast.Constant)
+        return isinstance(
+            node, ast.List | ast.Tuple | ast.ListComp | ast.GeneratorExp | ast.Constant
+        )
 
     def _bound_to_sequence(self, node: ast.Name) -> bool:
         if node.id in self.sequences or node.id in self._asked:
             return True
         bindings = self.script.names.bindings(node.id, node)
-        if node.id in self.handed and not (len(bindings) == 1 and self._made_once(bindings[0].node)):
+        if node.id in self.handed and not (
+            len(bindings) == 1 and self._made_once(bindings[0].node)
+        ):
             return False
         self._asked.add(node.id)
         for binding in bindings:
@@ -244,7 +283,9 @@ class _Judge:
         elif function is not None:
             handed, calling = handed_to(function), (*self.calling, function)
             sequences = frozenset(
-                name for name, value in arguments(function, node) if name in handed and self._python_sequence(value)
+                name
+                for name, value in arguments(function, node)
+                if name in handed and self._python_sequence(value)
             )
             yield from _Judge(self.script, function.body, handed, calling, sequences).offences()
 
@@ -252,7 +293,9 @@ class _Judge:
         name = _unversioned(self.script.resolve(node.func) or "")
         if name in _BUILTIN_EFFECTS:
             return f"it {_BUILTIN_EFFECTS[name]}"
-        if name in _NUMBERS and not all(plain(self.script, value, self.tensors) for value in node.args):
+        if name in _NUMBERS and not all(
+            plain(self.script, value, self.tensors) for value in node.args
+        ):
             return f"it turns a tensor into a Python number with `{last_name(node.func)}()`"
         for module, what in _MODULE_EFFECTS.items():
             if name == module or name.startswith(f"{module}."):
@@ -275,7 +318,9 @@ class _Judge:
         if method in _VALUES and not node.args:
             return f"`.{method}()` needs the value of a tensor"
         root = _root(node.func.value)
-        direct = node.func.value.value if isinstance(node.func.value, ast.Subscript) else node.func.value
+        direct = (
+            node.func.value.value if isinstance(node.func.value, ast.Subscript) else node.func.value
+        )
         if method in _ARRAY_ONLY and isinstance(direct, ast.Name) and direct.id in self.handed:
             return f"`.{method}()` is a method of arrays, not of tensors"
         if method in _KERAS_LOOPS or (method in _FILES and root not in self.local):
@@ -289,7 +334,9 @@ class _Judge:
     def _effect_reason(self, node: ast.Call) -> str | None:
         """A call whose result nobody takes is made for its effect; only TensorFlow's effects are kept in a graph."""
         name = self.script.resolve(node.func) or ""
-        if last_name(node.func) in _EFFECTS_ALLOWED | MUTATORS or name.startswith(("tensorflow.", "keras.")):
+        if last_name(node.func) in _EFFECTS_ALLOWED | MUTATORS or name.startswith(
+            ("tensorflow.", "keras.")
+        ):
             return None
         if is_metric(self.script, node.func):
             return None
@@ -314,7 +361,9 @@ def _unversioned(name: str) -> str:
     return name
 
 
-def offence(script: Script, body: Sequence[ast.stmt], handed: set[str], function: Function | None) -> Offence | None:
+def offence(
+    script: Script, body: Sequence[ast.stmt], handed: set[str], function: Function | None
+) -> Offence | None:
     """The first thing in the code, or in the script's own functions that it calls, that a graph cannot keep."""
     calling = () if function is None else (function,)
     return next(_Judge(script, body, handed, calling).offences(), None)

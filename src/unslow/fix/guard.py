@@ -31,7 +31,9 @@ def guard(script: Script, line: int, every: int, last: int | None = None) -> Scr
         return script.edit([_guarded(script, part, counter, every)])
     counter = script.fresh("step")
     if isinstance(loop, ast.For):
-        return script.edit([*_enumerated(script, loop, counter), _guarded(script, part, counter, every)])
+        return script.edit(
+            [*_enumerated(script, loop, counter), _guarded(script, part, counter, every)]
+        )
     return script.edit(_counted(script, loop, part, counter, every))
 
 
@@ -60,7 +62,9 @@ def _may_be_left_out(script: Script, part: Sequence[ast.stmt]) -> None:
     others = read_by_others(script, part, script.function_of(part[0]))
     needed = uses(part).writes & live_after(path_out(script, part), others)
     for name in sorted(needed):
-        raise script.refuse(f"`{name}` is read afterwards, so it must be bound in every step", part[0])
+        raise script.refuse(
+            f"`{name}` is read afterwards, so it must be bound in every step", part[0]
+        )
 
 
 def _counter(script: Script, loop: Loop) -> str | None:
@@ -71,14 +75,23 @@ def _counter(script: Script, loop: Loop) -> str | None:
     target = loop.target
     if source == "builtins.enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
         target = target.elts[0]
-    elif source != "builtins.range" or len(given) > 2 or any(isinstance(item, ast.Starred) for item in given):
+    elif (
+        source != "builtins.range"
+        or len(given) > 2
+        or any(isinstance(item, ast.Starred) for item in given)
+    ):
         return None
-    if not isinstance(target, ast.Name) or target.id in uses(loop.body).writes | uses(loop.body).remote:
+    if (
+        not isinstance(target, ast.Name)
+        or target.id in uses(loop.body).writes | uses(loop.body).remote
+    ):
         return None
     return target.id if target.id != "_" else None
 
 
-def _guarded(script: Script, part: Sequence[ast.stmt], counter: str, every: int, tail: str = "") -> Splice:
+def _guarded(
+    script: Script, part: Sequence[ast.stmt], counter: str, every: int, tail: str = ""
+) -> Splice:
     start, end = extent(script, part)
     margin, newline = indent(script, part[0]), script.lines.newline
     body = reindented(script, part, margin + unit(script, part[0]))
@@ -100,7 +113,9 @@ def _enumerated(script: Script, loop: ast.For, counter: str) -> list[Splice]:
     ]
 
 
-def _counted(script: Script, loop: Loop, part: Sequence[ast.stmt], counter: str, every: int) -> list[Splice]:
+def _counted(
+    script: Script, loop: Loop, part: Sequence[ast.stmt], counter: str, every: int
+) -> list[Splice]:
     """A counter of our own for loops that `enumerate` cannot help: it counts how often the statement is met."""
     newline = script.lines.newline
     start = above(script, loop)

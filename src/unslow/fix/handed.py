@@ -22,7 +22,11 @@ def bound_in(loop: Loop) -> set[str]:
 def bound_around(script: Script, value: ast.expr) -> bool:
     """Whether a value is made of names that a loop around it binds anew."""
     loops = script.loops_around(value)
-    return any(isinstance(node, ast.Name) and node.id in bound_in(loop) for loop in loops for node in ast.walk(value))
+    return any(
+        isinstance(node, ast.Name) and node.id in bound_in(loop)
+        for loop in loops
+        for node in ast.walk(value)
+    )
 
 
 def given(script: Script, function: Function) -> Iterator[tuple[str, ast.expr, ast.Call]]:
@@ -31,7 +35,10 @@ def given(script: Script, function: Function) -> Iterator[tuple[str, ast.expr, a
     if isinstance(script.parents[function], ast.ClassDef):
         names = names[1:]
     for site in call_sites(script, function):
-        pairs = [*zip(names, site.args, strict=False), *((k.arg, k.value) for k in site.keywords if k.arg)]
+        pairs = [
+            *zip(names, site.args, strict=False),
+            *((k.arg, k.value) for k in site.keywords if k.arg),
+        ]
         yield from ((name, value, site) for name, value in pairs)
 
 
@@ -39,11 +46,15 @@ def one_object_each(script: Script, function: Function, names: set[str]) -> None
     """A compiled function makes variables on its first call only: raises where it gets a second model or optimizer."""
     seen: dict[str, str] = {}
     for name, value, site in given(script, function):
-        if name in names and (seen.setdefault(name, ast.dump(value)) != ast.dump(value) or bound_around(script, value)):
+        if name in names and (
+            seen.setdefault(name, ast.dump(value)) != ast.dump(value) or bound_around(script, value)
+        ):
             raise script.refuse(f"`{function.name}` is called with more than one `{name}`", site)
 
 
-def numbers_to_wrap(script: Script, function: Function, body: Sequence[ast.stmt]) -> dict[str, list[ast.expr]]:
+def numbers_to_wrap(
+    script: Script, function: Function, body: Sequence[ast.stmt]
+) -> dict[str, list[ast.expr]]:
     """The arguments by parameter that are changing numbers and can be tensors instead; raises for others."""
     called, _ = objects(body)
     found: dict[str, list[ast.expr]] = {}
@@ -53,17 +64,23 @@ def numbers_to_wrap(script: Script, function: Function, body: Sequence[ast.stmt]
     return found
 
 
-def as_tensor(script: Script, value: ast.expr, name: str, body: Sequence[ast.stmt], site: ast.AST) -> bool:
+def as_tensor(
+    script: Script, value: ast.expr, name: str, body: Sequence[ast.stmt], site: ast.AST
+) -> bool:
     """Whether a value is a changing number that a tensor can stand in for in `body`; raises where it can not."""
     if isinstance(value, ast.Constant) or not bound_around(script, value):
         return False
     kind = changing_kind(script, value, script.loops_around(value))
     if kind is None:
         return False
-    if kind in ("int", "float") and all(_tensor_will_do(script, use, kind) for use in reads(body, name)):
+    if kind in ("int", "float") and all(
+        _tensor_will_do(script, use, kind) for use in reads(body, name)
+    ):
         return True
     what = _WHAT.get(kind, "a Python number")
-    raise script.refuse(f"`{name}` is {what} that changes from step to step: each value would be traced anew", site)
+    raise script.refuse(
+        f"`{name}` is {what} that changes from step to step: each value would be traced anew", site
+    )
 
 
 def reads(body: Sequence[ast.stmt], name: str) -> list[ast.Name]:

@@ -54,16 +54,26 @@ def _uses(script: Script, path: str) -> list[ast.expr]:
     """Every place of the name; of an attribute by its last part, as its holder has another name elsewhere."""
     wanted = ast.parse(path, mode="eval").body
     if isinstance(wanted, ast.Attribute):
-        return [node for node in script.nodes if isinstance(node, ast.Attribute) and node.attr == wanted.attr]
+        return [
+            node
+            for node in script.nodes
+            if isinstance(node, ast.Attribute) and node.attr == wanted.attr
+        ]
     if isinstance(wanted, ast.Name):
-        return [node for node in script.nodes if isinstance(node, ast.Name) and node.id == wanted.id]
+        return [
+            node for node in script.nodes if isinstance(node, ast.Name) and node.id == wanted.id
+        ]
     raise script.refuse(f"`{path}` is not a plain name")
 
 
 def _is_empty_list(script: Script, value: ast.AST | None) -> bool:
     if isinstance(value, ast.List):
         return not value.elts
-    return isinstance(value, ast.Call) and script.resolve(value.func) == "builtins.list" and not value.args
+    return (
+        isinstance(value, ast.Call)
+        and script.resolve(value.func) == "builtins.list"
+        and not value.args
+    )
 
 
 def _as_a_deque(script: Script, use: ast.expr) -> bool:
@@ -84,11 +94,20 @@ def _taken_from(script: Script, use: ast.expr) -> list[ast.AST]:
     if isinstance(parent, ast.Subscript) and parent.value is use:
         above = script.parents[parent]
         return [above] if isinstance(above, ast.Attribute) else []
-    if isinstance(parent, ast.For | ast.comprehension) and parent.iter is use and isinstance(parent.target, ast.Name):
-        name, around = parent.target.id, parent if isinstance(parent, ast.For) else script.parents[parent]
+    if (
+        isinstance(parent, ast.For | ast.comprehension)
+        and parent.iter is use
+        and isinstance(parent.target, ast.Name)
+    ):
+        name, around = (
+            parent.target.id,
+            parent if isinstance(parent, ast.For) else script.parents[parent],
+        )
         return [
             node
             for node in ast.walk(around)
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == name
         ]
     return []

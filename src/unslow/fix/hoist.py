@@ -27,7 +27,11 @@ def dependence(script: Script, loop: Loop, nodes: Sequence[ast.AST]) -> str | No
     inside = [node for node in (*loop.body, *_target(loop)) if node not in nodes]
     rest = [part for node in inside for part in _without(node, nodes)]
     used = uses(rest)
-    changes = {path for path in changed(rest) | _changed_by_calls(script, rest) if not _is_module(script, loop, path)}
+    changes = {
+        path
+        for path in changed(rest) | _changed_by_calls(script, rest)
+        if not _is_module(script, loop, path)
+    }
     read = uses(nodes).reads
     for name in sorted(read & (used.writes | used.remote)):
         return name
@@ -51,13 +55,23 @@ def _without(node: ast.AST, left_out: Sequence[ast.AST]) -> list[ast.AST]:
     """A tree cut into parts that leave some of its nodes out."""
     if not any(inner in left_out for inner in ast.walk(node)):
         return [node]
-    return [part for child in ast.iter_child_nodes(node) if child not in left_out for part in _without(child, left_out)]
+    return [
+        part
+        for child in ast.iter_child_nodes(node)
+        if child not in left_out
+        for part in _without(child, left_out)
+    ]
 
 
 def _changed_by_calls(script: Script, nodes: Sequence[ast.AST]) -> set[str]:
     """Paths that the script's own functions change when the code calls them, as the callers write them."""
     functions = {node.name: node for node in script.functions}
-    todo = {last_name(node.func) for top in nodes for node in ast.walk(top) if isinstance(node, ast.Call)}
+    todo = {
+        last_name(node.func)
+        for top in nodes
+        for node in ast.walk(top)
+        if isinstance(node, ast.Call)
+    }
     done: set[str] = set()
     found: set[str] = set()
     while todo:
@@ -115,7 +129,12 @@ def _obstacle(script: Script, loop: Loop, node: ast.stmt) -> str | None:
     name = dependence(script, loop, [node])
     if name is not None:
         return f"it depends on `{name}`, which changes in the loop"
-    rest = [part for top in (*loop.body, *_target(loop)) if top is not node for part in _without(top, [node])]
+    rest = [
+        part
+        for top in (*loop.body, *_target(loop))
+        if top is not node
+        for part in _without(top, [node])
+    ]
     bound = uses([node]).writes
     for other in sorted(bound & flow([node]).exposed):
         return f"it depends on `{other}`, which it binds itself"
@@ -177,7 +196,9 @@ def _taken_out(script: Script, line: int, expression: str) -> bool:
 
 def _outermost(script: Script, node: ast.expr) -> Loop | None:
     """The outermost loop in front of which an expression means the same; raises where not even one will do."""
-    if jumps([node]) is not None or any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)):
+    if jumps([node]) is not None or any(
+        isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)
+    ):
         raise script.refuse("the expression does more than give a value", node)
     inner = _inner_name(script, node)
     if inner is not None:

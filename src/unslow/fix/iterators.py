@@ -14,7 +14,9 @@ def iterator_once(script: Script, line: int, endless: bool, shuffled: bool) -> F
     """`next(iter(data))` in a loop becomes `next(batches)`, with `batches = iter(data.repeat())` in front of it."""
     node = script.call_at(line, "iter")
     if node is None or len(node.args) != 1 or script.resolve(node.func) != "builtins.iter":
-        raise script.refuse("the iterator is not made by a plain `iter(…)` on this line", script.now(line))
+        raise script.refuse(
+            "the iterator is not made by a plain `iter(…)` on this line", script.now(line)
+        )
     old = script.source(node)
     if not endless:
         data = script.source(node.args[0])

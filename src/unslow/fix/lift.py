@@ -46,11 +46,15 @@ def part_of(script: Script, statements: Sequence[ast.stmt]) -> Part:
     live = live_after(path, read_by_others(script, statements, function))
     gives = uses(statements).writes & live
     for name in sorted(gives - here.definite):
-        raise script.refuse(f"`{name}` is not bound on every path, but is read afterwards", statements[0])
+        raise script.refuse(
+            f"`{name}` is not bound on every path, but is read afterwards", statements[0]
+        )
     return Part(statements, here.exposed, gives, here)
 
 
-def path_out(script: Script, statements: Sequence[ast.stmt]) -> list[tuple[ast.AST, Sequence[ast.stmt], int]]:
+def path_out(
+    script: Script, statements: Sequence[ast.stmt]
+) -> list[tuple[ast.AST, Sequence[ast.stmt], int]]:
     """The blocks around a part up to its function, as `live_after` wants them."""
     found: list[tuple[ast.AST, Sequence[ast.stmt], int]] = []
     node: ast.AST = statements[-1]
@@ -64,18 +68,28 @@ def path_out(script: Script, statements: Sequence[ast.stmt]) -> list[tuple[ast.A
     return found
 
 
-def read_by_others(script: Script, statements: Sequence[ast.stmt], function: Function | None) -> set[str]:
+def read_by_others(
+    script: Script, statements: Sequence[ast.stmt], function: Function | None
+) -> set[str]:
     """Names that other functions may read at any time, or that are no names of this scope at all."""
     scope: Function | ast.Module = function or script.tree
     inside = {inner for top in statements for inner in ast.walk(top)}
     nested = (
-        node for top in scope.body for node in own(top) if isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef))
+        node
+        for top in scope.body
+        for node in own(top)
+        if isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef))
     )
     return declared(scope.body) | uses(node for node in nested if node not in inside).reads
 
 
 def lift(
-    script: Script, first: int, last: int, name: str, decorator: str | None = None, out_of: Loop | None = None
+    script: Script,
+    first: int,
+    last: int,
+    name: str,
+    decorator: str | None = None,
+    out_of: Loop | None = None,
 ) -> Script:
     """The statements from one line to another become a function in front of their loops, called in their place.
 
@@ -145,7 +159,13 @@ def in_order(statements: Sequence[ast.stmt], names: Iterable[str]) -> list[str]:
     """Names in the order in which the statements first mention them, as parameters, targets or values."""
     places: dict[str, tuple[int, int]] = {}
     for node in (inner for top in statements for inner in ast.walk(top)):
-        name = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else None
+        name = (
+            node.id
+            if isinstance(node, ast.Name)
+            else node.arg
+            if isinstance(node, ast.arg)
+            else None
+        )
         if name is not None:
             place = (node.lineno, node.col_offset)  # type: ignore[attr-defined]
             places[name] = min(place, places.get(name, place))

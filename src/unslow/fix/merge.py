@@ -27,7 +27,9 @@ class _Side:
 
 def merge_calls(script: Script, first_line: int, second_line: int, function: str = "run") -> Script:
     """One call at the first place fetches for both; refuses where that could change what either sees."""
-    if script.call_at(second_line, function) is None and script.origin.call_at(second_line, function):
+    if script.call_at(second_line, function) is None and script.origin.call_at(
+        second_line, function
+    ):
         return script  # merged before
     first, second = call(script, first_line, function), call(script, second_line, function)
     if first is second:
@@ -49,7 +51,11 @@ def merge_calls(script: Script, first_line: int, second_line: int, function: str
 def _same_otherwise(script: Script, first: ast.Call, second: ast.Call) -> None:
     """Both must call the same thing with the same arguments but the first, and these must give the same value."""
     for made in (first, second):
-        if not made.args or isinstance(made.args[0], ast.Starred) or any(k.arg is None for k in made.keywords):
+        if (
+            not made.args
+            or isinstance(made.args[0], ast.Starred)
+            or any(k.arg is None for k in made.keywords)
+        ):
             raise script.refuse("what the call fetches cannot be told", made)
     if ast.dump(first.func) != ast.dump(second.func):
         raise script.refuse("the two calls are not made on the same object", second)
@@ -73,7 +79,12 @@ def _others(node: ast.Call) -> dict[str, str]:
 
 
 def _independent(
-    script: Script, one: ast.stmt, first: ast.Call, two: ast.stmt, second: ast.Call, between: Sequence[ast.stmt]
+    script: Script,
+    one: ast.stmt,
+    first: ast.Call,
+    two: ast.stmt,
+    second: ast.Call,
+    between: Sequence[ast.stmt],
 ) -> None:
     """Nothing from the first call to the second may touch what the second one uses or binds."""
     needed = paths_read([second])
@@ -83,7 +94,9 @@ def _independent(
         touched = uses([node]).writes | uses([node]).remote | changed([node])
         for path in sorted(touched):
             if any(overlap(path, other) for other in needed):
-                raise script.refuse(f"the second call depends on `{path}`, which is set before it", node)
+                raise script.refuse(
+                    f"the second call depends on `{path}`, which is set before it", node
+                )
         if node is one and (isinstance(one, ast.Assign | ast.Expr) and one.value is first):
             continue
         reads = paths_read([node])
@@ -91,10 +104,16 @@ def _independent(
             if any(overlap(name, other) for other in reads | touched):
                 raise script.refuse(f"`{name}` is used between the two calls", node)
         for inner in ast.walk(node):
-            if isinstance(inner, ast.Call) and inner is not first and ast.dump(inner.func) == ast.dump(first.func):
+            if (
+                isinstance(inner, ast.Call)
+                and inner is not first
+                and ast.dump(inner.func) == ast.dump(first.func)
+            ):
                 raise script.refuse("the same object is called between the two calls", inner)
             if isinstance(inner, ast.Return | ast.Break | ast.Continue | ast.Yield | ast.Await):
-                raise script.refuse("the code between the two calls may leave before the second", inner)
+                raise script.refuse(
+                    "the code between the two calls may leave before the second", inner
+                )
 
 
 def _side(script: Script, node: ast.stmt, made: ast.Call, name: str) -> _Side:
@@ -108,10 +127,17 @@ def _side(script: Script, node: ast.stmt, made: ast.Call, name: str) -> _Side:
     for parent in script.ancestors(made):
         if parent is node:
             break
-        if isinstance(parent, ast.Lambda | ast.IfExp | ast.BoolOp | ast.comprehension | ast.ListComp | ast.DictComp):
+        if isinstance(
+            parent,
+            ast.Lambda | ast.IfExp | ast.BoolOp | ast.comprehension | ast.ListComp | ast.DictComp,
+        ):
             raise script.refuse("the call is not made every time", made)
-        if isinstance(parent, ast.SetComp | ast.GeneratorExp | ast.NamedExpr | ast.Compare | ast.Await):
-            raise script.refuse("the call stands inside an expression that cannot be taken apart", made)
+        if isinstance(
+            parent, ast.SetComp | ast.GeneratorExp | ast.NamedExpr | ast.Compare | ast.Await
+        ):
+            raise script.refuse(
+                "the call stands inside an expression that cannot be taken apart", made
+            )
     if not isinstance(node, ast.Expr | ast.Assign | ast.AugAssign | ast.Return):
         raise script.refuse("the call is not in a plain statement", node)
     wanted = script.fresh(name)
@@ -124,16 +150,24 @@ def _joined(script: Script, left: _Side, right: _Side) -> tuple[str, str | None]
     targets: list[str] = []
     for side in (left, right):
         made = side.call.args[0]
-        node = side.statement.targets[0] if isinstance(side.statement, ast.Assign) and not side.nested else None
+        node = (
+            side.statement.targets[0]
+            if isinstance(side.statement, ast.Assign) and not side.nested
+            else None
+        )
         items = _items(made)
         if items is not None and (side.target is None or _unpacks(node, len(items))):
             fetches += (script.source(item) for item in items)
             names = _items(node) if node is not None else None
-            targets += (script.source(name) for name in names) if names else [_unused(script)] * len(items)
+            targets += (
+                (script.source(name) for name in names) if names else [_unused(script)] * len(items)
+            )
         else:
             fetches.append(side.fetches)
             plain = side.target or _unused(script)
-            targets.append(f"({plain})" if isinstance(node, ast.Tuple) and not plain.startswith("(") else plain)
+            targets.append(
+                f"({plain})" if isinstance(node, ast.Tuple) and not plain.startswith("(") else plain
+            )
     if left.target is None and right.target is None:
         return f"[{', '.join(fetches)}]", None
     return f"[{', '.join(fetches)}]", ", ".join(targets)
@@ -141,7 +175,9 @@ def _joined(script: Script, left: _Side, right: _Side) -> tuple[str, str | None]
 
 def _items(node: ast.AST | None) -> list[ast.expr] | None:
     """The elements of a list or tuple that is written out."""
-    if not isinstance(node, ast.List | ast.Tuple) or any(isinstance(item, ast.Starred) for item in node.elts):
+    if not isinstance(node, ast.List | ast.Tuple) or any(
+        isinstance(item, ast.Starred) for item in node.elts
+    ):
         return None
     return node.elts
 
@@ -152,19 +188,28 @@ def _unpacks(target: ast.AST | None, count: int) -> bool:
 
 
 def _unused(script: Script) -> str:
-    read = any(isinstance(n, ast.Name) and n.id == "_" and isinstance(n.ctx, ast.Load) for n in script.nodes)
+    read = any(
+        isinstance(n, ast.Name) and n.id == "_" and isinstance(n.ctx, ast.Load)
+        for n in script.nodes
+    )
     return script.fresh("unused") if read else "_"
 
 
-def _splices(script: Script, left: _Side, right: _Side, fetches: str, targets: str | None) -> list[Splice]:
+def _splices(
+    script: Script, left: _Side, right: _Side, fetches: str, targets: str | None
+) -> list[Splice]:
     function = script.source(left.call.func)
-    rest = "".join(f", {script.source(node)}" for node in (*left.call.args[1:], *left.call.keywords))
+    rest = "".join(
+        f", {script.source(node)}" for node in (*left.call.args[1:], *left.call.keywords)
+    )
     merged = f"{function}({fetches}{rest})"
     row = f"{targets} = {merged}" if targets else merged
     start, _ = script.span(left.statement)
     if left.nested:
         line_start, _ = extent(script, [left.statement])
-        at = Splice(line_start, line_start, f"{indent(script, left.statement)}{row}{script.lines.newline}")
+        at = Splice(
+            line_start, line_start, f"{indent(script, left.statement)}{row}{script.lines.newline}"
+        )
         splices = [at, replaced(script, left.call, left.target or "")]
     else:
         extent(script, [left.statement])

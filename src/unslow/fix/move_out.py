@@ -12,9 +12,12 @@ from unslow.fix.scope import overlap, paths_read, uses
 from unslow.fix.values import kind
 
 _TELLING = frozenset(
-    f"builtins.{name}" for name in ("print", "float", "int", "str", "round", "len", "format", "sum", "min", "max")
+    f"builtins.{name}"
+    for name in ("print", "float", "int", "str", "round", "len", "format", "sum", "min", "max")
 )
-_METHODS = frozenset({"append", "extend", "add", "numpy", "item", "format", "write", "update", "tolist", "flush"})
+_METHODS = frozenset(
+    {"append", "extend", "add", "numpy", "item", "format", "write", "update", "tolist", "flush"}
+)
 
 
 def updates_metric(node: ast.stmt) -> bool:
@@ -65,7 +68,13 @@ def _may_wait(script: Script, node: ast.stmt, run: Sequence[ast.stmt]) -> bool:
     needed = paths_read(after)
     if any(overlap(path, other) for path in _set_paths(node) for other in needed):
         return False
-    withs = {name for top in run if isinstance(top, ast.With) for item in top.items for name in uses([item]).writes}
+    withs = {
+        name
+        for top in run
+        if isinstance(top, ast.With)
+        for item in top.items
+        for name in uses([item]).writes
+    }
     return all(_only_tells(script, inner, uses(before).writes - withs) for inner in _simple(node))
 
 
@@ -92,7 +101,11 @@ def _only_tells(script: Script, node: ast.AST, made: set[str]) -> bool:
     for inner in ast.walk(node):
         if isinstance(inner, ast.Call) and not _telling_call(script, inner):
             return False
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load) and not _stays(script, inner, made):
+        if (
+            isinstance(inner, ast.Name)
+            and isinstance(inner.ctx, ast.Load)
+            and not _stays(script, inner, made)
+        ):
             return False
     return True
 
@@ -109,6 +122,7 @@ def _stays(script: Script, node: ast.Name, made: set[str]) -> bool:
         return True
     parent = script.parents[node]
     receives = isinstance(parent, ast.Attribute) and (
-        not isinstance(parent.ctx, ast.Load) or parent.attr in _METHODS - {"numpy", "item", "tolist"}
+        not isinstance(parent.ctx, ast.Load)
+        or parent.attr in _METHODS - {"numpy", "item", "tolist"}
     )
     return receives or (isinstance(parent, ast.Subscript) and not isinstance(parent.ctx, ast.Load))

@@ -51,7 +51,9 @@ class Names:
         found: dict[str, list[ast.AST]] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Global | ast.Nonlocal):
-                function = next((scope for scope in self.scopes(node) if isinstance(scope, FUNCTIONS)), None)
+                function = next(
+                    (scope for scope in self.scopes(node) if isinstance(scope, FUNCTIONS)), None
+                )
                 for name in node.names if function is not None else ():
                     found.setdefault(name, []).append(function)  # type: ignore[arg-type]
         return found
@@ -68,7 +70,9 @@ class Names:
     def bindings(self, name: str, node: ast.AST) -> list[Binding]:
         """All that binds the name which is seen at a node."""
         outsiders = self._handed_out.get(name, [])
-        remote = [binding for function in outsiders for binding in self._bound(function).get(name, ())]
+        remote = [
+            binding for function in outsiders for binding in self._bound(function).get(name, ())
+        ]
         for depth, scope in enumerate(self.scopes(node)):
             if (isinstance(scope, ast.ClassDef) and depth) or scope in outsiders:
                 continue  # functions do not see the names of the class around them
@@ -96,7 +100,11 @@ class Names:
     def alias(self, name: str, node: ast.AST | None = None) -> str | None:
         """How a dotted name is spelled at a node (or at the top of the module); None if it is not imported."""
         around: list[ast.AST] = [self.tree]
-        around += (scope for scope in self.scopes(node) if isinstance(scope, FUNCTIONS)) if node is not None else ()
+        around += (
+            (scope for scope in self.scopes(node) if isinstance(scope, FUNCTIONS))
+            if node is not None
+            else ()
+        )
         line = getattr(node, "lineno", None)
         head, _, rest = name.partition(".")
         for module in _SAME_MODULE.get(head, (head,)):
@@ -106,8 +114,14 @@ class Names:
                 for bound, (first, *_) in self._bound(scope).items():
                     if first.imported is None or not f"{wanted}.".startswith(f"{first.imported}."):
                         continue
-                    if line is None or scope is not self.tree or getattr(first.node, "lineno", 0) < line:
-                        spellings.append((len(first.imported), bound + wanted[len(first.imported) :]))
+                    if (
+                        line is None
+                        or scope is not self.tree
+                        or getattr(first.node, "lineno", 0) < line
+                    ):
+                        spellings.append(
+                            (len(first.imported), bound + wanted[len(first.imported) :])
+                        )
             if spellings:
                 return max(spellings)[1]
         return None
@@ -158,7 +172,11 @@ def _binds(node: ast.AST) -> Iterator[tuple[str, Binding]]:
         module = "." * node.level + (node.module or "")
         for alias in node.names:
             yield alias.asname or alias.name, Binding(node, imported=f"{module}.{alias.name}")
-    elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+    elif (
+        isinstance(node, ast.Assign)
+        and len(node.targets) == 1
+        and isinstance(node.targets[0], ast.Name)
+    ):
         yield node.targets[0].id, Binding(node, value=node.value)
     elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
         yield node.name, Binding(node)

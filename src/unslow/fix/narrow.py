@@ -19,15 +19,26 @@ _RANDOM: dict[str, tuple[int, str]] = {
     "rand": (0, ""),
     "randn": (0, ""),
 }
-_MADE: dict[str, tuple[int, str]] = {"zeros": (0, "shape"), "ones": (0, "shape"), "linspace": (0, ""), "eye": (0, "")}
+_MADE: dict[str, tuple[int, str]] = {
+    "zeros": (0, "shape"),
+    "ones": (0, "shape"),
+    "linspace": (0, ""),
+    "eye": (0, ""),
+}
 _WIDE = ("float64", "double")
 _GENERATORS = ("numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator")
 
 
 def narrow(script: Script) -> Script:
     """Every float64 that the script itself asks for or makes becomes float32; raises where there is none."""
-    found = [node for node in ast.walk(script.tree) if isinstance(node, ast.Call) and _makes_wide(script, node)]
-    outer = [node for node in found if not any(parent in found for parent in script.ancestors(node))]
+    found = [
+        node
+        for node in ast.walk(script.tree)
+        if isinstance(node, ast.Call) and _makes_wide(script, node)
+    ]
+    outer = [
+        node for node in found if not any(parent in found for parent in script.ancestors(node))
+    ]
     edits = [replaced(script, node, f'{script.source(node)}.astype("float32")') for node in outer]
     for node in ast.walk(script.tree):
         if isinstance(node, ast.Attribute) and node.attr in _WIDE and _is_dtype(script, node):
@@ -35,7 +46,9 @@ def narrow(script: Script) -> Script:
         elif isinstance(node, ast.Constant) and node.value == "float64":
             edits.append(replaced(script, node, '"float32"'))
     if not edits:
-        raise script.refuse("no array on this file's lines is made as float64: it comes from elsewhere")
+        raise script.refuse(
+            "no array on this file's lines is made as float64: it comes from elsewhere"
+        )
     return script.edit(edits)
 
 
@@ -58,7 +71,11 @@ def _known(script: Script, function: ast.expr) -> tuple[int, str] | None:
     resolved = script.resolve(function) or ""
     if resolved.startswith("numpy."):
         return (_RANDOM if resolved.startswith("numpy.random.") else _MADE).get(name)
-    if isinstance(function, ast.Attribute) and name in _RANDOM and _is_generator(script, function.value):
+    if (
+        isinstance(function, ast.Attribute)
+        and name in _RANDOM
+        and _is_generator(script, function.value)
+    ):
         return _RANDOM[name]
     return None
 
@@ -70,9 +87,12 @@ def _is_generator(script: Script, node: ast.expr) -> bool:
     values = [
         found.value
         for found in ast.walk(script.tree)
-        if isinstance(found, ast.Assign) and any(ast.dump(_read(target)) == ast.dump(node) for target in found.targets)
+        if isinstance(found, ast.Assign)
+        and any(ast.dump(_read(target)) == ast.dump(node) for target in found.targets)
     ]
-    return bool(values) and all(isinstance(v, ast.Call) and script.resolve(v.func) in _GENERATORS for v in values)
+    return bool(values) and all(
+        isinstance(v, ast.Call) and script.resolve(v.func) in _GENERATORS for v in values
+    )
 
 
 def _read(target: ast.expr) -> ast.expr:

@@ -18,7 +18,9 @@ from unslow.fix.stays import Look, own_name
 from unslow.fix.through import Calls, Given, hand_in
 
 
-def ops_in_function(script: Script, lines: Sequence[int], frames: Sequence[tuple[int, str]]) -> Script:
+def ops_in_function(
+    script: Script, lines: Sequence[int], frames: Sequence[tuple[int, str]]
+) -> Script:
     """What the function around some lines makes there is made once; `frames` (line, function) lead to its calls."""
     function = script.function_at(frames[0][0])
     if function is None or function.name != frames[0][1]:
@@ -31,7 +33,10 @@ def ops_in_function(script: Script, lines: Sequence[int], frames: Sequence[tuple
     for piece in pieces:
         known: set[ast.AST] = {*piece.reads, *piece.paths}
         look.at(piece.value, {*known, *(item.part for item in piece.fed)})
-        for part in (*piece.paths.values(), *(item.like for item in piece.fed if item.like is not None)):
+        for part in (
+            *piece.paths.values(),
+            *(item.like for item in piece.fed if item.like is not None),
+        ):
             look.at(part, known)
     caller, calls = _one_caller(script, gathering.given)
     place = find_place(script, function, look.needs, frames[1:], caller)
@@ -47,7 +52,9 @@ def _one_caller(script: Script, given: Sequence[Given]) -> tuple[Function | None
     """The function that holds what the ops are made of, with the calls from there; none where the module does."""
     found = [(item.home, item.calls) for item in given if not isinstance(item.home, ast.Module)]
     if any(home is not found[0][0] for home, _ in found):
-        raise script.refuse("what its ops are made of comes from more than one function", given[0].value)
+        raise script.refuse(
+            "what its ops are made of comes from more than one function", given[0].value
+        )
     caller, calls = found[0] if found else (None, ())
     assert not isinstance(caller, ast.Module)
     return caller, calls
@@ -56,14 +63,19 @@ def _one_caller(script: Script, given: Sequence[Given]) -> tuple[Function | None
 def _unless_unchanged(script: Script, frames: Sequence[tuple[int, str]]) -> Script:
     """A script that was edited before has it done; one that was not holds something else."""
     if script.text == script.origin.text:
-        raise CannotEdit(f"`{frames[0][1]}` makes its ops and runs them: it must be given them instead", frames[0][0])
+        raise CannotEdit(
+            f"`{frames[0][1]}` makes its ops and runs them: it must be given them instead",
+            frames[0][0],
+        )
     return script
 
 
 # Names
 
 
-def _reads_outside(script: Script, function: Function, pieces: Sequence[Piece]) -> dict[ast.Name, Piece]:
+def _reads_outside(
+    script: Script, function: Function, pieces: Sequence[Piece]
+) -> dict[ast.Name, Piece]:
     """Where the rest of the function reads what is made."""
     inside = {node for piece in pieces for node in ast.walk(piece.value)}
     named = {piece.local: piece for piece in pieces if piece.local}
@@ -74,12 +86,18 @@ def _reads_outside(script: Script, function: Function, pieces: Sequence[Piece]) 
         if isinstance(node.ctx, ast.Load):
             found[node] = named[node.id]
         elif script.statement_of(node) is not named[node.id].statement:
-            raise script.refuse(f"`{node.id}` is bound in more than one way in `{function.name}`", node)
+            raise script.refuse(
+                f"`{node.id}` is bound in more than one way in `{function.name}`", node
+            )
     return found
 
 
 def _name_all(
-    script: Script, function: Function, pieces: Sequence[Piece], place: Place, others: dict[ast.Name, Piece]
+    script: Script,
+    function: Function,
+    pieces: Sequence[Piece],
+    place: Place,
+    others: dict[ast.Name, Piece],
 ) -> None:
     taken: set[str] = set()
 
@@ -148,7 +166,9 @@ def _made_once(script: Script, pieces: Sequence[Piece], place: Place, function: 
             like = _rewritten(script, item.like, changes) if item.like is not None else ""
             rows.append(f"{item.name} = {placeholder}({item.how.format(like)})")
         changes |= {item.part: item.name for item in piece.fed}
-        rows.append(f"{piece.name} = {_rewritten(script, piece.value, changes)}{_remark(script, piece)}")
+        rows.append(
+            f"{piece.name} = {_rewritten(script, piece.value, changes)}{_remark(script, piece)}"
+        )
     text = "".join(f"{place.margin}{row}{newline}" for row in rows)
     return at_end(script, place.offset, text + newline * 2 if place.gap else text)
 
@@ -158,9 +178,15 @@ def _rewritten(script: Script, node: ast.expr, changes: dict[ast.expr, str]) -> 
     splices = []
     for place, new in changes.items():
         low, high = script.span(place)
-        if start <= low and high <= end and not any(other in changes for other in script.ancestors(place)):
+        if (
+            start <= low
+            and high <= end
+            and not any(other in changes for other in script.ancestors(place))
+        ):
             splices.append(Splice(low - start, high - start, new))
-    text, _ = spliced(script.lines.text[start:end], sorted(splices, key=lambda splice: splice.start))
+    text, _ = spliced(
+        script.lines.text[start:end], sorted(splices, key=lambda splice: splice.start)
+    )
     try:
         ast.parse(text, mode="eval")
     except SyntaxError:
@@ -176,7 +202,9 @@ def _remark(script: Script, piece: Piece) -> str:
     return f"  {rest.strip()}" if rest.strip() else ""
 
 
-def _run_only(script: Script, pieces: Sequence[Piece], others: dict[ast.Name, Piece]) -> Iterator[Splice]:
+def _run_only(
+    script: Script, pieces: Sequence[Piece], others: dict[ast.Name, Piece]
+) -> Iterator[Splice]:
     """The function without what is made once, its runs fed with what changes."""
     runs: dict[ast.Call, list[Fed]] = {}
     yield from _removals(script, [piece.statement for piece in pieces if piece.local])
@@ -199,7 +227,11 @@ def _removals(script: Script, statements: Sequence[ast.stmt]) -> Iterator[Splice
     for statement in gone:
         block, _ = script.block(statement)
         owner = script.parents[statement]
-        if isinstance(owner, ast.With) and owner not in gone and all(node in gone for node in block):
+        if (
+            isinstance(owner, ast.With)
+            and owner not in gone
+            and all(node in gone for node in block)
+        ):
             gone.append(owner)
     for statement in gone:
         if not any(owner in gone for owner in script.ancestors(statement)):
@@ -218,13 +250,21 @@ def _feed(script: Script, node: ast.expr, piece: Piece, runs: dict[ast.Call, lis
     owners = around(script, node)
     run = next((call for call in owners if isinstance(call, ast.Call) and is_run(call)), None)
     if run is None or not any(part in owners for part in fetched(script, run)):
-        raise script.refuse(f"`{script.source(node)}` is used for more than being run: its values cannot be fed", node)
+        raise script.refuse(
+            f"`{script.source(node)}` is used for more than being run: its values cannot be fed",
+            node,
+        )
     assigns = isinstance(piece.value, ast.Call) and last_name(piece.value.func) in ASSIGNS
     if assigns and last_name(run.func) == "eval":  # of a variable, which takes no feed_dict
         raise script.refuse("`eval` of an assignment cannot be fed: `session.run` can", run)
     for value in values:
-        if script.statement_of(value.value) is not script.statement_of(run) and not _lasts(script, value.value):
-            raise script.refuse(f"`{script.source(value.value)}` may be another value when the op is run", value.value)
+        if script.statement_of(value.value) is not script.statement_of(run) and not _lasts(
+            script, value.value
+        ):
+            raise script.refuse(
+                f"`{script.source(value.value)}` may be another value when the op is run",
+                value.value,
+            )
         if value not in runs.setdefault(run, []):
             runs[run].append(value)
 

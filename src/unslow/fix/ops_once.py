@@ -19,23 +19,36 @@ from unslow.fix.statements import replaced
 Frame = tuple[str, int, str]  # file, line, function
 
 
-def ops_once(script: Script, stacks: Sequence[Sequence[Frame]], running: Collection[tuple[str, str]]) -> Script:
+def ops_once(
+    script: Script, stacks: Sequence[Sequence[Frame]], running: Collection[tuple[str, str]]
+) -> Script:
     """Each stack leads to ops that are new in every iteration, innermost frame first.
 
     `running` names the functions (file and name) inside which sessions were run: a call of one of them does more
     than make ops, and must stay where it is.
     """
     lines: list[int] = []
-    functions: dict[int, list[Sequence[Frame]]] = {}  # by the line where one begins that runs what it makes
+    functions: dict[
+        int, list[Sequence[Frame]]
+    ] = {}  # by the line where one begins that runs what it makes
     for stack in stacks:
         depth = next(
-            (at for at, frame in enumerate(stack) if frame[0] == script.path and _loops(script.origin, frame[1])), None
+            (
+                at
+                for at, frame in enumerate(stack)
+                if frame[0] == script.path and _loops(script.origin, frame[1])
+            ),
+            None,
         )
-        runs = next((at for at, frame in enumerate(stack[:depth]) if (frame[0], frame[2]) in running), None)
+        runs = next(
+            (at for at, frame in enumerate(stack[:depth]) if (frame[0], frame[2]) in running), None
+        )
         if runs is not None and (around := _function(script.origin, stack[runs])) is not None:
             functions.setdefault(around.lineno, []).append(stack[runs:])
         elif depth is None or runs is not None:
-            raise CannotEdit("the loop around it is in another file", stack[0][1] if stack else None)
+            raise CannotEdit(
+                "the loop around it is in another file", stack[0][1] if stack else None
+            )
         else:
             lines += [stack[depth][1]] if stack[depth][1] not in lines else []
     for ways in functions.values():
@@ -60,7 +73,11 @@ def _loops(script: Script, line: int) -> list[Loop]:
 def _once(script: Script, line: int) -> Script:
     """What the statement at a line makes, but not what it runs, goes in front of the loop."""
     node = statement(script, line)
-    runs = [call for call in header(node) if isinstance(call, ast.Call) and last_name(call.func) in ("run", "eval")]
+    runs = [
+        call
+        for call in header(node)
+        if isinstance(call, ast.Call) and last_name(call.func) in ("run", "eval")
+    ]
     if not runs:
         return _made(script, line, node)
     fetched = [part for call in runs for part in made_parts(script, call)]
@@ -79,13 +96,18 @@ def _once(script: Script, line: int) -> Script:
 def find_again(script: Script, line: int, part: ast.expr) -> bool:
     """Whether an expression still stands in the statement at a line: an equal one may have taken it along."""
     wanted = ast.dump(part)
-    return any(isinstance(node, ast.expr) and ast.dump(node) == wanted for node in header(statement(script, line)))
+    return any(
+        isinstance(node, ast.expr) and ast.dump(node) == wanted
+        for node in header(statement(script, line))
+    )
 
 
 def _made(script: Script, line: int, node: ast.stmt) -> Script:
     """A statement that only makes ops; where it does more, the calls in it that make them."""
     problem = script.refuse("the statement does more than make ops", node)
-    if isinstance(node, ast.Assign | ast.AnnAssign) and not any(_acts(inner) for inner in header(node)):
+    if isinstance(node, ast.Assign | ast.AnnAssign) and not any(
+        _acts(inner) for inner in header(node)
+    ):
         try:
             return hoist_statement(script, line)
         except CannotEdit as reason:
@@ -106,7 +128,9 @@ def _acts(node: ast.AST) -> bool:
 def _makers(script: Script, node: ast.stmt) -> Iterator[ast.Call]:
     """Calls of TensorFlow's functions in a statement, the outer before the inner."""
     for call in header(node):
-        if isinstance(call, ast.Call) and (script.resolve(call.func) or "").startswith("tensorflow."):
+        if isinstance(call, ast.Call) and (script.resolve(call.func) or "").startswith(
+            "tensorflow."
+        ):
             yield call
 
 
@@ -117,7 +141,11 @@ def _fed(script: Script, line: int, part: ast.expr, problem: CannotEdit) -> Scri
     """`run(rate.assign(0.1 / step))` becomes `run(assign_op, feed_dict={fed: 0.1 / step})`."""
     node = statement(script, line)
     loop = script.loops_around(node)[0]
-    found = [inner for inner in header(node) if isinstance(inner, ast.expr) and ast.dump(inner) == ast.dump(part)]
+    found = [
+        inner
+        for inner in header(node)
+        if isinstance(inner, ast.expr) and ast.dump(inner) == ast.dump(part)
+    ]
     call = next((owner for owner in script.ancestors(found[0]) if _is_run(owner)), None)
     value = _changing(script, loop, found[0])
     if not isinstance(call, ast.Call) or len(found) > 1 or value is None:
@@ -146,13 +174,21 @@ def _changing(script: Script, loop: Loop, part: ast.expr) -> ast.expr | None:
     """The one Python value in an expression through which it depends on a loop."""
     found = [value for value in _arguments(part) if dependence(script, loop, [value]) is not None]
     while len(found) == 1 and _makes(script, found[0]):
-        found = [value for value in _arguments(found[0]) if dependence(script, loop, [value]) is not None]
+        found = [
+            value for value in _arguments(found[0]) if dependence(script, loop, [value]) is not None
+        ]
     return found[0] if len(found) == 1 else None
 
 
 def _arguments(node: ast.expr) -> list[ast.expr]:
-    return [*node.args, *(keyword.value for keyword in node.keywords)] if isinstance(node, ast.Call) else []
+    return (
+        [*node.args, *(keyword.value for keyword in node.keywords)]
+        if isinstance(node, ast.Call)
+        else []
+    )
 
 
 def _makes(script: Script, node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and (script.resolve(node.func) or "").startswith("tensorflow.")
+    return isinstance(node, ast.Call) and (script.resolve(node.func) or "").startswith(
+        "tensorflow."
+    )

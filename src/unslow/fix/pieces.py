@@ -14,7 +14,9 @@ from unslow.fix.scope import Function, arguments, dotted
 from unslow.fix.stays import Look, own_name
 from unslow.fix.through import Given, always_given
 
-ACTS = frozenset({"run", "eval", "save", "restore", "add_summary", "write", "flush", "close", "load", "append"})
+ACTS = frozenset(
+    {"run", "eval", "save", "restore", "add_summary", "write", "flush", "close", "load", "append"}
+)
 
 
 @dataclass
@@ -27,7 +29,9 @@ class Piece:
     name: str = ""
     fed: list[Fed] = field(default_factory=list)
     reads: dict[ast.Name, Piece] = field(default_factory=dict)  # of other pieces
-    paths: dict[ast.Name, ast.expr] = field(default_factory=dict)  # local names for what is known outside too
+    paths: dict[ast.Name, ast.expr] = field(
+        default_factory=dict
+    )  # local names for what is known outside too
 
     def feeds(self) -> list[Fed]:
         inner = [item for piece in self.reads.values() for item in piece.feeds()]
@@ -52,8 +56,12 @@ class Gathering:
 
     def _statement(self, node: ast.stmt) -> None:
         runs = [call for call in header(node) if isinstance(call, ast.Call) and is_run(call)]
-        acts = any(isinstance(call, ast.Call) and last_name(call.func) in ACTS for call in header(node))
-        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        acts = any(
+            isinstance(call, ast.Call) and last_name(call.func) in ACTS for call in header(node)
+        )
+        target = (
+            node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        )
         if runs:
             for part in [part for call in runs for part in made_parts(self._script, call)]:
                 if not isinstance(part, ast.Subscript):
@@ -71,7 +79,11 @@ class Gathering:
 
     def _makers(self, node: ast.stmt) -> Iterator[ast.Call]:
         """The outermost calls of TensorFlow's functions in a statement."""
-        found = [call for call in header(node) if isinstance(call, ast.Call) and tf_name(self._script, call.func)]
+        found = [
+            call
+            for call in header(node)
+            if isinstance(call, ast.Call) and tf_name(self._script, call.func)
+        ]
         for call in found:
             if not any(owner in found for owner in self._script.ancestors(call)):
                 yield call
@@ -92,21 +104,32 @@ class Gathering:
             if owner is self._function:
                 break
             if isinstance(owner, ast.With) and not harmless(script, owner):
-                raise script.refuse("it is made inside a `with` block that may change what is made", owner)
+                raise script.refuse(
+                    "it is made inside a `with` block that may change what is made", owner
+                )
             if not isinstance(owner, ast.With | ast.If):
                 raise script.refuse("it is made inside a loop or `try` of the function", owner)
 
     def _leaf(self, piece: Piece, name: ast.Name) -> None:
         """A name in what is made: another piece, a value to feed, or something from outside of the function."""
         script, function = self._script, self._function
-        own = [item for item in script.names.bindings(name.id, name) if item.node in _arguments_and_body(function)]
+        own = [
+            item
+            for item in script.names.bindings(name.id, name)
+            if item.node in _arguments_and_body(function)
+        ]
         if self._stood_in_for(piece, name):
             return
         if not own or name.id == own_name(script, function):
             self._from_outside(piece, name)
             return
         value, node = own[0].value, own[0].node
-        settled = len(own) == 1 and value is not None and isinstance(node, ast.Assign) and self._stays(value)
+        settled = (
+            len(own) == 1
+            and value is not None
+            and isinstance(node, ast.Assign)
+            and self._stays(value)
+        )
         if no_tensor(script, name) and not settled:
             piece.fed.append(fed(script, _widest(script, name, piece.value)))
         elif isinstance(node, ast.arg):
@@ -117,7 +140,9 @@ class Gathering:
             self.given.append(given)
             piece.paths[name] = given.value
         elif len(own) > 1 or value is None or not isinstance(node, ast.Assign):
-            raise script.refuse(f"`{name.id}` is bound in more than one way in `{function.name}`", name)
+            raise script.refuse(
+                f"`{name.id}` is bound in more than one way in `{function.name}`", name
+            )
         elif dotted(value) and self._known_outside(value):
             piece.paths[name] = value
         else:
@@ -138,7 +163,9 @@ class Gathering:
         inside = _arguments_and_body(self._function)
         own = own_name(self._script, self._function)
         for name in names:
-            if name.id != own and any(item.node in inside for item in self._script.names.bindings(name.id, name)):
+            if name.id != own and any(
+                item.node in inside for item in self._script.names.bindings(name.id, name)
+            ):
                 return False
         try:
             Look(self._script, own).at(value, set())
@@ -155,7 +182,9 @@ class Gathering:
         root = next(node for node in ast.walk(path) if isinstance(node, ast.Name))
         own = own_name(self._script, self._function)
         bindings = self._script.names.bindings(root.id, root)
-        return root.id == own or not any(item.node in _arguments_and_body(self._function) for item in bindings)
+        return root.id == own or not any(
+            item.node in _arguments_and_body(self._function) for item in bindings
+        )
 
 
 def _arguments_and_body(function: Function) -> set[ast.AST]:
@@ -173,7 +202,8 @@ def free_names(script: Script, value: ast.expr) -> list[ast.Name]:
     return [
         node
         for node in ast.walk(value)
-        if isinstance(node, ast.Name) and not any(item.node in inside for item in script.names.bindings(node.id, node))
+        if isinstance(node, ast.Name)
+        and not any(item.node in inside for item in script.names.bindings(node.id, node))
     ]
 
 
@@ -182,7 +212,11 @@ def _widest(script: Script, leaf: ast.expr, within: ast.expr) -> ast.expr:
     found = leaf
     while found is not within:
         parent = script.parents[found]
-        if not isinstance(parent, ast.expr) or isinstance(parent, ast.Starred) or not no_tensor(script, parent):
+        if (
+            not isinstance(parent, ast.expr)
+            or isinstance(parent, ast.Starred)
+            or not no_tensor(script, parent)
+        ):
             break
         found = parent
     return found

@@ -15,13 +15,57 @@ from unslow.model import Fix, Safety
 # Ops that treat every number alike, so that a batch of elements goes through them like one element.
 _ELEMENTWISE = frozenset(
     (
-        "Placeholder", "Const", "Identity", "IdentityN", "NoOp", "Cast", "Add", "AddV2", "Sub", "Mul", "Div", "RealDiv",
-        "DivNoNan", "FloorDiv", "FloorMod", "Maximum", "Minimum", "Neg", "Abs", "Square", "Sqrt", "Rsqrt", "Exp", "Log",
-        "Log1p", "Pow", "Tanh", "Sigmoid", "Relu", "Relu6", "Elu", "ClipByValue", "Round", "Rint", "Floor", "Ceil",
-        "Sign", "Sin", "Cos", "Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "LogicalAnd",
-        "LogicalOr", "LogicalNot", "SelectV2",
+        "Placeholder",
+        "Const",
+        "Identity",
+        "IdentityN",
+        "NoOp",
+        "Cast",
+        "Add",
+        "AddV2",
+        "Sub",
+        "Mul",
+        "Div",
+        "RealDiv",
+        "DivNoNan",
+        "FloorDiv",
+        "FloorMod",
+        "Maximum",
+        "Minimum",
+        "Neg",
+        "Abs",
+        "Square",
+        "Sqrt",
+        "Rsqrt",
+        "Exp",
+        "Log",
+        "Log1p",
+        "Pow",
+        "Tanh",
+        "Sigmoid",
+        "Relu",
+        "Relu6",
+        "Elu",
+        "ClipByValue",
+        "Round",
+        "Rint",
+        "Floor",
+        "Ceil",
+        "Sign",
+        "Sin",
+        "Cos",
+        "Less",
+        "LessEqual",
+        "Greater",
+        "GreaterEqual",
+        "Equal",
+        "NotEqual",
+        "LogicalAnd",
+        "LogicalOr",
+        "LogicalNot",
+        "SelectV2",
     )
-)  # fmt: skip
+)
 _METHODS = {"Map": "map", "Interleave": "interleave"}
 
 
@@ -37,9 +81,11 @@ def parallel_map(script: Script, line: int, kind: str, random: bool) -> Fix:
         else ""
     )
     return Fix(
-        f"let `{method}` use the cores that are idle", Safety.REVIEW if random else Safety.EXACT,
-        {script.path: edited.text}, note,
-    )  # fmt: skip
+        f"let `{method}` use the cores that are idle",
+        Safety.REVIEW if random else Safety.EXACT,
+        {script.path: edited.text},
+        note,
+    )
 
 
 def more_threads(script: Script, line: int, threads: int, place: tuple[str, int, str]) -> Fix:
@@ -90,8 +136,17 @@ def _stateful(script: Script, node: ast.Call, local: set[str]) -> str:
     if not isinstance(top, ast.Name) or top.id in local or script.resolve(top) is not None:
         return ""  # of its own, or a module's function: calls inside of a chain are looked at by themselves
     if isinstance(node.func, ast.Name):
-        known = next((one for one in ast.walk(script.tree) if isinstance(one, FUNCTIONS) and one.name == top.id), None)
-        return "" if known is None else _shared_state(script, (script.path, known.lineno, known.name))
+        known = next(
+            (
+                one
+                for one in ast.walk(script.tree)
+                if isinstance(one, FUNCTIONS) and one.name == top.id
+            ),
+            None,
+        )
+        return (
+            "" if known is None else _shared_state(script, (script.path, known.lineno, known.name))
+        )
     return f"`{top.id}` is shared by all of them"
 
 
@@ -105,7 +160,8 @@ def whole_batches(script: Script, line: int, settings: dict[str, Any]) -> Fix:
         )
     if not settings.get("scalars"):
         raise script.refuse(
-            "the function uses arrays that would meet another shape in a batch", call(script, line, "map")
+            "the function uses arrays that would meet another shape in a batch",
+            call(script, line, "map"),
         )
     edited = swap_links(script, line, "map", "batch")
     return Fix("call the function once per batch", Safety.CLOSE, {script.path: edited.text})
@@ -124,8 +180,12 @@ def fill_queue(script: Script, line: int, threads: int) -> Fix:
     shuffled = script.call_at(line, "shuffle_batch")
     node, position = (shuffled, 4) if shuffled is not None else (call(script, line, "batch"), 2)
     edited = keyword_set(script, node, "num_threads", str(threads), position=position)
-    note = "Several threads read and prepare examples at once: they come in another order than before."
-    return Fix(f"fill the queue with {threads} threads", Safety.REVIEW, {script.path: edited.text}, note)
+    note = (
+        "Several threads read and prepare examples at once: they come in another order than before."
+    )
+    return Fix(
+        f"fill the queue with {threads} threads", Safety.REVIEW, {script.path: edited.text}, note
+    )
 
 
 def smaller_shuffle(script: Script, line: int, size: int) -> Fix:
@@ -133,4 +193,6 @@ def smaller_shuffle(script: Script, line: int, size: int) -> Fix:
     node = call(script, line, "shuffle")
     edited = keyword_set(script, node, "buffer_size", str(size), position=0)
     note = f"With {size} elements in the buffer the order is less random: see that the source is not sorted."
-    return Fix(f"a shuffle buffer of {size} elements", Safety.REVIEW, {script.path: edited.text}, note)
+    return Fix(
+        f"a shuffle buffer of {size} elements", Safety.REVIEW, {script.path: edited.text}, note
+    )

@@ -8,7 +8,9 @@ from unslow.cause import Cause
 from unslow.model import Finding, Fix, Location, Refusal, Run
 
 
-def fixes_for(findings: Sequence[Finding], run: Run, causes: Sequence[Cause]) -> Mapping[int, Fix | Refusal]:
+def fixes_for(
+    findings: Sequence[Finding], run: Run, causes: Sequence[Cause]
+) -> Mapping[int, Fix | Refusal]:
     """The fix, or the reason why there is none, for each finding that its cause could fix."""
     known = {cause.id: cause for cause in causes}
     planned: dict[int, Fix | Refusal] = {}
@@ -35,8 +37,12 @@ def _plan(cause: Cause, finding: Finding, run: Run) -> Fix | Refusal | None:
     if where is None or text is None:
         return Refusal("the source of this line was not kept with the run", where)
     if is_library(where.file):
-        return Refusal(f"{where.file} belongs to an installed library, which is never edited", where)
+        return Refusal(
+            f"{where.file} belongs to an installed library, which is never edited", where
+        )
     try:
         return cause.fix(finding, Script(where.file, text))
     except CannotEdit as problem:
-        return Refusal(problem.reason, Location(where.file, problem.line) if problem.line else where)
+        return Refusal(
+            problem.reason, Location(where.file, problem.line) if problem.line else where
+        )

@@ -20,7 +20,9 @@ def rarer(script: Script, line: int, times: int) -> Script:
         return guard(script, line, times)
     number = found.right
     if not isinstance(number, ast.Constant) or not isinstance(number.value, int):
-        raise script.refuse(f"how often it runs is said by `{script.source(number)}`: set that", number)
+        raise script.refuse(
+            f"how often it runs is said by `{script.source(number)}`: set that", number
+        )
     return script.edit([replaced(script, number, str(number.value * times))])
 
 
@@ -30,9 +32,15 @@ def _period(script: Script, node: ast.stmt) -> ast.BinOp | None:
     for parent in script.ancestors(node):
         if isinstance(parent, ast.If) and child in parent.body:
             for test in ast.walk(parent.test):
-                if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod) and _numeric(test.left):
+                if (
+                    isinstance(test, ast.BinOp)
+                    and isinstance(test.op, ast.Mod)
+                    and _numeric(test.left)
+                ):
                     return test
-        if isinstance(parent, ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(
+            parent, ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        ):
             return None
         child = parent
     return None

@@ -23,7 +23,9 @@ def model_once(script: Script, lines: Sequence[int]) -> Script:
         raise script.refuse("the model is not kept under one name", node)
     header, first = script.recorded(loop), script.recorded(node)
     compiles = [
-        script.recorded(other) for other in loop.body if isinstance(other, ast.stmt) and _is_compile(other, name)
+        script.recorded(other)
+        for other in loop.body
+        if isinstance(other, ast.stmt) and _is_compile(other, name)
     ]
     edited = hoist_statement(script, first)
     for line in compiles:

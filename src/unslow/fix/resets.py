@@ -45,7 +45,9 @@ def _replaced(script: Script, node: ast.stmt, call: ast.Call) -> Script:
 def _made_before(script: Script, call: ast.Call, loop: Loop) -> bool:
     """Whether the same thing is called in front of the loop already."""
     return any(
-        isinstance(other, ast.Call) and ast.dump(other.func) == ast.dump(call.func) and other.lineno < loop.lineno
+        isinstance(other, ast.Call)
+        and ast.dump(other.func) == ast.dump(call.func)
+        and other.lineno < loop.lineno
         for other in ast.walk(script.tree)
     )
 

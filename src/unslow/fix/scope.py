@@ -15,7 +15,19 @@ SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef, *COMPREHENSIONS)
 
 # Methods that change the object they are called on, of Python's containers and of TensorFlow's variables.
 MUTATORS = frozenset(
-    {"append", "extend", "insert", "add", "update", "pop", "popitem", "remove", "discard", "clear", "setdefault"}
+    {
+        "append",
+        "extend",
+        "insert",
+        "add",
+        "update",
+        "pop",
+        "popitem",
+        "remove",
+        "discard",
+        "clear",
+        "setdefault",
+    }
     | {"sort", "reverse", "appendleft", "extendleft", "popleft", "put", "write", "writelines"}
     | {"assign", "assign_add", "assign_sub"}
 )
@@ -104,12 +116,16 @@ class _Visitor(ast.NodeVisitor):
         self.uses.reads |= inner.uses.reads - local
         self.uses.remote |= (inner.uses.writes & inner.declared) | (inner.uses.remote - local)
 
-    def _visit_comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> None:
+    def _visit_comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+    ) -> None:
         inner = _Visitor()
         inner.generic_visit(node)
         targets = uses(generator.target for generator in node.generators).writes
         self.uses.reads |= inner.uses.reads - targets
-        self.uses.writes |= inner.uses.writes - targets  # a walrus binds outside of the comprehension
+        self.uses.writes |= (
+            inner.uses.writes - targets
+        )  # a walrus binds outside of the comprehension
         self.uses.remote |= inner.uses.remote
 
     visit_ListComp = _visit_comprehension
@@ -184,7 +200,11 @@ def changed(nodes: Iterable[ast.AST]) -> set[str]:
                 found.add(dotted(node))
             elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
                 found.add(dotted(node.value))
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
+            elif (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in MUTATORS
+            ):
                 found.add(dotted(node.func.value))
     return {path for path in found if path}
 

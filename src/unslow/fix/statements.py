@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import ast
 
-from unslow.fix.edit.blocks import above, at_end, extent, indent, laid_out, removal, siblings, statement, unit
+from unslow.fix.edit.blocks import (
+    above,
+    at_end,
+    extent,
+    indent,
+    laid_out,
+    removal,
+    siblings,
+    statement,
+    unit,
+)
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script, first_line, header
 
@@ -53,7 +63,11 @@ def _says(body: list[ast.stmt], code: str) -> bool:
 def find_expression(script: Script, line: int, expression: str) -> list[ast.expr]:
     """The places in the statement at a line where an expression stands, however it is laid out."""
     wanted = ast.dump(ast.parse(expression, mode="eval").body)
-    return [node for node in header(statement(script, line)) if isinstance(node, ast.expr) and ast.dump(node) == wanted]
+    return [
+        node
+        for node in header(statement(script, line))
+        if isinstance(node, ast.expr) and ast.dump(node) == wanted
+    ]
 
 
 def replace_expression(script: Script, line: int, old: str, new: str) -> Script:
@@ -76,7 +90,14 @@ def replaced(script: Script, place: ast.expr, new: str) -> Splice:
     start, end = script.span(place)
     atom = isinstance(
         ast.parse(new, mode="eval").body,
-        ast.Name | ast.Constant | ast.Call | ast.Attribute | ast.Subscript | ast.List | ast.Dict | ast.Set,
+        ast.Name
+        | ast.Constant
+        | ast.Call
+        | ast.Attribute
+        | ast.Subscript
+        | ast.List
+        | ast.Dict
+        | ast.Set,
     )
     parent = script.parents[place]
     alone = isinstance(parent, ast.Assign | ast.Expr | ast.keyword | ast.List | ast.Return) or (
@@ -99,7 +120,9 @@ def with_import(script: Script, module: str) -> tuple[Script, str]:
     body = script.tree.body
     last: ast.stmt | None = None
     for node in body:
-        docstring = node is body[0] and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        docstring = (
+            node is body[0] and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        )
         if not docstring and not isinstance(node, ast.Import | ast.ImportFrom):
             break
         last = node

@@ -14,26 +14,94 @@ from unslow.fix.scope import FUNCTIONS, MUTATORS, Function, dotted
 # In graph mode these make ops; they change nothing by themselves.
 _MAKING = frozenset({"assign", "assign_add", "assign_sub"})
 _METHODS = _MAKING | frozenset(
-    {"get_shape", "as_list", "read_value", "value", "initialized_value", "compute_gradients", "format"}
+    {
+        "get_shape",
+        "as_list",
+        "read_value",
+        "value",
+        "initialized_value",
+        "compute_gradients",
+        "format",
+    }
     | {"items", "values", "keys"}
 )
 _PURE = frozenset(
-    {"len", "range", "int", "float", "bool", "list", "tuple", "dict", "zip", "enumerate", "sum", "min", "max", "abs"}
+    {
+        "len",
+        "range",
+        "int",
+        "float",
+        "bool",
+        "list",
+        "tuple",
+        "dict",
+        "zip",
+        "enumerate",
+        "sum",
+        "min",
+        "max",
+        "abs",
+    }
     | {"sorted", "reversed", "str", "isinstance", "round", "set", "map", "filter", "slice"}
 )
 # They take in all that the graph holds when they are called.
 _WHOLE = frozenset(
-    {"train.Saver", "summary.merge_all", "global_variables_initializer", "local_variables_initializer"}
-    | {"initialize_all_variables", "tables_initializer", "trainable_variables", "global_variables", "get_collection"}
+    {
+        "train.Saver",
+        "summary.merge_all",
+        "global_variables_initializer",
+        "local_variables_initializer",
+    }
+    | {
+        "initialize_all_variables",
+        "tables_initializer",
+        "trainable_variables",
+        "global_variables",
+        "get_collection",
+    }
     | {"report_uninitialized_variables", "model_variables", "local_variables"}
 )
-VARIABLES = ("Variable", "get_variable", "layers.", "keras.", "contrib.", "metrics.", "slim.", "estimator.")
+VARIABLES = (
+    "Variable",
+    "get_variable",
+    "layers.",
+    "keras.",
+    "contrib.",
+    "metrics.",
+    "slim.",
+    "estimator.",
+)
 _DOING = (
-    *("Session", "InteractiveSession", "Graph", "train.", "data.", "get_default", "reset_", "set_random", "random.set"),
-    *("add_to_collection", "enable_", "disable_", "gfile.", "io.", "logging.", "summary.FileWriter", "app.", "flags."),
+    *(
+        "Session",
+        "InteractiveSession",
+        "Graph",
+        "train.",
+        "data.",
+        "get_default",
+        "reset_",
+        "set_random",
+        "random.set",
+    ),
+    *(
+        "add_to_collection",
+        "enable_",
+        "disable_",
+        "gfile.",
+        "io.",
+        "logging.",
+        "summary.FileWriter",
+        "app.",
+        "flags.",
+    ),
 )
 _FINE = frozenset(
-    {"train.exponential_decay", "train.get_global_step", "train.cosine_decay", "train.piecewise_constant"}
+    {
+        "train.exponential_decay",
+        "train.get_global_step",
+        "train.cosine_decay",
+        "train.piecewise_constant",
+    }
 )
 
 
@@ -42,7 +110,9 @@ class Needs:
     """What has to exist before the ops are made."""
 
     names: dict[str, ast.AST] = field(default_factory=dict)  # with what binds them
-    attributes: dict[str, ast.Attribute] = field(default_factory=dict)  # of the object whose method makes them
+    attributes: dict[str, ast.Attribute] = field(
+        default_factory=dict
+    )  # of the object whose method makes them
     whole: ast.Call | None = None  # a call that takes in the graph as it is by then
 
 
@@ -62,7 +132,9 @@ class Look:
     def _walk(self, top: ast.AST, scope: ast.AST, known: set[ast.AST], own: str | None) -> None:
         if top in known:
             return
-        for child in ast.iter_child_nodes(top):  # first, so that what is refused is named as closely as can be
+        for child in ast.iter_child_nodes(
+            top
+        ):  # first, so that what is refused is named as closely as can be
             self._walk(child, scope, known, own)
         if isinstance(top, ast.Name):
             self._name(top, scope, own)
@@ -70,23 +142,31 @@ class Look:
             self._attribute(top, own)
         elif isinstance(top, ast.Call):
             self._call(top, own)
-        elif isinstance(top, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom | ast.Global | ast.Nonlocal):
+        elif isinstance(
+            top, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom | ast.Global | ast.Nonlocal
+        ):
             raise self._script.refuse("it does more than make ops", top)
 
     def _name(self, node: ast.Name, scope: ast.AST, own: str | None) -> None:
         script = self._script
         if node.id == own:
             if not isinstance(script.parents[node], ast.Attribute):
-                raise script.refuse(f"it hands out `{own}`, and what becomes of that is not known", node)
+                raise script.refuse(
+                    f"it hands out `{own}`, and what becomes of that is not known", node
+                )
             return
         inside = set(ast.walk(scope))
-        bindings = [item for item in script.names.bindings(node.id, node) if item.node not in inside]
+        bindings = [
+            item for item in script.names.bindings(node.id, node) if item.node not in inside
+        ]
         if not bindings:
             return  # a builtin, or bound by the code itself
         node_of = bindings[0].node
         if len(bindings) > 1 and not all(item.imported for item in bindings):
             raise script.refuse(f"`{node.id}` is bound more than once", node)
-        if isinstance(node_of, ast.AugAssign | ast.For | ast.AsyncFor) or script.loops_around(node_of):
+        if isinstance(node_of, ast.AugAssign | ast.For | ast.AsyncFor) or script.loops_around(
+            node_of
+        ):
             raise script.refuse(f"`{node.id}` changes in a loop", node)
         if bindings[0].imported is None:
             self._unchanged(node.id, node)
@@ -111,7 +191,10 @@ class Look:
             if isinstance(other, ast.Subscript) and not isinstance(other.ctx, ast.Load):
                 path = dotted(other.value)
             elif isinstance(other, ast.Call) and last_name(other.func) in MUTATORS - _MAKING:
-                method = isinstance(other.func, ast.Attribute) and self._script.resolve(other.func) is None
+                method = (
+                    isinstance(other.func, ast.Attribute)
+                    and self._script.resolve(other.func) is None
+                )
                 path = dotted(other.func.value) if method else None  # type: ignore[attr-defined]
             if path is not None and path.rpartition(".")[2] == name:
                 raise self._script.refuse(f"`{path}` is changed in place elsewhere", node)
@@ -132,19 +215,24 @@ class Look:
         if function is not None:
             self._function(function, node, own)
         elif last_name(node.func) not in _METHODS or not isinstance(node.func, ast.Attribute):
-            raise script.refuse(f"what `{script.source(node.func)}` does besides making ops is not known", node)
+            raise script.refuse(
+                f"what `{script.source(node.func)}` does besides making ops is not known", node
+            )
 
     def _tensorflow(self, node: ast.Call, name: str) -> None:
         script = self._script
         if name in _WHOLE:
             self.needs.whole = node
         elif name.startswith(VARIABLES):
-            raise script.refuse(f"`{script.source(node.func)}` makes variables, which must be initialised too", node)
+            raise script.refuse(
+                f"`{script.source(node.func)}` makes variables, which must be initialised too", node
+            )
         elif name.startswith(_DOING) and name not in _FINE:
             raise script.refuse(f"`{script.source(node.func)}` does more than make ops", node)
         elif any(word.arg == "seed" for word in node.keywords):
             raise script.refuse(
-                f"with its own seed `{script.source(node.func)}` starts anew each time it is made", node
+                f"with its own seed `{script.source(node.func)}` starts anew each time it is made",
+                node,
             )
 
     def _function(self, function: Function, call: ast.Call, own: str | None) -> None:
@@ -155,13 +243,21 @@ class Look:
         script = self._script
         of_self = isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
         inner = own_name(script, function)
-        same = of_self and isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == own == self._own
+        same = (
+            of_self
+            and isinstance(call.func, ast.Attribute)
+            and ast.unparse(call.func.value) == own == self._own
+        )
         for node in (each for top in function.body for each in ast.walk(top)):
-            stored = isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
+            stored = isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(
+                node.ctx, ast.Load
+            )
             if stored or isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Raise, ast.Delete)):
                 raise script.refuse(f"`{function.name}` does more than make ops", node)
         if function.decorator_list:
-            raise script.refuse(f"`{function.name}` is decorated: what a call of it does is not known", function)
+            raise script.refuse(
+                f"`{function.name}` is decorated: what a call of it does is not known", function
+            )
         for statement in function.body:
             if inner is not None and not same:
                 self._walk(statement, function, _selfs(function, inner), None)
@@ -177,7 +273,9 @@ def own_name(script: Script, function: Function) -> str | None:
     """What a method calls its object; None for a plain function."""
     names = [*function.args.posonlyargs, *function.args.args]
     is_method = isinstance(script.parents[function], ast.ClassDef)
-    free = any(last_name(item) in ("staticmethod", "classmethod") for item in function.decorator_list)
+    free = any(
+        last_name(item) in ("staticmethod", "classmethod") for item in function.decorator_list
+    )
     return names[0].arg if is_method and names and not free else None
 
 
@@ -190,7 +288,8 @@ def _callee(script: Script, node: ast.Call) -> Function | None:
     methods = [
         function
         for function in script.functions
-        if isinstance(script.parents[function], ast.ClassDef) and function.name == last_name(node.func)
+        if isinstance(script.parents[function], ast.ClassDef)
+        and function.name == last_name(node.func)
     ]
     return methods[0] if len(methods) == 1 and isinstance(node.func, ast.Attribute) else None
 
@@ -210,13 +309,19 @@ def births(script: Script, read: ast.Attribute) -> list[Birth]:
     """Where an attribute is set, once for each class that has it; raises if others than its `__init__` set it too."""
     found: list[Birth] = []
     for store in script.nodes:
-        if not isinstance(store, ast.Attribute) or store.attr != read.attr or isinstance(store.ctx, ast.Load):
+        if (
+            not isinstance(store, ast.Attribute)
+            or store.attr != read.attr
+            or isinstance(store.ctx, ast.Load)
+        ):
             continue
         owner = _class_of(script, store)
         statement = _at_birth(script, store, 3) if owner is not None else None
         if owner is None or statement is None or any(other.owner is owner for other in found):
             where = store.lineno
-            raise script.refuse(f"`{script.source(read)}` is not surely set once by `__init__` (line {where})", read)
+            raise script.refuse(
+                f"`{script.source(read)}` is not surely set once by `__init__` (line {where})", read
+            )
         found.append(Birth(owner, store, statement))
     if any(_sets_by_name(script, node, read.attr) for node in script.calls):
         raise script.refuse(f"`{script.source(read)}` may be set by `setattr`", read)
@@ -246,7 +351,11 @@ def _at_birth(script: Script, node: ast.AST, depth: int) -> ast.stmt | None:
         return None
     if function.name == "__init__":
         return statement
-    mentions = [other for other in script.nodes if isinstance(other, ast.Attribute) and other.attr == function.name]
+    mentions = [
+        other
+        for other in script.nodes
+        if isinstance(other, ast.Attribute) and other.attr == function.name
+    ]
     if len(mentions) != 1 or not isinstance(script.parents[mentions[0]], ast.Call):
         return None
     caller = script.function_of(mentions[0])
@@ -255,7 +364,9 @@ def _at_birth(script: Script, node: ast.AST, depth: int) -> ast.stmt | None:
 
 
 def _always_runs(script: Script, statement: ast.stmt, function: Function) -> bool:
-    if isinstance(statement, ast.AugAssign) or any(_leaves_early(node, function) for node in ast.walk(function)):
+    if isinstance(statement, ast.AugAssign) or any(
+        _leaves_early(node, function) for node in ast.walk(function)
+    ):
         return False
     for owner in script.ancestors(statement):
         if owner is function:

@@ -29,7 +29,9 @@ def _calls(script: Script, node: ast.AST, names: frozenset[str]) -> bool:
     todo: list[ast.AST] = [node]
     seen: set[str | None] = set()
     while todo:
-        called = {last_name(inner.func) for inner in ast.walk(todo.pop()) if isinstance(inner, ast.Call)}
+        called = {
+            last_name(inner.func) for inner in ast.walk(todo.pop()) if isinstance(inner, ast.Call)
+        }
         if called & names:
             return True
         todo += (function for function in script.functions if function.name in called - seen)
@@ -42,7 +44,10 @@ def _tapes(script: Script, node: ast.AST) -> bool:
 
 
 def _minimizes(node: ast.AST) -> bool:
-    return any(isinstance(inner, ast.Call) and last_name(inner.func) == "minimize" for inner in ast.walk(node))
+    return any(
+        isinstance(inner, ast.Call) and last_name(inner.func) == "minimize"
+        for inner in ast.walk(node)
+    )
 
 
 def find_step(script: Script, update_line: int, loop_line: int | None) -> Step:
@@ -56,8 +61,14 @@ def find_step(script: Script, update_line: int, loop_line: int | None) -> Step:
         scope: ast.AST = loop or function or script.tree
         if _tapes(script, scope) or _minimizes(update) or function is None:
             return Step(update, function, loop)
-        callers = [call for call in call_sites(script, function) if script.function_of(call) is not function]
-        tapes = [call for call in callers if _tapes(script, script.function_of(call) or script.tree)]
+        callers = [
+            call
+            for call in call_sites(script, function)
+            if script.function_of(call) is not function
+        ]
+        tapes = [
+            call for call in callers if _tapes(script, script.function_of(call) or script.tree)
+        ]
         if not tapes:
             return Step(update, function, loop)
         update = script.statement_of(tapes[0])
@@ -74,7 +85,11 @@ def spans(script: Script, step: Step) -> Iterator[Sequence[ast.stmt]]:
         if _minimizes(node) and not tapes:
             tapes = [index]
         if tapes:
-            last = max(place for place, item in enumerate(block) if place == index or _calls(script, item, _UPDATES))
+            last = max(
+                place
+                for place, item in enumerate(block)
+                if place == index or _calls(script, item, _UPDATES)
+            )
             yield block[tapes[0] : last + 1]
             if (tapes[0], last) != (tapes[-1], index):
                 yield block[tapes[-1] : index + 1]
@@ -82,6 +97,8 @@ def spans(script: Script, step: Step) -> Iterator[Sequence[ast.stmt]]:
         parent = script.parents[node]
         while isinstance(parent, ast.ExceptHandler | ast.match_case):
             parent = script.parents[parent]
-        if not isinstance(parent, ast.stmt) or isinstance(parent, (*FUNCTIONS, *LOOPS, ast.ClassDef)):
+        if not isinstance(parent, ast.stmt) or isinstance(
+            parent, (*FUNCTIONS, *LOOPS, ast.ClassDef)
+        ):
             return
         node = parent

@@ -67,7 +67,9 @@ def planned(script: Script, run: Sequence[ast.stmt], step: Step) -> Plan:
         method_of = _self_name(script, function)
     inputs = in_order([before], (part.needs & known) - {method_of or ""})
     handed = set(inputs)
-    found = offence(script, run, handed, None) or frozen(script, run, handed | {method_of or ""}, None, loop)
+    found = offence(script, run, handed, None) or frozen(
+        script, run, handed | {method_of or ""}, None, loop
+    )
     found = found or reset_objects(script, run, training_loops(script, run, function))
     if found is not None:
         raise Offends(found, run)
@@ -75,7 +77,9 @@ def planned(script: Script, run: Sequence[ast.stmt], step: Step) -> Plan:
     return Plan(part, before, inputs, tensors, method_of)
 
 
-def training_loops(script: Script, run: Sequence[ast.stmt], function: Function | None) -> list[Loop]:
+def training_loops(
+    script: Script, run: Sequence[ast.stmt], function: Function | None
+) -> list[Loop]:
     """The loops around a step, in its own function and where the script calls that."""
     sites = call_sites(script, function) if function is not None else []
     return [loop for node in (run[0], *sites) for loop in script.loops_around(node)]
@@ -118,7 +122,13 @@ def _made_in(script: Script, function: Function, names: set[str]) -> bool:
     return any(
         isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Call)
-        and names & {inner.id for target in node.targets for inner in ast.walk(target) if isinstance(inner, ast.Name)}
+        and names
+        & {
+            inner.id
+            for target in node.targets
+            for inner in ast.walk(target)
+            if isinstance(inner, ast.Name)
+        }
         for node in ast.walk(function)
     )
 
@@ -128,12 +138,17 @@ def _self_name(script: Script, function: Function) -> str | None:
     if not isinstance(script.parents[function], ast.ClassDef):
         return None
     kinds = {script.resolve(node) for node in function.decorator_list}
-    if kinds & {"builtins.staticmethod", "builtins.classmethod", "builtins.property"} or not function.args.args:
+    if (
+        kinds & {"builtins.staticmethod", "builtins.classmethod", "builtins.property"}
+        or not function.args.args
+    ):
         raise script.refuse(f"`{function.name}` is not a plain method", function)
     return function.args.args[0].arg
 
 
-def _judged_inputs(script: Script, part: Part, inputs: Sequence[str], step: Step, beside: bool) -> set[str]:
+def _judged_inputs(
+    script: Script, part: Part, inputs: Sequence[str], step: Step, beside: bool
+) -> set[str]:
     """The inputs that are numbers to be handed over as tensors; raises for those that cannot be handed over."""
     tensors: set[str] = set()
     written = uses(part.statements).writes
@@ -151,7 +166,9 @@ def _judged_inputs(script: Script, part: Part, inputs: Sequence[str], step: Step
 
 def _carried(script: Script, name: str, part: Part) -> None:
     """A value that one step hands to the next must be a tensor from the start."""
-    simple = (node for top in part.statements for node in ast.walk(top) if isinstance(node, ast.stmt))
+    simple = (
+        node for top in part.statements for node in ast.walk(top) if isinstance(node, ast.stmt)
+    )
     bind = (node for node in simple if not hasattr(node, "body") and name in uses([node]).writes)
     node = next(bind, part.statements[0])
     for binding in script.names.bindings(name, node):

@@ -17,11 +17,15 @@ _TAKES_TENSORS = frozenset({"tensorflow.cast", "tensorflow.print", "tensorflow.c
 _STATIC = frozenset({"shape", "get_shape", "as_list"})
 
 
-def number_as_tensor(script: Script, line: int, function: str, name: str, number: str, body: Function | None) -> Script:
+def number_as_tensor(
+    script: Script, line: int, function: str, name: str, number: str, body: Function | None
+) -> Script:
     """`step(x, rate)` becomes `step(x, tf.constant(rate))`; `body` is the traced function, in whichever file."""
     kinds = {_use(body, node) for node in reads(body.body, name)} if body is not None else set()
     if "other" in kinds:
-        raise CannotEdit(f"`{name}` is used in `{function}` in a way that needs a Python number", line)
+        raise CannotEdit(
+            f"`{name}` is used in `{function}` in a way that needs a Python number", line
+        )
     value = _given(script, line, function, name, body)
     if isinstance(value, ast.Call) and script.resolve(value.func) in _TENSORS:
         return script
@@ -29,7 +33,9 @@ def number_as_tensor(script: Script, line: int, function: str, name: str, number
     # Next to float tensors a Python int becomes a float; an int tensor would not.
     dtype = f", {tensorflow}.float32" if number == "int" and "computed" in kinds else ""
     value = _given(script, line, function, name, body)  # an import may have moved it
-    return script.edit([replaced(script, value, f"{tensorflow}.constant({script.source(value)}{dtype})")])
+    return script.edit(
+        [replaced(script, value, f"{tensorflow}.constant({script.source(value)}{dtype})")]
+    )
 
 
 def _given(script: Script, line: int, function: str, name: str, body: Function | None) -> ast.expr:
@@ -71,8 +77,14 @@ def _use(body: Function, node: ast.Name) -> str:
     if isinstance(parent, ast.Compare):
         return "compared"
     if isinstance(parent, ast.Call):
-        return "taken" if last_name(parent.func) in {each.rpartition(".")[2] for each in _TAKES_TENSORS} else "other"
-    if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow):
+        return (
+            "taken"
+            if last_name(parent.func) in {each.rpartition(".")[2] for each in _TAKES_TENSORS}
+            else "other"
+        )
+    if isinstance(parent, ast.BinOp) and isinstance(
+        parent.op, ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow
+    ):
         return "computed"
     return "computed" if isinstance(parent, ast.UnaryOp) else "other"
 
@@ -92,6 +104,8 @@ def reads_shapes(body: Function) -> bool:
     """Whether code asks for shapes while it is traced: they may be unknown then."""
     return any(
         (isinstance(node, ast.Attribute) and node.attr in _STATIC)
-        or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len")
+        or (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
+        )
         for node in ast.walk(body)
     )

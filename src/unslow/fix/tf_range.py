@@ -24,7 +24,9 @@ def range_to_graph(script: Script, line: int) -> Script:
         raise script.refuse("the loop does not count with `range`", loop)
     function = script.function_of(loop)
     if function is None or decorator(script, function, "tensorflow.function") is None:
-        raise script.refuse("the loop's function is not itself a tf.function, so its loops stay Python's", loop)
+        raise script.refuse(
+            "the loop's function is not itself a tf.function, so its loops stay Python's", loop
+        )
     for node in loop.body:
         _plain(script, node)
     _only_indexes(script, loop, loop.target.id)
@@ -51,9 +53,23 @@ def _plain(script: Script, node: ast.stmt) -> None:
     if not isinstance(node, _PLAIN):
         raise script.refuse("the body holds more than assignments", node)
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in _FILLS:
-            raise script.refuse("the body fills a Python container, which needs a tf.TensorArray", inner)
-        if isinstance(inner, ast.ListComp | ast.DictComp | ast.SetComp | ast.GeneratorExp | ast.Lambda | ast.JoinedStr):
+        if (
+            isinstance(inner, ast.Call)
+            and isinstance(inner.func, ast.Attribute)
+            and inner.func.attr in _FILLS
+        ):
+            raise script.refuse(
+                "the body fills a Python container, which needs a tf.TensorArray", inner
+            )
+        if isinstance(
+            inner,
+            ast.ListComp
+            | ast.DictComp
+            | ast.SetComp
+            | ast.GeneratorExp
+            | ast.Lambda
+            | ast.JoinedStr,
+        ):
             raise script.refuse("the body builds Python objects", inner)
         if isinstance(inner, ast.Subscript | ast.Attribute) and isinstance(inner.ctx, ast.Store):
             raise script.refuse("the body changes an object in place", inner)
@@ -100,7 +116,9 @@ def _carried(script: Script, function: Function, loop: ast.For) -> None:
     for name in sorted(carried - before):
         raise script.refuse(f"`{name}` has no value before the loop", loop)
     for name in sorted(carried & _numbers(block[:index])):
-        raise script.refuse(f"`{name}` starts as a Python number, which a loop of the graph would not keep", loop)
+        raise script.refuse(
+            f"`{name}` starts as a Python number, which a loop of the graph would not keep", loop
+        )
 
 
 def _numbers(block: list[ast.stmt]) -> set[str]:
@@ -108,7 +126,8 @@ def _numbers(block: list[ast.stmt]) -> set[str]:
     return {
         target.id
         for node in block
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.List | ast.Dict | ast.Set)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant | ast.List | ast.Dict | ast.Set)
         for target in node.targets
         if isinstance(target, ast.Name)
     }

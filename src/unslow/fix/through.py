@@ -41,7 +41,11 @@ def always_given(script: Script, function: Function, parameter: ast.arg) -> Give
         if not isinstance(bindings[0], ast.arg):
             home = home_of(script, bindings[0])
             return Given(values[0], home, tuple(calls)) if home in (caller, script.tree) else None
-        if caller is None or bindings[0] not in arguments(caller) or not isinstance(values[0], ast.Name):
+        if (
+            caller is None
+            or bindings[0] not in arguments(caller)
+            or not isinstance(values[0], ast.Name)
+        ):
             return None
         function, parameter = caller, bindings[0]
     return None
@@ -52,8 +56,15 @@ def hand_in(script: Script, calls: Calls, names: Sequence[str]) -> Iterator[Spli
     for function, call in calls:
         signature = function.args
         if signature.defaults or signature.vararg or signature.kwonlyargs or signature.kwarg:
-            raise script.refuse(f"`{function.name}` must be given its ops, and its parameters leave no room", function)
+            raise script.refuse(
+                f"`{function.name}` must be given its ops, and its parameters leave no room",
+                function,
+            )
         end = script.span([*signature.posonlyargs, *signature.args][-1])[1]
         yield Splice(end, end, "".join(f", {name}" for name in names))
         end = max(script.span(part)[1] for part in (*call.args, *call.keywords))
-        yield Splice(end, end, "".join(f", {name}={name}" if call.keywords else f", {name}" for name in names))
+        yield Splice(
+            end,
+            end,
+            "".join(f", {name}={name}" if call.keywords else f", {name}" for name in names),
+        )

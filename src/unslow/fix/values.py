@@ -10,7 +10,9 @@ from unslow.fix.names import Binding
 
 # What is known of a tensor without running anything.
 STATIC = frozenset({"shape", "ndim", "dtype", "name"})
-_ROUND = frozenset({"builtins.len", "builtins.int", "builtins.round", "random.randint", "random.randrange"})
+_ROUND = frozenset(
+    {"builtins.len", "builtins.int", "builtins.round", "random.randint", "random.randrange"}
+)
 _LISTS = frozenset({"builtins.list", "builtins.sorted", "random.sample", "random.choices"})
 _FOLDS = frozenset({"builtins.min", "builtins.max", "builtins.abs", "builtins.sum"})
 
@@ -33,7 +35,11 @@ def kind(script: Script, node: ast.AST, seen: frozenset[str] = frozenset()) -> s
     if isinstance(node, ast.ListComp):
         return "list"
     if isinstance(node, ast.List):
-        return "list" if node.elts and _joined(kind(script, item, seen) for item in node.elts) else None
+        return (
+            "list"
+            if node.elts and _joined(kind(script, item, seen) for item in node.elts)
+            else None
+        )
     return _call_kind(script, node, seen) if isinstance(node, ast.Call) else None
 
 
@@ -55,7 +61,11 @@ def _call_kind(script: Script, node: ast.Call, seen: frozenset[str]) -> str | No
         return "text"
     if name in _FOLDS:
         return _joined(kind(script, argument, seen) for argument in node.args)
-    if name == "builtins.float" or name.startswith(("math.", "time.", "random.")) or last_name(node.func) == "item":
+    if (
+        name == "builtins.float"
+        or name.startswith(("math.", "time.", "random."))
+        or last_name(node.func) == "item"
+    ):
         return "float"
     if name.startswith("numpy.") and node.args:
         numbers = _joined(kind(script, argument, seen) for argument in node.args)
@@ -87,10 +97,14 @@ def _binding_kind(script: Script, name: str, binding: Binding, seen: frozenset[s
     node = binding.node
     if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
         source = script.resolve(node.iter.func)
-        first = node.target.elts[0] if isinstance(node.target, ast.Tuple) and node.target.elts else None
+        first = (
+            node.target.elts[0] if isinstance(node.target, ast.Tuple) and node.target.elts else None
+        )
         if source == "builtins.range" and isinstance(node.target, ast.Name):
             return "int"
-        counted = source == "builtins.enumerate" and isinstance(first, ast.Name) and first.id == name
+        counted = (
+            source == "builtins.enumerate" and isinstance(first, ast.Name) and first.id == name
+        )
         return "int" if counted else None
     if isinstance(node, ast.AugAssign):
         number = kind(script, node.value, seen)
@@ -115,7 +129,11 @@ def plain(script: Script, node: ast.AST, tensors: set[str]) -> bool:
     if isinstance(node, ast.Subscript | ast.Starred | ast.keyword):
         return plain(script, node.value, tensors)
     if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List | ast.Compare | ast.IfExp):
-        return all(plain(script, part, tensors) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+        return all(
+            plain(script, part, tensors)
+            for part in ast.iter_child_nodes(node)
+            if isinstance(part, ast.expr)
+        )
     return False
 
 
@@ -126,7 +144,13 @@ def objects(statements: Iterable[ast.stmt]) -> tuple[set[str], set[str]]:
     for node in (inner for top in statements for inner in ast.walk(top)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             called.add(node.func.id)
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr not in STATIC:
-            strong = node.attr in ("apply_gradients", "apply", "minimize") or node.attr.startswith("trainable_")
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.attr not in STATIC
+        ):
+            strong = node.attr in ("apply_gradients", "apply", "minimize") or node.attr.startswith(
+                "trainable_"
+            )
             (called if strong else used).add(node.value.id)
     return called, used - called

@@ -95,7 +95,12 @@ class Beside:
             self._stops.enter_context(screen.given_back_on_stop(self._clear))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self._stop.set()
         self._stops.close()
         self._clear()
@@ -138,7 +143,9 @@ class Beside:
 
         watch = Watch(self._folder)
         began, times = time.monotonic(), list(SAID_AT)
-        while not self._stop.wait(max(0.0, min(_LOOK_FOR_LINES, began + times[0] - time.monotonic()))):
+        while not self._stop.wait(
+            max(0.0, min(_LOOK_FOR_LINES, began + times[0] - time.monotonic()))
+        ):
             view = watch.look()
             if time.monotonic() - began >= times[0]:
                 times = times[1:] or [2 * times[0]]

@@ -15,7 +15,9 @@ def expected_end(process: Followed, loop: Loop, pace: float) -> dict[str, Any] |
     """What is done, what there is to do, and the seconds that the rest takes if it goes on as it did of late."""
     if process.how:
         return None
-    return _end_of_fit(process, loop) if loop.style == "keras" else _end_of_loop(process, loop, pace)
+    return (
+        _end_of_fit(process, loop) if loop.style == "keras" else _end_of_loop(process, loop, pace)
+    )
 
 
 def _end_of_fit(process: Followed, loop: Loop) -> dict[str, Any] | None:
@@ -37,7 +39,12 @@ def _end_of_fit(process: Followed, loop: Loop) -> dict[str, Any] | None:
         return None
     each = _seconds_of_one(loop, process.began, epochs)
     since = (process.last - int(epochs[-1]["t"])) / 1e9
-    return {"what": "epoch", "done": done, "of": wanted, "left": max(0.0, (wanted - done) * each - since)}
+    return {
+        "what": "epoch",
+        "done": done,
+        "of": wanted,
+        "left": max(0.0, (wanted - done) * each - since),
+    }
 
 
 def _seconds_of_one(loop: Loop, start: int, epochs: list[dict[str, Any]]) -> float:

@@ -31,7 +31,9 @@ _TICK = b'{"k": "tick"'
 _STARTS = tuple(f'{{"k": "{kind}"'.encode() for kind in (*_KEPT, "tick"))
 
 _MOST_LINES = 2000  # per process: places and epochs of a run without end
-_MOST_READ = 32 << 20  # bytes taken from one file at a look; a run that was joined late is caught up in several
+_MOST_READ = (
+    32 << 20
+)  # bytes taken from one file at a look; a run that was joined late is caught up in several
 
 
 @dataclass
@@ -69,14 +71,21 @@ class Followed:
     rss: float = 0.0
     peak: float = 0.0
     ticked: tuple[int, int] = (0, 0)  # the last two readings
-    loops: list[Loop] = field(default_factory=list)  # as they were found when it had `loops_at` rows and lines
+    loops: list[Loop] = field(
+        default_factory=list
+    )  # as they were found when it had `loops_at` rows and lines
     loops_at: tuple[int, int] = (0, 0)
-    sources: dict[str, Source | None] = field(default_factory=dict)  # the user's files, as far as they were asked for
+    sources: dict[str, Source | None] = field(
+        default_factory=dict
+    )  # the user's files, as far as they were asked for
 
     def source(self, file: str) -> Source | None:
         """A file of the user's as it was run; None where it was not kept, or is no Python."""
         if file not in self.sources:
-            line = next((each for each in self.lines if each["k"] == "source" and each.get("file") == file), None)
+            line = next(
+                (each for each in self.lines if each["k"] == "source" and each.get("file") == file),
+                None,
+            )
             if line is None:
                 return None
             kept = self.events_file.path.parent / runfile.SOURCES / f"{line.get('digest')}.py"
@@ -134,7 +143,14 @@ class Followed:
         elif len(self.lines) < _MOST_LINES or line["k"] in ("end", "site"):
             self.lines.append(line)
         elif line["k"] in ("fit", "epoch"):  # the last ones say how far it is
-            oldest = next((at for at, each in enumerate(self.lines) if each["k"] in ("epoch", "fit", "stack")), None)
+            oldest = next(
+                (
+                    at
+                    for at, each in enumerate(self.lines)
+                    if each["k"] in ("epoch", "fit", "stack")
+                ),
+                None,
+            )
             if oldest is not None:
                 self.lines[oldest:] = [*self.lines[oldest + 1 :], line]
 
@@ -171,7 +187,10 @@ class Follower:
         news = self.header != before
         for entry in entries:
             if entry.suffix in (".steps", ".events") and entry.stem not in self.processes:
-                steps, events = entry.with_name(f"{entry.stem}.steps"), entry.with_name(f"{entry.stem}.events")
+                steps, events = (
+                    entry.with_name(f"{entry.stem}.steps"),
+                    entry.with_name(f"{entry.stem}.events"),
+                )
                 self.processes[entry.stem] = Followed(entry.stem, Growing(steps), Growing(events))
         for process in self.processes.values():
             news = process.look() or news
@@ -180,7 +199,9 @@ class Follower:
     def _empty(self) -> bool:
         """A folder that `unslow run` has just made: the run begins in a moment."""
         try:
-            return all(entry.name.startswith(f".{runfile.HEADER}") for entry in self.folder.iterdir())
+            return all(
+                entry.name.startswith(f".{runfile.HEADER}") for entry in self.folder.iterdir()
+            )
         except OSError as problem:
             raise runfile.Unreadable(problem.strerror or str(problem)) from None
 
@@ -191,4 +212,6 @@ class Follower:
 
     @property
     def bytes_taken(self) -> int:
-        return sum(each.events_file.taken + each.steps_file.taken for each in self.processes.values())
+        return sum(
+            each.events_file.taken + each.steps_file.taken for each in self.processes.values()
+        )

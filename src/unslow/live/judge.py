@@ -13,7 +13,9 @@ FIRST = 4.0  # seconds of watching before the first diagnosis
 FURTHER = 1.6  # each further one waits so many times longer than the last
 SHARE = 0.008  # of one core, at most
 AHEAD = 60.0  # seconds whose share may be spent in advance, so that the first findings do not take minutes
-MOST = 64 << 20  # bytes of a folder above which a diagnosis would take too much memory beside a training
+MOST = (
+    64 << 20
+)  # bytes of a folder above which a diagnosis would take too much memory beside a training
 
 Key = tuple[str, str]
 
@@ -25,7 +27,9 @@ class Judge:
     wait: float = FIRST
     due: float = FIRST
     certain: list[dict[str, Any]] = field(default_factory=list)
-    growth: dict[str, float] = field(default_factory=dict)  # bytes per 1 000 steps, by the process's log
+    growth: dict[str, float] = field(
+        default_factory=dict
+    )  # bytes per 1 000 steps, by the process's log
     judged: int = 0
     too_large: bool = False
     spent: float = 0.0  # processor seconds of all diagnoses
@@ -46,7 +50,9 @@ class Judge:
     def compare(self, found: Sequence[tuple[Finding, dict[str, Any]]], last: bool = False) -> None:
         """Keep what was found this time and the time before; at the end of a run once is enough."""
         keys = frozenset(key_of(finding) for finding, _ in found)
-        self.certain = [plain for finding, plain in found if last or key_of(finding) in self._before]
+        self.certain = [
+            plain for finding, plain in found if last or key_of(finding) in self._before
+        ]
         self._before = keys
         self.closed = last
         self.judged += 1

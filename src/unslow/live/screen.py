@@ -58,7 +58,9 @@ class Panel:
         if not lines:
             return
         text = ""
-        height = max(len(lines), self._placed[2]) if self._placed[:2] == (columns, rows) else len(lines)
+        height = (
+            max(len(lines), self._placed[2]) if self._placed[:2] == (columns, rows) else len(lines)
+        )
         if self._placed != (columns, rows, height):
             text = _placing(rows, height)
             self._placed = (columns, rows, height)
@@ -86,7 +88,9 @@ def _drawn(lines: Sequence[str], first: int) -> str:
     """Lines at their rows, in colours of their own. Each row is erased before: after a full line the last column
     would be erased with it."""
     return (
-        "\x1b[0m\x1b[?7l" + "".join(f"\x1b[{row};1H\x1b[K{line}" for row, line in enumerate(lines, first)) + "\x1b[?7h"
+        "\x1b[0m\x1b[?7l"
+        + "".join(f"\x1b[{row};1H\x1b[K{line}" for row, line in enumerate(lines, first))
+        + "\x1b[?7h"
     )
 
 

@@ -46,7 +46,9 @@ def state_of(follower: Follower, judge: Judge, quiet: float) -> dict[str, Any]:
         "steps": max((worker["steps"] for worker in workers), default=0),
         "loop": _loop(loops[-1]) if loops else None,
         "earlier": [_brief(loop) for loop in loops[:-1]],
-        "expected": expected_end(process, loops[-1], _pace(loops[-1])) if process and loops else None,
+        "expected": expected_end(process, loops[-1], _pace(loops[-1]))
+        if process and loops
+        else None,
         "memory": _memory(process or _largest(follower), judge),
         "workers": workers if len(workers) > 1 else [],
         "findings": judge.certain,
@@ -66,7 +68,11 @@ def _names(cwd: str) -> Callable[[str], str]:
 
 def _stalest(follower: Follower, leader: Followed | None) -> list[Followed]:
     """Whose loops to find anew: the leader's, and of many processes a few in turn, since each takes milliseconds."""
-    changed = [each for each in follower.trained if each.loops_at != (each.rows.steps_seen, len(each.lines))]
+    changed = [
+        each
+        for each in follower.trained
+        if each.loops_at != (each.rows.steps_seen, len(each.lines))
+    ]
     return sorted(changed, key=lambda each: (each is not leader, each.loops_at))[:AT_ONCE]
 
 
@@ -87,10 +93,16 @@ def _status(follower: Follower, quiet: float) -> dict[str, str]:
     processes = list(follower.processes.values())
     if processes and all(process.how for process in processes):
         errors = [process.how for process in processes if process.how != "exit"]
-        return {"kind": "ending", "text": f"the training has ended{f': {errors[0]}' if errors else ''}"}
+        return {
+            "kind": "ending",
+            "text": f"the training has ended{f': {errors[0]}' if errors else ''}",
+        }
     usual = max((process.distance for process in processes), default=0.0)
     if quiet > max(QUIET, 3 * usual):
-        return {"kind": "quiet", "text": f"no news for {quiet:.0f} s{_why(processes, quiet > max(STALLED, 6 * usual))}"}
+        return {
+            "kind": "quiet",
+            "text": f"no news for {quiet:.0f} s{_why(processes, quiet > max(STALLED, 6 * usual))}",
+        }
     if follower.trained:
         return {"kind": "training", "text": "training"}
     if processes:
@@ -123,9 +135,14 @@ def _recent(loop: Loop) -> Loop:
     begin = max(min(begin, len(loop.end) - FEW), 1 if len(loop.end) > 1 else 0)
     kept = slice(begin, None)
     return replace(
-        loop, end=loop.end[kept], count=loop.count[kept], seconds=loop.seconds[kept], low=loop.low[kept],
-        high=loop.high[kept], phases=loop.phases[kept],
-    )  # fmt: skip
+        loop,
+        end=loop.end[kept],
+        count=loop.count[kept],
+        seconds=loop.seconds[kept],
+        low=loop.low[kept],
+        high=loop.high[kept],
+        phases=loop.phases[kept],
+    )
 
 
 def _pace(loop: Loop) -> float:
@@ -194,5 +211,12 @@ def _memory(process: Followed | None, judge: Judge) -> dict[str, Any] | None:
 
 
 def _lost(follower: Follower) -> list[str]:
-    lines = [line for process in follower.processes.values() for line in process.lines if line["k"] == "probe"]
-    return sorted({str(line["name"]) for line in lines if str(line.get("state", "")).startswith("lost")})
+    lines = [
+        line
+        for process in follower.processes.values()
+        for line in process.lines
+        if line["k"] == "probe"
+    ]
+    return sorted(
+        {str(line["name"]) for line in lines if str(line.get("state", "")).startswith("lost")}
+    )

@@ -18,7 +18,9 @@ def steps_of(source: Source, line: int, lengths: Mapping[int, int]) -> int | Non
     Each turn must make one step, whatever is tested on the way, and nothing may leave the loop early.
     """
     loop = next((node for node in source.every(ast.For) if node.lineno == line), None)
-    if loop is None or not any(source.every_step(call) is loop for call in source.step_loops.get(loop, ())):
+    if loop is None or not any(
+        source.every_step(call) is loop for call in source.step_loops.get(loop, ())
+    ):
         return None
     return _turns(source, loop, lengths, _DEPTH)
 
@@ -38,7 +40,11 @@ def _turns(source: Source, node: ast.AST, lengths: Mapping[int, int], depth: int
     own = [node] if isinstance(node, ast.For) else []
     total = 1
     for loop in [*own, *source.loops(node)]:
-        count = _count(source, loop, lengths) if isinstance(loop, ast.For) and not _leaves(loop) else None
+        count = (
+            _count(source, loop, lengths)
+            if isinstance(loop, ast.For) and not _leaves(loop)
+            else None
+        )
         if count is None:
             return None
         total *= count
@@ -58,7 +64,9 @@ def _count(source: Source, loop: ast.For, lengths: Mapping[int, int]) -> int | N
     turns: ast.expr = loop.iter
     while isinstance(turns, ast.Call) and turns.args and source.name(turns.func) in _WRAPPERS:
         turns = turns.args[0]
-    if isinstance(turns, ast.List | ast.Tuple) and not any(isinstance(item, ast.Starred) for item in turns.elts):
+    if isinstance(turns, ast.List | ast.Tuple) and not any(
+        isinstance(item, ast.Starred) for item in turns.elts
+    ):
         return len(turns.elts)
     if not isinstance(turns, ast.Call) or source.name(turns.func) != "range" or turns.keywords:
         return None

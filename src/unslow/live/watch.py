@@ -22,7 +22,10 @@ class Watch:
     """One run being watched. `now` and `spent` are clocks: seconds that pass, and processor seconds of ours."""
 
     def __init__(
-        self, folder: str, now: Callable[[], float] = time.monotonic, spent: Callable[[], float] = time.thread_time
+        self,
+        folder: str,
+        now: Callable[[], float] = time.monotonic,
+        spent: Callable[[], float] = time.thread_time,
     ) -> None:
         self.follower = Follower(folder)
         self.judge = Judge()
@@ -44,9 +47,11 @@ class Watch:
             news = self.follower.look()
         except runfile.Unreadable as problem:
             raise UnslowError(
-                f"cannot watch {self.follower.folder}", str(problem),
-                "Type `unslow runs` to see the runs there are.", "bad-run-folder",
-            ) from None  # fmt: skip
+                f"cannot watch {self.follower.folder}",
+                str(problem),
+                "Type `unslow runs` to see the runs there are.",
+                "bad-run-folder",
+            ) from None
         if news:
             self._news = self._now()
 

@@ -21,7 +21,18 @@ INJECT = Path(__file__).parents[1] / "record" / "inject"
 RUNS = ".unslow"
 
 # What of the environment is kept with a run: enough to run it again, nothing that could be a secret.
-_KEPT = ("TF_", "KERAS_", "XLA_", "OMP_", "KMP_", "MKL_", "CUDA_", "MALLOC_", "PYTHONHASHSEED", "PYTHONPATH")
+_KEPT = (
+    "TF_",
+    "KERAS_",
+    "XLA_",
+    "OMP_",
+    "KMP_",
+    "MKL_",
+    "CUDA_",
+    "MALLOC_",
+    "PYTHONHASHSEED",
+    "PYTHONPATH",
+)
 
 
 @dataclass(frozen=True)
@@ -48,9 +59,11 @@ def command_for(words: Sequence[str], python: str | None = None, module: bool = 
     if words[0].endswith(".py") or (Path(words[0]).is_file() and not os.access(words[0], os.X_OK)):
         if not Path(words[0]).is_file():
             raise UnslowError(
-                f"cannot run {words[0]}", "there is no such file",
-                f"Which file below {Path.cwd().name}/ starts the training?", "no-script",
-            )  # fmt: skip
+                f"cannot run {words[0]}",
+                "there is no such file",
+                f"Which file below {Path.cwd().name}/ starts the training?",
+                "no-script",
+            )
         return [interpreter, *words]
     return list(words)
 
@@ -111,10 +124,15 @@ def record(
     """Run a command with its own terminal and streams; recorded unless `folder` is None."""
     env = environment(folder, extra) if folder else {**os.environ, **(extra or {})}
     header = {
-        "unslow": unslow.__version__, "command": list(command), "cwd": str(options.get("cwd") or Path.cwd()),
-        "stdin": _stdin(), "environment": {key: value for key, value in env.items() if key.startswith(_KEPT)},
-        "started": time.time(), "clock": time.perf_counter_ns(), "launcher": os.getpid(),
-    }  # fmt: skip
+        "unslow": unslow.__version__,
+        "command": list(command),
+        "cwd": str(options.get("cwd") or Path.cwd()),
+        "stdin": _stdin(),
+        "environment": {key: value for key, value in env.items() if key.startswith(_KEPT)},
+        "started": time.time(),
+        "clock": time.perf_counter_ns(),
+        "launcher": os.getpid(),
+    }
     if folder:
         _write(folder, header)
     began = time.perf_counter()
@@ -122,13 +140,19 @@ def record(
         child = subprocess.Popen(command, env=env, **options)  # type: ignore[call-overload]
     except OSError as problem:
         raise UnslowError(
-            f"cannot run {command[0]}", problem.strerror or str(problem),
-            "Is the command spelled as you would type it without unslow?", "no-command",
-        ) from None  # fmt: skip
+            f"cannot run {command[0]}",
+            problem.strerror or str(problem),
+            "Is the command spelled as you would type it without unslow?",
+            "no-command",
+        ) from None
     code, interrupted = _wait(child, meanwhile, began + timeout if timeout else None)
-    ended = Ended(code if code >= 0 else 128 - code, max(0, -code), time.perf_counter() - began, interrupted)
+    ended = Ended(
+        code if code >= 0 else 128 - code, max(0, -code), time.perf_counter() - began, interrupted
+    )
     if folder:
-        _write(folder, {**header, "ended": ended.text, "code": ended.code, "seconds": ended.seconds})
+        _write(
+            folder, {**header, "ended": ended.text, "code": ended.code, "seconds": ended.seconds}
+        )
     return ended
 
 
@@ -157,7 +181,9 @@ def _wait(
     def forward(number: int, frame: object) -> None:
         child.send_signal(number)
 
-    kept = {signal.SIGINT: signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))}
+    kept = {
+        signal.SIGINT: signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))
+    }
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         kept[number] = signal.signal(number, forward)
     try:

@@ -45,10 +45,14 @@ def steps_for(run: Run, seconds: float = _SECONDS) -> int:
 
 def question_for(run: Run, finding: Finding, steps: int | None = None) -> Question:
     """What must be shown for a finding's fix: where its cost lies, and whether it grows."""
-    return Question(steps or steps_for(run), whole=bool(finding.facts.get("first_step")), grows=finding.grows)
+    return Question(
+        steps or steps_for(run), whole=bool(finding.facts.get("first_step")), grows=finding.grows
+    )
 
 
-def prove(before: Side, after: Side, question: Question, progress: Progress = lambda text: None) -> Proof:
+def prove(
+    before: Side, after: Side, question: Question, progress: Progress = lambda text: None
+) -> Proof:
     """Run A B B A … until the answer is clear, or enough has been tried."""
     sides: tuple[list[Trial], list[Trial]] = ([], [])
     pair = adapted = 0
@@ -57,7 +61,9 @@ def prove(before: Side, after: Side, question: Question, progress: Progress = la
             trial = run_trial((before, after)[which], question.steps)
             _must_have_trained(trial, ("before", "after")[which], question)
             sides[which].append(trial)
-            progress(f"trial {len(sides[0]) + len(sides[1])} ({('before', 'after')[which]}): {_said(trial, question)}")
+            progress(
+                f"trial {len(sides[0]) + len(sides[1])} ({('before', 'after')[which]}): {_said(trial, question)}"
+            )
         ends = sorted((sides[0][0].steps, sides[1][0].steps))
         if pair == 0 and ends[0] < ends[1] and adapted < _ADAPTED:
             adapted += 1
@@ -84,13 +90,18 @@ def _must_have_trained(trial: Trial, name: str, question: Question) -> None:
         last = [line for line in trial.errors.splitlines() if line.strip()][-1:]
         why = f"it ended with {trial.ended}{': ' + last[0].strip() if last else ''}"
         raise UnslowError(
-            f"the script {name} the change fails", why, "Run it by itself to see all of it.", "cannot-prove"
+            f"the script {name} the change fails",
+            why,
+            "Run it by itself to see all of it.",
+            "cannot-prove",
         )
     if trial.steps < min(_LEAST_STEPS, question.steps):
         raise UnslowError(
-            f"the script {name} the change does not train", f"only {trial.steps} steps were seen",
-            "Both sides must train for a comparison.", "cannot-prove",
-        )  # fmt: skip
+            f"the script {name} the change does not train",
+            f"only {trial.steps} steps were seen",
+            "Both sides must train for a comparison.",
+            "cannot-prove",
+        )
 
 
 def _figure(trial: Trial, question: Question) -> float:
@@ -108,7 +119,9 @@ def _is_clear(before: Sequence[float], after: Sequence[float]) -> bool:
     return faster or (high < 1.0 and min(after) >= _CLEAR * max(before))
 
 
-def _judge(sides: tuple[list[Trial], list[Trial]], before: Side, question: Question, progress: Progress) -> Proof:
+def _judge(
+    sides: tuple[list[Trial], list[Trial]], before: Side, question: Question, progress: Progress
+) -> Proof:
     first, second = _figures(sides[0], question), _figures(sides[1], question)
     ratio, low, high = bootstrap_ratio(first, second)
     found, noise, same = _results(sides, before, question, progress)
@@ -124,11 +137,18 @@ def _judge(sides: tuple[list[Trial], list[Trial]], before: Side, question: Quest
     else:
         verdict = Verdict.UNSURE
     return Proof(
-        verdict=verdict, speedup=ratio, low=low, high=high, before=tuple(first), after=tuple(second),
-        steps=min(trial.steps for trial in sides[0] + sides[1]), difference=found, noise=noise,
+        verdict=verdict,
+        speedup=ratio,
+        low=low,
+        high=high,
+        before=tuple(first),
+        after=tuple(second),
+        steps=min(trial.steps for trial in sides[0] + sides[1]),
+        difference=found,
+        noise=noise,
         text=_words(verdict, ratio, low, high, first, second, found, noise, growth),
         growth=growth,
-    )  # fmt: skip
+    )
 
 
 def _apart(slow: Sequence[float], fast: Sequence[float]) -> bool:
@@ -155,7 +175,9 @@ def _results(
         return found, noise, True
     if found == float("inf"):
         return found, noise, False
-    progress("the weights differ: one more trial shows what rounding alone becomes in this training")
+    progress(
+        "the weights differ: one more trial shows what rounding alone becomes in this training"
+    )
     nudged = run_trial(before, question.steps, nudge=ROUNDING)
     noise = max(noise, difference(one.weights, nudged.weights) or 0.0)
     return found, noise, found <= 10 * noise
@@ -165,7 +187,12 @@ def _growth_gone(sides: tuple[list[Trial], list[Trial]]) -> Growth | None:
     """The step time, the memory or the files that grew before and do not after, by slope."""
     for name, rate in _GROWTHS.items():
         before, after = (rate(side) for side in sides)
-        if before is not None and after is not None and before.low > 0 and abs(after.value) <= 0.2 * before.value:
+        if (
+            before is not None
+            and after is not None
+            and before.low > 0
+            and abs(after.value) <= 0.2 * before.value
+        ):
             return Growth(name, before.value, after.value)
     return None
 
@@ -193,7 +220,9 @@ def _together(slopes: Sequence[Slope | None]) -> Slope | None:
 _GROWTHS: Mapping[str, Callable[[Sequence[Trial]], Slope | None]] = {
     "step time": _step_time,
     "memory": lambda trials: _together([_slope(trial.rss_steps, trial.rss) for trial in trials]),
-    "what is on the disk": lambda trials: _together([_late_rate(trial.files_steps, trial.files) for trial in trials]),
+    "what is on the disk": lambda trials: _together(
+        [_late_rate(trial.files_steps, trial.files) for trial in trials]
+    ),
 }
 
 
@@ -213,8 +242,17 @@ def _late_rate(x: np.ndarray, y: np.ndarray) -> Slope | None:
     return Slope(rate, rate, rate)
 
 
-def _words(verdict: Verdict, ratio: float, low: float, high: float, first: Sequence[float], second: Sequence[float],
-           found: float | None, noise: float | None, growth: Growth | None) -> str:  # fmt: skip
+def _words(
+    verdict: Verdict,
+    ratio: float,
+    low: float,
+    high: float,
+    first: Sequence[float],
+    second: Sequence[float],
+    found: float | None,
+    noise: float | None,
+    growth: Growth | None,
+) -> str:
     speed = (
         f"{np.median(first) * 1e3:.3g} → {np.median(second) * 1e3:.3g} ms a step, {ratio:.2f}× "
         f"({low:.2f} to {high:.2f}) over {len(first)} + {len(second)} runs"
@@ -234,6 +272,7 @@ def _words(verdict: Verdict, ratio: float, low: float, high: float, first: Seque
 def _grown(growth: Growth) -> str:
     unit, scale = ("ms", 1e6) if growth.what == "step time" else ("MB", 1e-3)
     before, after = (
-        f"{rate:,.0f}" if abs(rate) >= 100 else f"{rate:.2g}" for rate in (growth.before * scale, growth.after * scale)
+        f"{rate:,.0f}" if abs(rate) >= 100 else f"{rate:.2g}"
+        for rate in (growth.before * scale, growth.after * scale)
     )
     return f"{growth.what} grew by {before} {unit} per 1 000 steps, and by {after} after"

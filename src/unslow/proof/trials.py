@@ -52,9 +52,13 @@ class Trial:
     interrupted: bool = False
     compiled: bool = False  # XLA said on stderr that it compiled something
     told: tuple[Mapping[str, Any], ...] = ()  # what the switches of `whatif` did
-    files: Floats = field(default_factory=lambda: np.zeros(0))  # bytes in the folders it writes to, at `files_steps`
+    files: Floats = field(
+        default_factory=lambda: np.zeros(0)
+    )  # bytes in the folders it writes to, at `files_steps`
     files_steps: Floats = field(default_factory=lambda: np.zeros(0))
-    lost: Mapping[str, str] = field(default_factory=dict)  # probes and switches that failed, and why
+    lost: Mapping[str, str] = field(
+        default_factory=dict
+    )  # probes and switches that failed, and why
 
     @property
     def steady(self) -> float:
@@ -72,21 +76,47 @@ class Trial:
         return float(self.seconds[0]) if len(self.seconds) else float("nan")
 
 
-def run_trial(side: Side, steps: int, seed: int = 0, nudge: float = 0.0, timeout: float = 3600.0,
-              seconds: float | None = None) -> Trial:  # fmt: skip
+def run_trial(
+    side: Side,
+    steps: int,
+    seed: int = 0,
+    nudge: float = 0.0,
+    timeout: float = 3600.0,
+    seconds: float | None = None,
+) -> Trial:
     """Run one side once: so many steps, or fewer when `seconds` have passed. Nothing is left behind."""
-    with tempfile.TemporaryDirectory(prefix="unslow-trial-") as place, Workspace(side.cwd, side.texts) as workspace:
+    with (
+        tempfile.TemporaryDirectory(prefix="unslow-trial-") as place,
+        Workspace(side.cwd, side.texts) as workspace,
+    ):
         out, folder = Path(place) / "weights", Path(place) / "run"
         folder.mkdir()
-        setting = {"steps": steps, "out": str(out), "seed": seed, "nudge": nudge, "seconds": seconds,
-                   "repeats": side.repeats}  # fmt: skip
-        extra = {**workspace.environment(), **side.env, "UNSLOW_TRIAL": json.dumps(setting), "PYTHONHASHSEED": "0"}
+        setting = {
+            "steps": steps,
+            "out": str(out),
+            "seed": seed,
+            "nudge": nudge,
+            "seconds": seconds,
+            "repeats": side.repeats,
+        }
+        extra = {
+            **workspace.environment(),
+            **side.env,
+            "UNSLOW_TRIAL": json.dumps(setting),
+            "PYTHONHASHSEED": "0",
+        }
         errors = Path(place) / "stderr"
         with errors.open("wb") as stderr, open(side.stdin or os.devnull, "rb") as stdin:  # noqa: PTH123
             ended = launch.record(
-                workspace.command(side.command), str(folder), extra, cwd=str(workspace.cwd), timeout=timeout,
-                stdin=stdin, stdout=subprocess.DEVNULL, stderr=stderr,
-            )  # fmt: skip
+                workspace.command(side.command),
+                str(folder),
+                extra,
+                cwd=str(workspace.cwd),
+                timeout=timeout,
+                stdin=stdin,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+            )
         run = load(str(folder))
         return _trial(ended, run, out, errors.read_bytes())
 
@@ -94,19 +124,37 @@ def run_trial(side: Side, steps: int, seed: int = 0, nudge: float = 0.0, timeout
 def _trial(ended: launch.Ended, run: Run, out: Path, errors: bytes) -> Trial:
     loops = sorted(run.loops, key=lambda loop: loop.start)
     # Updates, not groups of them, are compared: one side may make several in a call, and the other one.
-    seconds = _joined([np.repeat(loop.seconds / loop.group, loop.count * loop.group) for loop in loops])
+    seconds = _joined(
+        [np.repeat(loop.seconds / loop.group, loop.count * loop.group) for loop in loops]
+    )
     ends = _joined([np.repeat(loop.end, loop.count * loop.group) for loop in loops])
     rss, steps = _memory(run, loops)
     files, files_steps = _files(run)
     weights, peak = _weights(out)
     return Trial(
-        ended=ended.text, steps=len(seconds), seconds=seconds, ends=ends, rss=rss, rss_steps=steps,
-        files=files, files_steps=files_steps, weights=weights, losses=_losses(loops), interrupted=ended.interrupted,
-        errors=errors[-4000:].decode("utf-8", "replace"), compiled=b"Compiled cluster using XLA" in errors,
-        peak=peak or float(rss.max() if len(rss) else 0.0), group=loops[0].group if loops else 1,
+        ended=ended.text,
+        steps=len(seconds),
+        seconds=seconds,
+        ends=ends,
+        rss=rss,
+        rss_steps=steps,
+        files=files,
+        files_steps=files_steps,
+        weights=weights,
+        losses=_losses(loops),
+        interrupted=ended.interrupted,
+        errors=errors[-4000:].decode("utf-8", "replace"),
+        compiled=b"Compiled cluster using XLA" in errors,
+        peak=peak or float(rss.max() if len(rss) else 0.0),
+        group=loops[0].group if loops else 1,
         told=tuple(event.data for event in run.of("whatif")),
-        lost={name: why for process in run.processes for name, why in process.probes.items() if why != "armed"},
-    )  # fmt: skip
+        lost={
+            name: why
+            for process in run.processes
+            for name, why in process.probes.items()
+            if why != "armed"
+        },
+    )
 
 
 def _joined(parts: list[Floats]) -> Floats:
@@ -156,7 +204,9 @@ def _weights(out: Path) -> tuple[dict[str, Any], float]:
         except TypeError:  # bfloat16 and the like: compared as raw 16-bit numbers
             kind = np.dtype("<u2")
         size = int(np.prod(entry["shape"], dtype=np.int64))
-        array = np.frombuffer(data, dtype=kind, count=size, offset=entry["offset"]).reshape(entry["shape"])
+        array = np.frombuffer(data, dtype=kind, count=size, offset=entry["offset"]).reshape(
+            entry["shape"]
+        )
         name, number = entry["name"], 1
         while name in found:
             number += 1

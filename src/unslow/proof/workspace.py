@@ -10,7 +10,17 @@ from pathlib import Path
 
 # Files up to this size are copied, so that a training may overwrite them; larger ones (mostly data) are linked.
 _COPIED = 20 << 20
-_LEFT_OUT = {".git", ".unslow", "__pycache__", ".venv", "venv", "node_modules", ".tox", ".nox", ".mypy_cache"}
+_LEFT_OUT = {
+    ".git",
+    ".unslow",
+    "__pycache__",
+    ".venv",
+    "venv",
+    "node_modules",
+    ".tox",
+    ".nox",
+    ".mypy_cache",
+}
 
 
 class Workspace:
@@ -21,7 +31,9 @@ class Workspace:
         self._texts = dict(texts or {})
         self._root = Path(tempfile.mkdtemp(prefix="unslow-"))
         self.cwd = self._root / "cwd"
-        self._outside: dict[Path, Path] = {}  # folders of replaced files that are not below cwd → their copies
+        self._outside: dict[
+            Path, Path
+        ] = {}  # folders of replaced files that are not below cwd → their copies
 
     def __enter__(self) -> Workspace:
         _copy(self._cwd, self.cwd)
@@ -54,7 +66,11 @@ class Workspace:
     def _word(self, word: str) -> str:
         path = Path(os.path.normpath(self._cwd / word)) if word else self._cwd
         for root, copy in ((self._cwd, self.cwd), *self._outside.items()):
-            if path != root and path.is_relative_to(root) and (copy / path.relative_to(root)).exists():
+            if (
+                path != root
+                and path.is_relative_to(root)
+                and (copy / path.relative_to(root)).exists()
+            ):
                 copied = copy / path.relative_to(root)
                 return str(copied) if Path(word).is_absolute() or root != self._cwd else word
         return word

@@ -43,19 +43,25 @@ def inert(data: Any) -> Markup:
 
 def ticked(text: str) -> Markup:
     """Escaped text in which what stands between back-ticks is code."""
-    parts = (Markup("<code>{}</code>" if code else "{}").format(part) for code, part in words.spans(text))
+    parts = (
+        Markup("<code>{}</code>" if code else "{}").format(part) for code, part in words.spans(text)
+    )
     return Markup("").join(parts)
 
 
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
+    )
     environment.filters |= {
         "seconds": words.seconds,
         "share": words.share,
         "size": words.size,
         "count": words.count,
         "ticks": ticked,
-        "sentence": lambda text: f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "?", "!")) else "."),
+        "sentence": lambda text: (
+            f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "?", "!")) else ".")
+        ),
     }
     return environment
 

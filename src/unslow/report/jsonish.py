@@ -7,18 +7,59 @@ from importlib.resources import files
 from typing import Any
 
 KEYS = (
-    "schema", "unslow", "command", "ended", "started", "seconds", "training_seconds", "steps", "verdict",
-    "loops", "findings", "not_judged", "unexplained_seconds", "own_cost", "healthy", "memory", "hot_lines",
-    "processes", "lost_probes", "notes", "versions",
-)  # fmt: skip
+    "schema",
+    "unslow",
+    "command",
+    "ended",
+    "started",
+    "seconds",
+    "training_seconds",
+    "steps",
+    "verdict",
+    "loops",
+    "findings",
+    "not_judged",
+    "unexplained_seconds",
+    "own_cost",
+    "healthy",
+    "memory",
+    "hot_lines",
+    "processes",
+    "lost_probes",
+    "notes",
+    "versions",
+)
 LOOP_KEYS = (
-    "line", "update", "style", "process", "worker", "steps", "seconds", "typical", "first",
-    "updates_per_step", "phases", "trend",
-)  # fmt: skip
+    "line",
+    "update",
+    "style",
+    "process",
+    "worker",
+    "steps",
+    "seconds",
+    "typical",
+    "first",
+    "updates_per_step",
+    "phases",
+    "trend",
+)
 FINDING_KEYS = (
-    "cause", "title", "location", "seconds", "share", "grows", "forecast", "certainty", "fault", "evidence",
-    "advice", "merged", "fix", "refusal", "proof",
-)  # fmt: skip
+    "cause",
+    "title",
+    "location",
+    "seconds",
+    "share",
+    "grows",
+    "forecast",
+    "certainty",
+    "fault",
+    "evidence",
+    "advice",
+    "merged",
+    "fix",
+    "refusal",
+    "proof",
+)
 LOCATION_KEYS = ("file", "line", "function", "code")
 EVIDENCE_KEYS = ("label", "value", "unit")
 

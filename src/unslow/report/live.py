@@ -12,7 +12,13 @@ from rich.text import Text
 from unslow.report import words
 from unslow.report.terminal import BLOCKS
 
-_STATUS = {"training": "green", "ended": "bold", "ending": "bold", "quiet": "bold yellow", "starting": "cyan"}
+_STATUS = {
+    "training": "green",
+    "ended": "bold",
+    "ending": "bold",
+    "quiet": "bold yellow",
+    "starting": "cyan",
+}
 _LABEL = max(cell_len(label) for label in words.PHASES.values())
 _MOST_PHASES, _MOST_FINDINGS, _MOST_WORKERS = 5, 4, 8
 
@@ -23,7 +29,13 @@ Line = tuple[int, Text]  # how soon it may be left out (0: never), and what it s
 
 def frame(view: dict[str, Any], width: int, height: int) -> list[Text]:
     """At most `height` lines, none longer than `width`."""
-    lines = [(0, _head(view, width)), *_loop(view, width), *_memory(view), *_workers(view), *_findings(view)]
+    lines = [
+        (0, _head(view, width)),
+        *_loop(view, width),
+        *_memory(view),
+        *_workers(view),
+        *_findings(view),
+    ]
     while len(lines) > max(1, height):
         worst = max(range(len(lines)), key=lambda at: (lines[at][0], at))
         del lines[worst]
@@ -35,7 +47,9 @@ def frame(view: dict[str, Any], width: int, height: int) -> list[Text]:
 
 def painted(lines: list[Text], width: int) -> list[str]:
     """The lines with the colours that this terminal has."""
-    console = Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False, legacy_windows=False)
+    console = Console(
+        file=io.StringIO(), force_terminal=True, width=width, highlight=False, legacy_windows=False
+    )
     with console.capture() as captured:
         console.print(Text("\n").join(lines), end="", crop=True, no_wrap=True, overflow="ellipsis")
     return captured.get().split("\n")
@@ -45,7 +59,9 @@ def status_line(view: dict[str, Any]) -> str:
     """All in one line, for a terminal that belongs to the training."""
     loop = view["loop"]
     said = [f"unslow: {_for(view)}"]
-    said += [words.count(view["steps"], "step"), f"{words.seconds(loop['now'])} a step"] if loop else []
+    said += (
+        [words.count(view["steps"], "step"), f"{words.seconds(loop['now'])} a step"] if loop else []
+    )
     if not loop or view["status"]["kind"] == "quiet":
         said.append(view["status"]["text"])
     said += [f"{each['cause']}{_at(each)}" for each in view["findings"] if each["fault"]][:2]
@@ -76,7 +92,9 @@ def clock(seconds: float) -> str:
 def _head(view: dict[str, Any], width: int) -> Text:
     """Who and how, with a rule that keeps it apart from what the program prints."""
     status = view["status"]
-    right = Text.assemble((status["text"], _STATUS.get(status["kind"], "")), (f"  {_for(view)}", "bold"))
+    right = Text.assemble(
+        (status["text"], _STATUS.get(status["kind"], "")), (f"  {_for(view)}", "bold")
+    )
     left = Text.assemble(("unslow", "bold"), (f"  {view['command_line']}", "dim"))
     left.truncate(max(8, width - right.cell_len - 5), overflow="ellipsis")
     rule = "─" * max(1, width - left.cell_len - right.cell_len - 2)
@@ -91,9 +109,17 @@ def _loop(view: dict[str, Any], width: int) -> list[Line]:
     lines.append((0, _rate(loop, width)))
     if view["expected"]:
         lines.append((2, Text(f"  {_end(view['expected'])}", style="cyan")))
-    trend = Text(_trend(loop["trend"], width), style="yellow" if loop["trend"]["change"] > _CHANGED else "")
-    lines += [(3, _sparkline(loop["sparkline"], width)), (2, trend)] if loop["sparkline"]["values"] else []
-    lines += [(4 + min(at, 2), _bar(bar, width)) for at, bar in enumerate(loop["bars"][:_MOST_PHASES])]
+    trend = Text(
+        _trend(loop["trend"], width), style="yellow" if loop["trend"]["change"] > _CHANGED else ""
+    )
+    lines += (
+        [(3, _sparkline(loop["sparkline"], width)), (2, trend)]
+        if loop["sparkline"]["values"]
+        else []
+    )
+    lines += [
+        (4 + min(at, 2), _bar(bar, width)) for at, bar in enumerate(loop["bars"][:_MOST_PHASES])
+    ]
     return lines
 
 
@@ -101,9 +127,12 @@ def _rate(loop: dict[str, Any], width: int) -> Text:
     """The loop, its steps and its pace; a narrow terminal gets less of it rather than a part."""
     rate = f"{words.digits(1 / loop['now'])} steps/s" if loop["now"] > 0 else ""
     parts = [
-        (loop["line"], "bold"), (loop["kind"], "dim"), (words.count(loop["steps"], "step"), "bold"),
-        (f"{words.seconds(loop['now'])} a step", ""), (rate, "dim"),
-    ]  # fmt: skip
+        (loop["line"], "bold"),
+        (loop["kind"], "dim"),
+        (words.count(loop["steps"], "step"), "bold"),
+        (f"{words.seconds(loop['now'])} a step", ""),
+        (rate, "dim"),
+    ]
     for left_out in (4, 1):
         if cell_len("  ".join(text for text, _ in parts)) > width:
             del parts[left_out]
@@ -132,8 +161,12 @@ def _sparkline(line: dict[str, Any], width: int) -> Text:
     room = max(8, width - 2 - cell_len(ends))
     values = line["values"][-room:]
     top = sorted(values)[len(values) * 9 // 10] * 1.5 if line["scale"] == "log" else line["high"]
-    heights = [min(len(BLOCKS) - 1, int(value / top * len(BLOCKS))) if top > 0 else 0 for value in values]
-    return Text.assemble("  ", ("".join(BLOCKS[height] for height in heights), "cyan"), (ends, "dim"))
+    heights = [
+        min(len(BLOCKS) - 1, int(value / top * len(BLOCKS))) if top > 0 else 0 for value in values
+    ]
+    return Text.assemble(
+        "  ", ("".join(BLOCKS[height] for height in heights), "cyan"), (ends, "dim")
+    )
 
 
 def _bar(bar: dict[str, Any], width: int) -> Text:
@@ -141,9 +174,12 @@ def _bar(bar: dict[str, Any], width: int) -> Text:
     columns = max(6, min(30, width - _LABEL - 24))
     filled = min(columns, round(bar["share"] * columns))
     return Text.assemble(
-        f"  {bar['label']:<{_LABEL}}  ", ("█" * filled, "cyan"), ("·" * (columns - filled), "dim"),
-        f"  {share:>6}", (f"  {each:>8}", "dim"),
-    )  # fmt: skip
+        f"  {bar['label']:<{_LABEL}}  ",
+        ("█" * filled, "cyan"),
+        ("·" * (columns - filled), "dim"),
+        f"  {share:>6}",
+        (f"  {each:>8}", "dim"),
+    )
 
 
 def _memory(view: dict[str, Any]) -> list[Line]:
@@ -168,9 +204,18 @@ def _workers(view: dict[str, Any]) -> list[Line]:
     for worker in workers[:_MOST_WORKERS]:
         ended = f"  ended: {worker['how']}" if worker["how"] else ""
         said = f"{words.count(worker['steps'], 'step')}  {words.seconds(worker['now'])} a step"
-        lines.append((5, Text(f"  {worker['name']:<{longest}}  {said}  {words.size(worker['rss'])}{ended}")))
+        lines.append(
+            (5, Text(f"  {worker['name']:<{longest}}  {said}  {words.size(worker['rss'])}{ended}"))
+        )
     if len(workers) > _MOST_WORKERS:
-        lines.append((5, Text(f"  and {len(workers) - _MOST_WORKERS} processes more, none slower", style="dim")))
+        lines.append(
+            (
+                5,
+                Text(
+                    f"  and {len(workers) - _MOST_WORKERS} processes more, none slower", style="dim"
+                ),
+            )
+        )
     return lines
 
 
@@ -179,9 +224,15 @@ def _findings(view: dict[str, Any]) -> list[Line]:
     found = view["findings"]
     for finding in found[:_MOST_FINDINGS]:
         style = "bold red" if finding["fault"] else "bold cyan"
-        said = [words.seconds(finding["seconds"]), words.share(finding["share"])] if finding["seconds"] > 0 else []
+        said = (
+            [words.seconds(finding["seconds"]), words.share(finding["share"])]
+            if finding["seconds"] > 0
+            else []
+        )
         said += ["grows"] if finding["grows"] else []
-        head = Text.assemble((finding["cause"], style), (_at(finding), "bold"), (f"  {' · '.join(said)}", "dim"))
+        head = Text.assemble(
+            (finding["cause"], style), (_at(finding), "bold"), (f"  {' · '.join(said)}", "dim")
+        )
         lines += [(1, head), (6, Text(f"  {finding['title']}"))]
     if len(found) > _MOST_FINDINGS:
         lines.append((6, Text(f"  and {len(found) - _MOST_FINDINGS} findings more", style="dim")))

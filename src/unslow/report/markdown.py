@@ -27,7 +27,10 @@ def dumps(view: dict[str, Any]) -> str:
 
 def _text(text: str) -> str:
     """Words of ours with the user's names in them: only back-ticked parts are markup, as code."""
-    return "".join(_code(part) if code else _escaped(part) for code, part in words.spans(" ".join(text.split())))
+    return "".join(
+        _code(part) if code else _escaped(part)
+        for code, part in words.spans(" ".join(text.split()))
+    )
 
 
 def _escaped(flat: str) -> str:
@@ -61,7 +64,9 @@ def _run(view: dict[str, Any]) -> list[str]:
     if view["how"]:
         lines.append(f"**The run {_text(view['how'])}.**")
     if view["seen_instead"]:
-        lines.append("Seen instead:\n\n" + "\n".join(f"- {_text(seen)}" for seen in view["seen_instead"]))
+        lines.append(
+            "Seen instead:\n\n" + "\n".join(f"- {_text(seen)}" for seen in view["seen_instead"])
+        )
     return lines
 
 
@@ -73,11 +78,16 @@ def _finding(finding: dict[str, Any]) -> str:
     parts = [f"#### {_code(finding['cause'])}{at}: {cost}{grows}", f"{_text(finding['title'])}."]
     if where and where["context"]:
         lines = (
-            f"{row['line']:>5}{'>' if row['line'] == where['line'] else ' '} {row['code']}" for row in where["context"]
+            f"{row['line']:>5}{'>' if row['line'] == where['line'] else ' '} {row['code']}"
+            for row in where["context"]
         )
         parts.append(_block("\n".join(lines), "text"))
     if finding["evidence"]:
-        parts.append("\n".join(f"- {_text(each['label'])}: {_text(each['text'])}" for each in finding["evidence"]))
+        parts.append(
+            "\n".join(
+                f"- {_text(each['label'])}: {_text(each['text'])}" for each in finding["evidence"]
+            )
+        )
     return "\n\n".join([*parts, *_ways_out(finding)])
 
 
@@ -86,12 +96,18 @@ def _ways_out(finding: dict[str, Any]) -> list[str]:
     if finding["forecast"] and finding["forecast"]["text"]:
         parts.append(f"**Later:** {_text(finding['forecast']['text'].rstrip('.'))}.")
     if finding["proof"]:
-        parts.append(f"**Proof:** {finding['proof']['verdict']}: {_text(finding['proof']['text'].rstrip('.'))}.")
+        parts.append(
+            f"**Proof:** {finding['proof']['verdict']}: {_text(finding['proof']['text'].rstrip('.'))}."
+        )
     if finding["fix"]:
         fix = finding["fix"]
         note = f" {_text(fix['note'])}" if fix["note"] else ""
-        parts.append(f"**Fix:** {_text(fix['title'])} ({fix['safety']}: {words.SAFETY[fix['safety']]}).{note}")
-        parts.append(f"<details><summary>Diff</summary>\n\n{_block(fix['diff'], 'diff')}\n\n</details>")
+        parts.append(
+            f"**Fix:** {_text(fix['title'])} ({fix['safety']}: {words.SAFETY[fix['safety']]}).{note}"
+        )
+        parts.append(
+            f"<details><summary>Diff</summary>\n\n{_block(fix['diff'], 'diff')}\n\n</details>"
+        )
     elif finding["advice"]:
         parts.append(f"**Do:** {_text(finding['advice'].rstrip('.'))}.")
     if finding["refusal"]:
@@ -117,10 +133,20 @@ def _limits(view: dict[str, Any]) -> str:
     grouped: dict[str, list[str]] = defaultdict(list)
     for each in view["not_judged"]:
         grouped[each["reason"]].append(each["cause"])
-    lines = [f"- not judged: {', '.join(causes)} ({_text(reason)})" for reason, causes in grouped.items()]
-    lines += [f"- probe lost: {lost['probe']} ({_text(lost['reason'])})" for lost in view["lost_probes"]]
+    lines = [
+        f"- not judged: {', '.join(causes)} ({_text(reason)})" for reason, causes in grouped.items()
+    ]
+    lines += [
+        f"- probe lost: {lost['probe']} ({_text(lost['reason'])})" for lost in view["lost_probes"]
+    ]
     lines += [f"- recording: {_text(note)}" for note in view["notes"]]
     lines.append(f"- unexplained: {words.seconds(view['unexplained_seconds'])} of the training")
     own = view["own_cost"]
-    lines.append(f"- unslow itself cost {words.seconds(own['seconds'])} ({words.share(own['share'])})")
-    return "<details><summary>Limits of this report</summary>\n\n" + "\n".join(lines) + "\n\n</details>"
+    lines.append(
+        f"- unslow itself cost {words.seconds(own['seconds'])} ({words.share(own['share'])})"
+    )
+    return (
+        "<details><summary>Limits of this report</summary>\n\n"
+        + "\n".join(lines)
+        + "\n\n</details>"
+    )

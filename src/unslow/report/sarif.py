@@ -12,7 +12,9 @@ from urllib.parse import quote
 from unslow.report import words
 
 ROOT = "SRCROOT"
-SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
 HOME = "https://pypi.org/project/unslow/"
 
 
@@ -24,7 +26,11 @@ def log_of(view: dict[str, Any]) -> dict[str, Any]:
     rules = _rules(view)
     numbers = {rule["id"]: number for number, rule in enumerate(rules)}
     seen: Counter[str] = Counter()
-    placed = [(finding, where) for finding in view["findings"] if (where := finding["location"] or _main_loop(view))]
+    placed = [
+        (finding, where)
+        for finding in view["findings"]
+        if (where := finding["location"] or _main_loop(view))
+    ]
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -32,7 +38,9 @@ def log_of(view: dict[str, Any]) -> dict[str, Any]:
             {
                 "tool": {"driver": _driver(view, rules)},
                 "invocations": [_invocation(view)],
-                "originalUriBaseIds": {ROOT: {"description": {"text": "The directory the training ran in."}}},
+                "originalUriBaseIds": {
+                    ROOT: {"description": {"text": "The directory the training ran in."}}
+                },
                 "columnKind": "unicodeCodePoints",
                 "results": [_result(finding, where, numbers, seen) for finding, where in placed],
             }
@@ -126,7 +134,9 @@ def _level(finding: dict[str, Any]) -> str:
 def _message(finding: dict[str, Any]) -> str:
     parts = [f"{finding['title'].rstrip('.')}."]
     if finding["seconds"] > 0:
-        parts.append(f"It costs {words.seconds(finding['seconds'])} ({words.share(finding['share'])}).")
+        parts.append(
+            f"It costs {words.seconds(finding['seconds'])} ({words.share(finding['share'])})."
+        )
     if finding["forecast"] and finding["forecast"]["text"]:
         parts.append(f"Later: {finding['forecast']['text'].rstrip('.')}.")
     if finding["fix"]:
@@ -138,7 +148,11 @@ def _message(finding: dict[str, Any]) -> str:
 
 def _location(location: dict[str, Any]) -> dict[str, Any]:
     path = location["file"].replace("\\", "/")
-    artifact = {"uri": f"file://{quote(path)}"} if path.startswith("/") else {"uri": quote(path), "uriBaseId": ROOT}
+    artifact = (
+        {"uri": f"file://{quote(path)}"}
+        if path.startswith("/")
+        else {"uri": quote(path), "uriBaseId": ROOT}
+    )
     region: dict[str, Any] = {"startLine": max(1, location["line"])}
     if location["code"]:
         region["snippet"] = {"text": location["code"]}

@@ -32,13 +32,22 @@ def renderable(view: dict[str, Any]) -> RenderableType:
     faults = [finding for finding in view["findings"] if finding["fault"]]
     honest = [finding for finding in view["findings"] if not finding["fault"]]
     parts: list[RenderableType] = [_head(view), *_verdict(view)]
-    parts += [_finding(f"{number}. ", finding, number > 1) for number, finding in enumerate(faults, 1)]
+    parts += [
+        _finding(f"{number}. ", finding, number > 1) for number, finding in enumerate(faults, 1)
+    ]
     if honest:
-        parts += [_title("No fault, but good to know"), *(_finding("", finding) for finding in honest)]
+        parts += [
+            _title("No fault, but good to know"),
+            *(_finding("", finding) for finding in honest),
+        ]
     if view["loops"]:
         parts += [_title("Loops"), *(_loop(loop) for loop in view["loops"][:_MOST_LOOPS])]
         if len(view["loops"]) > _MOST_LOOPS:
-            parts.append(Text(f"… and {len(view['loops']) - _MOST_LOOPS:,} more loops: unslow why --format json"))
+            parts.append(
+                Text(
+                    f"… and {len(view['loops']) - _MOST_LOOPS:,} more loops: unslow why --format json"
+                )
+            )
     parts += [*_memory(view), *_hot_lines(view), *_limits(view)]
     return Group(*parts)
 
@@ -103,7 +112,9 @@ def _finding(number: str, finding: dict[str, Any], titled: bool = True) -> Rende
     if finding["location"]:
         parts.append(_inside(_code(finding["location"]), 3))
     if finding["evidence"]:
-        parts.append(_inside(_pairs([(each["label"], each["text"]) for each in finding["evidence"]]), 3))
+        parts.append(
+            _inside(_pairs([(each["label"], each["text"]) for each in finding["evidence"]]), 3)
+        )
     parts += [_inside(each, 3) for each in _ways_out(finding)]
     return Group(*parts)
 
@@ -152,7 +163,9 @@ def _ways_out(finding: dict[str, Any]) -> list[Text]:
         ways.append(_way("Later", finding["forecast"]["text"], "yellow"))
     if finding["fix"]:
         fix = finding["fix"]
-        words_of_it = f"{fix['title'].rstrip('.')} ({fix['safety']}: {words.SAFETY[fix['safety']]})."
+        words_of_it = (
+            f"{fix['title'].rstrip('.')} ({fix['safety']}: {words.SAFETY[fix['safety']]})."
+        )
         if fix["note"]:
             words_of_it += f" {_sentence(fix['note'])}"
         ways.append(_way("Fix", f"{words_of_it} See it: unslow fix", "green"))
@@ -163,7 +176,9 @@ def _ways_out(finding: dict[str, Any]) -> list[Text]:
         where = f" ({refusal['line']})" if refusal["line"] else ""
         ways.append(_way("No diff", f"{refusal['reason'].rstrip('.')}{where}.", "yellow"))
     if finding["proof"]:
-        ways.append(_way("Proof", f"{finding['proof']['verdict']}: {finding['proof']['text']}", "green"))
+        ways.append(
+            _way("Proof", f"{finding['proof']['verdict']}: {finding['proof']['text']}", "green")
+        )
     return ways
 
 
@@ -184,7 +199,9 @@ def _loop(loop: dict[str, Any]) -> RenderableType:
     head.append(f"  {loop['kind']}{worker}: {steps}{updates}", style="not bold")
     parts: list[RenderableType] = [head]
     if loop["location"]["code"]:
-        parts.append(_inside(Text(loop["location"]["code"], style="dim", no_wrap=True, overflow="ellipsis")))
+        parts.append(
+            _inside(Text(loop["location"]["code"], style="dim", no_wrap=True, overflow="ellipsis"))
+        )
     parts += [_inside(_sparkline(loop["sparkline"])), _inside(Text(_sentence(_course(loop))))]
     parts.append(_inside(_phases(loop["bars"])))
     return Group(*parts)
@@ -228,7 +245,11 @@ def _memory(view: dict[str, Any]) -> list[RenderableType]:
     parts: list[RenderableType] = []
     for row in view["memory"]:
         start, peak, end = (words.size(row[f"{name}_bytes"]) for name in ("start", "peak", "end"))
-        who = f"{row['worker'] or 'process ' + str(row['process'])}: " if len(view["memory"]) > 1 else ""
+        who = (
+            f"{row['worker'] or 'process ' + str(row['process'])}: "
+            if len(view["memory"]) > 1
+            else ""
+        )
         text = f"{who}{start} at the start → {peak} at the peak → {end} at the end"
         growth = row["growth_per_1000_steps"]
         if growth is not None and abs(growth) >= 1e5:
@@ -244,7 +265,14 @@ def _hot_lines(view: dict[str, Any]) -> list[RenderableType]:
     for row in view["hot_lines"][:5]:
         below = row["below"][0]["name"]
         inside = "own Python" if below == "python" else f"in {_tail(below, 14)}"
-        rows.append((words.share(row["share"]), inside, _tail(f"{row['file']}:{row['line']}", 28), row["code"]))
+        rows.append(
+            (
+                words.share(row["share"]),
+                inside,
+                _tail(f"{row['file']}:{row['line']}", 28),
+                row["code"],
+            )
+        )
     widths = [max(cell_len(row[index]) for row in rows) for index in range(3)]
     lines = []
     for share, inside, where, code in rows:

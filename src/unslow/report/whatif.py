@@ -19,7 +19,10 @@ _MEANT = {
     "no difference": "within a tenth of it",
     "unsure": "not settled",
 }
-_ORDER = {"faster": 0, "slower": 2}  # what is not settled stands between them, with the script as it is
+_ORDER = {
+    "faster": 0,
+    "slower": 2,
+}  # what is not settled stands between them, with the script as it is
 _NAME = 22
 _WIDE = 96
 _HUGE = 1e5
@@ -42,12 +45,20 @@ def renderable(view: dict[str, Any], width: int = 100) -> RenderableType:
     parts += _absent(view["does_not_apply"])
     if view["interrupted"]:
         left = ", ".join(each["name"] for each in view["not_tried"])
-        parts.append(Text(f"\nInterrupted: this is what had been measured.{f' Not tried: {left}.' if left else ''}"))
+        parts.append(
+            Text(
+                f"\nInterrupted: this is what had been measured.{f' Not tried: {left}.' if left else ''}"
+            )
+        )
     return Group(*parts)
 
 
 def _head(view: dict[str, Any]) -> Text:
-    examples = f", {words.count(view['examples_per_step'], 'example')} a step" if view["examples_per_step"] else ""
+    examples = (
+        f", {words.count(view['examples_per_step'], 'example')} a step"
+        if view["examples_per_step"]
+        else ""
+    )
     line = f"{view['line']}: " if view["line"] else ""
     return Text(f"{line}{words.count(view['steps'], 'step')} a trial{examples}", style="dim")
 
@@ -63,7 +74,10 @@ def _verdict(view: dict[str, Any]) -> Text:
     if faster:
         best = faster[0]
         why = f": {best['changes']}" if best["changes"] else ""
-        return Text(f"{best['name']}: {_times(best)}, but the results are not the same{why}.\n", style="bold yellow")
+        return Text(
+            f"{best['name']}: {_times(best)}, but the results are not the same{why}.\n",
+            style="bold yellow",
+        )
     return Text("No setting is surely faster than the script as it is.\n", style="bold")
 
 
@@ -80,7 +94,9 @@ def _table(view: dict[str, Any], width: int) -> Table:
         key=lambda row: (_ORDER.get(row["verdict"], 1), -(row["speedup"]["value"] or 0)),
     )
     step, step_unit = _unit([row["step_seconds"]["value"] for row in rows])
-    examples = [row["example_seconds"]["value"] for row in rows if row["example_seconds"] and width >= _WIDE]
+    examples = [
+        row["example_seconds"]["value"] for row in rows if row["example_seconds"] and width >= _WIDE
+    ]
     example, example_unit = _unit(examples)
     table.add_column("")
     table.add_column("setting", min_width=12, max_width=_NAME, overflow="fold")
@@ -92,10 +108,19 @@ def _table(view: dict[str, Any], width: int) -> Table:
     table.add_column("first, s", no_wrap=True, justify="right")
     table.add_column("results", min_width=9)
     for row in rows:
-        cells = [_MARKS[row["verdict"]], row["name"], _speedup(row), _within(row["step_seconds"], step)]
+        cells = [
+            _MARKS[row["verdict"]],
+            row["name"],
+            _speedup(row),
+            _within(row["step_seconds"], step),
+        ]
         if examples:
             cells.append(_within(row["example_seconds"], example))
-        cells += [_within(row["peak_bytes"], 1e-6), _within(row["first_step_seconds"], 1.0), _results(row)]
+        cells += [
+            _within(row["peak_bytes"], 1e-6),
+            _within(row["first_step_seconds"], 1.0),
+            _results(row),
+        ]
         style = _STYLES.get(row["verdict"], "")
         table.add_row(*(Text(cell) for cell in cells), style=style)
     return table
@@ -110,7 +135,10 @@ def _legend(view: dict[str, Any]) -> str:
 def _unit(values: list[float]) -> tuple[float, str]:
     """One unit for a column: the one that fits its smallest value."""
     least = min((value for value in values if value), default=1.0)
-    return next(((scale, unit) for scale, unit in ((1.0, "s"), (1e3, "ms")) if least * scale >= 1), (1e6, "µs"))
+    return next(
+        ((scale, unit) for scale, unit in ((1.0, "s"), (1e3, "ms")) if least * scale >= 1),
+        (1e6, "µs"),
+    )
 
 
 def _within(figure: dict[str, Any] | None, scale: float) -> str:
@@ -124,7 +152,11 @@ def _within(figure: dict[str, Any] | None, scale: float) -> str:
         return text
     reach = (figure["high"] - figure["low"]) / 2 * scale
     # No more digits than the value itself has, nor than two of what it may be wrong by.
-    places = min(len(text.partition(".")[2]), len(words.digits(reach, 2).partition(".")[2]) if reach else 9, 2)
+    places = min(
+        len(text.partition(".")[2]),
+        len(words.digits(reach, 2).partition(".")[2]) if reach else 9,
+        2,
+    )
     return f"{value:,.{places}f} ±{reach:,.{places}f}"
 
 
@@ -147,7 +179,11 @@ def _ratio(value: float) -> str:
 
 def _results(row: dict[str, Any]) -> str:
     if row["results"] == "differ":
-        return f"differ by {row['difference']:.0e}" if row["difference"] is not None else "differ: not finite"
+        return (
+            f"differ by {row['difference']:.0e}"
+            if row["difference"] is not None
+            else "differ: not finite"
+        )
     if row["results"] == "rounding":
         return f"rounding, {row['difference']:.0e}"
     if row["results"] == "not compared":
@@ -166,7 +202,9 @@ def _noise(figure: dict[str, Any]) -> list[RenderableType]:
 
 def _failed(failed: list[dict[str, Any]]) -> list[RenderableType]:
     return [
-        Text.assemble((f"{each['name']:<{_NAME}}", "red"), f"  fails: {words.plain(each['reason'])[:300]}")
+        Text.assemble(
+            (f"{each['name']:<{_NAME}}", "red"), f"  fails: {words.plain(each['reason'])[:300]}"
+        )
         for each in failed
     ]
 
@@ -177,10 +215,18 @@ def _notes(rows: list[dict[str, Any]]) -> list[RenderableType]:
 
 def _lines(rows: list[dict[str, Any]]) -> list[RenderableType]:
     """What to add for everything that is surely faster, or lighter."""
-    kept = [row for row in rows if (row["verdict"] == "faster" or row["less_memory"]) and (row["keep"] or row["parts"])]
+    kept = [
+        row
+        for row in rows
+        if (row["verdict"] == "faster" or row["less_memory"]) and (row["keep"] or row["parts"])
+    ]
     alone = {row["name"]: row["speedup"]["value"] for row in rows}
     # A combination is worth its words where it is more than the best of its parts.
-    kept = [row for row in kept if row["speedup"]["value"] > max((alone[part] for part in row["parts"]), default=0.0)]
+    kept = [
+        row
+        for row in kept
+        if row["speedup"]["value"] > max((alone[part] for part in row["parts"]), default=0.0)
+    ]
     if not kept:
         return []
     parts: list[RenderableType] = [Text("\nTo keep it", style="bold underline")]
@@ -189,7 +235,9 @@ def _lines(rows: list[dict[str, Any]]) -> list[RenderableType]:
         gains += ["less memory"] if row["less_memory"] else []
         where = f"  [{row['where']}]" if row["where"] else ""
         keep = row["keep"] or " + ".join(row["parts"])
-        parts.append(Text.assemble((f"{row['name']}", "bold"), f": {', '.join(gains)}\n    {keep}{where}"))
+        parts.append(
+            Text.assemble((f"{row['name']}", "bold"), f": {', '.join(gains)}\n    {keep}{where}")
+        )
     return parts
 
 

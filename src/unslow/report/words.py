@@ -44,7 +44,13 @@ def _visible(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-_BEGINNINGS = ("a", "an", "each", "others", "the")  # any other small word may be a name of the program's
+_BEGINNINGS = (
+    "a",
+    "an",
+    "each",
+    "others",
+    "the",
+)  # any other small word may be a name of the program's
 
 
 def sentence(text: str) -> str:
@@ -129,7 +135,12 @@ def quantity(value: Any, unit: str) -> str:
         return share(value)
     if unit == "%":
         return share(value / 100)
-    for suffix, form in (("s per ", seconds), ("s/", seconds), ("bytes per ", size), ("bytes/", size)):
+    for suffix, form in (
+        ("s per ", seconds),
+        ("s/", seconds),
+        ("bytes per ", size),
+        ("bytes/", size),
+    ):
         if unit.startswith(suffix):
             joint = "/" if suffix.endswith("/") else " per "
             return form(value) + joint + unit[len(suffix) :]

@@ -41,7 +41,9 @@ class Unreadable(Exception):
 class ProcessLog:
     """One process as it was written: raw rows and decoded lines."""
 
-    def __init__(self, name: str, rows: bytes = b"", lines: list[dict[str, Any]] | None = None) -> None:
+    def __init__(
+        self, name: str, rows: bytes = b"", lines: list[dict[str, Any]] | None = None
+    ) -> None:
         self.name = name
         self.rows = rows
         self.lines = lines if lines is not None else []
@@ -122,7 +124,10 @@ class Writer:
     """Appends to the two logs of one process. After the first failed write it stays silent and says why."""
 
     def __init__(self, folder: str, name: str) -> None:
-        self._paths = (os.path.join(folder, f"{name}.steps"), os.path.join(folder, f"{name}.events"))
+        self._paths = (
+            os.path.join(folder, f"{name}.steps"),
+            os.path.join(folder, f"{name}.events"),
+        )
         self._files = [-1, -1]
         self._known: list[Any] = [None, None]  # which file each descriptor is of
         self.lost = ""

@@ -12,10 +12,18 @@ from unslow.runfolder.layout import FIRST_PHASE, ROW, WORDS
 # The fields of `runfile.ROW`.
 FIELDS = np.dtype(
     [
-        ("end", "<i8"), ("total", "<i8"), ("low", "<i8"), ("high", "<i8"), ("count", "<u4"), ("site", "<u2"),
-        ("group", "<u2"), ("elements", "<f8"), ("value", "<f8"), ("phases", "<i8", (len(Phase),)),
+        ("end", "<i8"),
+        ("total", "<i8"),
+        ("low", "<i8"),
+        ("high", "<i8"),
+        ("count", "<u4"),
+        ("site", "<u2"),
+        ("group", "<u2"),
+        ("elements", "<f8"),
+        ("value", "<f8"),
+        ("phases", "<i8", (len(Phase),)),
     ]
-)  # fmt: skip
+)
 assert FIELDS.itemsize == ROW.size and len(FIELDS.names or ()) == FIRST_PHASE + 1
 
 

@@ -49,7 +49,12 @@ class Source(Stepped):
             node = node.func
         if isinstance(node, ast.Attribute):
             line = node.end_lineno or node.lineno
-            return Spot(line, self.column(line, (node.end_col_offset or 0) - len(node.attr.encode())), text, instead)
+            return Spot(
+                line,
+                self.column(line, (node.end_col_offset or 0) - len(node.attr.encode())),
+                text,
+                instead,
+            )
         line = getattr(node, "lineno", 1)
         return Spot(line, self.column(line, getattr(node, "col_offset", 0)), text, instead)
 
@@ -67,7 +72,9 @@ class Source(Stepped):
             if issubclass(kind, ast.stmt):
                 for statement in statements:
                     first, last = _head(statement)
-                    if first <= line <= last and (best == (line, line) or last - first < best[1] - best[0]):
+                    if first <= line <= last and (
+                        best == (line, line) or last - first < best[1] - best[0]
+                    ):
                         best = (first, last)
         return best
 
@@ -75,7 +82,11 @@ class Source(Stepped):
         """Calls of a method on values of one kind: `methods(Kind.SESSION, "run")`."""
         for call in self.every(ast.Call):
             function = call.func
-            if isinstance(function, ast.Attribute) and function.attr in names and self.kind(function.value) is kind:
+            if (
+                isinstance(function, ast.Attribute)
+                and function.attr in names
+                and self.kind(function.value) is kind
+            ):
                 yield call
 
     def session_runs(self) -> Iterator[ast.Call]:
@@ -121,13 +132,17 @@ class Source(Stepped):
             for part in ast.walk(test):
                 if isinstance(part, ast.Attribute) and "version" in part.attr.lower():
                     return True
-                if isinstance(part, ast.Name) and (part.id == "hasattr" or "version" in part.id.lower()):
+                if isinstance(part, ast.Name) and (
+                    part.id == "hasattr" or "version" in part.id.lower()
+                ):
                     return True
         child: ast.AST = node
         for parent in self.ancestors(node):
             if isinstance(parent, ast.Try) and child in parent.body and parent.handlers:
                 return True
-            if isinstance(parent, (ast.With, ast.AsyncWith)) and any(map(_expects_error, parent.items)):
+            if isinstance(parent, (ast.With, ast.AsyncWith)) and any(
+                map(_expects_error, parent.items)
+            ):
                 return True
             if isinstance(parent, FUNCTIONS):
                 return False

@@ -58,12 +58,20 @@ class Called(Named):
             if outside is not None:
                 return outside
             owner = self.class_of(expression.value)
-            return owner.source._only(owner.source.class_attribute(owner.node, expression.attr)) if owner else None
+            return (
+                owner.source._only(owner.source.class_attribute(owner.node, expression.attr))
+                if owner
+                else None
+            )
         return None
 
     def _only(self, bindings: list[Binding]) -> Definition[Self] | None:
         found = [self._bound(binding) for binding in bindings if not is_none(binding)]
-        return found[0] if len(found) == 1 or len({item and item.node for item in found}) == 1 else None
+        return (
+            found[0]
+            if len(found) == 1 or len({item and item.node for item in found}) == 1
+            else None
+        )
 
     def _bound(self, binding: Binding) -> Definition[Self] | None:
         if isinstance(binding.node, (*FUNCTIONS, ast.ClassDef)):
@@ -73,7 +81,9 @@ class Called(Named):
         return self._defined_elsewhere(binding.target) if binding.how is How.IMPORT else None
 
     def _defined_elsewhere(self, target: str) -> Definition[Self] | None:
-        return self.follow("definition", target, lambda source, name: source._own_definition(name), None)
+        return self.follow(
+            "definition", target, lambda source, name: source._own_definition(name), None
+        )
 
     def _own_definition(self, name: str) -> Definition[Self] | None:
         return self._only(self.module.bindings.get(name, []))
@@ -82,10 +92,18 @@ class Called(Named):
         """The user's class that an expression is an instance of: `self`, or made by calling the class."""
         if isinstance(expression, ast.Call):
             made = self.definition(expression.func)
-            return Instance(made.source, made.node) if made and isinstance(made.node, ast.ClassDef) else None
+            return (
+                Instance(made.source, made.node)
+                if made and isinstance(made.node, ast.ClassDef)
+                else None
+            )
         if isinstance(expression, ast.Name):
             own = self.class_of_self(expression.id, self.scope_at(expression))
-            return Instance(self, own) if own is not None else self._class_bound(self.reaching(expression))
+            return (
+                Instance(self, own)
+                if own is not None
+                else self._class_bound(self.reaching(expression))
+            )
         if isinstance(expression, ast.Attribute):
             return self._class_bound(self.attribute_bindings(expression))
         return None

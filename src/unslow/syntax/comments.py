@@ -27,7 +27,12 @@ class Ignores:
                     waiting.append(_causes(found))
                 elif found:
                     self._silence(token.start[0], _causes(found))
-            elif token.type not in (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
+            elif token.type not in (
+                tokenize.NL,
+                tokenize.NEWLINE,
+                tokenize.INDENT,
+                tokenize.DEDENT,
+            ):
                 first = token.start[0]
                 for causes in waiting:
                     self._silence(first, causes)

@@ -12,7 +12,9 @@ from unslow.syntax.scopes import REST, Binding, How, Path, parameters
 from unslow.syntax.tree import Function
 
 _STEPS = 400  # how many expressions one question may lead through before the answer is UNKNOWN
-_DEEPEST = 60  # how far one may lead to another: a sum of a thousand terms must not exhaust Python's stack
+_DEEPEST = (
+    60  # how far one may lead to another: a sum of a thousand terms must not exhaust Python's stack
+)
 _WRAPPERS = (
     "tqdm.tqdm",
     "tqdm.auto.tqdm",
@@ -22,7 +24,10 @@ _WRAPPERS = (
     "list",
     "tuple",
 )
-_SAME_ANYWHERE = (Kind.TENSOR, Kind.ARRAY)  # a structure of tensors is tensors wherever it is taken apart
+_SAME_ANYWHERE = (
+    Kind.TENSOR,
+    Kind.ARRAY,
+)  # a structure of tensors is tensors wherever it is taken apart
 _CLASS_KINDS = {
     "keras.Model": Kind.MODEL,
     "keras.Sequential": Kind.MODEL,
@@ -120,7 +125,11 @@ class Kinded(Called):
         if isinstance(index, int) and index >= 0:
             return self._ask(node.value, (index, *path))
         whole = self._ask(node.value, ())
-        return whole if whole in (*_SAME_ANYWHERE, Kind.VARIABLE, Kind.PLACEHOLDER, None) else Kind.UNKNOWN
+        return (
+            whole
+            if whole in (*_SAME_ANYWHERE, Kind.VARIABLE, Kind.PLACEHOLDER, None)
+            else Kind.UNKNOWN
+        )
 
     def _attribute(self, node: ast.Attribute, path: Path) -> Kind | None:
         owner = self.class_of(node.value)
@@ -134,20 +143,29 @@ class Kinded(Called):
             return Kind.OPTIMIZER
         if node.attr == "model" and self._ask(node.value, ()) is Kind.CALLBACK:
             return Kind.MODEL
-        if node.attr in ("learning_rate", "iterations") and self._ask(node.value, ()) is Kind.OPTIMIZER:
+        if (
+            node.attr in ("learning_rate", "iterations")
+            and self._ask(node.value, ()) is Kind.OPTIMIZER
+        ):
             return Kind.VARIABLE
         return self._exported_kind(self.full_name(node), path)
 
     def _exported_kind(self, target: str, path: Path) -> Kind:
         """The kind of what another file of the user's holds under a name."""
-        return self.follow("kind", target, lambda source, name: source._own_kind(name, path), Kind.UNKNOWN)
+        return self.follow(
+            "kind", target, lambda source, name: source._own_kind(name, path), Kind.UNKNOWN
+        )
 
     def _own_kind(self, name: str, path: Path) -> Kind:
         return self._bindings_kind(self.module.bindings.get(name, []), path)
 
     def _bindings_kind(self, bindings: list[Binding], path: Path) -> Kind:
         """As `kind`, for a name of this file that another file asks about."""
-        kinds = {self.kind(item.value, (*item.path, *path)) for item in bindings if item.how is How.ASSIGN}
+        kinds = {
+            self.kind(item.value, (*item.path, *path))
+            for item in bindings
+            if item.how is How.ASSIGN
+        }
         return kinds.pop() if len(kinds) == 1 else Kind.UNKNOWN
 
     def _of_bindings(self, bindings: Iterable[Binding], path: Path) -> Kind | None:
@@ -165,7 +183,9 @@ class Kinded(Called):
         if binding.how is How.LOOP:
             return self._element(value, whole)
         if binding.how is How.AUGMENT and isinstance(binding.node, ast.AugAssign):
-            before = self._ask(binding.node.target, ())  # asked where it stands: what it held until here
+            before = self._ask(
+                binding.node.target, ()
+            )  # asked where it stands: what it held until here
             return _combined(before, self._ask(value, ()))
         return self._ask(value, whole)
 
@@ -184,11 +204,19 @@ class Kinded(Called):
         if isinstance(iterable, (ast.ListComp, ast.GeneratorExp)):
             return self._ask(iterable.elt, path)
         if isinstance(iterable, ast.Name):
-            held = [item.value for item in self.reaching(iterable) if item.how is How.ASSIGN and not item.path]
+            held = [
+                item.value
+                for item in self.reaching(iterable)
+                if item.how is How.ASSIGN and not item.path
+            ]
             if len(held) == 1 and isinstance(held[0], (ast.Tuple, ast.List, ast.ListComp)):
                 return self._element(held[0], path)
         if isinstance(iterable, (ast.Tuple, ast.List)):
-            return join(self._ask(item, path) for item in iterable.elts) if iterable.elts else Kind.UNKNOWN
+            return (
+                join(self._ask(item, path) for item in iterable.elts)
+                if iterable.elts
+                else Kind.UNKNOWN
+            )
         whole = self._ask(iterable, ())
         if whole in (Kind.DATASET, Kind.ITERATOR, Kind.TENSOR):
             return Kind.TENSOR
@@ -199,8 +227,12 @@ class Kinded(Called):
         if name in ("iter", "next") and call.args:
             of = self._ask(call.args[0], ())
             if name == "iter":
-                return Kind.ITERATOR if of in (Kind.DATASET, Kind.ITERATOR) else (of and Kind.UNKNOWN)
-            return {Kind.ITERATOR: Kind.TENSOR, Kind.ARRAYS: Kind.ARRAY}.get(of or Kind.UNKNOWN, of and Kind.UNKNOWN)
+                return (
+                    Kind.ITERATOR if of in (Kind.DATASET, Kind.ITERATOR) else (of and Kind.UNKNOWN)
+                )
+            return {Kind.ITERATOR: Kind.TENSOR, Kind.ARRAYS: Kind.ARRAY}.get(
+                of or Kind.UNKNOWN, of and Kind.UNKNOWN
+            )
         made: Kind | None = made_by(name)
         if made is Kind.UNKNOWN:
             made = self._method(call) or self._called_value(call, path)
@@ -224,7 +256,9 @@ class Kinded(Called):
             return found.source.class_kind(found.node)
         if found is not None:
             result = self._result(found.source, found.node, path)
-            compiled = found.source.compiler(found.node) is not None or self._is_function_object(call.func)
+            compiled = found.source.compiler(found.node) is not None or self._is_function_object(
+                call.func
+            )
             return Kind.TENSOR if compiled and result is not Kind.OTHER else result
         of = self._ask(call.func, ())
         if of in (Kind.MODEL, Kind.LAYER):
@@ -232,10 +266,15 @@ class Kinded(Called):
             if given in (Kind.SYMBOL, None):
                 return given
             return Kind.TENSOR if of is Kind.MODEL or given is not Kind.UNKNOWN else Kind.UNKNOWN
-        return Kind.TENSOR if of in (Kind.LOSS, Kind.METRIC, Kind.FUNCTION) else (of and Kind.UNKNOWN)
+        return (
+            Kind.TENSOR if of in (Kind.LOSS, Kind.METRIC, Kind.FUNCTION) else (of and Kind.UNKNOWN)
+        )
 
     def _is_function_object(self, function: ast.expr) -> bool:
-        return isinstance(function, (ast.Name, ast.Attribute)) and self._ask(function, ()) is Kind.FUNCTION
+        return (
+            isinstance(function, (ast.Name, ast.Attribute))
+            and self._ask(function, ()) is Kind.FUNCTION
+        )
 
     def _result(self, source: Kinded, function: Function | ast.ClassDef, path: Path) -> Kind | None:
         values = [value for value in source.returned(function) if value is not None]
@@ -247,7 +286,9 @@ class Kinded(Called):
 
     def class_kind(self, owner: ast.ClassDef) -> Kind:
         """The kind that instances of a class of the user's have."""
-        return next((kind for base, kind in _CLASS_KINDS.items() if self.inherits(owner, base)), Kind.OTHER)
+        return next(
+            (kind for base, kind in _CLASS_KINDS.items() if self.inherits(owner, base)), Kind.OTHER
+        )
 
     def _parameter(self, parameter: ast.arg) -> Kind | None:
         """The kind of a parameter: by its annotation, as `self`, or by what the calls in this file give."""
@@ -273,10 +314,14 @@ class Kinded(Called):
                     self._callers.setdefault(found.node, []).append(call)
         return self._callers.get(function, [])
 
-    def argument_for(self, call: ast.Call, function: ast.AST, parameter: ast.arg) -> ast.expr | None:
+    def argument_for(
+        self, call: ast.Call, function: ast.AST, parameter: ast.arg
+    ) -> ast.expr | None:
         """The argument that a call gives to a parameter."""
         names = list(parameters(function))
-        bound = isinstance(call.func, ast.Attribute) and isinstance(self.parents.get(function), ast.ClassDef)
+        bound = isinstance(call.func, ast.Attribute) and isinstance(
+            self.parents.get(function), ast.ClassDef
+        )
         return argument(call, parameter.arg, names.index(parameter) - (1 if bound else 0))
 
 

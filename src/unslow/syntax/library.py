@@ -208,7 +208,11 @@ def made_by(name: str) -> Kind:
             return Kind.OPTIMIZER
         if space.startswith("tf.distribute") and not last.endswith("Strategy"):
             return Kind.UNKNOWN
-        return Kind.MODEL if space.startswith("keras.applications") else _CLASSES.get(space, Kind.UNKNOWN)
+        return (
+            Kind.MODEL
+            if space.startswith("keras.applications")
+            else _CLASSES.get(space, Kind.UNKNOWN)
+        )
     if space == "tf.data.Dataset":
         return Kind.DATASET
     if space.startswith("numpy"):
@@ -223,7 +227,9 @@ def is_op(name: str) -> bool:
         return True
     if space != "tf" and space not in _OP_SPACES:
         return False
-    no_tensor = last in _NO_TENSOR or last.startswith(_NO_TENSOR_STARTS) or last.endswith(_NO_TENSOR_ENDS)
+    no_tensor = (
+        last in _NO_TENSOR or last.startswith(_NO_TENSOR_STARTS) or last.endswith(_NO_TENSOR_ENDS)
+    )
     return last[:1].islower() and not no_tensor
 
 

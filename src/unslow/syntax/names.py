@@ -76,12 +76,19 @@ class Named(Reached):
         targets = self.imported
         if any(canonical(target).partition(".")[0] in packages for target in targets):
             return True
-        return any(canonical(self._exported(target)).partition(".")[0] in packages for target in targets)
+        return any(
+            canonical(self._exported(target)).partition(".")[0] in packages for target in targets
+        )
 
     @property
     def imported(self) -> list[str]:
         """The dotted names that the file imports, as they are written."""
-        bound = (item for scope in self.scopes.values() for items in scope.bindings.values() for item in items)
+        bound = (
+            item
+            for scope in self.scopes.values()
+            for items in scope.bindings.values()
+            for item in items
+        )
         return [*self.star_imports, *(item.target for item in bound if item.how is How.IMPORT)]
 
     def name(self, expression: ast.expr | None) -> str:
@@ -108,7 +115,11 @@ class Named(Reached):
         if hasattr(builtins, expression.id):
             return expression.id
         origin = self.star_imports[0] if len(self.star_imports) == 1 else ""
-        return (self._exported(f"{origin}.{expression.id}") or f"{origin}.{expression.id}") if origin else ""
+        return (
+            (self._exported(f"{origin}.{expression.id}") or f"{origin}.{expression.id}")
+            if origin
+            else ""
+        )
 
     def _agreed(self, bindings: list[Binding]) -> str:
         """The name that all bindings lead to: the imports in a `try` and its `except` may be one thing."""
@@ -147,7 +158,9 @@ class Named(Reached):
                 yield current
                 for base in current.bases:
                     bindings = self.reaching(base) if isinstance(base, ast.Name) else []
-                    waiting += [item.node for item in bindings if isinstance(item.node, ast.ClassDef)]
+                    waiting += [
+                        item.node for item in bindings if isinstance(item.node, ast.ClassDef)
+                    ]
 
     def _exported(self, target: str) -> str:
         """What a name imported from one of the user's own files stands for there."""
@@ -155,9 +168,15 @@ class Named(Reached):
 
     def _own_name(self, name: str) -> str:
         bindings = self.module.bindings.get(name, [])
-        return self.bound_name(bindings[0]) if bindings and (len(bindings) == 1 or self._agreed(bindings)) else ""
+        return (
+            self.bound_name(bindings[0])
+            if bindings and (len(bindings) == 1 or self._agreed(bindings))
+            else ""
+        )
 
-    def follow(self, what: str, target: str, ask: Callable[[Self, str], Answer], otherwise: Answer) -> Answer:
+    def follow(
+        self, what: str, target: str, ask: Callable[[Self, str], Answer], otherwise: Answer
+    ) -> Answer:
         """Ask the user's file that a dotted name leads to about the name in it; files may import each other."""
         dots = target[: len(target) - len(target.lstrip("."))]
         parent, _, name = target[len(dots) :].rpartition(".")

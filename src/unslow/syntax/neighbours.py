@@ -9,7 +9,9 @@ from typing import Protocol, TypeVar
 
 _LARGEST = 1_000_000  # bytes; nobody writes a longer module by hand
 _MOST_KEPT = 2_000_000  # characters in all, which parsed take some 200 MB
-_kept: dict[str, tuple[int, int, object]] = {}  # path → when it changed, its size, and what was made of it
+_kept: dict[
+    str, tuple[int, int, object]
+] = {}  # path → when it changed, its size, and what was made of it
 _FOREIGN = frozenset(("tensorflow", "keras", "tf_keras", "numpy", *sys.stdlib_module_names))
 
 
@@ -39,7 +41,9 @@ def _module_path(folder: str, module: str) -> Path | None:
             start = start.parent
         return _file(start, names)
     found = _file(start, names)
-    while found is None and (start / "__init__.py").is_file():  # the folder above a package is what is on the path
+    while (
+        found is None and (start / "__init__.py").is_file()
+    ):  # the folder above a package is what is on the path
         start = start.parent
         found = _file(start, names) if not (start / "__init__.py").is_file() else None
     return found
@@ -47,7 +51,11 @@ def _module_path(folder: str, module: str) -> Path | None:
 
 def _file(folder: Path, names: list[str]) -> Path | None:
     base = folder.joinpath(*names)
-    candidates = [base / "__init__.py"] if not names else [base.parent / f"{base.name}.py", base / "__init__.py"]
+    candidates = (
+        [base / "__init__.py"]
+        if not names
+        else [base.parent / f"{base.name}.py", base / "__init__.py"]
+    )
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 

@@ -124,7 +124,11 @@ class _Backwards:
         if isinstance(statement, (ast.With, ast.AsyncWith)):
             return statement in self.names.nodes or self._block(statement.body)
         if isinstance(statement, ast.If):
-            return bool(statement.orelse) and self._block(statement.body) and self._block(statement.orelse)
+            return (
+                bool(statement.orelse)
+                and self._block(statement.body)
+                and self._block(statement.orelse)
+            )
         if isinstance(statement, _TRIES):
             body = self._block(statement.body) or self._block(statement.orelse)
             handled = all(self._block(handler.body) for handler in statement.handlers)

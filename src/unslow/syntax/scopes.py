@@ -83,7 +83,9 @@ class Scoped(Tree):
     def __init__(self, path: str, text: str) -> None:
         super().__init__(path, text)
         self.module = Scope(self.tree, None)
-        self.scopes: dict[ast.AST, Scope] = {self.tree: self.module}  # by function, class, comprehension
+        self.scopes: dict[ast.AST, Scope] = {
+            self.tree: self.module
+        }  # by function, class, comprehension
         self.attributes: dict[ast.ClassDef, dict[str, list[Binding]]] = {}
         self.star_imports: list[str] = []
         self._bind_all()
@@ -117,7 +119,9 @@ class Scoped(Tree):
             for target in node.targets:
                 self._bind_target(target, node.value, How.ASSIGN, node, scope)
         elif isinstance(node, ast.AnnAssign):
-            self._bind_target(node.target, node.value, How.ASSIGN if node.value else How.OPAQUE, node, scope)
+            self._bind_target(
+                node.target, node.value, How.ASSIGN if node.value else How.OPAQUE, node, scope
+            )
         elif isinstance(node, ast.AugAssign):
             self._bind_target(node.target, node.value, How.AUGMENT, node, scope)
         elif isinstance(node, ast.NamedExpr):
@@ -167,7 +171,13 @@ class Scoped(Tree):
             self._add(Binding(alias.asname or alias.name, How.IMPORT, node, target=target), scope)
 
     def _bind_target(
-        self, target: ast.expr, value: ast.expr | None, how: How, node: ast.AST, scope: Scope, path: Path = ()
+        self,
+        target: ast.expr,
+        value: ast.expr | None,
+        how: How,
+        node: ast.AST,
+        scope: Scope,
+        path: Path = (),
     ) -> None:
         if isinstance(target, ast.Name):
             self._add(Binding(target.id, how, node, value, path), scope)
@@ -179,8 +189,14 @@ class Scoped(Tree):
         elif isinstance(target, ast.Starred):
             self._bind_target(target.value, value, how, node, scope, (*path[:-1], REST))
         elif isinstance(target, (ast.Tuple, ast.List)):
-            starred = next((i for i, item in enumerate(target.elts) if isinstance(item, ast.Starred)), None)
-            given = value.elts if how is How.ASSIGN and isinstance(value, (ast.Tuple, ast.List)) and not path else []
+            starred = next(
+                (i for i, item in enumerate(target.elts) if isinstance(item, ast.Starred)), None
+            )
+            given = (
+                value.elts
+                if how is How.ASSIGN and isinstance(value, (ast.Tuple, ast.List)) and not path
+                else []
+            )
             if len(given) == len(target.elts) and not any(
                 isinstance(item, ast.Starred) for item in (*given, *target.elts)
             ):
@@ -211,7 +227,11 @@ class Scoped(Tree):
             return None
         owner = scope.parent.node
         first = next(iter(parameters(scope.node)), None)
-        is_self = first is not None and first.arg == name and not has_decorator(scope.node, "staticmethod")
+        is_self = (
+            first is not None
+            and first.arg == name
+            and not has_decorator(scope.node, "staticmethod")
+        )
         only = all(binding.how is How.PARAMETER for binding in scope.bindings[name])
         return owner if is_self and only and isinstance(owner, ast.ClassDef) else None
 

@@ -42,16 +42,22 @@ class Stepped(Valued):
                     self._step_loops.setdefault(loop, []).append(call)
         return self._step_loops
 
-    def repeated_by(self, node: ast.AST, depth: int = _DEPTH) -> list[ast.For | ast.AsyncFor | ast.While]:
+    def repeated_by(
+        self, node: ast.AST, depth: int = _DEPTH
+    ) -> list[ast.For | ast.AsyncFor | ast.While]:
         """The innermost loops that run a node again: around it, or around the calls of its function in this file."""
         own = self.innermost(node)
         function = self.function(node)
         if own is not None or function is None or depth == 0:
             return [own] if own is not None else []
-        found = [loop for call in self.callers(function) for loop in self.repeated_by(call, depth - 1)]
+        found = [
+            loop for call in self.callers(function) for loop in self.repeated_by(call, depth - 1)
+        ]
         return list(dict.fromkeys(found))
 
-    def every_step(self, node: ast.AST, depth: int = _DEPTH) -> ast.For | ast.AsyncFor | ast.While | None:
+    def every_step(
+        self, node: ast.AST, depth: int = _DEPTH
+    ) -> ast.For | ast.AsyncFor | ast.While | None:
         """The training loop that comes by a node in each step, whatever is tested on the way; None where none must."""
         if self.trace_of(node) is not None or self._is_skipped(node):
             return None
@@ -76,15 +82,27 @@ class Stepped(Valued):
             if late or isinstance(parent, (ast.ExceptHandler, ast.match_case)):
                 return True
             child = parent
-        around, leaves = (own, ast.Continue) if own is not None else (self.function(node), ast.Return)
+        around, leaves = (
+            (own, ast.Continue) if own is not None else (self.function(node), ast.Return)
+        )
         if around is None:
             return False
-        ways_out = (part for part in own_nodes(around) if isinstance(part, leaves) and not self.within(node, part))
+        ways_out = (
+            part
+            for part in own_nodes(around)
+            if isinstance(part, leaves) and not self.within(node, part)
+        )
         earlier = (part for part in ways_out if self._is_before(part, node))
         return any(own is None or self._continues(part, own) for part in earlier)
 
     def _continues(self, leave: ast.AST, loop: ast.AST) -> bool:
-        return next((parent for parent in self.ancestors(leave) if isinstance(parent, STATEMENT_LOOPS)), None) is loop
+        return (
+            next(
+                (parent for parent in self.ancestors(leave) if isinstance(parent, STATEMENT_LOOPS)),
+                None,
+            )
+            is loop
+        )
 
     @staticmethod
     def _is_before(node: ast.AST, other: ast.AST) -> bool:
@@ -95,7 +113,9 @@ class Stepped(Valued):
         inside = [node for node in own_nodes(loop) if node in self.step_loops]
         called = [self.callee(node) for node in own_nodes(loop) if isinstance(node, ast.Call)]
         own = [found.node for found in called if found is not None and found.source is self]
-        return bool(inside) or any(self.within(inner, node) for inner in self.step_loops for node in own)
+        return bool(inside) or any(
+            self.within(inner, node) for inner in self.step_loops for node in own
+        )
 
     def is_step(self, call: ast.Call, depth: int = _DEPTH) -> bool:
         """Whether a call updates the weights once: itself, or through the user's own functions without a loop."""
@@ -134,12 +154,16 @@ class Stepped(Valued):
             source._steps[function] = False  # a function that calls itself
             calls = [node for node in own_nodes(function) if isinstance(node, ast.Call)]
             flat = [call for call in calls if source.innermost(call) is None]
-            source._steps[function] = _descends(calls, flat) or any(source.is_step(call, depth - 1) for call in flat)
+            source._steps[function] = _descends(calls, flat) or any(
+                source.is_step(call, depth - 1) for call in flat
+            )
         return source._steps[function]
 
 
 def _descends(calls: list[ast.Call], flat: list[ast.Call]) -> bool:
     """Whether a function takes gradients and subtracts them from the weights by hand, one after another."""
     methods = [call.func.attr for call in calls if isinstance(call.func, ast.Attribute)]
-    taken = any(isinstance(call.func, ast.Attribute) and call.func.attr == "gradient" for call in flat)
+    taken = any(
+        isinstance(call.func, ast.Attribute) and call.func.attr == "gradient" for call in flat
+    )
     return taken and "assign_sub" in methods

@@ -86,7 +86,10 @@ class Traced(Kinded):
         owner = self.parents.get(function)
         if not isinstance(owner, ast.ClassDef) or not self.imports("tf"):
             return False
-        eager = any(keyword.arg == "run_eagerly" and not is_false(keyword.value) for keyword in self.every(ast.keyword))
+        eager = any(
+            keyword.arg == "run_eagerly" and not is_false(keyword.value)
+            for keyword in self.every(ast.keyword)
+        )
         by_hand = any(self._calls_by_hand(call, function.name) for call in self.every(ast.Call))
         return not eager and not by_hand and self.class_kind(owner) is Kind.MODEL
 
@@ -155,20 +158,31 @@ class Traced(Kinded):
     def eager_corner(self, node: ast.AST, function: ast.AST | None) -> bool:
         """Whether a place in a traced function is meant for eager running: `init_scope`, or a test for it."""
         for test in self.conditions(node):
-            if any(self.name(part.func) in _EAGER_TESTS for part in ast.walk(test) if isinstance(part, ast.Call)):
+            if any(
+                self.name(part.func) in _EAGER_TESTS
+                for part in ast.walk(test)
+                if isinstance(part, ast.Call)
+            ):
                 return True
         for parent in self.ancestors(node):
             if parent is function:
                 return False
             if isinstance(parent, ast.With):
                 entered = (item.context_expr for item in parent.items)
-                if any(isinstance(item, ast.Call) and self.name(item.func) == "tf.init_scope" for item in entered):
+                if any(
+                    isinstance(item, ast.Call) and self.name(item.func) == "tf.init_scope"
+                    for item in entered
+                ):
                     return True
         return False
 
 
 def label(function: ast.AST) -> str:
-    return f"`{function.name}`" if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else "the lambda"
+    return (
+        f"`{function.name}`"
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        else "the lambda"
+    )
 
 
 def is_false(value: ast.expr | None) -> bool:

@@ -16,7 +16,19 @@ STATEMENT_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 # Fields that hold no nodes, or nodes without a place of their own, which the whole tree shares.
 _PLACELESS = frozenset(
-    {"arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "kwd_attrs", "level", "module"}
+    {
+        "arg",
+        "asname",
+        "attr",
+        "conversion",
+        "ctx",
+        "id",
+        "is_async",
+        "kind",
+        "kwd_attrs",
+        "level",
+        "module",
+    }
     | {"name", "op", "ops", "simple", "tag", "type_comment", "type_ignores"}
 )
 _NODE_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
@@ -110,7 +122,9 @@ class Tree:
             if isinstance(parent, (*FUNCTIONS, ast.ClassDef)):
                 if runs_in(parent, child):
                     break
-            elif isinstance(parent, (*STATEMENT_LOOPS, *COMPREHENSIONS)) and repeats(parent, child, node, self.parents):
+            elif isinstance(parent, (*STATEMENT_LOOPS, *COMPREHENSIONS)) and repeats(
+                parent, child, node, self.parents
+            ):
                 found.append(parent)
             child = parent
         return found

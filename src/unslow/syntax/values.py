@@ -11,7 +11,14 @@ from unslow.syntax.traced import Traced
 
 _DEPTH = 20
 _JOINS = ("os.path.join", "posixpath.join", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath")
-_SAME = ("str", "os.fspath", "os.path.abspath", "os.path.expanduser", "os.path.normpath", "os.path.realpath")
+_SAME = (
+    "str",
+    "os.fspath",
+    "os.path.abspath",
+    "os.path.expanduser",
+    "os.path.normpath",
+    "os.path.realpath",
+)
 _TEMPORARY = ("tempfile.gettempdir",)
 _ENVIRONMENT = ("os.getenv", "os.environ.get")
 _TEMPORARY_VARIABLES = ("TMPDIR", "TEMP", "TMP")
@@ -118,7 +125,9 @@ class Valued(Traced):
         if depth == 0 or expression is None:
             return None
         if isinstance(expression, ast.Constant):
-            number = isinstance(expression.value, (int, float)) and not isinstance(expression.value, bool)
+            number = isinstance(expression.value, (int, float)) and not isinstance(
+                expression.value, bool
+            )
             return float(expression.value) if number else None  # type: ignore[arg-type]
         if isinstance(expression, ast.Name):
             bindings = self.reaching(expression)

@@ -10,7 +10,9 @@ def loop(model, opt, data):
         for x, y in data:
             with tf.GradientTape() as tape:
                 loss = tf.reduce_mean(tf.abs(model(x) - y))
-            opt.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+            opt.apply_gradients(
+                zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
+            )
             seen += 1
             if seen % 10 == 0:
                 print(epoch, seen)

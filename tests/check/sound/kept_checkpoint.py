@@ -1,7 +1,12 @@
 # ruff: noqa
 # expect: nothing
 
-from tensorflow.keras.callbacks import EarlyStopping, ModelCheckpoint, ReduceLROnPlateau, TensorBoard
+from tensorflow.keras.callbacks import (
+    EarlyStopping,
+    ModelCheckpoint,
+    ReduceLROnPlateau,
+    TensorBoard,
+)
 
 callbacks = [
     ModelCheckpoint("best.keras", save_best_only=True, save_freq="epoch"),

@@ -9,4 +9,6 @@ def load(x):
     def inner(value):
         return value.numpy().sum()
 
-    return tf.py_function(inner, [x], tf.float32) + tf.py_function(lambda v: v.numpy(), [x], tf.float32)
+    return tf.py_function(inner, [x], tf.float32) + tf.py_function(
+        lambda v: v.numpy(), [x], tf.float32
+    )

@@ -17,5 +17,7 @@ class Net(keras.Model):
         x, y = data
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.square(self(x) - y))
-        self.optimizer.apply_gradients(zip(tape.gradient(loss, self.trainable_variables), self.trainable_variables))
+        self.optimizer.apply_gradients(
+            zip(tape.gradient(loss, self.trainable_variables), self.trainable_variables)
+        )
         return {"loss": loss.numpy()}

@@ -12,7 +12,9 @@ class Inside:
     """Nanoseconds of one call of a compiled function, cut where TensorFlow itself cuts them."""
 
     call: int
-    prepare: int  # from the call to its first kernel: the graph is optimised, placed and instantiated
+    prepare: (
+        int  # from the call to its first kernel: the graph is optimised, placed and instantiated
+    )
     compile: int  # XLA at work
     data: int  # waiting for an iterator
     run: int  # the rest: kernels
@@ -32,7 +34,11 @@ def parts(path: Path) -> dict[str, float]:
         found = read(path.read_bytes())
     except (OSError, IndexError, ValueError):  # cut off, or not a window
         return {}
-    return {name: nanoseconds / 1e9 for name, nanoseconds in asdict(found).items()} if found is not None else {}
+    return (
+        {name: nanoseconds / 1e9 for name, nanoseconds in asdict(found).items()}
+        if found is not None
+        else {}
+    )
 
 
 def read(data: bytes) -> Inside | None:
@@ -44,13 +50,23 @@ def read(data: bytes) -> Inside | None:
     call = max(calls, key=lambda span: span.length)
     end = call.start + call.length
     inner = [span for span in spans if call.start <= span.start < end]
-    kernels = [span.start for span in inner if span.thread == call.thread and span.name == "EagerKernelExecute"]
+    kernels = [
+        span.start
+        for span in inner
+        if span.thread == call.thread and span.name == "EagerKernelExecute"
+    ]
     begin = min(kernels, default=call.start)
     compiled = [s for s in inner if s.start >= begin and "Compiler::" in s.name]
-    executed = [s.start for s in inner if s.start >= begin and s.name.endswith("ExecuteAsyncOnStream")]
+    executed = [
+        s.start for s in inner if s.start >= begin and s.name.endswith("ExecuteAsyncOnStream")
+    ]
     # Lowering to HLO comes before the compiler's own first event, and belongs to it.
     compiling = max(0, (min(executed, default=end) if executed else end) - begin) if compiled else 0
-    waited = _covered(s for s in inner if s.name.startswith(("IteratorGetNext", "Iterator::")) and s.start >= begin)
+    waited = _covered(
+        s
+        for s in inner
+        if s.name.startswith(("IteratorGetNext", "Iterator::")) and s.start >= begin
+    )
     prepared = begin - call.start
     run = max(0, call.length - prepared - compiling - waited)
     return Inside(*(part // 1000 for part in (call.length, prepared, compiling, waited, run)))
@@ -74,9 +90,11 @@ def _spans(data: bytes) -> Iterator[Span]:
             event = dict(_fields(value))
             name = event.get(3, b"")
             yield Span(
-                thread=_number(event.get(2)), name=name.decode("utf-8", "replace") if isinstance(name, bytes) else "",
-                start=_number(event.get(9)), length=_number(event.get(10)),
-            )  # fmt: skip
+                thread=_number(event.get(2)),
+                name=name.decode("utf-8", "replace") if isinstance(name, bytes) else "",
+                start=_number(event.get(9)),
+                length=_number(event.get(10)),
+            )
 
 
 def _number(value: int | bytes | None) -> int:

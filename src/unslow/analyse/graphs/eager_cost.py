@@ -38,7 +38,12 @@ class EagerCost:
 
     def within(self, share: float) -> EagerCost:
         """The same where only a share of the ops can be compiled."""
-        return replace(self, eager=self.eager * share, kernels=self.kernels * share, compiled=self.compiled * share)
+        return replace(
+            self,
+            eager=self.eager * share,
+            kernels=self.kernels * share,
+            compiled=self.compiled * share,
+        )
 
     @property
     def gain(self) -> float:
@@ -66,12 +71,23 @@ def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
     mean = float((loop.seconds[1:] * loop.count[1:]).sum() / max(1, loop.count[1:].sum()))
     last = windows[-1].data
     return EagerCost(
-        ops=ops, step=mean, eager=_eager_share(run, loop) * mean, kernels=kernels + functions,
-        compiled=kernels + functions + floor * (_CALL + _NODE * ops), floor=floor, steps=steps,
-        tape=tuple(Location(*place) for place in next((w.data["tape"] for w in windows if w.data.get("tape")), ())),
-        lines=tuple(_lines(last.get("lines", ()))), top=tuple((str(name), int(n)) for name, n in last.get("top", ())),
-        random=next((str(event.data["random"]) for event in windows if event.data.get("random")), ""),
-    )  # fmt: skip
+        ops=ops,
+        step=mean,
+        eager=_eager_share(run, loop) * mean,
+        kernels=kernels + functions,
+        compiled=kernels + functions + floor * (_CALL + _NODE * ops),
+        floor=floor,
+        steps=steps,
+        tape=tuple(
+            Location(*place)
+            for place in next((w.data["tape"] for w in windows if w.data.get("tape")), ())
+        ),
+        lines=tuple(_lines(last.get("lines", ()))),
+        top=tuple((str(name), int(n)) for name, n in last.get("top", ())),
+        random=next(
+            (str(event.data["random"]) for event in windows if event.data.get("random")), ""
+        ),
+    )
 
 
 def _lines(lines: Iterable[Any]) -> Iterable[tuple[tuple[Location, ...], int]]:
@@ -84,7 +100,11 @@ def _eager_share(run: Run, loop: Loop) -> float:
     total = loop.total or 1.0
     own = sum(loop.phase(phase) for phase in _OWN_PHASES) / total
     scope = Scope(run, loop.process)
-    inside = [sample for sample in run.samples if _counts(sample, loop) and scope.depth(sample) is not None]
+    inside = [
+        sample
+        for sample in run.samples
+        if _counts(sample, loop) and scope.depth(sample) is not None
+    ]
     whole = sum(sample.in_steps for sample in inside)
     if whole < _FEW_SAMPLES:
         return own
@@ -99,7 +119,12 @@ def _eager_share(run: Run, loop: Loop) -> float:
 
 
 def _counts(sample: Sample, loop: Loop) -> bool:
-    return sample.process == loop.process and sample.training and sample.in_steps > 0 and sample.phase in _OWN_PHASES
+    return (
+        sample.process == loop.process
+        and sample.training
+        and sample.in_steps > 0
+        and sample.phase in _OWN_PHASES
+    )
 
 
 def _library_lines(samples: Sequence[Sample]) -> set[tuple[Location, ...]]:

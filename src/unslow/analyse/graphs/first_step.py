@@ -49,7 +49,9 @@ def first_step(run: Run, loop: Loop) -> FirstStep | None:
     calls = tuple(
         call
         for call in special_calls(run)
-        if call.process == loop.process and "first" in call.why and loop.start < call.time <= end + 1e-3
+        if call.process == loop.process
+        and "first" in call.why
+        and loop.start < call.time <= end + 1e-3
     )
     built = _built(run, loop, end)
     steady = float(np.median(loop.phases[1:, Phase.RUN]))
@@ -59,7 +61,9 @@ def first_step(run: Run, loop: Loop) -> FirstStep | None:
         compiling, waiting = sum(i.compile for i in inside), sum(i.data for i in inside)
         prepared = sum(i.prepare for i in inside)
     else:
-        prepared = max(0.0, run_phase - steady) if loop.style in ("function", "session", "keras") else 0.0
+        prepared = (
+            max(0.0, run_phase - steady) if loop.style in ("function", "session", "keras") else 0.0
+        )
         compiling = waiting = 0.0
         if any(call.jit for call in calls):
             prepared, compiling = 0.0, prepared
@@ -102,7 +106,9 @@ def _built(run: Run, loop: Loop, end: float) -> dict[tuple[str, bool], float]:
 
 def nodes_traced(run: Run, calls: Sequence[Call]) -> int:
     """Nodes of the graphs that were traced in some calls."""
-    return sum(_nodes(event) for event in run.of("trace") if any(_within(event, call) for call in calls))
+    return sum(
+        _nodes(event) for event in run.of("trace") if any(_within(event, call) for call in calls)
+    )
 
 
 def _nodes(event: Event) -> int:
@@ -110,4 +116,6 @@ def _nodes(event: Event) -> int:
 
 
 def _within(event: Event, call: Call) -> bool:
-    return event.process == call.process and call.time - call.seconds - 1.0 <= event.time <= call.time
+    return (
+        event.process == call.process and call.time - call.seconds - 1.0 <= event.time <= call.time
+    )

@@ -56,10 +56,14 @@ def new_shapes(run: Run, loop: Loop) -> list[tuple[float, tuple[int, ...]]]:
     for event in run.of("call", "batch"):
         if not loop.holds(event) or not event.data.get("shapes"):
             continue
-        if event.kind == "call" and ("shapes" not in event.data["why"] or "traced" in event.data["why"]):
+        if event.kind == "call" and (
+            "shapes" not in event.data["why"] or "traced" in event.data["why"]
+        ):
             continue
         shapes = [tuple(int(size) for size in shape) for shape in event.data["shapes"]]
-        found.append((event.time, max(shapes, key=lambda shape: (int(np.prod(shape or (1,))), shape))))
+        found.append(
+            (event.time, max(shapes, key=lambda shape: (int(np.prod(shape or (1,))), shape)))
+        )
     return found
 
 
@@ -74,7 +78,9 @@ def churn_of(run: Run, loop: Loop) -> Churn | None:
         # The fact is written when its call returns: the step that it belongs to ends just after.
         fresh[min(bisect.bisect_left(loop.end, time), len(work) - 1)] = True
     fresh[0] = False
-    sizes = loop.elements if loop.elements is not None and loop.elements.any() else np.zeros(len(work))
+    sizes = (
+        loop.elements if loop.elements is not None and loop.elements.any() else np.zeros(len(work))
+    )
     known = ~fresh
     known[0] = False
     if fresh.any():  # steps after the last new shape may differ for any other reason: the machine, the end of a warm-up
@@ -92,12 +98,18 @@ def churn_of(run: Run, loop: Loop) -> Churn | None:
 def _certain(over: Floats, extra: float, sigma: float) -> bool:
     """Whether new shapes cost something: beyond noise, in most of their steps, and late in the run as well as early."""
     half = len(over) // 2
-    most = 0.5 + min(0.3, 2 / np.sqrt(len(over)))  # four sigmas of a fair coin, where there are enough throws
+    most = 0.5 + min(
+        0.3, 2 / np.sqrt(len(over))
+    )  # four sigmas of a fair coin, where there are enough throws
     late = float(np.median(over[half:]))
-    return bool(extra > 3 * sigma / np.sqrt(len(over)) and np.mean(over > 0) >= most and late > 0.3 * extra)
+    return bool(
+        extra > 3 * sigma / np.sqrt(len(over)) and np.mean(over > 0) >= most and late > 0.3 * extra
+    )
 
 
-def _against(values: Floats, sizes: Floats, others: Floats, other_sizes: Floats, leave: bool = False) -> Floats:
+def _against(
+    values: Floats, sizes: Floats, others: Floats, other_sizes: Floats, leave: bool = False
+) -> Floats:
     """Each value less the median of the others that are nearest in size; `leave` leaves a value's own self out."""
     order = np.argsort(other_sizes, kind="stable")
     ranked, ranked_sizes = others[order], other_sizes[order]

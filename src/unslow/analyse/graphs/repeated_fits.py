@@ -17,7 +17,9 @@ from unslow.model import Event, Location, Loop, Phase, Run
 if TYPE_CHECKING:
     from unslow.model import Ints
 
-    Calls = Sequence[tuple[Event, int]]  # those that were written, with the number that each stands for
+    Calls = Sequence[
+        tuple[Event, int]
+    ]  # those that were written, with the number that each stands for
 
 _FEWEST = 4
 _NOT_OF_FIT = [Phase.RUN, Phase.EVAL, Phase.SAVE, Phase.LOG]
@@ -51,7 +53,9 @@ def refits(run: Run) -> Iterable[Refit]:
 
 def amid_fit(run: Run, loop: Loop) -> Ints:
     """Rows that did not come right after a call of fit(); the first row is none of them."""
-    calls = [(event, weight) for event, weight in weighed(run.of("fit")) if event.process == loop.process]
+    calls = [
+        (event, weight) for event, weight in weighed(run.of("fit")) if event.process == loop.process
+    ]
     return _rows(loop, calls)[1]
 
 
@@ -61,20 +65,28 @@ def _rows(loop: Loop, calls: Calls) -> tuple[Ints, Ints]:
     Where calls are thinned out, others lie between those that were written: nothing is said of rows there.
     """
     begun = np.unique(np.searchsorted(loop.end, [event.time for event, _ in calls]))
-    all_seen = next((event.time for (event, _), (_, weight) in pairwise(calls) if weight > 1), math.inf)
+    all_seen = next(
+        (event.time for (event, _), (_, weight) in pairwise(calls) if weight > 1), math.inf
+    )
     others = np.setdiff1d(np.arange(1, np.searchsorted(loop.end, all_seen)), begun)
     return begun[(begun > 0) & (begun < len(loop.end))], others
 
 
 def _same(loop: Loop, process: int, place: Location) -> bool:
     where = loop.location
-    return loop.process == process and loop.style == "keras" and (where.file, where.line) == (place.file, place.line)
+    return (
+        loop.process == process
+        and loop.style == "keras"
+        and (where.file, where.line) == (place.file, place.line)
+    )
 
 
 def _refit(run: Run, loop: Loop, place: Location, calls: Calls) -> Refit:
     first, rest = _rows(loop, calls[1:])
     number, again = sum(weight for _, weight in calls), calls[1][0].time
-    apart = loop.phases[:, _NOT_OF_FIT].sum(axis=1) + loop.phases[:, Phase.OTHER] * _outside(run, loop, place)
+    apart = loop.phases[:, _NOT_OF_FIT].sum(axis=1) + loop.phases[:, Phase.OTHER] * _outside(
+        run, loop, place
+    )
     around = loop.seconds - apart
     usual = float(np.median(around[rest])) if len(rest) else 0.0
     # Every call traces the same for its input: what one traces beyond that is another's, such as evaluate().
@@ -87,13 +99,18 @@ def _refit(run: Run, loop: Loop, place: Location, calls: Calls) -> Refit:
         if event.process == loop.process and event.data.get("way") == "keras" and event.time > again
     ]
     return Refit(
-        location=place, calls=number, steps=loop.steps, traces=sum(weight for _, weight in traces),
+        location=place,
+        calls=number,
+        steps=loop.steps,
+        traces=sum(weight for _, weight in traces),
         arrays=all(event.data.get("data") in ("ndarray", "EagerTensor") for event, _ in calls),
         trace_seconds=sum(
-            weight * float(event.data["took"]) for event, weight in traces if event.data.get("depth") == 0
+            weight * float(event.data["took"])
+            for event, weight in traces
+            if event.data.get("depth") == 0
         ),
         seconds=float(extra.sum()) * (number - 1) / max(1, len(first)),
-    )  # fmt: skip
+    )
 
 
 def _outside(run: Run, loop: Loop, place: Location) -> float:
@@ -101,7 +118,9 @@ def _outside(run: Run, loop: Loop, place: Location) -> float:
     inside = outside = 0
     for sample in run.samples:
         if sample.process == loop.process and sample.training and sample.phase is Phase.OTHER:
-            below = any((frame.file, frame.line) == (place.file, place.line) for frame in sample.stack)
+            below = any(
+                (frame.file, frame.line) == (place.file, place.line) for frame in sample.stack
+            )
             inside += sample.in_steps * below
             outside += sample.in_steps * (not below)
     return outside / (inside + outside) if inside + outside else 0.0

@@ -50,7 +50,9 @@ def blamed(run: Run, found: Iterable[Trace]) -> Iterable[Blamed]:
         if answer is not None:
             yield answer
     for traces in methods.values():
-        yield from _made_anew(run, traces, Change("self", "self", "object", "one object", "another"))
+        yield from _made_anew(
+            run, traces, Change("self", "self", "object", "one object", "another")
+        )
     for traces in pipelines.values():
         yield from _made_anew(run, traces, Change("", "", "pipeline", "", ""))
 
@@ -63,7 +65,10 @@ def _argument(run: Run, found: Sequence[Trace]) -> Blamed | None:
             groups[change.argument, change.reason].append((trace, change))
     for (argument, reason), members in sorted(groups.items(), key=lambda group: -len(group[1])):
         change = members[0][1]
-        floats = reason == "number" and "float" in (change.old.partition(" ")[0], change.new.partition(" ")[0])
+        floats = reason == "number" and "float" in (
+            change.old.partition(" ")[0],
+            change.new.partition(" ")[0],
+        )
         allowed = _ALLOWED_FLOAT if floats else _ALLOWED.get(reason, _ALLOWED_ELSE)
         settled = reason == "shape" and _settled(run, [trace for trace, _ in members])
         if len(members) > allowed and not settled:
@@ -75,7 +80,9 @@ def _settled(run: Run, found: Sequence[Trace]) -> bool:
     """Whether these are a handful of graphs, all made early, which the program then goes on with."""
     last = max(trace.time for trace in found)
     before = sum(int(loop.count[loop.end <= last].sum()) for loop in run.loops)
-    return sum(trace.weight for trace in found) < _HANDFUL and before <= _EARLY * sum(loop.steps for loop in run.loops)
+    return sum(trace.weight for trace in found) < _HANDFUL and before <= _EARLY * sum(
+        loop.steps for loop in run.loops
+    )
 
 
 def _made_anew(run: Run, found: Sequence[Trace], change: Change) -> Iterable[Blamed]:

@@ -30,7 +30,9 @@ class Site:
     own: float  # seconds of one run's kernels that the update, or the run that it is fed as, does not need anyway
     mergeable: bool  # every look found it fed as the update before or after it
     update: tuple[str, int] | None  # file and line of that update, where the looks name one
-    like: tuple[str, int] | None  # file and line whose run it is fed as, where the update is fed otherwise
+    like: (
+        tuple[str, int] | None
+    )  # file and line whose run it is fed as, where the update is fed otherwise
     before: bool  # fed as the update after it
     after: bool
     random: bool
@@ -76,34 +78,55 @@ def _key(event: Event) -> tuple[Any, ...]:
     return (stack[0][0], stack[0][1], bool(event.data.get("updates")))
 
 
-def _site(run: Run, events: Sequence[Event], steps: Sequence[Sequence[Event]], whole: float) -> Site:
-    stack = tuple(Location(f, int(n), g, run.line(f, int(n))) for f, n, g in events[0].data.get("stack") or ())
+def _site(
+    run: Run, events: Sequence[Event], steps: Sequence[Sequence[Event]], whole: float
+) -> Site:
+    stack = tuple(
+        Location(f, int(n), g, run.line(f, int(n))) for f, n, g in events[0].data.get("stack") or ()
+    )
     seconds = median(float(event.data["took"]) for event in events)
     flags = {
         name: any(event.data.get(name) for event in events)
         for name in ("random", "draws", "writes", "depends", "reads_own")
     }
     return Site(
-        location=stack[0] if stack else Location("", 0), stack=stack,
-        fetches=tuple(dict.fromkeys(name for event in events for name in event.data.get("fetches") or ())),
-        updates=bool(events[0].data.get("updates")), per_step=len(events) / max(1, len(steps)), seconds=seconds,
-        share=sum(float(event.data["took"]) for event in events) / whole, own=median(_own(event) for event in events),
-        mergeable=all(event.data.get("same_before") or event.data.get("same_after") for event in events),
-        update=_update(events), like=_like(events, steps),
+        location=stack[0] if stack else Location("", 0),
+        stack=stack,
+        fetches=tuple(
+            dict.fromkeys(name for event in events for name in event.data.get("fetches") or ())
+        ),
+        updates=bool(events[0].data.get("updates")),
+        per_step=len(events) / max(1, len(steps)),
+        seconds=seconds,
+        share=sum(float(event.data["took"]) for event in events) / whole,
+        own=median(_own(event) for event in events),
+        mergeable=all(
+            event.data.get("same_before") or event.data.get("same_after") for event in events
+        ),
+        update=_update(events),
+        like=_like(events, steps),
         before=all(event.data.get("same_before") for event in events),
-        after=all(event.data.get("same_after") for event in events), **flags,
-    )  # fmt: skip
+        after=all(event.data.get("same_after") for event in events),
+        **flags,
+    )
 
 
 def _update(events: Sequence[Event]) -> tuple[str, int] | None:
-    found = {(str(file), int(line)) for event in events for file, line, _ in event.data.get("with") or ()}
+    found = {
+        (str(file), int(line)) for event in events for file, line, _ in event.data.get("with") or ()
+    }
     return found.pop() if len(found) == 1 else None
 
 
 def _like(events: Sequence[Event], steps: Sequence[Sequence[Event]]) -> tuple[str, int] | None:
     """The one other line whose run is fed as these are in every step; None where there is none, or several."""
-    by_place = {(other.data["cycle"], other.data["index"]): other for step in steps for other in step}
-    found = {_key(by_place.get((event.data["cycle"], event.data.get("like")), event))[:2] for event in events}
+    by_place = {
+        (other.data["cycle"], other.data["index"]): other for step in steps for other in step
+    }
+    found = {
+        _key(by_place.get((event.data["cycle"], event.data.get("like")), event))[:2]
+        for event in events
+    }
     return None if len(found) > 1 or found == {_key(events[0])[:2]} else found.pop()
 
 

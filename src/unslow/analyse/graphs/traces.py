@@ -35,14 +35,20 @@ class Trace:
     relaxed: bool
     weights: str  # which variables its graph works on
     seconds: float
-    call: float  # seconds of the whole call, the trace included; equal to `seconds` where only traced
-    prepared: float  # of the rest of the call, what TensorFlow's own profiler saw before the first kernel
+    call: (
+        float  # seconds of the whole call, the trace included; equal to `seconds` where only traced
+    )
+    prepared: (
+        float  # of the rest of the call, what TensorFlow's own profiler saw before the first kernel
+    )
     weight: float  # traces that this one stands for, where many were thinned out
 
 
 def traces(run: Run) -> list[Trace]:
     """Every outermost trace that was written, in time order, with its call."""
-    facts = [event for event in run.of("trace") if event.data.get("depth") == 0 and "args" in event.data]
+    facts = [
+        event for event in run.of("trace") if event.data.get("depth") == 0 and "args" in event.data
+    ]
     calls, looks = _by_function(run, "first_run"), _by_function(run, "call")
     found = []
     for event, weight in weighed(facts):
@@ -51,15 +57,25 @@ def traces(run: Run) -> list[Trace]:
         call, look = _around(event, calls.get(key, ())), _around(event, looks.get(key, ()))
         found.append(
             Trace(
-                time=event.time, function=key[1], way=str(data.get("way") or ""),
-                name=str(data["name"]), place=_location(data["place"]), made=_first(data.get("made")),
-                caller=_first(data.get("stack")), arguments=data["args"], nodes=int(data.get("nodes") or 0),
-                updates=bool(data.get("updates")), jit=bool(data.get("jit")), relaxed=bool(data.get("relaxed")),
+                time=event.time,
+                function=key[1],
+                way=str(data.get("way") or ""),
+                name=str(data["name"]),
+                place=_location(data["place"]),
+                made=_first(data.get("made")),
+                caller=_first(data.get("stack")),
+                arguments=data["args"],
+                nodes=int(data.get("nodes") or 0),
+                updates=bool(data.get("updates")),
+                jit=bool(data.get("jit")),
+                relaxed=bool(data.get("relaxed")),
                 weights=str(data.get("weights") or ""),
-                seconds=float(data["took"]), call=max(float(data["took"]), float(call.get("took", 0.0))),
-                prepared=float(look.get("prepare") or 0.0), weight=weight,
+                seconds=float(data["took"]),
+                call=max(float(data["took"]), float(call.get("took", 0.0))),
+                prepared=float(look.get("prepare") or 0.0),
+                weight=weight,
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -115,7 +131,9 @@ def cost(trace: Trace, usual: float | None) -> float:
     if usual is not None:
         return max(trace.seconds, trace.call - usual)
     rest = trace.call - trace.seconds
-    return trace.seconds + (rest if trace.jit else max(trace.prepared, min(rest, _PREPARING * trace.seconds)))
+    return trace.seconds + (
+        rest if trace.jit else max(trace.prepared, min(rest, _PREPARING * trace.seconds))
+    )
 
 
 # What changed between two traces
@@ -153,7 +171,12 @@ def _reason(old: str, new: str) -> str:
         return "none"
     if kinds <= {"int", "float", "complex"}:
         return "number"
-    for kind, reason in (("bool", "flag"), ("str", "string"), ("object", "object"), ("variable", "variable")):
+    for kind, reason in (
+        ("bool", "flag"),
+        ("str", "string"),
+        ("object", "object"),
+        ("variable", "variable"),
+    ):
         if kinds == {kind}:
             return reason
     if kinds <= {"list", "tuple", "dict", "namedtuple", "attrs"}:
@@ -163,9 +186,17 @@ def _reason(old: str, new: str) -> str:
         return "shape" if _SHAPE.sub("", old) == _SHAPE.sub("", new) else "type"
     if one[1] != other[1]:
         return "dtype"
-    return "shape" if one[2].count(",") == other[2].count(",") and bool(one[2]) == bool(other[2]) else "rank"
+    return (
+        "shape"
+        if one[2].count(",") == other[2].count(",") and bool(one[2]) == bool(other[2])
+        else "rank"
+    )
 
 
 def nearest(trace: Trace, earlier: Sequence[Trace]) -> list[Change]:
     """What changed against the earlier trace that differs in the fewest arguments, the latest of them first."""
-    return min((changes(other.arguments, trace.arguments) for other in reversed(earlier)), key=len, default=[])
+    return min(
+        (changes(other.arguments, trace.arguments) for other in reversed(earlier)),
+        key=len,
+        default=[],
+    )

@@ -63,20 +63,34 @@ class Reopened:
 
 
 def special_calls(run: Run) -> list[Call]:
-    return [_call(event, weight) for event, weight in weighed(event for event in run.of("call") if "why" in event.data)]
+    return [
+        _call(event, weight)
+        for event, weight in weighed(event for event in run.of("call") if "why" in event.data)
+    ]
 
 
 def _call(event: Event, weight: float) -> Call:
     data = event.data
     parts = [float(data.get(name) or 0.0) for name in ("call", "prepare", "compile", "data", "run")]
     return Call(
-        time=event.time, process=event.process, function=int(data.get("function") or 0), name=str(data.get("name", "")),
-        why=frozenset(data["why"]), seconds=float(data.get("took") or 0.0), traced=float(data.get("traced") or 0.0),
-        usual=float(data.get("usual") or 0.0), number=int(data.get("number") or 0), jit=bool(data.get("jit")),
-        shapes=tuple(tuple(shape) for shape in data.get("shapes") or ()), distinct=int(data.get("distinct") or 0),
-        caller=first_place(data.get("stack")), reset=_place(data.get("place")), way=str(data.get("way") or ""),
-        inside=Inside(*parts) if parts[0] else None, weight=weight,
-    )  # fmt: skip
+        time=event.time,
+        process=event.process,
+        function=int(data.get("function") or 0),
+        name=str(data.get("name", "")),
+        why=frozenset(data["why"]),
+        seconds=float(data.get("took") or 0.0),
+        traced=float(data.get("traced") or 0.0),
+        usual=float(data.get("usual") or 0.0),
+        number=int(data.get("number") or 0),
+        jit=bool(data.get("jit")),
+        shapes=tuple(tuple(shape) for shape in data.get("shapes") or ()),
+        distinct=int(data.get("distinct") or 0),
+        caller=first_place(data.get("stack")),
+        reset=_place(data.get("place")),
+        way=str(data.get("way") or ""),
+        inside=Inside(*parts) if parts[0] else None,
+        weight=weight,
+    )
 
 
 def reopened(run: Run) -> dict[Location, list[Reopened]]:
@@ -86,7 +100,12 @@ def reopened(run: Run) -> dict[Location, list[Reopened]]:
         data, where = event.data, first_place(event.data.get("stack"))
         if where is not None and any(loop.holds(event) for loop in run.loops):
             found[where].append(
-                Reopened(int(data["session"]), float(data["took"]), float(data.get("usual") or 0.0), weight)
+                Reopened(
+                    int(data["session"]),
+                    float(data["took"]),
+                    float(data.get("usual") or 0.0),
+                    weight,
+                )
             )
     return found
 
@@ -112,7 +131,9 @@ def restarts(run: Run, loop: Loop) -> dict[Location, Restarts]:
     found = {}
     for where, events in places.items():
         count = sum(weight for _, weight in events)
-        seconds = sum(max(0.0, float(event.data["took"]) - usual) * weight for event, weight in events)
+        seconds = sum(
+            max(0.0, float(event.data["took"]) - usual) * weight for event, weight in events
+        )
         start = median(float(event.data["start"]) for event, _ in events)
         found[where] = Restarts(count, start, seconds / count, seconds)
     return found
@@ -129,4 +150,7 @@ def _place(place: Sequence[Any] | None) -> Location | None:
 
 def in_training(run: Run, call: Call) -> bool:
     """Whether a call belongs to a training loop: a loop's own first step counts, what comes before does not."""
-    return any(loop.process == call.process and loop.start <= call.time <= loop.stop + 1e-6 for loop in run.loops)
+    return any(
+        loop.process == call.process and loop.start <= call.time <= loop.stop + 1e-6
+        for loop in run.loops
+    )

@@ -61,7 +61,9 @@ def _steps_at(scope: Scope) -> set[tuple[str, int]] | None:
 def _is_beside(sample: Sample, steps: set[tuple[str, int]] | None) -> bool:
     """TensorFlow's own Python (data turned into tensors, say) at a line other than that of the compiled step."""
     inner = sample.stack[0]
-    return steps is not None and sample.leaf == "tensorflow" and (inner.file, inner.line) not in steps
+    return (
+        steps is not None and sample.leaf == "tensorflow" and (inner.file, inner.line) not in steps
+    )
 
 
 def hot_lines(run: Run, process: int, scope: Scope | None = None) -> list[Hot]:
@@ -71,7 +73,10 @@ def hot_lines(run: Run, process: int, scope: Scope | None = None) -> list[Hot]:
     mine = [
         (sample, depth)
         for sample in run.samples
-        if sample.process == process and sample.training and sample.in_steps and sample.phase is Phase.OTHER
+        if sample.process == process
+        and sample.training
+        and sample.in_steps
+        and sample.phase is Phase.OTHER
         for depth in [scope.depth(sample)]
         if depth is not None
     ]
@@ -84,7 +89,9 @@ def hot_lines(run: Run, process: int, scope: Scope | None = None) -> list[Hot]:
         for sample, depth in mine
         if (is_python(sample) or _is_beside(sample, steps)) and not scope.fetches(sample, depth)
     )
-    found = [_hot(group, other / total, _halves(scope), scope.sources) for group in _groups(root, scope)]
+    found = [
+        _hot(group, other / total, _halves(scope), scope.sources) for group in _groups(root, scope)
+    ]
     return sorted(found, key=lambda hot: -hot.seconds)
 
 
@@ -103,22 +110,37 @@ def _groups(root: _Node, scope: Scope) -> list[list[_Node]]:
     groups: dict[tuple[str, int], list[_Node]] = {}
     for node in root.below.values():
         assert node.place is not None
-        inner = [loop.lineno for loop in scope.sources.loops(node.place) if not scope.trains(node.place.file, loop)]
-        groups.setdefault((node.place.file, -inner[0] if inner else node.place.line), []).append(node)
+        inner = [
+            loop.lineno
+            for loop in scope.sources.loops(node.place)
+            if not scope.trains(node.place.file, loop)
+        ]
+        groups.setdefault((node.place.file, -inner[0] if inner else node.place.line), []).append(
+            node
+        )
     return list(groups.values())
 
 
-def _hot(group: list[_Node], second_per_sample: float, steps: tuple[float, float], sources: Sources) -> Hot:
+def _hot(
+    group: list[_Node], second_per_sample: float, steps: tuple[float, float], sources: Sources
+) -> Hot:
     top = max(group, key=lambda node: node.count)
     *_, found = _path(top, group, sources)
     node = found[-1]
     assert node.place is not None and top.place is not None
-    count, first, second = (sum(getattr(each, name) for each in found) for name in ("count", "first", "second"))
+    count, first, second = (
+        sum(getattr(each, name) for each in found) for name in ("count", "first", "second")
+    )
     return Hot(
-        location=node.place, within=top.place, seconds=count * second_per_sample, samples=count,
-        early=first * second_per_sample / steps[0], late=second * second_per_sample / steps[1],
-        grows=_grew(first, second, steps), library=node.leaves.most_common(1)[0][0],
-    )  # fmt: skip
+        location=node.place,
+        within=top.place,
+        seconds=count * second_per_sample,
+        samples=count,
+        early=first * second_per_sample / steps[0],
+        late=second * second_per_sample / steps[1],
+        grows=_grew(first, second, steps),
+        library=node.leaves.most_common(1)[0][0],
+    )
 
 
 def _path(top: _Node, group: list[_Node], sources: Sources) -> Iterator[list[_Node]]:
@@ -147,7 +169,11 @@ def _of_its_loop(node: _Node, beside: list[_Node], sources: Sources) -> list[_No
     if not around:
         return [node]
     file, first, last = node.place.file, around[-1].lineno, around[-1].end_lineno or 0
-    return [each for each in beside if each.place and each.place.file == file and first <= each.place.line <= last]
+    return [
+        each
+        for each in beside
+        if each.place and each.place.file == file and first <= each.place.line <= last
+    ]
 
 
 def _halves(scope: Scope) -> tuple[float, float]:
@@ -176,7 +202,10 @@ def hottest_below(run: Run, process: int, function: Location, phase: Phase) -> L
         if sample.process != process or sample.phase is not phase:
             continue
         for depth, place in enumerate(sample.stack):
-            if (place.file, place.function) == (function.file, function.function) and place.line >= function.line:
+            if (place.file, place.function) == (
+                function.file,
+                function.function,
+            ) and place.line >= function.line:
                 samples.append((sample, depth))
                 break
     group = list(_tree(samples).below.values())
@@ -184,7 +213,11 @@ def hottest_below(run: Run, process: int, function: Location, phase: Phase) -> L
         return None
     sources = Sources(run.sources)
     top = max(group, key=lambda node: node.count)
-    start = [top] if top.count >= sum(node.count for node in group) / 2 else _of_its_loop(top, group, sources)
+    start = (
+        [top]
+        if top.count >= sum(node.count for node in group) / 2
+        else _of_its_loop(top, group, sources)
+    )
     if sum(node.count for node in start) < sum(node.count for node in group) / 2:
         return None
     *_, found = _path(top, start, sources)
@@ -195,7 +228,9 @@ def seconds_around(run: Run, process: int, place: Location) -> float:
     """Seconds of training in the loop inside the training loop that a line stands in, or at the line itself."""
     scope = Scope(run, process)
     inner = [loop for loop in scope.sources.loops(place) if not scope.trains(place.file, loop)]
-    first, last = (inner[0].lineno, inner[0].end_lineno or place.line) if inner else (place.line, place.line)
+    first, last = (
+        (inner[0].lineno, inner[0].end_lineno or place.line) if inner else (place.line, place.line)
+    )
     total = here = 0
     for sample in run.samples:
         if sample.process != process or not sample.training or scope.depth(sample) is None:
@@ -211,16 +246,24 @@ def grows_with(run: Run, process: int, place: Location) -> tuple[str, int, int] 
     series: dict[str, list[tuple[int, int]]] = {}
     for event in run.of("sizes"):
         where = event.data["place"]
-        if event.process == process and where[0] == place.file and where[2] in (place.function, "<lambda>"):
+        if (
+            event.process == process
+            and where[0] == place.file
+            and where[2] in (place.function, "<lambda>")
+        ):
             for name, length in event.data["sizes"]:
                 series.setdefault(str(name), []).append((int(event.data["step"]), int(length)))
     code = run.line(place.file, place.line)
     grown = []
     for name, looks in series.items():
         first, last = min(looks)[1], max(looks)[1]
-        rising = all(one[1] <= other[1] for one, other in zip(sorted(looks), sorted(looks)[1:], strict=False))
+        rising = all(
+            one[1] <= other[1] for one, other in zip(sorted(looks), sorted(looks)[1:], strict=False)
+        )
         if len(looks) >= 3 and last >= 1.5 * first and rising:
-            grown.append((bool(name) and name.rpartition(".")[2] in code, bool(name), last, name, first))
+            grown.append(
+                (bool(name) and name.rpartition(".")[2] in code, bool(name), last, name, first)
+            )
     if not grown:
         return None
     _, _, last, name, first = max(grown)

@@ -21,7 +21,9 @@ def during(process: Process, loop: Loop, name: str) -> tuple[Floats, Floats]:
     column = process.ticks.columns.get(name)
     if column is None:
         return np.zeros(0), np.zeros(0)
-    inside = (process.ticks.time >= loop.start) & (process.ticks.time <= loop.stop) & np.isfinite(column)
+    inside = (
+        (process.ticks.time >= loop.start) & (process.ticks.time <= loop.stop) & np.isfinite(column)
+    )
     return process.ticks.time[inside], column[inside]
 
 

@@ -39,7 +39,9 @@ def saves_of(run: Run, loop: Loop) -> list[Saves]:
     for event in run.of("save"):
         if loop.holds(event):
             groups[str(event.data["key"])].append(event)
-    return sorted((_saves(run, events) for events in groups.values()), key=lambda found: -found.seconds)
+    return sorted(
+        (_saves(run, events) for events in groups.values()), key=lambda found: -found.seconds
+    )
 
 
 def _saves(run: Run, events: list[Event]) -> Saves:
@@ -48,10 +50,16 @@ def _saves(run: Run, events: list[Event]) -> Saves:
     made = say.place(run, last["made"][0]) if last.get("made") else None
     where = made if made and last["call"] in _BY_KERAS else stack[0] if stack else None
     return Saves(
-        where=where or Location("", 0), call=str(last["call"]), count=int(last["n"]) - int(first["n"]) + 1,
-        seconds=float(last["sum"]) - float(first["sum"]) + float(first["took"]), bytes=float(last.get("bytes") or 0),
-        folder=str(last.get("folder", "")), stack=stack, made=made, data=last,
-    )  # fmt: skip
+        where=where or Location("", 0),
+        call=str(last["call"]),
+        count=int(last["n"]) - int(first["n"]) + 1,
+        seconds=float(last["sum"]) - float(first["sum"]) + float(first["took"]),
+        bytes=float(last.get("bytes") or 0),
+        folder=str(last.get("folder", "")),
+        stack=stack,
+        made=made,
+        data=last,
+    )
 
 
 @dataclass(frozen=True)
@@ -85,10 +93,15 @@ def _folder(events: list[Event]) -> Folder:
     first, middle, last = (events[at].data for at in (0, len(events) // 2, -1))
     whole, late = _rate(first, last), _rate(middle, last)
     return Folder(
-        path=str(last["folder"]), kind=str(last["holds"]), bytes=float(last["bytes"]), files=int(last["files"]),
-        rate=whole if whole > 0 and late >= 0.5 * whole else 0.0, new_files=int(last["files"]) - int(first["files"]),
-        free=float(last["free"]), gained=float(last["bytes"]) - float(first["bytes"]),
-    )  # fmt: skip
+        path=str(last["folder"]),
+        kind=str(last["holds"]),
+        bytes=float(last["bytes"]),
+        files=int(last["files"]),
+        rate=whole if whole > 0 and late >= 0.5 * whole else 0.0,
+        new_files=int(last["files"]) - int(first["files"]),
+        free=float(last["free"]),
+        gained=float(last["bytes"]) - float(first["bytes"]),
+    )
 
 
 def _rate(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:

@@ -16,9 +16,18 @@ from unslow.model import Event, Loop, Run
 _KERNEL = re.compile(r"^([^:]+):([A-Za-z_]\w*)$")  # "sequential/dense/MatMul:MatMul"
 _EAGER = "EagerLocalExecute: "
 _PROCESS = "ExecutorState::Process"
-_WAITS = ("IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional", "MultiDeviceIteratorGetNextFromShard")
+_WAITS = (
+    "IteratorGetNext",
+    "IteratorGetNextSync",
+    "IteratorGetNextAsOptional",
+    "MultiDeviceIteratorGetNextFromShard",
+)
 _OTHERS = ("tf_data", "tf_numa")  # threads of pipelines, and those that help inside a kernel
-_CHECKS = ("CheckNumerics", "DebugNumericSummary", "DebugIdentity")  # what a debugger puts behind each op
+_CHECKS = (
+    "CheckNumerics",
+    "DebugNumericSummary",
+    "DebugIdentity",
+)  # what a debugger puts behind each op
 _KEPT = 60  # ops by name that are kept, the dearest ones
 
 
@@ -55,7 +64,12 @@ def windows(run: Run, loop: Loop) -> list[Window]:
     found = []
     for event in run.of("window"):
         data = event.data
-        if loop.holds(event) and data.get("steps") and "kernels" in data and data.get("whole", True):
+        if (
+            loop.holds(event)
+            and data.get("steps")
+            and "kernels" in data
+            and data.get("whole", True)
+        ):
             found.append(_window(event, data))
     return found
 
@@ -78,15 +92,25 @@ def updating(window: Window, scope: str) -> float:
 
 def _window(event: Event, data: Mapping[str, Any]) -> Window:
     steps = int(data["steps"])
-    ops = tuple(Op(str(name), str(kind), round(count / steps), s / steps) for name, kind, count, s in data["ops"])
+    ops = tuple(
+        Op(str(name), str(kind), round(count / steps), s / steps)
+        for name, kind, count, s in data["ops"]
+    )
     loops = data.get("loops") or {}
     return Window(
-        steps=steps, step=int(data.get("step", 0)), wall=float(data["wall"]) / steps,
-        kernels=float(data["kernels"]) / steps, executor=float(data.get("executor", 0.0)) / steps,
-        waits=float(data.get("waits", 0.0)) / steps, ops=ops, iterations=int(loops.get("iterations", 0)),
-        looping=float(loops.get("seconds", 0.0)) / steps, looping_kernels=float(loops.get("kernels", 0.0)) / steps,
-        checks=float(data.get("checks", 0.0)) / steps, process=event.process,
-    )  # fmt: skip
+        steps=steps,
+        step=int(data.get("step", 0)),
+        wall=float(data["wall"]) / steps,
+        kernels=float(data["kernels"]) / steps,
+        executor=float(data.get("executor", 0.0)) / steps,
+        waits=float(data.get("waits", 0.0)) / steps,
+        ops=ops,
+        iterations=int(loops.get("iterations", 0)),
+        looping=float(loops.get("seconds", 0.0)) / steps,
+        looping_kernels=float(loops.get("kernels", 0.0)) / steps,
+        checks=float(data.get("checks", 0.0)) / steps,
+        process=event.process,
+    )
 
 
 def seen(folder: str, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,15 +140,20 @@ def summary(threads: Iterable[Thread]) -> dict[str, Any]:
     executor = covered([*processing, *busy])
     checks = sum(span.length for span, _, kind in work if kind.startswith(_CHECKS))
     return {
-        "kernels": covered(busy), "executor": executor, "waits": covered(waits),
+        "kernels": covered(busy),
+        "executor": executor,
+        "waits": covered(waits),
         "ops": [[name, kind, int(count), seconds] for (name, kind), (count, seconds) in dearest],
         "loops": {
-            "iterations": max((span.iteration for span in looping), default=0), "seconds": covered(looping),
-            "kernels": covered(span for span, name, _ in work if "/while" in name or name.startswith("while")),
+            "iterations": max((span.iteration for span in looping), default=0),
+            "seconds": covered(looping),
+            "kernels": covered(
+                span for span, name, _ in work if "/while" in name or name.startswith("while")
+            ),
         },
         "checks": executor * checks / sum(span.length for span in busy) if checks else 0.0,
         "pipes": pipes(threads, busy),
-    }  # fmt: skip
+    }
 
 
 def _kernels(thread: Thread) -> Iterator[tuple[Span, str, str]]:

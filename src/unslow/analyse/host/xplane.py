@@ -8,20 +8,49 @@ from functools import cache
 from typing import Any
 
 _HOST = b"/host:CPU"
-_TOLD = ("Iterator", "ExecutorState::Process", "InstantiatedCapturedFunction::Run")  # spans whose facts are read
+_TOLD = (
+    "Iterator",
+    "ExecutorState::Process",
+    "InstantiatedCapturedFunction::Run",
+)  # spans whose facts are read
 _FACTS = frozenset(
-    (b"id", b"parent_id", b"iter_num", b"parallelism", b"autotune", b"buffered_elements", b"buffered_bytes_MB",
-     b"cpu_budget", b"ram_budget_megabytes", b"element_size")
-)  # fmt: skip
+    (
+        b"id",
+        b"parent_id",
+        b"iter_num",
+        b"parallelism",
+        b"autotune",
+        b"buffered_elements",
+        b"buffered_bytes_MB",
+        b"cpu_budget",
+        b"ram_budget_megabytes",
+        b"element_size",
+    )
+)
 
 # The messages of tsl/profiler/protobuf/xplane.proto, as far as they are read here: name → fields as
 # (name, number, kind). Names are bytes, because TensorFlow also writes some that are not UTF-8.
 _MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
     "XSpace": (("planes", 1, "XPlane*"),),
-    "XPlane": (("name", 2, "bytes"), ("lines", 3, "XLine*"), ("events", 4, "Event*"), ("stats", 5, "Stat*")),
+    "XPlane": (
+        ("name", 2, "bytes"),
+        ("lines", 3, "XLine*"),
+        ("events", 4, "Event*"),
+        ("stats", 5, "Stat*"),
+    ),
     "XLine": (("name", 2, "bytes"), ("start", 3, "int64"), ("events", 4, "XEvent*")),
-    "XEvent": (("kind", 1, "int64"), ("offset", 2, "int64"), ("length", 3, "int64"), ("stats", 4, "XStat*")),
-    "XStat": (("kind", 1, "int64"), ("unsigned", 3, "uint64"), ("signed", 4, "int64"), ("named", 7, "uint64")),
+    "XEvent": (
+        ("kind", 1, "int64"),
+        ("offset", 2, "int64"),
+        ("length", 3, "int64"),
+        ("stats", 4, "XStat*"),
+    ),
+    "XStat": (
+        ("kind", 1, "int64"),
+        ("unsigned", 3, "uint64"),
+        ("signed", 4, "int64"),
+        ("named", 7, "uint64"),
+    ),
     "Event": (("key", 1, "int64"), ("value", 2, "Named")),  # entries of maps from id to metadata
     "Stat": (("key", 1, "int64"), ("value", 2, "Named")),
     "Named": (("id", 1, "int64"), ("name", 2, "bytes")),
@@ -34,7 +63,9 @@ class Span:
     start: float  # seconds on the profile's own clock
     length: float
     iteration: int = 0  # the iteration of a graph's loop, where the executor says it
-    facts: Mapping[str, int] = field(default_factory=dict, compare=False)  # what else it says: numbers, and 1 for true
+    facts: Mapping[str, int] = field(
+        default_factory=dict, compare=False
+    )  # what else it says: numbers, and 1 for true
 
     @property
     def end(self) -> float:
@@ -53,7 +84,9 @@ def _space() -> Any:
 
     kinds = descriptor_pb2.FieldDescriptorProto
     plain = {"bytes": kinds.TYPE_BYTES, "int64": kinds.TYPE_INT64, "uint64": kinds.TYPE_UINT64}
-    file = descriptor_pb2.FileDescriptorProto(name="unslow/xplane.proto", package="unslow", syntax="proto3")
+    file = descriptor_pb2.FileDescriptorProto(
+        name="unslow/xplane.proto", package="unslow", syntax="proto3"
+    )
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
         for label, number, kind in fields:
@@ -85,14 +118,18 @@ def read(data: bytes) -> list[Thread]:
 def _threads(plane: Any) -> Iterator[Thread]:
     names = {entry.key: entry.value.name.decode("utf-8", "replace") for entry in plane.events}
     told = {key for key, name in names.items() if name.startswith(_TOLD)}
-    kinds = {entry.key: entry.value.name.decode() for entry in plane.stats if entry.value.name in _FACTS}
+    kinds = {
+        entry.key: entry.value.name.decode() for entry in plane.stats if entry.value.name in _FACTS
+    }
     true = {entry.key for entry in plane.stats if entry.value.name == b"true"}
     for line in plane.lines:
         spans = []
         for event in line.events:
             facts = _facts(event, kinds, true) if event.kind in told else {}
             start, length = line.start / 1e9 + event.offset / 1e12, event.length / 1e12
-            spans.append(Span(names.get(event.kind, ""), start, length, facts.pop("iter_num", 0), facts))
+            spans.append(
+                Span(names.get(event.kind, ""), start, length, facts.pop("iter_num", 0), facts)
+            )
         spans.sort(key=lambda span: (span.start, -span.length))
         yield Thread(line.name.decode("utf-8", "replace"), tuple(spans))
 

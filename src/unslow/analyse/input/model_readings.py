@@ -23,22 +23,33 @@ def paths(event: Event) -> dict[str, int]:
         path, number = pending.pop()
         found[path] = number
         inputs = [int(one) for one in nodes[number]["inputs"] if int(one) in nodes]
-        pending += [(f"{path}/{min(place, 1)}.{nodes[one]['name']}", one) for place, one in enumerate(inputs)]
+        pending += [
+            (f"{path}/{min(place, 1)}.{nodes[one]['name']}", one)
+            for place, one in enumerate(inputs)
+        ]
     return found
 
 
 def latest(readings: Sequence[list[Event]]) -> dict[str, dict[str, Any]]:
     """What was last said of the node in each place: settings, buffers and sizes."""
     found: dict[str, dict[str, Any]] = {}
-    for event in sorted((event for events in readings for event in events), key=lambda event: event.time):
+    for event in sorted(
+        (event for events in readings for event in events), key=lambda event: event.time
+    ):
         nodes = {int(node["id"]): node for node in event.data["nodes"]}
         for path, number in paths(event).items():
             if nodes[number]["elements"] or path not in found:
-                found[path] = {key: value for key, value in nodes[number].items() if key not in ("id", "inputs")}
+                found[path] = {
+                    key: value
+                    for key, value in nodes[number].items()
+                    if key not in ("id", "inputs")
+                }
     return found
 
 
-def counted(readings: Sequence[list[Event]], since: Event | None = None) -> dict[str, tuple[float, float]]:
+def counted(
+    readings: Sequence[list[Event]], since: Event | None = None
+) -> dict[str, tuple[float, float]]:
     """Per place: seconds busy and elements, per batch, over all iterators.
 
     A single iterator's first reading is taken off where enough came after it: it holds the start and the filling of
@@ -56,10 +67,14 @@ def counted(readings: Sequence[list[Event]], since: Event | None = None) -> dict
         for (path, _), (worked, handed) in _grown(events, start).items():
             busy[path] += worked / 1e9
             elements[path] += handed
-    return {path: (busy[path] / max(1.0, batches), elements[path] / max(1.0, batches)) for path in busy}
+    return {
+        path: (busy[path] / max(1.0, batches), elements[path] / max(1.0, batches)) for path in busy
+    }
 
 
-def _grown(events: Sequence[Event], since: Event | None) -> dict[tuple[str, int], tuple[float, float]]:
+def _grown(
+    events: Sequence[Event], since: Event | None
+) -> dict[tuple[str, int], tuple[float, float]]:
     """What each node counted from one reading, or its first, to the last that had it."""
     start: dict[tuple[str, int], tuple[float, float]] = {}
     end: dict[tuple[str, int], tuple[float, float]] = {}
@@ -70,4 +85,7 @@ def _grown(events: Sequence[Event], since: Event | None) -> dict[tuple[str, int]
         if event is since:
             start = dict(end)
     none = (0.0, 0.0)
-    return {key: (value[0] - start.get(key, none)[0], value[1] - start.get(key, none)[1]) for key, value in end.items()}
+    return {
+        key: (value[0] - start.get(key, none)[0], value[1] - start.get(key, none)[1])
+        for key, value in end.items()
+    }

@@ -9,8 +9,10 @@ from typing import Any
 NOT_RUN = frozenset(("Options", "Variant", "Restructured", "Model", "DebugOptions", "Root"))
 _SAME = {"FromTensor": "Tensor", "TFRecord": "TFRecord", "Sparse": "TensorSlice"}
 _FUSED = {
-    "MapAndBatch": ("Batch", "Map"), "ShuffleAndRepeat": ("Repeat", "Shuffle"), "MapAndFilter": ("Filter", "Map"),
-}  # fmt: skip
+    "MapAndBatch": ("Batch", "Map"),
+    "ShuffleAndRepeat": ("Repeat", "Shuffle"),
+    "MapAndFilter": ("Filter", "Map"),
+}
 READERS = frozenset(("TFRecord", "TextLine", "FixedLengthRecord"))
 _FURTHEST = 6  # stages that a rewrite may have dropped in a row
 
@@ -23,12 +25,17 @@ def base(name: str) -> str:
 
 def _matches(node: Mapping[str, Any], stage: Mapping[str, Any]) -> bool:
     name, kind = base(str(node["name"])), base(str(stage["kind"]))
-    if kind in READERS and name in ("FlatMap", "Interleave"):  # a reader of several files is a loop over them
+    if kind in READERS and name in (
+        "FlatMap",
+        "Interleave",
+    ):  # a reader of several files is a loop over them
         return True
     return name == kind or (name in _FUSED and _FUSED[name][0] == kind)
 
 
-_Match = tuple[Mapping[str, Any], list[int], list[int]]  # node, positions in the program's list, nodes inside it
+_Match = tuple[
+    Mapping[str, Any], list[int], list[int]
+]  # node, positions in the program's list, nodes inside it
 
 
 def aligned(
@@ -47,7 +54,11 @@ def aligned(
         return
     positions = _fused(node, built, found)
     real = [int(one) for one in built[positions[-1]]["inputs"]]
-    if inputs and base(str(node["name"])) == "Cache" and str(nodes[inputs[0]]["name"]).endswith("CacheImpl"):
+    if (
+        inputs
+        and base(str(node["name"])) == "Cache"
+        and str(nodes[inputs[0]]["name"]).endswith("CacheImpl")
+    ):
         inputs = [int(one) for one in nodes[inputs[0]]["inputs"]]  # one cache, two nodes
     yield node, positions, _below(nodes, inputs[len(real) :])
     for child, position in zip(inputs, real, strict=False):
@@ -55,7 +66,10 @@ def aligned(
 
 
 def _found(
-    nodes: Mapping[int, Any], node: Mapping[str, Any], built: Sequence[Mapping[str, Any]], at: int | None
+    nodes: Mapping[int, Any],
+    node: Mapping[str, Any],
+    built: Sequence[Mapping[str, Any]],
+    at: int | None,
 ) -> int | None:
     """The stage that a node came from: the next one down that is of its kind, unless TensorFlow added the node."""
     if at is None:

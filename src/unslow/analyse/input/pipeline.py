@@ -21,7 +21,9 @@ class Stage:
     """One stage. Times are seconds per batch that the pipeline hands out, added up over its threads."""
 
     name: str  # as TensorFlow runs it: "MapAndBatch"
-    location: Location | None  # the user's line that made it; None for what TensorFlow put in by itself
+    location: (
+        Location | None
+    )  # the user's line that made it; None for what TensorFlow put in by itself
     busy: float
     elements: float  # per batch
     parallelism: float  # 1 for a stage without threads of its own
@@ -30,7 +32,9 @@ class Stage:
     buffered: float  # elements in its buffer when it was last looked at
     buffered_bytes: float
     bytes: float  # of one of its elements
-    settings: Mapping[str, Any] = field(default_factory=dict)  # as the program built it; see docs/facts.md, `dataset`
+    settings: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # as the program built it; see docs/facts.md, `dataset`
     stack: tuple[Location, ...] = ()
 
     @property
@@ -50,7 +54,9 @@ class Stage:
     @property
     def items(self) -> float:
         """Elements per batch that its function handles: a map that was fused with a batch counts its own."""
-        return self.elements * (float(self.settings.get("batch_size", 1)) if self.name == "MapAndBatch" else 1.0)
+        return self.elements * (
+            float(self.settings.get("batch_size", 1)) if self.name == "MapAndBatch" else 1.0
+        )
 
     @property
     def item_bytes(self) -> float:
@@ -119,17 +125,34 @@ def pipelines(run: Run) -> list[Pipeline]:
             whose = readings.setdefault((*key, bool(event.data["evaluates"])), {})
             whose.setdefault(int(event.data["iterator"]), []).append(event)
     for whose in readings.values():
-        for number in [number for number, events in whose.items() if not events[-1].data["elements"]]:
+        for number in [
+            number for number, events in whose.items() if not events[-1].data["elements"]
+        ]:
             del whose[number]  # never used: Keras makes one iterator more than it needs
     return [
-        _pipeline(run, process, dataset, evaluates, built.get((process, dataset), ()), made[(process, dataset)], found)
+        _pipeline(
+            run,
+            process,
+            dataset,
+            evaluates,
+            built.get((process, dataset), ()),
+            made[(process, dataset)],
+            found,
+        )
         for (process, dataset, evaluates), found in readings.items()
         if found
     ]
 
 
-def _pipeline(run: Run, process: int, dataset: int, evaluates: bool, built: Sequence[Mapping[str, Any]],
-              made: Sequence[Event], readings: Mapping[int, list[Event]]) -> Pipeline:  # fmt: skip
+def _pipeline(
+    run: Run,
+    process: int,
+    dataset: int,
+    evaluates: bool,
+    built: Sequence[Mapping[str, Any]],
+    made: Sequence[Event],
+    readings: Mapping[int, list[Event]],
+) -> Pipeline:
     seen = list(readings.values())
     last = [events[-1] for events in seen]
     over = sum(int(event.data["over"]) for event in last)
@@ -142,24 +165,46 @@ def _pipeline(run: Run, process: int, dataset: int, evaluates: bool, built: Sequ
     full, since = _once_full(seen) if cached else (seen, None)
     length = max(int(event.data.get("length", event.data["elements"])) for event in last)
     return Pipeline(
-        process=process, dataset=dataset, location=say.place(run, stack[0]) if stack else None,
-        stages=tuple(_stages(run, built, seen, full or seen, since)), built=tuple(built), batches=batches,
-        wait=_mean_wait(seen), over=over, later=_mean_wait(full, since),
-        filling=0 if not cached else length if since is None else max(1, int(since.data["elements"])),
-        fetches=fetches, fetch=sum(float(event.data["fetch"]) for event in last) / fetches if fetches else 0.0,
-        per_step=stepped / steps if steps else 0.0, iterators=max((int(event.data["n"]) for event in made), default=0),
-        made=tuple(event.time for event in made if not event.data.get("graph")),  # in a graph it is only built
+        process=process,
+        dataset=dataset,
+        location=say.place(run, stack[0]) if stack else None,
+        stages=tuple(_stages(run, built, seen, full or seen, since)),
+        built=tuple(built),
+        batches=batches,
+        wait=_mean_wait(seen),
+        over=over,
+        later=_mean_wait(full, since),
+        filling=0
+        if not cached
+        else length
+        if since is None
+        else max(1, int(since.data["elements"])),
+        fetches=fetches,
+        fetch=sum(float(event.data["fetch"]) for event in last) / fetches if fetches else 0.0,
+        per_step=stepped / steps if steps else 0.0,
+        iterators=max((int(event.data["n"]) for event in made), default=0),
+        made=tuple(
+            event.time for event in made if not event.data.get("graph")
+        ),  # in a graph it is only built
         sources=max((int(event.data.get("sources", 1)) for event in made), default=1),
-        length=length, span=(min(times), max(times)), evaluates=evaluates, profiled=bool(last[0].data.get("settled")),
-        cores=max(int(event.data["cpu_budget"]) for event in last), spare_bytes=float(last[-1].data["ram_budget"]),
-    )  # fmt: skip
+        length=length,
+        span=(min(times), max(times)),
+        evaluates=evaluates,
+        profiled=bool(last[0].data.get("settled")),
+        cores=max(int(event.data["cpu_budget"]) for event in last),
+        spare_bytes=float(last[-1].data["ram_budget"]),
+    )
 
 
 def endless_cache(run: Run, process: int) -> Location | None:
     """The line that caches in memory what has no end, as behind a repeat()."""
     for event in run.of("dataset"):
         for stage in event.data["stages"] if event.process == process else ():
-            endless = stage["kind"] == "Cache" and stage.get("length") == _ENDLESS and not stage.get("file")
+            endless = (
+                stage["kind"] == "Cache"
+                and stage.get("length") == _ENDLESS
+                and not stage.get("file")
+            )
             if endless and stage.get("stack"):
                 return say.place(run, stage["stack"][0])
     return None
@@ -200,11 +245,19 @@ def _progress(readings: Iterable[list[Event]]) -> tuple[int, int]:
 # Stages: what the model counted, per batch
 
 
-def _stages(run: Run, built: Sequence[Mapping[str, Any]], readings: Sequence[list[Event]],
-            full: Sequence[list[Event]], since: Event | None = None) -> Iterable[Stage]:  # fmt: skip
+def _stages(
+    run: Run,
+    built: Sequence[Mapping[str, Any]],
+    readings: Sequence[list[Event]],
+    full: Sequence[list[Event]],
+    since: Event | None = None,
+) -> Iterable[Stage]:
     """What is counted are the iterators that read from a full cache, from one reading on where there is one only."""
     # Sources leave the model when they are used up: the fullest reading has the whole shape.
-    fullest = max((event for events in readings for event in events), key=lambda event: len(event.data["nodes"]))
+    fullest = max(
+        (event for events in readings for event in events),
+        key=lambda event: len(event.data["nodes"]),
+    )
     shape = {int(node["id"]): node for node in fullest.data["nodes"]}
     top = root(fullest)
     if top is None or not top["inputs"]:
@@ -214,7 +267,9 @@ def _stages(run: Run, built: Sequence[Mapping[str, Any]], readings: Sequence[lis
     by_node = {number: seconds.get(path, (0.0, 0.0)) for path, number in places.items()}
     shape = {number: {**shape[number], **said[path]} for path, number in places.items()}
     lowest = -1
-    for node, positions, inner in aligned(shape, int(top["inputs"][0]), built, 0 if built else None):
+    for node, positions, inner in aligned(
+        shape, int(top["inputs"][0]), built, 0 if built else None
+    ):
         lowest = max([lowest, *positions])
         yield _stage(run, node, [built[position] for position in positions], inner, by_node)
     for stage in built[lowest + 1 :]:  # used up before anybody looked
@@ -222,33 +277,56 @@ def _stages(run: Run, built: Sequence[Mapping[str, Any]], readings: Sequence[lis
             yield _unseen(run, stage)
 
 
-def _stage(run: Run, node: Mapping[str, Any], made: Sequence[Mapping[str, Any]], inner: Sequence[int],
-           by_node: Mapping[int, tuple[float, float]]) -> Stage:  # fmt: skip
+def _stage(
+    run: Run,
+    node: Mapping[str, Any],
+    made: Sequence[Mapping[str, Any]],
+    inner: Sequence[int],
+    by_node: Mapping[int, tuple[float, float]],
+) -> Stage:
     busy, elements = by_node.get(int(node["id"]), (0.0, 0.0))
     busy += sum(by_node[number][0] for number in inner if number in by_node)
     leader = next((one for one in reversed(made) if "function" in one), made[0] if made else {})
     settings: dict[str, Any] = {}
     for one in made:
-        settings.update({key: value for key, value in one.items() if key not in ("stack", "inputs")})
+        settings.update(
+            {key: value for key, value in one.items() if key not in ("stack", "inputs")}
+        )
     settings.update({key: value for key, value in leader.items() if key not in ("stack", "inputs")})
     stack = tuple(say.place(run, place) for place in leader.get("stack", ()))
     return Stage(
-        name=str(node["name"]), location=stack[0] if stack else None, busy=busy, elements=elements,
-        parallelism=float(node.get("parallelism", 1.0)), tuned=bool(node.get("parallelism_tuned", False)),
-        asynchronous=bool(node["asynchronous"]), buffered=float(node["buffered"]),
+        name=str(node["name"]),
+        location=stack[0] if stack else None,
+        busy=busy,
+        elements=elements,
+        parallelism=float(node.get("parallelism", 1.0)),
+        tuned=bool(node.get("parallelism_tuned", False)),
+        asynchronous=bool(node["asynchronous"]),
+        buffered=float(node["buffered"]),
         buffered_bytes=float(node["buffered_bytes"]),
-        bytes=float(node["produced"]) / max(1.0, float(node["elements"])), settings=settings, stack=stack,
-    )  # fmt: skip
+        bytes=float(node["produced"]) / max(1.0, float(node["elements"])),
+        settings=settings,
+        stack=stack,
+    )
 
 
 def _unseen(run: Run, made: Mapping[str, Any]) -> Stage:
     stack = tuple(say.place(run, place) for place in made.get("stack", ()))
     settings = {key: value for key, value in made.items() if key not in ("stack", "inputs")}
     return Stage(
-        name=str(made["kind"]), location=stack[0] if stack else None, busy=0.0, elements=0.0, parallelism=1.0,
-        tuned=False, asynchronous=False, buffered=0.0, buffered_bytes=0.0, bytes=float(made.get("bytes", 0)),
-        settings=settings, stack=stack,
-    )  # fmt: skip
+        name=str(made["kind"]),
+        location=stack[0] if stack else None,
+        busy=0.0,
+        elements=0.0,
+        parallelism=1.0,
+        tuned=False,
+        asynchronous=False,
+        buffered=0.0,
+        buffered_bytes=0.0,
+        bytes=float(made.get("bytes", 0)),
+        settings=settings,
+        stack=stack,
+    )
 
 
 def without(stages: Sequence[Stage], *gone: Stage) -> tuple[Stage, ...]:
@@ -270,7 +348,12 @@ def slowest(stages: Sequence[Stage]) -> tuple[float, tuple[Stage, ...]]:
             if seconds > best[0]:
                 best = (seconds, tuple(sorted(run, key=lambda one: -one.seconds)))
             run = []
-        if stage is not None and stage.asynchronous and stage.seconds > best[0] and stage.kind != "Prefetch":
+        if (
+            stage is not None
+            and stage.asynchronous
+            and stage.seconds > best[0]
+            and stage.kind != "Prefetch"
+        ):
             best = (stage.seconds, (stage,))
         elif stage is not None and not stage.asynchronous:
             run.append(stage)

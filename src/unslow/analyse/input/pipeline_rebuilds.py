@@ -17,8 +17,17 @@ _PREPARING = 0.5
 def stages_of(run: Run, found: Blamed) -> list[Mapping[str, Any]]:
     """The stages of the pipelines that are put together in the function where the traces were asked for."""
     where = found.traces[0].caller
-    stages = (stage for event in run.of("dataset") for stage in event.data.get("stages", ()) if stage.get("stack"))
-    return [] if where is None else [stage for stage in stages if _place(stage)[::2] == (where.file, where.function)]
+    stages = (
+        stage
+        for event in run.of("dataset")
+        for stage in event.data.get("stages", ())
+        if stage.get("stack")
+    )
+    return (
+        []
+        if where is None
+        else [stage for stage in stages if _place(stage)[::2] == (where.file, where.function)]
+    )
 
 
 def lines_of(run: Run, found: Blamed) -> set[tuple[str, int]]:
@@ -35,7 +44,9 @@ def rebuilding(run: Run, found: Blamed) -> float:
     if found.reason != "pipeline":
         return 0.0
     lines = lines_of(run, found)
-    inside = [sample for sample in run.samples if sample.training and sample.stack and sample.in_steps]
+    inside = [
+        sample for sample in run.samples if sample.training and sample.stack and sample.in_steps
+    ]
     whole = sum(sample.in_steps for sample in inside)
     making = sum(
         sample.in_steps

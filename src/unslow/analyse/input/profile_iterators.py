@@ -10,11 +10,18 @@ from typing import Any
 
 from unslow.analyse.host.xplane import Span, Thread, covered
 
-_STAGE = "Iterator::"  # "Iterator::Root::Prefetch::Zip[1]::Map": one element asked of the last one named
+_STAGE = (
+    "Iterator::"  # "Iterator::Root::Prefetch::Zip[1]::Map": one element asked of the last one named
+)
 _GET = "::DoCompute"  # "IteratorGetNextOp::DoCompute": a step asks for a batch
-_CALL = "InstantiatedCapturedFunction::RunAsync"  # a stage with threads of its own calls its function
+_CALL = (
+    "InstantiatedCapturedFunction::RunAsync"  # a stage with threads of its own calls its function
+)
 _PROCESS = "ExecutorState::Process"
-_SEVERAL = ("Zip", "Concatenate")  # their numbers are those of their inputs, and of a repetition that of the pass
+_SEVERAL = (
+    "Zip",
+    "Concatenate",
+)  # their numbers are those of their inputs, and of a repetition that of the pass
 
 
 @dataclass
@@ -24,7 +31,9 @@ class _Stage:
     count: int = 0  # elements handed out
     total: float = 0.0
     own: float = 0.0  # without the stages that it asked in the same thread
-    took: float = 0.0  # calls of its function from start to end, where it makes them from threads of its own
+    took: float = (
+        0.0  # calls of its function from start to end, where it makes them from threads of its own
+    )
     work: float = 0.0  # running them, over all threads
     parallelism: int = 0
     tuned: bool = False
@@ -61,11 +70,15 @@ class _Profile:
     """Spans of all threads, put together by the numbers of the iterators and of the calls of functions."""
 
     def __init__(self) -> None:
-        self.asked: dict[int, list[Span]] = defaultdict(list)  # by the number of the outermost iterator
+        self.asked: dict[int, list[Span]] = defaultdict(
+            list
+        )  # by the number of the outermost iterator
         self.roots: dict[int, dict[str, int]] = {}
         self._parents: dict[int, int] = {}
         self._stages: dict[tuple[int, str], _Stage] = defaultdict(_Stage)  # by iterator and place
-        self._calls: dict[int, tuple[int, str, float]] = {}  # call → iterator and place of its stage, and its start
+        self._calls: dict[
+            int, tuple[int, str, float]
+        ] = {}  # call → iterator and place of its stage, and its start
         self._ends: dict[int, float] = {}
         self._work: dict[int, float] = defaultdict(float)
 
@@ -102,7 +115,9 @@ class _Profile:
         stage.parallelism = max(stage.parallelism, facts.get("parallelism", 0))
         stage.tuned = stage.tuned or bool(facts.get("autotune"))
         stage.buffered = max(stage.buffered, facts.get("buffered_elements", 0))
-        stage.buffered_bytes = max(stage.buffered_bytes, facts.get("buffered_bytes_MB", 0) * 1_000_000)
+        stage.buffered_bytes = max(
+            stage.buffered_bytes, facts.get("buffered_bytes_MB", 0) * 1_000_000
+        )
         if asker is not None:
             self._stages[asker.facts.get("id", 0), _place(asker)].own -= span.length
 
@@ -125,7 +140,13 @@ class _Profile:
                 break
             number = self._parents[number]
         # A stage that was under way through all of the window left no span: those below it hang in the air.
-        return number if number in self.roots else next(iter(self.roots)) if len(self.roots) == 1 else None
+        return (
+            number
+            if number in self.roots
+            else next(iter(self.roots))
+            if len(self.roots) == 1
+            else None
+        )
 
 
 def _merge(into: _Stage, stage: _Stage) -> None:

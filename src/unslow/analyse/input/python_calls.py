@@ -28,26 +28,41 @@ class CalledBack:
 
 def called_back(run: Run, loop: Loop) -> list[CalledBack]:
     """Each function gets another token in every graph that calls it."""
-    stages = (stage for event in run.of("dataset") if event.process == loop.process for stage in event.data["stages"])
+    stages = (
+        stage
+        for event in run.of("dataset")
+        if event.process == loop.process
+        for stage in event.data["stages"]
+    )
     fetching = {str(token) for stage in stages for token in stage.get("tokens", ())}
     by_token: dict[str, list[Event]] = defaultdict(list)
     for event in run.of("python_function"):
         token = str(event.data["token"])
-        if event.process == loop.process and token not in fetching and run.sources.get(str(event.data["place"][0])):
+        if (
+            event.process == loop.process
+            and token not in fetching
+            and run.sources.get(str(event.data["place"][0]))
+        ):
             by_token[token].append(event)
     by_place: dict[Location, list[str]] = defaultdict(list)
     for token, events in by_token.items():
         by_place[say.place(run, events[-1].data["place"])].append(token)
-    return [_called_back(run, loop, place, [by_token[token] for token in tokens]) for place, tokens in by_place.items()]
+    return [
+        _called_back(run, loop, place, [by_token[token] for token in tokens])
+        for place, tokens in by_place.items()
+    ]
 
 
-def _called_back(run: Run, loop: Loop, function: Location, totals: Sequence[Sequence[Event]]) -> CalledBack:
+def _called_back(
+    run: Run, loop: Loop, function: Location, totals: Sequence[Sequence[Event]]
+) -> CalledBack:
     tokens = {str(events[-1].data["token"]) for events in totals}
     return CalledBack(
-        function=function, calls=round(sum(_during(events, loop, "count") for events in totals)),
+        function=function,
+        calls=round(sum(_during(events, loop, "count") for events in totals)),
         seconds=sum(_during(events, loop, "took") for events in totals),
         hottest=say.place(run, hottest(run, lines_inside(run, loop.process, tokens)) or function),
-    )  # fmt: skip
+    )
 
 
 def _during(events: Sequence[Event], loop: Loop, key: str) -> float:
@@ -67,17 +82,29 @@ def lines_inside(run: Run, process: int, tokens: set[str]) -> Counter[Stack]:
     for event in run.of("python_line"):
         if event.process == process and event.data["token"] in tokens:
             stack = tuple(say.place(run, place) for place in event.data["stack"])
-            last[str(event.data["token"]), str(event.data.get("way", "sampled")), stack] = float(event.data["count"])
-    ways: dict[str, Counter[Stack]] = {"sampled": Counter(), "traced": Counter(), "workers": Counter()}
+            last[str(event.data["token"]), str(event.data.get("way", "sampled")), stack] = float(
+                event.data["count"]
+            )
+    ways: dict[str, Counter[Stack]] = {
+        "sampled": Counter(),
+        "traced": Counter(),
+        "workers": Counter(),
+    }
     for (_, way, found), count in last.items():
         ways[way][found] += round(count * 1000)
     sampled = ways["sampled"] or ways["workers"]
-    return sampled if sum(sampled.values()) >= _FEWEST * 1000 or not ways["traced"] else ways["traced"]
+    return (
+        sampled if sum(sampled.values()) >= _FEWEST * 1000 or not ways["traced"] else ways["traced"]
+    )
 
 
 def by_workers(run: Run, process: int, tokens: set[str]) -> bool:
     """Whether some functions only wait for other threads of Python, which do the work."""
-    ways = {str(e.data.get("way")) for e in run.of("python_line") if e.process == process and e.data["token"] in tokens}
+    ways = {
+        str(e.data.get("way"))
+        for e in run.of("python_line")
+        if e.process == process and e.data["token"] in tokens
+    }
     return ways == {"workers"}
 
 
@@ -109,6 +136,8 @@ def _in_body(run: Run, found: Location, held: Counter[Location]) -> Location:
     for node in ast.walk(Sources(run.sources).tree(found.file) or ast.Module([], [])):
         if isinstance(node, ast.For | ast.While) and node.lineno == found.line:
             first, last = node.body[0].lineno, node.end_lineno or 0
-            body = [place for place in held if place.file == found.file and first <= place.line <= last]
+            body = [
+                place for place in held if place.file == found.file and first <= place.line <= last
+            ]
             return max(body, key=lambda place: held[place], default=found)
     return found

@@ -37,24 +37,39 @@ class QueueWait:
 
 def drawn(run: Run, loop: Loop) -> list[list[Event]]:
     """By step that was looked at: its updates that took their batch from a queue."""
-    return [found for step in looks(run, loop) if (found := [event for event in step if "queue" in event.data])]
+    return [
+        found
+        for step in looks(run, loop)
+        if (found := [event for event in step if "queue" in event.data])
+    ]
 
 
 def queue_waits(run: Run) -> Iterator[QueueWait]:
     """One for each loop that takes its batches from a queue whose making was seen."""
     for loop in run.loops:
         steps = drawn(run, loop)
-        later = steps[len(steps) // 2 :]  # looks come ever further apart: these stand for most steps of the loop
+        later = steps[
+            len(steps) // 2 :
+        ]  # looks come ever further apart: these stand for most steps of the loop
         made = [event.data["made"][0] for step in later for event in step if event.data["made"]]
         rows = loop.count[1:]
         if len(steps) < _LOOKS or not made or not rows.sum():
             continue
         step = float((loop.seconds[1:] * rows).sum() / rows.sum())
-        wait = min(step, median(sum(float(event.data["queue_wait"]) for event in found) for found in later))
-        cores = next((one.machine.get("cores") for one in run.processes if one.index == loop.process), None)
+        wait = min(
+            step, median(sum(float(event.data["queue_wait"]) for event in found) for found in later)
+        )
+        cores = next(
+            (one.machine.get("cores") for one in run.processes if one.index == loop.process), None
+        )
         busy = processor(run, loop)
         floor = busy / cores if cores and math.isfinite(busy) else 0.0
         yield QueueWait(
-            loop=loop, looks=len(later), step=step, per_step=wait, threads=int(later[-1][-1].data["filled_by"]),
-            location=say.place(run, made[-1]), busy=floor,
-        )  # fmt: skip
+            loop=loop,
+            looks=len(later),
+            step=step,
+            per_step=wait,
+            threads=int(later[-1][-1].data["filled_by"]),
+            location=say.place(run, made[-1]),
+            busy=floor,
+        )

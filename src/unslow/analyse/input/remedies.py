@@ -12,15 +12,36 @@ from unslow.analyse.input.pipeline import Pipeline, Stage, slowest, without
 from unslow.analyse.input.waits import Wait, buffered_ahead, processor, step_with
 from unslow.model import Run
 
-_THREADS = 16  # for a stage that sleeps: more than there are cores, few enough for any disk or server
+_THREADS = (
+    16  # for a stage that sleeps: more than there are cores, few enough for any disk or server
+)
 _AS_LONG = 0.7  # of a step: a stage that takes less would keep up with it
 _UNSEEN = 0.25  # of a step: a wait for a pipeline that cannot be looked into must be large to be told from noise
 _TINY = 400e-6  # seconds per element below which the dispatch of a function is a real part of it
 # Stages that give the same elements in every pass if their functions do.
 _STEADY = frozenset(
-    ("TensorSlice", "Tensor", "Range", "Map", "Filter", "FlatMap", "Interleave", "Batch", "PaddedBatch", "Unbatch",
-     "Zip", "Concatenate", "Take", "Skip", "Shard", "Prefetch", "Window", "Enumerate", *READERS)
-)  # fmt: skip
+    (
+        "TensorSlice",
+        "Tensor",
+        "Range",
+        "Map",
+        "Filter",
+        "FlatMap",
+        "Interleave",
+        "Batch",
+        "PaddedBatch",
+        "Unbatch",
+        "Zip",
+        "Concatenate",
+        "Take",
+        "Skip",
+        "Shard",
+        "Prefetch",
+        "Window",
+        "Enumerate",
+        *READERS,
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -58,9 +79,12 @@ def remedies(run: Run, wait: Wait) -> list[Remedy]:
     busy = processor(run, wait.loop)
     cores = _cores(run, wait)
     found = [
-        *_python(run, wait, busy, cores), *_parallel(wait, busy, cores), *_vectorise(wait), *_cache(wait, busy, cores),
+        *_python(run, wait, busy, cores),
+        *_parallel(wait, busy, cores),
+        *_vectorise(wait),
+        *_cache(wait, busy, cores),
         *_prefetch(wait, busy, cores),
-    ]  # fmt: skip
+    ]
     found.sort(key=lambda remedy: -remedy.saved(wait))
     slowest_stage = limit(wait)
     if slowest_stage is not None and not slowest_stage.seen and wait.share < _UNSEEN:
@@ -87,10 +111,18 @@ def limit(wait: Wait) -> Stage | None:
     _, stages = slowest(wait.pipeline.stages)
     named = [stage for stage in stages if not stage.injected]
     found = next(iter(named or stages), None)
-    if found is not None and found.kind == "Shuffle":  # it waits for what fills it, and counts that as its own
+    if (
+        found is not None and found.kind == "Shuffle"
+    ):  # it waits for what fills it, and counts that as its own
         below = wait.pipeline.stages[wait.pipeline.stages.index(found) + 1 :]
-        cached = next((place for place, stage in enumerate(below) if stage.kind == "Cache"), len(below))
-        work = [stage for stage in below[:cached] if stage.settings.get("function") or stage.kind in READERS]
+        cached = next(
+            (place for place, stage in enumerate(below) if stage.kind == "Cache"), len(below)
+        )
+        work = [
+            stage
+            for stage in below[:cached]
+            if stage.settings.get("function") or stage.kind in READERS
+        ]
         found = max(work, key=lambda stage: stage.busy, default=found)
     return found
 
@@ -98,7 +130,11 @@ def limit(wait: Wait) -> Stage | None:
 def _cores(run: Run, wait: Wait) -> int:
     machine = next((one.machine for one in run.processes if one.index == wait.loop.process), {})
     cores = machine.get("cores")
-    return int(cores) if isinstance(cores, int | float) and cores else (wait.pipeline.cores if wait.pipeline else 1)
+    return (
+        int(cores)
+        if isinstance(cores, int | float) and cores
+        else (wait.pipeline.cores if wait.pipeline else 1)
+    )
 
 
 def python_work(run: Run, wait: Wait, stage: Stage) -> PythonWork | None:
@@ -153,7 +189,9 @@ def _python(run: Run, wait: Wait, busy: float, cores: int) -> Iterable[Remedy]:
             "python": list(work.place),
         }
         if stage.kind == "Map" and work.slept > work.ran and stage.parallelism < _THREADS:
-            freed = _with(wait.pipeline.stages, stage, parallelism=float(_THREADS), asynchronous=True)
+            freed = _with(
+                wait.pipeline.stages, stage, parallelism=float(_THREADS), asynchronous=True
+            )
             after = step_with(wait, freed, busy, cores)
             yield Remedy("threads", stage, after, facts={**facts, "threads": _THREADS})
         else:
@@ -165,7 +203,13 @@ def _parallel(wait: Wait, busy: float, cores: int) -> Iterable[Remedy]:
     """A map or a reader that may only use one thread while others are idle."""
     assert wait.pipeline is not None
     stage = limit(wait)
-    if stage is None or not stage.seen or stage.settings.get("python") or stage.tuned or stage.parallelism >= cores:
+    if (
+        stage is None
+        or not stage.seen
+        or stage.settings.get("python")
+        or stage.tuned
+        or stage.parallelism >= cores
+    ):
         return
     if stage.kind not in ("Map", "Interleave") or cores < 2:
         return
@@ -184,8 +228,15 @@ def _vectorise(wait: Wait) -> Iterable[Remedy]:
             continue
         if per_batch / size > _TINY or counted > 0.6 * per_batch:
             continue
-        inside = sum(one.seconds for one in wait.pipeline.stages)  # its own work stays, its dispatch goes
-        yield Remedy("vectorise", stage, max(wait.rest, inside * wait.pipeline.per_step), facts={"batch": size})
+        inside = sum(
+            one.seconds for one in wait.pipeline.stages
+        )  # its own work stays, its dispatch goes
+        yield Remedy(
+            "vectorise",
+            stage,
+            max(wait.rest, inside * wait.pipeline.per_step),
+            facts={"batch": size},
+        )
 
 
 def _prefetch(wait: Wait, busy: float, cores: int) -> Iterable[Remedy]:
@@ -208,32 +259,54 @@ def _cache(wait: Wait, busy: float, cores: int) -> Iterable[Remedy]:
     if not kept or wait.pipeline.has("Cache") or wait.pipeline.has("Snapshot"):
         return
     last = kept[-1]
-    if not last.seen:  # its work was done before anybody looked: what it takes, and would hold, is not known
+    if (
+        not last.seen
+    ):  # its work was done before anybody looked: what it takes, and would hold, is not known
         return
     length = float(last.settings.get("length", -2))
     # In passes of one iterator each, what was handed out in one tells how many there were.
     again = wait.pipeline.iterators > 1
     batches = wait.loop.steps * wait.pipeline.per_step
-    passes = batches / wait.pipeline.length if again else batches * last.items / length if length > 0 else 0.0
+    passes = (
+        batches / wait.pipeline.length
+        if again
+        else batches * last.items / length
+        if length > 0
+        else 0.0
+    )
     if passes < 1.5 or (again and _partly(wait.pipeline, length)):
         return
     if length <= 0:
         length = wait.pipeline.length * last.items
     size = length * last.item_bytes
-    shuffles = [stage for stage in stages if stage.kind == "Shuffle"]  # filled from memory, they take no time
+    shuffles = [
+        stage for stage in stages if stage.kind == "Shuffle"
+    ]  # filled from memory, they take no time
     work = sum(stage.busy for stage in (*kept, *shuffles)) * wait.pipeline.per_step
     left = max(0.0, busy - work) if math.isfinite(busy) else busy
     yield Remedy(
-        "cache", last, step_with(wait, without(stages, *kept, *shuffles), left, cores), share=1 - 1 / passes,
-        facts={"bytes": size, "passes": passes, "fits": size <= wait.pipeline.spare_bytes, "moved": moved,
-               "spare": wait.pipeline.spare_bytes, "length": length, "files": _reads_files(kept),
-               "built": wait.pipeline.sources},
-    )  # fmt: skip
+        "cache",
+        last,
+        step_with(wait, without(stages, *kept, *shuffles), left, cores),
+        share=1 - 1 / passes,
+        facts={
+            "bytes": size,
+            "passes": passes,
+            "fits": size <= wait.pipeline.spare_bytes,
+            "moved": moved,
+            "spare": wait.pipeline.spare_bytes,
+            "length": length,
+            "files": _reads_files(kept),
+            "built": wait.pipeline.sources,
+        },
+    )
 
 
 def _partly(pipeline: Pipeline, length: float) -> bool:
     """Whether a pass ends before its data does: a cache that is never filled to the end is never used."""
-    batch = next((float(stage["batch_size"]) for stage in pipeline.built if "batch_size" in stage), 1.0)
+    batch = next(
+        (float(stage["batch_size"]) for stage in pipeline.built if "batch_size" in stage), 1.0
+    )
     used = pipeline.length * batch
     return pipeline.has("Take") if length <= 0 else used < 0.9 * length
 

@@ -36,6 +36,14 @@ def cache_finding(cause: str, run: Run, wait: Wait, remedy: Remedy) -> Finding:
         cause=cause,
         title=f"each pass {verb} again at {say.code(place)}: a step waits {say.time(wait.per_step)} "
         f"of its {say.time(wait.step)} for it",
-        location=place, seconds=remedy.saved(wait), evidence=evidence, advice=advice,
-        facts={**facts, "remedy": "cache", "kind": remedy.stage.kind, "settings": dict(remedy.stage.settings)},
-    )  # fmt: skip
+        location=place,
+        seconds=remedy.saved(wait),
+        evidence=evidence,
+        advice=advice,
+        facts={
+            **facts,
+            "remedy": "cache",
+            "kind": remedy.stage.kind,
+            "settings": dict(remedy.stage.settings),
+        },
+    )

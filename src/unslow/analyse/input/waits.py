@@ -24,7 +24,9 @@ class Wait:
     """The wait for data of one loop, per step and in seconds; the first step is left out."""
 
     loop: Loop
-    pipeline: Pipeline | None  # the one that is waited for longest; None where only Python's fetches were seen
+    pipeline: (
+        Pipeline | None
+    )  # the one that is waited for longest; None where only Python's fetches were seen
     per_step: float
     step: float  # mean seconds of a step, the first one left out
     starts: float  # of the wait: for the first batches of iterators
@@ -57,7 +59,9 @@ def waits(run: Run) -> list[Wait]:
 
 
 def _rows_of(calls: Iterable[Call], loop: Loop) -> set[int]:
-    return {int(np.searchsorted(loop.end, call.time)) for call in calls if call.process == loop.process}
+    return {
+        int(np.searchsorted(loop.end, call.time)) for call in calls if call.process == loop.process
+    }
 
 
 def _feeds(pipeline: Pipeline, loop: Loop) -> bool:
@@ -77,7 +81,11 @@ def _wait(loop: Loop, feeding: list[Pipeline], prepared: set[int]) -> Iterable[W
     running = float(table[:, Phase.RUN].sum()) / steps
     if not feeding and not fetching:
         return
-    inside = [one for one in feeding if not one.in_python and one.over >= _ENOUGH and math.isfinite(_each(one))]
+    inside = [
+        one
+        for one in feeding
+        if not one.in_python and one.over >= _ENOUGH and math.isfinite(_each(one))
+    ]
     inside = inside or [one for one in feeding if not one.in_python and math.isfinite(one.wait)]
     hidden = sum(_each(one) * one.per_step for one in inside)
     starts = {one.in_python: _starts(loop, one, first, prepared) / steps for one in feeding}
@@ -90,9 +98,14 @@ def _wait(loop: Loop, feeding: list[Pipeline], prepared: set[int]) -> Iterable[W
     longest = max(candidates, key=lambda one: _each(one) * one.per_step, default=None)
     known = calibrated(longest, step) if longest and not longest.opaque else None
     yield Wait(
-        loop=loop, pipeline=known, per_step=hidden + visible, step=step, starts=starts.get(not compiled, 0.0),
-        compiled=compiled, steps=steps,
-    )  # fmt: skip
+        loop=loop,
+        pipeline=known,
+        per_step=hidden + visible,
+        step=step,
+        starts=starts.get(not compiled, 0.0),
+        compiled=compiled,
+        steps=steps,
+    )
 
 
 def _starts(loop: Loop, pipeline: Pipeline, first: int, prepared: set[int]) -> float:
@@ -136,7 +149,9 @@ def _overhead(pipeline: Pipeline) -> float:
     """What a fetch in Python costs beside the wait itself."""
     if pipeline.over < _ENOUGH or not math.isfinite(pipeline.wait):
         return _FETCH
-    return min(max(0.0, pipeline.fetch - pipeline.wait), _FETCH_MOST)  # the rest are first batches, which wait longest
+    return min(
+        max(0.0, pipeline.fetch - pipeline.wait), _FETCH_MOST
+    )  # the rest are first batches, which wait longest
 
 
 # What would be left

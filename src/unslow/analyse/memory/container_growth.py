@@ -5,7 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-_GROWING = {"append", "extend", "add", "insert", "update", "setdefault", "appendleft", "push", "store"}
+_GROWING = {
+    "append",
+    "extend",
+    "add",
+    "insert",
+    "update",
+    "setdefault",
+    "appendleft",
+    "push",
+    "store",
+}
 
 
 def grower(source: str, function: str, path: str, loop: tuple[int, int] | None) -> int | None:
@@ -16,10 +26,14 @@ def grower(source: str, function: str, path: str, loop: tuple[int, int] | None) 
     except (SyntaxError, ValueError):
         return None
     candidates = list(_mutations(tree, wanted))
-    if not candidates:  # the holder has another name there: `self.history` is `trainer.history` outside
+    if (
+        not candidates
+    ):  # the holder has another name there: `self.history` is `trainer.history` outside
         attribute = wanted.rpartition(".")[2]
         if attribute != wanted:
-            candidates = [(line, depth) for line, depth in _mutations(tree, attribute, attribute=True)]
+            candidates = [
+                (line, depth) for line, depth in _mutations(tree, attribute, attribute=True)
+            ]
     if not candidates:
         return None
     inside = [(line, depth) for line, depth in candidates if loop and loop[0] <= line <= loop[1]]
@@ -32,7 +46,11 @@ def _parts(value: ast.expr) -> list[ast.expr]:
     if isinstance(value, ast.BinOp):
         return [value.left]
     given = value.args if isinstance(value, ast.Call) else []
-    return [part for one in given for part in (one.elts if isinstance(one, ast.List | ast.Tuple) else [one])]
+    return [
+        part
+        for one in given
+        for part in (one.elts if isinstance(one, ast.List | ast.Tuple) else [one])
+    ]
 
 
 def _mutations(tree: ast.AST, wanted: str, attribute: bool = False) -> Iterator[tuple[int, int]]:
@@ -46,7 +64,11 @@ def _mutations(tree: ast.AST, wanted: str, attribute: bool = False) -> Iterator[
     def walk(node: ast.AST, depth: int) -> Iterator[tuple[int, int]]:
         if isinstance(node, ast.For | ast.While | ast.AsyncFor):
             depth += 1
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWING:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in _GROWING
+        ):
             if is_wanted(node.func.value):
                 yield node.lineno, depth
         elif isinstance(node, ast.AugAssign) and is_wanted(node.target):

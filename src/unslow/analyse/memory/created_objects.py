@@ -30,7 +30,11 @@ class MadeLine:
 def made_often(run: Run, loop: Loop) -> list[MadeLine]:
     """The lines that make variables, or what holds some, in many a step; models have causes of their own."""
     lines = made_lines(run, loop)
-    return [line for line in lines if line.per_step >= _OFTEN and line.count >= _FEW and "model" not in line.kinds]
+    return [
+        line
+        for line in lines
+        if line.per_step >= _OFTEN and line.count >= _FEW and "model" not in line.kinds
+    ]
 
 
 def made_lines(run: Run, loop: Loop) -> list[MadeLine]:
@@ -44,29 +48,43 @@ def made_lines(run: Run, loop: Loop) -> list[MadeLine]:
             groups[str(file), int(line)][str(event.data["what"])].append(event)
     found = []
     for (file, line), kinds in groups.items():
-        outer = next((kind for kind in ("model", "optimizer", "metric", "variable") if kind in kinds), None)
+        outer = next(
+            (kind for kind in ("model", "optimizer", "metric", "variable") if kind in kinds), None
+        )
         if outer is None:
             continue
         count = _during(kinds[outer], loop, "count")
         steps = max(1, min(loop.steps, loop.step_at(kinds[outer][-1].time)))
         variables = _during(kinds["variable"], loop, "count") if "variable" in kinds else 0.0
         # A metric's own seconds hold those of its variables.
-        seconds = max(_during(events, loop, "took") for kind, events in kinds.items() if kind != "compile")
+        seconds = max(
+            _during(events, loop, "took") for kind, events in kinds.items() if kind != "compile"
+        )
         found.append(
             MadeLine(
-                location=Location(file, line, str(kinds[outer][-1].data["stack"][0][2]), run.line(file, line)),
-                kinds=tuple(kinds), count=round(count), variables=round(variables), seconds=seconds,
-                per_step=count / max(1, loop.steps), steps=steps,
+                location=Location(
+                    file, line, str(kinds[outer][-1].data["stack"][0][2]), run.line(file, line)
+                ),
+                kinds=tuple(kinds),
+                count=round(count),
+                variables=round(variables),
+                seconds=seconds,
+                per_step=count / max(1, loop.steps),
+                steps=steps,
                 bytes=_during(kinds["variable"], loop, "amount") if "variable" in kinds else 0.0,
                 alive=_alive(kinds[outer], loop),
             )
-        )  # fmt: skip
+        )
     return found
 
 
 def _during(events: Sequence[Event], loop: Loop, key: str) -> float:
     """How much a running total rose while a loop was under way."""
-    before = [float(e.data.get(key) or 0.0) for e in events if e.time < loop.start or not e.data.get("steps")]
+    before = [
+        float(e.data.get(key) or 0.0)
+        for e in events
+        if e.time < loop.start or not e.data.get("steps")
+    ]
     after = [float(e.data.get(key) or 0.0) for e in events if e.time <= loop.stop + 1.0]
     return max(after, default=0.0) - max(before, default=0.0)
 

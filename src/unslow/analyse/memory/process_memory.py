@@ -40,7 +40,11 @@ def rise(run: Run, loop: Loop, name: str) -> Rise | None:
     middle, late = cuts[7] - cuts[4], cuts[11] - cuts[7]
     gained = cuts[11] - cuts[4]
     # From the middle of the fifth twelfth to the middle of the last: three twelfths, then four.
-    return Rise(gained, gained / max(1.0, loop.steps * 7 / 12), gained > 0 and late / 4 > 0.5 * middle / 3 > 0)
+    return Rise(
+        gained,
+        gained / max(1.0, loop.steps * 7 / 12),
+        gained > 0 and late / 4 > 0.5 * middle / 3 > 0,
+    )
 
 
 def _smooth(values: Floats) -> Floats:
@@ -69,7 +73,9 @@ def held(run: Run, loop: Loop) -> list[tuple[str, float]]:
     """The user's own containers and their bytes at the last look, the largest first."""
     looks = [event.data["found"] for event in run.of("containers") if loop.holds(event)]
     latest: list[Any] = list(looks[-1]) if looks else []
-    return sorted(((str(entry["path"]), float(entry["bytes"])) for entry in latest), key=lambda pair: -pair[1])
+    return sorted(
+        ((str(entry["path"]), float(entry["bytes"])) for entry in latest), key=lambda pair: -pair[1]
+    )
 
 
 def tensors_held(run: Run, loop: Loop) -> float | None:

@@ -38,9 +38,11 @@ def load(folder: str) -> Run:
         ) from None
     except OSError as problem:
         raise UnslowError(
-            f"cannot read {folder}", problem.strerror or str(problem),
-            "Type `unslow runs` to see the runs there are.", "bad-run-folder",
-        ) from None  # fmt: skip
+            f"cannot read {folder}",
+            problem.strerror or str(problem),
+            "Type `unslow runs` to see the runs there are.",
+            "bad-run-folder",
+        ) from None
     return assemble(raw)
 
 
@@ -51,14 +53,22 @@ def assemble(raw: runfile.Folder) -> Run:
     names = _Names(str(header.get("cwd", "")))
     processes = tuple(_process(index, log, start) for index, log in enumerate(logs))
     events = [
-        replace(event, data=_looked_into(raw.path, event)) if event.kind in ("window", "call") else event
+        replace(event, data=_looked_into(raw.path, event))
+        if event.kind in ("window", "call")
+        else event
         for index, log in enumerate(logs)
         for event in _events(index, log, start, names)
     ]
     loops = [loop for index, log in enumerate(logs) for loop in loops_of(index, log, start, names)]
-    samples = [sample for index, log in enumerate(logs) for sample in samples_of(index, log, loops, start, names)]
+    samples = [
+        sample
+        for index, log in enumerate(logs)
+        for sample in samples_of(index, log, loops, start, names)
+    ]
     ended = str(header.get("ended") or _unfinished(header))
-    seconds = max((process.ended for process in processes), default=float(header.get("seconds") or 0.0))
+    seconds = max(
+        (process.ended for process in processes), default=float(header.get("seconds") or 0.0)
+    )
     return Run(
         folder=raw.path,
         command=tuple(str(word) for word in header.get("command", ())),
@@ -109,16 +119,26 @@ def _process(index: int, log: ProcessLog, start: int) -> Process:
     if len(ends):
         last = max(last, int(ends[-1]))
     return Process(
-        index=index, pid=int(head.get("pid", 0)), host=str(head.get("host", "")),
-        worker=_worker(head.get("cluster", "")), argv=tuple(map(str, head.get("argv", ()))),
+        index=index,
+        pid=int(head.get("pid", 0)),
+        host=str(head.get("host", "")),
+        worker=_worker(head.get("cluster", "")),
+        argv=tuple(map(str, head.get("argv", ()))),
         versions={
-            "python": str(head.get("python", "")), "tensorflow": str(imported.get("tensorflow", "")),
+            "python": str(head.get("python", "")),
+            "tensorflow": str(imported.get("tensorflow", "")),
             "keras": str(tail.get("keras") or imported.get("keras", "")),
         },
-        started=(_began(log) - start) / 1e9, ended=(last - start) / 1e9, how=str(tail.get("how", "killed")),
-        probes=probes, own=_own(log, tail), ticks=_ticks(log, start),
-        machine={key: value for key, value in _first(log, "machine").items() if key not in ("k", "t")},
-    )  # fmt: skip
+        started=(_began(log) - start) / 1e9,
+        ended=(last - start) / 1e9,
+        how=str(tail.get("how", "killed")),
+        probes=probes,
+        own=_own(log, tail),
+        ticks=_ticks(log, start),
+        machine={
+            key: value for key, value in _first(log, "machine").items() if key not in ("k", "t")
+        },
+    )
 
 
 _USUAL_PROBES = ("functions", "sessions", "eager", "keras", "input", "tensors", "gc")
@@ -145,11 +165,16 @@ def _own(log: ProcessLog, tail: Mapping[str, Any]) -> dict[str, float]:
     looks = float(tail.get("looks_ns", 0)) / 1e9
     rows = _AROUND * float(tail.get("rows_ns", 0)) / 1e9
     return {
-        "seconds": calls + rows + looks + watcher, "rows": rows,
-        "calls": float(tail.get("calls", 0)), "looks": looks, "watcher": watcher,
-        "call_cost": float(tail.get("call_cost_ns", 0)) / 1e9, "samples": float(tail.get("samples", 0)),
-        "peak_rss_bytes": float(tail.get("peak_rss", 0)), "recorder_bytes": float(tail.get("recorder_bytes", 0)),
-    }  # fmt: skip
+        "seconds": calls + rows + looks + watcher,
+        "rows": rows,
+        "calls": float(tail.get("calls", 0)),
+        "looks": looks,
+        "watcher": watcher,
+        "call_cost": float(tail.get("call_cost_ns", 0)) / 1e9,
+        "samples": float(tail.get("samples", 0)),
+        "peak_rss_bytes": float(tail.get("peak_rss", 0)),
+        "recorder_bytes": float(tail.get("recorder_bytes", 0)),
+    }
 
 
 def _ticks(log: ProcessLog, start: int) -> Ticks:
@@ -163,7 +188,9 @@ def _events(index: int, log: ProcessLog, start: int, names: _Names) -> Iterable[
     for line in log.lines:
         if line["k"] not in _PLUMBING:
             data = {key: value for key, value in line.items() if key not in ("k", "t")}
-            yield Event(line["k"], (int(line["t"]) - start) / 1e9, index, _plain(data, names, start))
+            yield Event(
+                line["k"], (int(line["t"]) - start) / 1e9, index, _plain(data, names, start)
+            )
 
 
 def _looked_into(folder: str, event: Event) -> Mapping[str, Any]:
@@ -185,7 +212,9 @@ def _plain(data: dict[str, Any], names: _Names, start: int) -> dict[str, Any]:
         elif key == "lines" and isinstance(value, list):
             plain[key] = [[shown(line[0], names), *line[1:]] for line in value]
         elif key in ("runs", "found", "stages") and isinstance(value, list):
-            plain[key] = [_plain(each, names, start) if isinstance(each, dict) else each for each in value]
+            plain[key] = [
+                _plain(each, names, start) if isinstance(each, dict) else each for each in value
+            ]
         elif key in ("file", "folder") and isinstance(value, str):
             plain[key] = names(value)
         else:

@@ -74,7 +74,11 @@ def _told(rows: Any, sites: dict[int, _Site]) -> tuple[Any, dict[int, _Site]]:
         return rows, sites
     kept = []
     for thread in {sites[number].thread for number in chosen}:
-        mine = rows[np.isin(rows["site"], [number for number, site in sites.items() if site.thread == thread])]
+        mine = rows[
+            np.isin(
+                rows["site"], [number for number, site in sites.items() if site.thread == thread]
+            )
+        ]
         mine = mine[np.argsort(mine["end"], kind="stable")]
         stay = np.isin(mine["site"], chosen)
         left = mine[stay].copy()
@@ -87,16 +91,26 @@ def _told(rows: Any, sites: dict[int, _Site]) -> tuple[Any, dict[int, _Site]]:
 
 
 def _site(line: dict[str, Any]) -> _Site:
-    stack = tuple((str(file), int(number), str(function)) for file, number, function in line.get("stack") or ())
+    stack = tuple(
+        (str(file), int(number), str(function))
+        for file, number, function in line.get("stack") or ()
+    )
     loop = line.get("loop")
     fit = line.get("fit")
     return _Site(
-        id=int(line["id"]), kind=str(line["kind"]), owner=int(line.get("owner") or 0), name=str(line.get("name", "")),
-        thread=int(line.get("thread") or 0), stack=stack,
-        loop=(stack[loop[0]][0], int(loop[1]), int(loop[2])) if loop and loop[0] < len(stack) else None,
+        id=int(line["id"]),
+        kind=str(line["kind"]),
+        owner=int(line.get("owner") or 0),
+        name=str(line.get("name", "")),
+        thread=int(line.get("thread") or 0),
+        stack=stack,
+        loop=(stack[loop[0]][0], int(loop[1]), int(loop[2]))
+        if loop and loop[0] < len(stack)
+        else None,
         at=int(loop[0]) if loop else 0,
-        fit=(str(fit[0]), int(fit[1]), str(fit[2])) if fit else None, trains=bool(line.get("trains", True)),
-    )  # fmt: skip
+        fit=(str(fit[0]), int(fit[1]), str(fit[2])) if fit else None,
+        trains=bool(line.get("trains", True)),
+    )
 
 
 def _groups(sites: dict[int, _Site], rows: Any) -> list[list[int]]:
@@ -114,7 +128,11 @@ def _groups(sites: dict[int, _Site], rows: Any) -> list[list[int]]:
         if index in taken:
             continue
         for other in range(index + 1, len(groups)):
-            if other not in taken and _around(key, groups[other][0]) and _alternate(members, groups[other][1], rows):
+            if (
+                other not in taken
+                and _around(key, groups[other][0])
+                and _alternate(members, groups[other][1], rows)
+            ):
                 members = members + groups[other][1]
                 taken.add(other)
         merged.append(members)
@@ -127,7 +145,9 @@ def _around(one: Any, other: Any) -> bool:
         return False
     if not isinstance(one[2], int) or not isinstance(other[2], int):
         return False
-    return (one[1] <= other[1] and other[2] <= one[2]) or (other[1] <= one[1] and one[2] <= other[2])
+    return (one[1] <= other[1] and other[2] <= one[2]) or (
+        other[1] <= one[1] and one[2] <= other[2]
+    )
 
 
 def _alternate(one: list[int], other: list[int], rows: Any) -> bool:
@@ -150,11 +170,22 @@ def _leaders(group: list[int], sites: dict[int, _Site], rows: Any) -> list[int]:
     counts = {number: int(rows["count"][rows["site"] == number].sum()) for number in same_line}
     spans = {number: rows["end"][rows["site"] == number] for number in same_line}
     end = spans[first][-1]
-    return [n for n in same_line if n == first or spans[n][0] > end or (counts[first] == 1 and counts[n] >= 1)]
+    return [
+        n
+        for n in same_line
+        if n == first or spans[n][0] > end or (counts[first] == 1 and counts[n] >= 1)
+    ]
 
 
-def _loop(process: int, log: ProcessLog, group: list[int], sites: dict[int, _Site], rows: Any, start: int,
-          names: Names) -> Iterable[Loop]:  # fmt: skip
+def _loop(
+    process: int,
+    log: ProcessLog,
+    group: list[int],
+    sites: dict[int, _Site],
+    rows: Any,
+    start: int,
+    names: Names,
+) -> Iterable[Loop]:
     leaders = _leaders(group, sites, rows)
     inside = rows[np.isin(rows["site"], group)]
     leads = np.isin(inside["site"], leaders)
@@ -166,9 +197,14 @@ def _loop(process: int, log: ProcessLog, group: list[int], sites: dict[int, _Sit
     step = np.minimum(step, kept - 1)
     total = np.bincount(step, weights=inside["total"].astype(float), minlength=kept)
     before = rows["end"][rows["end"] < inside["end"][0]]
-    entered = _entered(sites[leaders[0]], log, int(before[-1]) if len(before) else 0, int(inside["end"][0]))
+    entered = _entered(
+        sites[leaders[0]], log, int(before[-1]) if len(before) else 0, int(inside["end"][0])
+    )
     phases = np.stack(
-        [np.bincount(step, weights=inside["phases"][:, p].astype(float), minlength=kept) for p in range(len(Phase))],
+        [
+            np.bincount(step, weights=inside["phases"][:, p].astype(float), minlength=kept)
+            for p in range(len(Phase))
+        ],
         axis=1,
     )
     lead = inside[leads]
@@ -178,15 +214,27 @@ def _loop(process: int, log: ProcessLog, group: list[int], sites: dict[int, _Sit
     seconds = total / count / 1e9
     site = sites[leaders[0]]
     yield Loop(
-        location=_location(site, names), update=Location(names(site.line[0]), site.line[1], _function(site)),
-        style="keras" if site.fit else {"optimizer": "eager", "assign": "eager"}.get(site.kind, site.kind),
-        process=process, thread=site.thread, end=(lead["end"] - start) / 1e9, count=count, seconds=seconds,
-        low=_ends(lead["low"], seconds, single), high=_ends(lead["high"], seconds, single),
-        phases=phases / count[:, None] / 1e9, trend=trend_of(seconds, count),
-        updates_per_step=float(inside["count"].sum() / max(1, count.sum())), group=max(1, int(lead["group"].max())),
-        elements=lead["elements"] / count, values=lead["value"].copy(),
-        stack=tuple(Location(names(file), line, function) for file, line, function in site.stack), trains=site.trains,
-    )  # fmt: skip
+        location=_location(site, names),
+        update=Location(names(site.line[0]), site.line[1], _function(site)),
+        style="keras"
+        if site.fit
+        else {"optimizer": "eager", "assign": "eager"}.get(site.kind, site.kind),
+        process=process,
+        thread=site.thread,
+        end=(lead["end"] - start) / 1e9,
+        count=count,
+        seconds=seconds,
+        low=_ends(lead["low"], seconds, single),
+        high=_ends(lead["high"], seconds, single),
+        phases=phases / count[:, None] / 1e9,
+        trend=trend_of(seconds, count),
+        updates_per_step=float(inside["count"].sum() / max(1, count.sum())),
+        group=max(1, int(lead["group"].max())),
+        elements=lead["elements"] / count,
+        values=lead["value"].copy(),
+        stack=tuple(Location(names(file), line, function) for file, line, function in site.stack),
+        trains=site.trains,
+    )
 
 
 def _entered(site: _Site, log: ProcessLog, after: int, before: int) -> int:
@@ -200,7 +248,12 @@ def _entered(site: _Site, log: ProcessLog, after: int, before: int) -> int:
             continue
         if site.fit and line["k"] == "fit" and tuple((line.get("stack") or [[]])[0]) == site.fit:
             return moment
-        if site.loop and not site.fit and line["k"] == "stack" and _within(line.get("stack") or (), site.loop):
+        if (
+            site.loop
+            and not site.fit
+            and line["k"] == "stack"
+            and _within(line.get("stack") or (), site.loop)
+        ):
             return moment
     return 0
 

@@ -29,9 +29,16 @@ def samples_of(
                 inside[number] += count
     for number, line in stacks.items():
         if halves[0][number] + halves[1][number]:
-            stack = tuple(Location(names(file), at, function) for file, at, function in line["stack"])
+            stack = tuple(
+                Location(names(file), at, function) for file, at, function in line["stack"]
+            )
             yield Sample(
-                stack=stack, leaf=str(line["leaf"]), process=process, training=bool(line.get("trains", True)),
-                first_half=halves[0][number], second_half=halves[1][number], in_steps=inside[number],
+                stack=stack,
+                leaf=str(line["leaf"]),
+                process=process,
+                training=bool(line.get("trains", True)),
+                first_half=halves[0][number],
+                second_half=halves[1][number],
+                in_steps=inside[number],
                 phase=Phase(line.get("phase", Phase.OTHER)),
-            )  # fmt: skip
+            )

@@ -44,6 +44,9 @@ def _total(run: Run, loop: Loop, events: list[Event]) -> Iterable[Total]:
     count = int(last["count"]) - int(start["count"])
     if count > 0:
         yield Total(
-            location=say.place(run, last["stack"][0]), count=count, seconds=float(last["took"]) - float(start["took"]),
-            amount=float(last["amount"]) - float(start["amount"]), data=last,
-        )  # fmt: skip
+            location=say.place(run, last["stack"][0]),
+            count=count,
+            seconds=float(last["took"]) - float(start["took"]),
+            amount=float(last["amount"]) - float(start["amount"]),
+            data=last,
+        )

@@ -27,7 +27,12 @@ class Made:
 
 
 def pipeline_facts(
-    *stages: Made, wait: float, steps: int = 100, in_python: bool = True, passes: int = 1, ram: float = 1e10
+    *stages: Made,
+    wait: float,
+    steps: int = 100,
+    in_python: bool = True,
+    passes: int = 1,
+    ram: float = 1e10,
 ) -> list[Fact]:
     """The facts of a pipeline (stages from the source to the step) whose batches are waited for `wait` seconds each."""
     built = [stage for one in reversed(stages) if one.line for stage in _built(one)]
@@ -38,10 +43,18 @@ def pipeline_facts(
     for number in range(passes):
         first = number * length
         facts.append(
-            fact("iterator", first, n=number + 1, iterator=number + 1, dataset=1, stack=[["train.py", 10, "<module>"]])
+            fact(
+                "iterator",
+                first,
+                n=number + 1,
+                iterator=number + 1,
+                dataset=1,
+                stack=[["train.py", 10, "<module>"]],
+            )
         )
         facts += [
-            _reading(stages, number + 1, first + done, done, wait, in_python, ram) for done in (1, length // 2, length)
+            _reading(stages, number + 1, first + done, done, wait, in_python, ram)
+            for done in (1, length // 2, length)
         ]
     return facts
 
@@ -50,28 +63,57 @@ def _built(one: Made) -> list[dict[str, Any]]:
     stage = {"kind": one.kind, "stack": [["train.py", one.line, "<module>"]], **dict(one.settings)}
     if one.runs_as != "MapAndBatch":
         return [stage]
-    batch = {"kind": "Batch", "stack": [["train.py", one.line + 1, "<module>"]], "batch_size": stage["batch_size"]}
+    batch = {
+        "kind": "Batch",
+        "stack": [["train.py", one.line + 1, "<module>"]],
+        "batch_size": stage["batch_size"],
+    }
     return [batch, stage]
 
 
 def _reading(
-    stages: Sequence[Made], iterator: int, step: int, done: int, wait: float, in_python: bool, ram: float
+    stages: Sequence[Made],
+    iterator: int,
+    step: int,
+    done: int,
+    wait: float,
+    in_python: bool,
+    ram: float,
 ) -> Fact:
     nodes: list[dict[str, Any]] = [_node(1, "Root", Made("Root"), done, [2])]
     for number, one in enumerate(reversed(stages), start=2):
         inputs = [number + 1] if number <= len(stages) else []
         nodes.append(_node(number, one.runs_as or one.kind, one, done, inputs))
     return fact(
-        "pipeline", step, iterator=iterator, dataset=1, evaluates=False, step=step, elements=done,
-        wait=wait * max(0, done - 1), over=max(0, done - 1), fetches=done if in_python else 0,
-        fetch=(wait + 5e-5) * done if in_python else 0.0, nodes=nodes, cpu_budget=2, ram_budget=ram,
-    )  # fmt: skip
+        "pipeline",
+        step,
+        iterator=iterator,
+        dataset=1,
+        evaluates=False,
+        step=step,
+        elements=done,
+        wait=wait * max(0, done - 1),
+        over=max(0, done - 1),
+        fetches=done if in_python else 0,
+        fetch=(wait + 5e-5) * done if in_python else 0.0,
+        nodes=nodes,
+        cpu_budget=2,
+        ram_budget=ram,
+    )
 
 
 def _node(number: int, name: str, one: Made, done: int, inputs: list[int]) -> dict[str, Any]:
     return {
-        "id": number, "name": name, "inputs": inputs, "elements": one.elements * done, "busy": one.busy * done * 1e9,
-        "buffered": one.buffered, "buffered_bytes": one.buffered * one.bytes,
-        "produced": one.bytes * one.elements * done, "asynchronous": one.asynchronous, "ratio": 1.0,
-        "parallelism": one.parallelism, "parallelism_tuned": one.tuned,
-    }  # fmt: skip
+        "id": number,
+        "name": name,
+        "inputs": inputs,
+        "elements": one.elements * done,
+        "busy": one.busy * done * 1e9,
+        "buffered": one.buffered,
+        "buffered_bytes": one.buffered * one.bytes,
+        "produced": one.bytes * one.elements * done,
+        "asynchronous": one.asynchronous,
+        "ratio": 1.0,
+        "parallelism": one.parallelism,
+        "parallelism_tuned": one.tuned,
+    }

@@ -11,7 +11,18 @@ import numpy as np
 from unslow.analyse.stats.trend import trend_of
 from unslow.model import Event, Location, Loop, Phase, Process, Run, Sample, Ticks
 
-_PROBES = ("functions", "sessions", "eager", "keras", "input", "tensors", "files", "memory", "gc", "machine")
+_PROBES = (
+    "functions",
+    "sessions",
+    "eager",
+    "keras",
+    "input",
+    "tensors",
+    "files",
+    "memory",
+    "gc",
+    "machine",
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +47,9 @@ class Sketch:
     phases: Mapping[Phase, float | Sequence[float]] = field(default_factory=dict)
     facts: Sequence[Fact] = ()
     samples: Sequence[Sample] = ()
-    ticks: Mapping[str, Sequence[float]] = field(default_factory=dict)  # column → values spread over the run
+    ticks: Mapping[str, Sequence[float]] = field(
+        default_factory=dict
+    )  # column → values spread over the run
     elements: Sequence[float] | None = None  # numbers in each step's batch
     values: Sequence[float] | None = None  # the scalar fetched in each step
     style: str = "eager"
@@ -45,26 +58,51 @@ class Sketch:
     source: str = ""
     before: float = 1.0  # seconds from the start of the process to the first step
     after: float = 0.0  # and from the last step to its end
-    machine: Mapping[str, Any] = field(default_factory=lambda: {"cores": 2, "memory_bytes": 16 << 30})
+    machine: Mapping[str, Any] = field(
+        default_factory=lambda: {"cores": 2, "memory_bytes": 16 << 30}
+    )
     lost: Mapping[str, str] = field(default_factory=dict)  # probes that were lost: name → why
-    versions: Mapping[str, str] = field(default_factory=lambda: {"tensorflow": "2.21.0", "keras": "3.15.0"})
+    versions: Mapping[str, str] = field(
+        default_factory=lambda: {"tensorflow": "2.21.0", "keras": "3.15.0"}
+    )
 
     def run(self) -> Run:
         seconds = np.asarray(self.seconds, dtype=float)
         end = self.before + np.cumsum(seconds)
         total = self.before + float(seconds.sum()) + self.after
         loops = (self._loop(seconds, end),) if len(seconds) else ()
-        probes = {name: f"lost: {self.lost[name]}" if name in self.lost else "armed" for name in _PROBES}
+        probes = {
+            name: f"lost: {self.lost[name]}" if name in self.lost else "armed" for name in _PROBES
+        }
         process = Process(
-            index=0, pid=100, host="host", worker="", argv=("train.py",), versions=self.versions,
-            started=0.0, ended=total, how="exit", probes=probes, own={"seconds": 0.0},
-            ticks=self._ticks(total), machine=self.machine,
-        )  # fmt: skip
+            index=0,
+            pid=100,
+            host="host",
+            worker="",
+            argv=("train.py",),
+            versions=self.versions,
+            started=0.0,
+            ended=total,
+            how="exit",
+            probes=probes,
+            own={"seconds": 0.0},
+            ticks=self._ticks(total),
+            machine=self.machine,
+        )
         return Run(
-            folder="sketch", command=("python", "train.py"), cwd="/w", started=0.0, seconds=total,
-            ended="exit 0", processes=(process,), loops=loops, events=self._events(seconds, end),
-            samples=tuple(self.samples), sources={"train.py": self.source}, sampling_hz=50.0,
-        )  # fmt: skip
+            folder="sketch",
+            command=("python", "train.py"),
+            cwd="/w",
+            started=0.0,
+            seconds=total,
+            ended="exit 0",
+            processes=(process,),
+            loops=loops,
+            events=self._events(seconds, end),
+            samples=tuple(self.samples),
+            sources={"train.py": self.source},
+            sampling_hz=50.0,
+        )
 
     def _loop(self, seconds: Any, end: Any) -> Loop:
         table = np.zeros((len(seconds), len(Phase)))
@@ -72,12 +110,21 @@ class Sketch:
             table[:, phase] = seconds * np.asarray(share, dtype=float)
         table[:, Phase.OTHER] = seconds - table.sum(axis=1)
         return Loop(
-            location=Location("train.py", self.line), update=Location("train.py", self.update),
-            style=self.style, process=0, thread=1, end=end, count=np.ones(len(seconds), dtype=np.int64),
-            seconds=seconds, low=seconds, high=seconds, phases=table, trend=trend_of(seconds),
+            location=Location("train.py", self.line),
+            update=Location("train.py", self.update),
+            style=self.style,
+            process=0,
+            thread=1,
+            end=end,
+            count=np.ones(len(seconds), dtype=np.int64),
+            seconds=seconds,
+            low=seconds,
+            high=seconds,
+            phases=table,
+            trend=trend_of(seconds),
             elements=None if self.elements is None else np.asarray(self.elements, dtype=float),
             values=None if self.values is None else np.asarray(self.values, dtype=float),
-        )  # fmt: skip
+        )
 
     def _events(self, seconds: Any, end: Any) -> tuple[Event, ...]:
         def when(at: int) -> float:

@@ -118,7 +118,9 @@ def _fit(values: Floats, curves: Floats, rho: float) -> tuple[Floats, Floats, fl
     return height, height * height * power, float(rest @ rest)
 
 
-def _winner(values: Floats, candidates: _Candidates, kept: Mask, floor: float) -> tuple[int, Floats]:
+def _winner(
+    values: Floats, candidates: _Candidates, kept: Mask, floor: float
+) -> tuple[int, Floats]:
     """The best candidate on the values that are kept, and its curve; -1 where a level does as well."""
     tame = clipped(values[kept], floor)
     curves = candidates.curve[:, kept]
@@ -147,7 +149,11 @@ def best_change(values: Floats, floor: float) -> Change:
         best, curve = _winner(values, candidates, kept, floor)
         if best < 0:
             break
-        form, start, stop = Form(candidates.form[best]), int(candidates.start[best]), int(candidates.stop[best])
+        form, start, stop = (
+            Form(candidates.form[best]),
+            int(candidates.start[best]),
+            int(candidates.stop[best]),
+        )
         if form is not Form.BUMP:
             return Change(form, curve, start, stop, kept)
         kept[start:stop] = False

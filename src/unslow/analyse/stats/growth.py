@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unslow.analyse.stats.changepoints import Change, Form, best_change
-from unslow.analyse.stats.robust import ascent, autocorrelation, block_means, block_middles, clipped, spread, student
+from unslow.analyse.stats.robust import (
+    ascent,
+    autocorrelation,
+    block_means,
+    block_middles,
+    clipped,
+    spread,
+    student,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -122,7 +130,10 @@ class Law:
 
 
 def fit_law(
-    steps: npt.ArrayLike, values: npt.ArrayLike, counter: npt.ArrayLike | None = None, least: float = 0.01
+    steps: npt.ArrayLike,
+    values: npt.ArrayLike,
+    counter: npt.ArrayLike | None = None,
+    least: float = 0.01,
 ) -> Law:
     """The simplest law that values follow; a change of less than the share `least` from end to end is none."""
     columns = _finite(steps, values, steps if counter is None else counter)
@@ -142,9 +153,15 @@ def fit_law(
         by_count = _line(count, value)
         quality = _quality(value, count, by_count)
         # A counter that the steps drive explains as much as they do, and says more.
-        if by_count.rate.sure() and _moves(by_count, count, value, least) and quality >= by_step - 0.02:
+        if (
+            by_count.rate.sure()
+            and _moves(by_count, count, value, least)
+            and quality >= by_step - 0.02
+        ):
             late = _late(place, 1 / 2)
-            return Law(Kind.COUNTER, by_count, grows, False, quality, _line(place[late], count[late]))
+            return Law(
+                Kind.COUNTER, by_count, grows, False, quality, _line(place[late], count[late])
+            )
     if line.rate.value == 0:
         return Law(Kind.CONSTANT, flat, False, False, 0.0)
     return Law(Kind.LINEAR, line, grows, False, by_step)
@@ -209,7 +226,9 @@ def _quality(value: Floats, across: Floats, line: Line) -> float:
     return max(0.0, 1 - left / all_of_it) if all_of_it > 0 else 0.0
 
 
-def levels_off(values: npt.ArrayLike, steps: npt.ArrayLike | None = None, least: float = 0.01) -> bool:
+def levels_off(
+    values: npt.ArrayLike, steps: npt.ArrayLike | None = None, least: float = 0.01
+) -> bool:
     """Whether a curve rises and then settles: an allocator warming up, a buffer that fills."""
     series = np.asarray(values, dtype=float)
     value, place = _finite(series, np.arange(len(series)) if steps is None else steps)

@@ -55,7 +55,9 @@ def _unlikely(hits: int, tries: int, rate: float, periods: int) -> bool:
 def _period(starts: Ints, size: int) -> tuple[int, int] | None:
     """The distance at which events follow each other, and its tolerance; a strict rhythm before a loose one."""
     single, double = np.diff(starts), starts[2:] - starts[:-2]
-    seen = np.concatenate([np.argsort(-np.bincount(gaps), kind="stable")[:3] for gaps in (single, double)])
+    seen = np.concatenate(
+        [np.argsort(-np.bincount(gaps), kind="stable")[:3] for gaps in (single, double)]
+    )
     periods = sorted({int(gap) for gap in seen if gap > 1} | {int(np.median(single))})
     before = np.concatenate([[0], np.cumsum(np.bincount(starts, minlength=size))])
     for share in (0.0, 0.1):
@@ -76,7 +78,9 @@ def _period(starts: Ints, size: int) -> tuple[int, int] | None:
 def _linked(starts: Ints, period: int, slack: int) -> tuple[npt.NDArray[np.bool_], int]:
     """Which events have another one a period away, on either side, and how far away it usually is."""
     after = np.searchsorted(starts, starts + period - slack)
-    follows = (after < len(starts)) & (starts[np.minimum(after, len(starts) - 1)] <= starts + period + slack)
+    follows = (after < len(starts)) & (
+        starts[np.minimum(after, len(starts) - 1)] <= starts + period + slack
+    )
     linked = follows.copy()
     linked[after[follows]] = True
     return linked, int(np.median(starts[after[follows]] - starts[follows]))

@@ -9,7 +9,9 @@ import numpy as np
 if TYPE_CHECKING:
     from unslow.model import Floats
 
-_SIGMA = 1.4826  # a normal distribution's standard deviation in units of its median absolute deviation
+_SIGMA = (
+    1.4826  # a normal distribution's standard deviation in units of its median absolute deviation
+)
 
 
 def _middle(rows: Floats) -> Floats:

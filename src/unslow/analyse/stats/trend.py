@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 FEWEST = 20  # rows below which nothing is said
 LEAST = 0.05  # a smaller change from end to end is steady
 _BLOCKS = 48  # enough to place a step, few enough that each block's middle is calm
-_LOOKED = 20_000  # rows in which a period is looked for; it keeps the time of very long runs in bounds
+_LOOKED = (
+    20_000  # rows in which a period is looked for; it keeps the time of very long runs in bounds
+)
 _CLIMB = 1.3  # how many times as long a step must be at last as at first, where only the order of the blocks tells
 _HELD = 0.1  # seconds: a level that is held for less, at an end, is a disturbance of the machine
 _NOISE = 0.01  # step times are never believed to be more regular than this share of themselves
@@ -109,7 +111,9 @@ def _moved(rows: Floats, place: Floats) -> tuple[Trend, float]:
     if change.form is Form.FLAT and _climbs(blocks):
         along = np.arange(float(len(blocks)))
         curve = slope(along, blocks).value * along
-        change = Change(Form.LINE, curve + float(np.median(blocks - curve)), 0, len(blocks) - 1, change.kept)
+        change = Change(
+            Form.LINE, curve + float(np.median(blocks - curve)), 0, len(blocks) - 1, change.kept
+        )
     if change.form is Form.FLAT or abs(change.after - change.before) < least:
         return steady, 0.0
     extra = float(np.mean(change.curve - change.curve.min()))
@@ -157,4 +161,6 @@ def _jump(rows: Floats, place: Floats, change: Change) -> tuple[Trend, float]:
     at = begin + 1 + int(np.argmin(error))
     before, after = float(np.median(rows[:at])), float(np.median(rows[at:]))
     spent = rows * np.gradient(place)
-    return Trend(Shape.JUMPED, before, after, at_step=int(place[at])), float(min(spent[:at].sum(), spent[at:].sum()))
+    return Trend(Shape.JUMPED, before, after, at_step=int(place[at])), float(
+        min(spent[:at].sum(), spent[at:].sum())
+    )

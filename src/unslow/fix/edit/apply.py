@@ -41,7 +41,11 @@ class Composition:
             planned = self._diagnosis.fixes.get(index)
             if planned is None or (self._only and finding.cause != self._only):
                 continue
-            fix = planned if isinstance(planned, Refusal) else self._again(causes[finding.cause], finding, planned)
+            fix = (
+                planned
+                if isinstance(planned, Refusal)
+                else self._again(causes[finding.cause], finding, planned)
+            )
             after = {**self.texts, **fix.files} if isinstance(fix, Fix) else self.texts
             yield Step(finding, fix, dict(self.texts), dict(after))
 
@@ -67,12 +71,23 @@ def side_of(run: Run, folder: str, texts: Mapping[str, str] | None = None) -> Si
     header = runfile.read_header(folder)
     if not run.command:
         raise UnslowError(
-            "cannot run it again", "the run has no command", "Record it with `unslow run`.", "cannot-prove"
+            "cannot run it again",
+            "the run has no command",
+            "Record it with `unslow run`.",
+            "cannot-prove",
         )
     stdin = str(header.get("stdin") or "")
     # A recorded PYTHONPATH begins with our own way in, which a trial puts there itself.
-    env = {key: value for key, value in dict(header.get("environment") or {}).items() if key != "PYTHONPATH"}
-    sources = {file: text for file, text in run.sources.items() if not file.startswith("<") and not is_library(file)}
+    env = {
+        key: value
+        for key, value in dict(header.get("environment") or {}).items()
+        if key != "PYTHONPATH"
+    }
+    sources = {
+        file: text
+        for file, text in run.sources.items()
+        if not file.startswith("<") and not is_library(file)
+    }
     repeats = bool(run.loops) and not run.training
     return Side(run.command, run.cwd, {**sources, **(texts or {})}, env, stdin or None, repeats)
 

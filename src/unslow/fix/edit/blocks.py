@@ -35,7 +35,11 @@ def extent(script: Script, part: Sequence[ast.stmt]) -> tuple[int, int]:
     first, last = first_line(part[0]), part[-1].end_lineno or part[-1].lineno
     start, end = lines.start(first), lines.stop(last)
     decorators = getattr(part[0], "decorator_list", [])
-    own_start = script.span(part[0])[0] if not decorators else lines.text.rindex("@", 0, script.span(decorators[0])[0])
+    own_start = (
+        script.span(part[0])[0]
+        if not decorators
+        else lines.text.rindex("@", 0, script.span(decorators[0])[0])
+    )
     before = lines.text[start:own_start]
     after = lines.text[script.span(part[-1])[1] : end].strip()
     joined = first > 1 and lines.content(first - 1).endswith("\\")
@@ -53,7 +57,12 @@ def unit(script: Script, node: ast.AST | None = None) -> str:
     around = [node, *script.ancestors(node)] if node is not None else []
     for owner in (*around, *script.nodes):
         body = getattr(owner, "body", None)
-        if isinstance(owner, ast.stmt) and isinstance(body, list) and body and body[0].lineno > owner.lineno:
+        if (
+            isinstance(owner, ast.stmt)
+            and isinstance(body, list)
+            and body
+            and body[0].lineno > owner.lineno
+        ):
             outer, inner = indent(script, owner), indent(script, body[0])
             if inner.startswith(outer) and inner != outer:
                 return inner[len(outer) :]
@@ -66,7 +75,11 @@ def above(script: Script, node: ast.stmt) -> int:
     own = script.lines.indent(line)
     while line > 1:
         content = script.lines.content(line - 1)
-        if not content.strip().startswith("#") or script.lines.indent(line - 1) != own or _in_string(script, line - 1):
+        if (
+            not content.strip().startswith("#")
+            or script.lines.indent(line - 1) != own
+            or _in_string(script, line - 1)
+        ):
             break
         if line - 1 <= 2 and (content.startswith("#!") or "coding" in content):
             break
@@ -136,7 +149,9 @@ def reindented(script: Script, part: Sequence[ast.stmt], margin: str) -> str:
             result = module.with_changes(body=list(body)).code
     except (cst.ParserSyntaxError, cst.CSTValidationError) as problem:
         raise script.refuse("its lines cannot be indented anew", part[0]) from problem
-    if not _same(head + text if old else text, head + result if margin else result, bool(old), bool(margin)):
+    if not _same(
+        head + text if old else text, head + result if margin else result, bool(old), bool(margin)
+    ):
         raise script.refuse("its lines cannot be indented anew", part[0])
     return result
 

@@ -14,8 +14,12 @@ def unified_diff(path: str, before: str, after: str, context: int = 3) -> str:
         return ""
     name = path.replace("\\", "/") if re.match(r"[A-Za-z]:\\", path) else path
     name = name.removeprefix("./").lstrip("/")
-    rows = difflib.unified_diff(_lines(before), _lines(after), _quoted(f"a/{name}"), _quoted(f"b/{name}"), n=context)
-    return "".join(row if row.endswith("\n") else f"{row}\n\\ No newline at end of file\n" for row in rows)
+    rows = difflib.unified_diff(
+        _lines(before), _lines(after), _quoted(f"a/{name}"), _quoted(f"b/{name}"), n=context
+    )
+    return "".join(
+        row if row.endswith("\n") else f"{row}\n\\ No newline at end of file\n" for row in rows
+    )
 
 
 def _lines(text: str) -> list[str]:
@@ -28,4 +32,6 @@ def _quoted(name: str) -> str:
         # The tab tells where a name with spaces ends.
         return f"{name}\t" if " " in name else name
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\{ord(found.group()):03o}", escaped) + '"'
+    return (
+        '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\{ord(found.group()):03o}", escaped) + '"'
+    )

@@ -77,14 +77,18 @@ def _fields(module: cst.Module, node: cst.CSTNode, start: int) -> Iterator[tuple
     if isinstance(node, cst.ConcatenatedString):
         start += sum(len(module.code_for_node(mark)) for mark in node.lpar)
         yield from _fields(module, node.left, start)
-        start += len(module.code_for_node(node.left)) + len(module.code_for_node(node.whitespace_between))
+        start += len(module.code_for_node(node.left)) + len(
+            module.code_for_node(node.whitespace_between)
+        )
         yield from _fields(module, node.right, start)
     elif isinstance(node, cst.FormattedString):
         start += sum(len(module.code_for_node(mark)) for mark in node.lpar) + len(node.start)
         yield from _parts(module, node.parts, start)
 
 
-def _parts(module: cst.Module, parts: Sequence[cst.CSTNode], start: int) -> Iterator[tuple[int, int]]:
+def _parts(
+    module: cst.Module, parts: Sequence[cst.CSTNode], start: int
+) -> Iterator[tuple[int, int]]:
     import libcst as cst
 
     for part in parts:
@@ -93,7 +97,9 @@ def _parts(module: cst.Module, parts: Sequence[cst.CSTNode], start: int) -> Iter
             low = start + 1 + len(module.code_for_node(part.whitespace_before_expression))
             yield low, low + len(module.code_for_node(part.expression))
             spec = part.format_spec or ()
-            yield from _parts(module, spec, end - 1 - sum(len(module.code_for_node(item)) for item in spec))
+            yield from _parts(
+                module, spec, end - 1 - sum(len(module.code_for_node(item)) for item in spec)
+            )
         start = end
 
 

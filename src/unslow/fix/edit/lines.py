@@ -70,7 +70,9 @@ class Lines:
         content = self.text[start : self.stop(line)]
         if content.isascii():
             return start + column
-        return start + len(content.encode("utf-8", "surrogatepass")[:column].decode("utf-8", "surrogatepass"))
+        return start + len(
+            content.encode("utf-8", "surrogatepass")[:column].decode("utf-8", "surrogatepass")
+        )
 
 
 def spliced(text: str, splices: Sequence[Splice]) -> tuple[str, tuple[tuple[int, int], ...]]:
@@ -90,7 +92,9 @@ def spliced(text: str, splices: Sequence[Splice]) -> tuple[str, tuple[tuple[int,
     return "".join((*pieces, text[read:])), tuple(spans)
 
 
-def moved(before: Lines, after: Lines, splices: Sequence[Splice], spans: Sequence[tuple[int, int]]) -> list[int]:
+def moved(
+    before: Lines, after: Lines, splices: Sequence[Splice], spans: Sequence[tuple[int, int]]
+) -> list[int]:
     """For each line before the splices, the line that it is afterwards, or 0 where it is gone."""
     places = [0] * (before.count + 1)
     touched: list[int] = []
@@ -100,11 +104,16 @@ def moved(before: Lines, after: Lines, splices: Sequence[Splice], spans: Sequenc
         # What is put in between two lines touches neither: the one below only shifts.
     _follow_content(before, after, spans, touched, places)
     for splice, (start, end) in zip(splices, spans, strict=True):
-        lines, inserted = _span_lines(before, splice.start, splice.end), _span_lines(after, start, end)
+        lines, inserted = (
+            _span_lines(before, splice.start, splice.end),
+            _span_lines(after, start, end),
+        )
         if not places[lines[0]] and splice.start != before.start(lines[0]):
             places[lines[0]] = after.at(start)
         if end > start and len(inserted) == len(lines):
-            places[lines[0] : lines[-1] + 1] = [places[old] or new for old, new in zip(lines, inserted, strict=True)]
+            places[lines[0] : lines[-1] + 1] = [
+                places[old] or new for old, new in zip(lines, inserted, strict=True)
+            ]
     _shift(before, after, splices, set(touched), places)
     return places
 
@@ -113,9 +122,13 @@ def _span_lines(lines: Lines, start: int, end: int) -> range:
     return range(lines.at(start), lines.at(max(start, end - 1)) + 1)
 
 
-def _shift(before: Lines, after: Lines, splices: Sequence[Splice], touched: set[int], places: list[int]) -> None:
+def _shift(
+    before: Lines, after: Lines, splices: Sequence[Splice], touched: set[int], places: list[int]
+) -> None:
     """Lines that no splice touches go down or up with what comes and goes above them."""
-    edges = sorted((splice.end, len(splice.text) - (splice.end - splice.start)) for splice in splices)
+    edges = sorted(
+        (splice.end, len(splice.text) - (splice.end - splice.start)) for splice in splices
+    )
     shift = 0
     for line in range(1, before.count + 1):
         while edges and edges[0][0] <= before.start(line):
@@ -125,7 +138,11 @@ def _shift(before: Lines, after: Lines, splices: Sequence[Splice], touched: set[
 
 
 def _follow_content(
-    before: Lines, after: Lines, spans: Sequence[tuple[int, int]], touched: Sequence[int], places: list[int]
+    before: Lines,
+    after: Lines,
+    spans: Sequence[tuple[int, int]],
+    touched: Sequence[int],
+    places: list[int],
 ) -> None:
     """Lines that were indented anew or carried elsewhere are known by their content."""
     free: dict[str, list[int]] = {}
@@ -144,7 +161,9 @@ def matched(before: Lines, after: Lines) -> list[int]:
     old = [before.content(line).strip() for line in range(1, before.count + 1)]
     new = [after.content(line).strip() for line in range(1, after.count + 1)]
     places = [0] * (before.count + 1)
-    for _, low, high, start, stop in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for _, low, high, start, stop in difflib.SequenceMatcher(
+        None, old, new, autojunk=False
+    ).get_opcodes():
         if high - low == stop - start:  # the same lines, or as many that were changed in place
             places[low + 1 : high + 1] = range(start + 1, stop + 1)
     left = set(range(1, after.count + 1)) - set(places)

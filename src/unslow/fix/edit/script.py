@@ -41,7 +41,9 @@ class Script:
         try:
             self.tree  # noqa: B018 - parsed here so that a script that exists is a script that compiles
         except SyntaxError as problem:
-            raise CannotEdit(f"{self.path} cannot be parsed: {problem.msg}", problem.lineno) from problem
+            raise CannotEdit(
+                f"{self.path} cannot be parsed: {problem.msg}", problem.lineno
+            ) from problem
         except (ValueError, RecursionError) as problem:
             raise CannotEdit(f"{self.path} cannot be parsed: {problem}") from problem
 
@@ -145,8 +147,14 @@ class Script:
         now = self.now(line)
         best: ast.stmt | None = None
         for node in self.nodes:
-            if isinstance(node, ast.stmt) and now is not None and first_line(node) <= now <= _head_end(node):
-                inner = best is None or first_line(node) > first_line(best) or node.lineno > best.lineno
+            if (
+                isinstance(node, ast.stmt)
+                and now is not None
+                and first_line(node) <= now <= _head_end(node)
+            ):
+                inner = (
+                    best is None or first_line(node) > first_line(best) or node.lineno > best.lineno
+                )
                 best = node if inner else best
         return best
 
@@ -162,7 +170,8 @@ class Script:
         found = [
             node
             for node in self.calls
-            if node.lineno <= now <= (node.end_lineno or node.lineno) and (name is None or last_name(node.func) == name)
+            if node.lineno <= now <= (node.end_lineno or node.lineno)
+            and (name is None or last_name(node.func) == name)
         ]
 
         def order(call: ast.Call) -> tuple[bool, bool, int, int]:
@@ -178,7 +187,9 @@ class Script:
         """The innermost function that a line is part of, its decorators included."""
         now = self.now(line)
         around = [
-            node for node in self.functions if now is not None and first_line(node) <= now <= (node.end_lineno or 0)
+            node
+            for node in self.functions
+            if now is not None and first_line(node) <= now <= (node.end_lineno or 0)
         ]
         return max(around, key=lambda node: node.lineno, default=None)
 
@@ -186,7 +197,9 @@ class Script:
         """The innermost for or while that a line is part of, within the same function."""
         now = self.now(line)
         loops = [node for node in self.nodes if isinstance(node, LOOPS)]
-        around = [loop for loop in loops if loop.lineno <= (now or 0) <= (loop.body[-1].end_lineno or 0)]
+        around = [
+            loop for loop in loops if loop.lineno <= (now or 0) <= (loop.body[-1].end_lineno or 0)
+        ]
         innermost = max(around, key=lambda node: node.lineno, default=None)
         function = self.function_at(line)
         if innermost is None or (function is not None and function.lineno > innermost.lineno):
@@ -206,7 +219,9 @@ class Script:
         return found
 
     def function_of(self, node: ast.AST) -> Function | None:
-        return next((parent for parent in self.ancestors(node) if isinstance(parent, FUNCTIONS)), None)
+        return next(
+            (parent for parent in self.ancestors(node) if isinstance(parent, FUNCTIONS)), None
+        )
 
     # Names
 

@@ -35,7 +35,9 @@ def _shape(node: ast.AST, lines: Lines, spans: Sequence[Span]) -> Iterator[objec
     span = span_of(lines, node)
     if span and any(start <= span[0] and span[1] <= end for start, end in spans):
         return
-    simple = isinstance(node, ast.stmt) and not hasattr(node, "body") and not isinstance(node, ast.Match)
+    simple = (
+        isinstance(node, ast.stmt) and not hasattr(node, "body") and not isinstance(node, ast.Match)
+    )
     if span and simple and all(end < span[0] or span[1] < start for start, end in spans):
         # Its text is the same by construction: that it is one statement here is all there is to say.
         yield lines.text[span[0] : span[1]]
@@ -57,7 +59,12 @@ def _shape(node: ast.AST, lines: Lines, spans: Sequence[Span]) -> Iterator[objec
 
 
 def same_outside(
-    before: ast.Module, old: Lines, gone: Sequence[Span], after: ast.Module, new: Lines, come: Sequence[Span]
+    before: ast.Module,
+    old: Lines,
+    gone: Sequence[Span],
+    after: ast.Module,
+    new: Lines,
+    come: Sequence[Span],
 ) -> bool:
     """Whether two trees agree in all that lies outside of the spans."""
     return list(_shape(before, old, gone)) == list(_shape(after, new, come))

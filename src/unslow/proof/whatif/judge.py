@@ -76,13 +76,20 @@ def row_of(bench: Bench, setting: Setting | None, examples: int) -> Row | None:
     per_step = figure([steady(trial) for trial in trials])
     memory = [trial.peak for trial in trials]
     return Row(
-        setting=setting, step=per_step, example=figure([pace / examples for pace in paces]) if examples else None,
-        speedup=ratio, memory=figure(memory), first=figure([first_cost(trial) for trial in trials]),
+        setting=setting,
+        step=per_step,
+        example=figure([pace / examples for pace in paces]) if examples else None,
+        speedup=ratio,
+        memory=figure(memory),
+        first=figure([first_cost(trial) for trial in trials]),
         verdict=_verdict(ratio, base, paces) if setting else "as it is",
         promising=setting is not None and ratio.value >= BETTER and min(base) > max(paces),
         lighter=setting is not None and _is_less(memory, [trial.peak for trial in bench.base]),
-        results=results, difference=found, noise=noise, trials=len(trials),
-    )  # fmt: skip
+        results=results,
+        difference=found,
+        noise=noise,
+        trials=len(trials),
+    )
 
 
 def _verdict(ratio: Figure, base: Sequence[float], own: Sequence[float]) -> str:
@@ -100,13 +107,19 @@ def _is_less(own: Sequence[float], base: Sequence[float]) -> bool:
     return enough and max(own) < min(base) and float(np.median(base) / np.median(own)) >= BETTER
 
 
-def _results(bench: Bench, setting: Setting | None, trial: Trial) -> tuple[str, float | None, float | None]:
+def _results(
+    bench: Bench, setting: Setting | None, trial: Trial
+) -> tuple[str, float | None, float | None]:
     """Weights after the same steps with the same seeds, against what the script's own weights differ by."""
     one = bench.base[0]
     again = [difference(one.weights, other.weights) for other in bench.base[1:]]
     noise = max((value for value in again if value is not None), default=0.0)
     if setting is None:
-        return ("not seen" if not one.weights else "identical" if noise == 0 else "same"), noise, noise
+        return (
+            ("not seen" if not one.weights else "identical" if noise == 0 else "same"),
+            noise,
+            noise,
+        )
     if setting.changes:
         return "not compared", None, None
     if trial.steps != one.steps:

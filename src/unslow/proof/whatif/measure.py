@@ -111,7 +111,9 @@ class Bench:
     def nudge(self) -> Trial:
         """What a rounding error becomes in this training; run once, when first asked for."""
         if self.nudged is None:
-            self.progress("some weights differ: one more trial shows what rounding alone becomes in this training")
+            self.progress(
+                "some weights differ: one more trial shows what rounding alone becomes in this training"
+            )
             self.nudged = run_trial(self.side, self.steps, nudge=ROUNDING, timeout=self.timeout)
             if self.nudged.interrupted:
                 raise Interrupted
@@ -119,8 +121,16 @@ class Bench:
 
     def _say(self, name: str, said: str) -> None:
         left = max(0, self._planned - self._done) * self._spent / self._done
-        minutes = f", about {left / 60:.0f} min left" if left >= 90 else f", about {left:.0f} s left" if left else ""
-        self.progress(f"[{self._done} of at most {max(self._planned, self._done)}{minutes}] {name}: {said}")
+        minutes = (
+            f", about {left / 60:.0f} min left"
+            if left >= 90
+            else f", about {left:.0f} s left"
+            if left
+            else ""
+        )
+        self.progress(
+            f"[{self._done} of at most {max(self._planned, self._done)}{minutes}] {name}: {said}"
+        )
 
 
 def steady(trial: Trial) -> float:
@@ -147,11 +157,16 @@ def side_with(side: Side, setting: Setting | None) -> Side:
 
 # What a switch in the training's process says it has done, for each thing that can be asked for.
 _CONFIRMED = {
-    "jit_compile": "compile() was never reached", "steps_per_execution": "compile() was never reached",
-    "functions": "the function was never made", "policy": "no layer took the policy: the script sets its own",
-    "batch": "no batch was cut from outside", "accumulate": "no optimizer took it",
-    "optimizer": "no optimizer was replaced", "data": "no pipeline was read", "determinism": "it was never asked for",
-}  # fmt: skip
+    "jit_compile": "compile() was never reached",
+    "steps_per_execution": "compile() was never reached",
+    "functions": "the function was never made",
+    "policy": "no layer took the policy: the script sets its own",
+    "batch": "no batch was cut from outside",
+    "accumulate": "no optimizer took it",
+    "optimizer": "no optimizer was replaced",
+    "data": "no pipeline was read",
+    "determinism": "it was never asked for",
+}
 
 
 def unreached(setting: Setting, trial: Trial) -> str:
@@ -176,7 +191,11 @@ def unreached(setting: Setting, trial: Trial) -> str:
 
 def factor(trial: Trial) -> float:
     """How many times the examples of the script's own steps were in a step of this trial."""
-    scales = [fact["size"] / fact["was"] for fact in trial.told if "batch" in fact.get("done", ()) and fact["was"]]
+    scales = [
+        fact["size"] / fact["was"]
+        for fact in trial.told
+        if "batch" in fact.get("done", ()) and fact["was"]
+    ]
     return float(min(scales, default=1.0))
 
 

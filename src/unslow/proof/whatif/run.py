@@ -39,10 +39,14 @@ class Outcome:
     trained_at: str = ""
 
 
-def whatif(side: Side, only: Sequence[str], steps: int | None, rounds: int, progress: Progress) -> Outcome:
+def whatif(
+    side: Side, only: Sequence[str], steps: int | None, rounds: int, progress: Progress
+) -> Outcome:
     """Measure the settings that `only` names (all of them when it is empty)."""
     check_names(only)
-    first = run_trial(_looking(side), steps or _MOST_STEPS, seconds=None if steps else _LOOK_SECONDS)
+    first = run_trial(
+        _looking(side), steps or _MOST_STEPS, seconds=None if steps else _LOOK_SECONDS
+    )
     if first.interrupted:
         raise KeyboardInterrupt
     _must_train(first, side, steps)
@@ -82,8 +86,12 @@ def check_names(only: Sequence[str]) -> None:
             import difflib
 
             close = difflib.get_close_matches(name, [*GROUPS, *known], 1)
-            hint = f"Did you mean {close[0]}?" if close else "`unslow whatif --list` names them all."
-            raise UnslowError(f"cannot try {name}", "there is no such setting or group", hint, "unknown-setting")
+            hint = (
+                f"Did you mean {close[0]}?" if close else "`unslow whatif --list` names them all."
+            )
+            raise UnslowError(
+                f"cannot try {name}", "there is no such setting or group", hint, "unknown-setting"
+            )
 
 
 def everything() -> list[Setting]:
@@ -102,12 +110,21 @@ def _looking(side: Side) -> Side:
 
 
 def _machine(steps: int) -> Machine:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         lines = []
-    flags = next((line.partition(":")[2].split() for line in lines if line.startswith(("flags", "Features"))), [])
+    flags = next(
+        (
+            line.partition(":")[2].split()
+            for line in lines
+            if line.startswith(("flags", "Features"))
+        ),
+        [],
+    )
     return Machine(cores, frozenset(flags), dict(os.environ), steps)
 
 
@@ -115,20 +132,28 @@ def _must_train(first: Trial, side: Side, steps: int | None) -> None:
     name = next((word for word in side.command[1:] if word.endswith(".py")), " ".join(side.command))
     if not first.ended.startswith("exit 0"):
         raise UnslowError(
-            f"{name} fails as it is", reason(first), "Run it by itself to see all of it.", "cannot-measure"
+            f"{name} fails as it is",
+            reason(first),
+            "Run it by itself to see all of it.",
+            "cannot-measure",
         )
     if not first.steps:
         raise UnslowError(
-            f"no training step seen in {name}", "neither fit() nor an optimizer update ran",
-            "Is another file the training script?", "no-steps",
-        )  # fmt: skip
+            f"no training step seen in {name}",
+            "neither fit() nor an optimizer update ran",
+            "Is another file the training script?",
+            "no-steps",
+        )
     if first.steps < (steps or LEAST_STEPS):
         wanted = steps or LEAST_STEPS
         raise UnslowError(
-            f"{name} makes too few steps", f"{wanted} are needed, and it ends after {first.steps}",
-            f"Let it train longer, or ask for fewer: --steps {first.steps}." if first.steps >= LEAST_STEPS
-            else "Let it train longer.", "too-few-steps",
-        )  # fmt: skip
+            f"{name} makes too few steps",
+            f"{wanted} are needed, and it ends after {first.steps}",
+            f"Let it train longer, or ask for fewer: --steps {first.steps}."
+            if first.steps >= LEAST_STEPS
+            else "Let it train longer.",
+            "too-few-steps",
+        )
 
 
 def _steps_for(first: Trial) -> int:
@@ -138,7 +163,10 @@ def _steps_for(first: Trial) -> int:
 
 
 def _is_detail(setting: Setting) -> bool:
-    return setting.group == "graph" and setting.name.removeprefix("no-") in (*OPTIMISERS, "pruning-off")
+    return setting.group == "graph" and setting.name.removeprefix("no-") in (
+        *OPTIMISERS,
+        "pruning-off",
+    )
 
 
 def _without_details(settings: Sequence[Setting], only: Sequence[str]) -> list[Setting]:
@@ -146,7 +174,9 @@ def _without_details(settings: Sequence[Setting], only: Sequence[str]) -> list[S
     return [one for one in settings if not _is_detail(one) or one.name in only or "graph" in only]
 
 
-def _details(bench: Bench, tried: Sequence[Setting], only: Sequence[str], seen: Survey) -> list[Setting]:
+def _details(
+    bench: Bench, tried: Sequence[Setting], only: Sequence[str], seen: Survey
+) -> list[Setting]:
     whole = next((one for one in tried if one.name == "grappler-off"), None)
     row = row_of(bench, whole, seen.examples) if whole else None
     if row is None or row.verdict not in ("faster", "slower"):
@@ -187,7 +217,9 @@ def _did_nothing(setting: Setting, trials: Sequence[Trial]) -> str:
     return ""
 
 
-def _gather(outcome: Outcome, bench: Bench, settings: Sequence[Setting], extra: Sequence[Setting]) -> Outcome:
+def _gather(
+    outcome: Outcome, bench: Bench, settings: Sequence[Setting], extra: Sequence[Setting]
+) -> Outcome:
     outcome.base = row_of(bench, None, outcome.examples)
     for setting in (*settings, *extra):
         row = row_of(bench, setting, outcome.examples)

@@ -15,7 +15,9 @@ class Setting:
 
     name: str
     group: str
-    asked: Mapping[str, Any] = field(default_factory=dict)  # for the switches in the training's process
+    asked: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # for the switches in the training's process
     environment: Mapping[str, str] = field(default_factory=dict)
     keep: str = ""  # the line to add
     where: str = ""  # the user's line that it belongs to
@@ -36,9 +38,19 @@ class Machine:
 
 
 GROUPS = (
-    "xla", "precision", "batch", "accumulation", "execution", "threads", "data", "optimizer", "onednn", "graph",
-    "allocator", "determinism",
-)  # fmt: skip
+    "xla",
+    "precision",
+    "batch",
+    "accumulation",
+    "execution",
+    "threads",
+    "data",
+    "optimizer",
+    "onednn",
+    "graph",
+    "allocator",
+    "determinism",
+)
 
 
 def catalogue(seen: Survey, machine: Machine) -> list[Setting]:
@@ -59,49 +71,77 @@ def _xla(seen: Survey, machine: Machine) -> Iterator[Setting]:
         why_not = "the updates run eagerly, op by op: there is no function to compile"
     elif not asked:
         why_not = (
-            "a Session has no such switch: see auto-cluster" if seen.has_session else "every update is compiled already"
+            "a Session has no such switch: see auto-cluster"
+            if seen.has_session
+            else "every update is compiled already"
         )
     elif seen.fits and all(fact["jit"] for fact in seen.fits):
         why_not = "fit() is compiled already"
     yield Setting("jit_compile", "xla", asked, keep=keep, where=where, why_not=why_not)
     flags = f"{machine.environment.get('TF_XLA_FLAGS', '')} --tf_xla_auto_jit=2 --tf_xla_cpu_global_jit".strip()
-    why_not = "the updates run eagerly, op by op: there is no graph to cluster" if seen.runs_eagerly else ""
+    why_not = (
+        "the updates run eagerly, op by op: there is no graph to cluster"
+        if seen.runs_eagerly
+        else ""
+    )
     # At its lowest log level TensorFlow says whether XLA compiled anything.
     environment = {"TF_XLA_FLAGS": flags, "TF_CPP_MIN_LOG_LEVEL": "0"}
     yield Setting(
-        "auto-cluster", "xla", environment=environment, keep=f'TF_XLA_FLAGS="{flags}"',
-        where="the environment", why_not=why_not,
-    )  # fmt: skip
+        "auto-cluster",
+        "xla",
+        environment=environment,
+        keep=f'TF_XLA_FLAGS="{flags}"',
+        where="the environment",
+        why_not=why_not,
+    )
 
 
-_SUPPORT = {"float16": ("avx512_fp16", "amx_fp16"), "bfloat16": ("avx512_bf16", "amx_bf16", "avx_ne_convert")}
+_SUPPORT = {
+    "float16": ("avx512_fp16", "amx_fp16"),
+    "bfloat16": ("avx512_bf16", "amx_bf16", "avx_ne_convert"),
+}
 _REWRITES = {"float16": "auto_mixed_precision", "bfloat16": "auto_mixed_precision_onednn_bfloat16"}
 
 
 def _precision(seen: Survey, machine: Machine) -> Iterator[Setting]:
     for kind, flags in _SUPPORT.items():
-        note = "" if machine.flags & set(flags) else f"this processor has no {kind} instructions: it is emulated"
+        note = (
+            ""
+            if machine.flags & set(flags)
+            else f"this processor has no {kind} instructions: it is emulated"
+        )
         if seen.has("layers"):
             scaled = kind == "float16" and not seen.trains_by_keras
             more = "  # and scale the loss: keras.optimizers.LossScaleOptimizer" if scaled else ""
             keep = f'keras.mixed_precision.set_global_policy("mixed_{kind}"){more}'
             yield Setting(
-                f"mixed_{kind}", "precision", {"policy": f"mixed_{kind}"}, keep=keep, where="before the model",
+                f"mixed_{kind}",
+                "precision",
+                {"policy": f"mixed_{kind}"},
+                keep=keep,
+                where="before the model",
                 note=note,
-            )  # fmt: skip
+            )
         else:
             option = _REWRITES[kind]
             why_not = "no Keras layers, and no graph to rewrite" if seen.runs_eagerly else ""
             yield Setting(
-                f"mixed_{kind}", "precision", {"graph": {option: True}}, note=note, why_not=why_not,
-                keep=f'tf.config.optimizer.set_experimental_options({{"{option}": True}})', where="the first lines",
-            )  # fmt: skip
+                f"mixed_{kind}",
+                "precision",
+                {"graph": {option: True}},
+                note=note,
+                why_not=why_not,
+                keep=f'tf.config.optimizer.set_experimental_options({{"{option}": True}})',
+                where="the first lines",
+            )
 
 
 def _batch(seen: Survey, machine: Machine) -> Iterator[Setting]:
     arrays = [fact for fact in seen.fits if fact["arrays"]]
     why_not = (
-        "" if arrays or seen.batches else "the batch is made by the script itself: neither fit() nor batch() cuts it"
+        ""
+        if arrays or seen.batches
+        else "the batch is made by the script itself: neither fit() nor batch() cuts it"
     )
     where = place_of(arrays or seen.batches)
     now = seen.examples
@@ -109,9 +149,14 @@ def _batch(seen: Survey, machine: Machine) -> Iterator[Setting]:
         size = max(1, round(now * factor))
         keep = f"batch_size={size}" if arrays else f".batch({size})"
         yield Setting(
-            name, "batch", {"batch": factor, "inner": seen.inner}, keep=keep, where=where,
-            changes="other batch", why_not=why_not or ("the batch is 1 already" if size == now else ""),
-        )  # fmt: skip
+            name,
+            "batch",
+            {"batch": factor, "inner": seen.inner},
+            keep=keep,
+            where=where,
+            changes="other batch",
+            why_not=why_not or ("the batch is 1 already" if size == now else ""),
+        )
 
 
 def _accumulation(seen: Survey, machine: Machine) -> Iterator[Setting]:
@@ -123,17 +168,29 @@ def _accumulation(seen: Survey, machine: Machine) -> Iterator[Setting]:
         why_not = "the script accumulates already"
     keep, where = "gradient_accumulation_steps=4", place_of(seen.of("optimizer"))
     yield Setting(
-        "accumulate-4", "accumulation", {"accumulate": 4}, keep=keep, where=where, changes="1 update in 4",
+        "accumulate-4",
+        "accumulation",
+        {"accumulate": 4},
+        keep=keep,
+        where=where,
+        changes="1 update in 4",
         why_not=why_not,
-    )  # fmt: skip
+    )
     size = seen.examples // 4
     if not why_not:
         arrays = [fact for fact in seen.fits if fact["arrays"]]
-        why_not = "" if (arrays or seen.batches) and size else "the batch cannot be cut from outside"
+        why_not = (
+            "" if (arrays or seen.batches) and size else "the batch cannot be cut from outside"
+        )
     yield Setting(
-        "accumulate-4-small", "accumulation", {"accumulate": 4, "batch": 0.25, "inner": seen.inner},
-        keep=f"{keep} and a batch of {size}", where=where, changes="4 small steps", why_not=why_not,
-    )  # fmt: skip
+        "accumulate-4-small",
+        "accumulation",
+        {"accumulate": 4, "batch": 0.25, "inner": seen.inner},
+        keep=f"{keep} and a batch of {size}",
+        where=where,
+        changes="4 small steps",
+        why_not=why_not,
+    )
 
 
 def _execution(seen: Survey, machine: Machine) -> Iterator[Setting]:
@@ -147,9 +204,13 @@ def _execution(seen: Survey, machine: Machine) -> Iterator[Setting]:
     elif any(fact["together"] > 1 for fact in seen.fits):
         why_not = f"it is {seen.fits[0]['together']} already"
     yield Setting(
-        "steps_per_execution", "execution", {"steps_per_execution": steps}, why_not=why_not,
-        keep=f"model.compile(…, steps_per_execution={steps})", where=place_of(seen.of("compile")),
-    )  # fmt: skip
+        "steps_per_execution",
+        "execution",
+        {"steps_per_execution": steps},
+        why_not=why_not,
+        keep=f"model.compile(…, steps_per_execution={steps})",
+        where=place_of(seen.of("compile")),
+    )
 
 
 _UNEVEN = 0.05
@@ -175,20 +236,32 @@ def _threads(seen: Survey, machine: Machine) -> Iterator[Setting]:
             if count == machine.cores and why_not:
                 continue
             yield Setting(
-                f"{which}-op-{count}", "threads", {which: count}, where="the first lines", why_not=why_not,
+                f"{which}-op-{count}",
+                "threads",
+                {which: count},
+                where="the first lines",
+                why_not=why_not,
                 keep=f"tf.config.threading.set_{which}_op_parallelism_threads({count})",
-            )  # fmt: skip
+            )
 
 
 _OPTIONS = (
     ("prefetch", {"prefetch": True}, "dataset.prefetch(tf.data.AUTOTUNE)", ""),
-    ("parallel-map", {"experimental_optimization.map_parallelization": True},
-     "options.experimental_optimization.map_parallelization = True", ""),
-    ("unordered", {"deterministic": False, "experimental_optimization.map_parallelization": True},
-     "options.deterministic = False", "other order"),
+    (
+        "parallel-map",
+        {"experimental_optimization.map_parallelization": True},
+        "options.experimental_optimization.map_parallelization = True",
+        "",
+    ),
+    (
+        "unordered",
+        {"deterministic": False, "experimental_optimization.map_parallelization": True},
+        "options.deterministic = False",
+        "other order",
+    ),
     ("autotune-off", {"autotune.enabled": False}, "options.autotune.enabled = False", ""),
     ("ram-budget", {"autotune.ram_budget": 64 << 20}, "options.autotune.ram_budget = 64 << 20", ""),
-)  # fmt: skip
+)
 
 
 def _data(seen: Survey, machine: Machine) -> Iterator[Setting]:
@@ -200,7 +273,11 @@ def _data(seen: Survey, machine: Machine) -> Iterator[Setting]:
     parallel = any(stage.startswith(("Map", "Parallel", "Interleave")) for stage in stages)
     for name, asked, keep, changes in _OPTIONS:
         reason = why_not
-        if not reason and name == "prefetch" and all("Prefetch" in fact["stages"][0] for fact in facts):
+        if (
+            not reason
+            and name == "prefetch"
+            and all("Prefetch" in fact["stages"][0] for fact in facts)
+        ):
             reason = "the pipelines end in a prefetch already"
         if not reason and name == "parallel-map" and "MapDataset" not in stages:
             reason = "no map() without num_parallel_calls"
@@ -208,7 +285,15 @@ def _data(seen: Survey, machine: Machine) -> Iterator[Setting]:
             reason = "no stage that could run in parallel"
         if keep.startswith("options"):
             keep = f"options = tf.data.Options(); {keep}; dataset = dataset.with_options(options)"
-        yield Setting(name, "data", {"data": asked}, keep=keep, where=place_of(facts), changes=changes, why_not=reason)
+        yield Setting(
+            name,
+            "data",
+            {"data": asked},
+            keep=keep,
+            where=place_of(facts),
+            changes=changes,
+            why_not=reason,
+        )
 
 
 def _optimizer(seen: Survey, machine: Machine) -> Iterator[Setting]:
@@ -226,9 +311,14 @@ def _optimizer(seen: Survey, machine: Machine) -> Iterator[Setting]:
         elif old and name not in names:
             why_not = "tf.train has none"
         yield Setting(
-            name.lower(), "optimizer", {"optimizer": name}, keep=f"{module}.{target}(…)", where=place_of(facts),
-            changes="other optimizer", why_not=why_not,
-        )  # fmt: skip
+            name.lower(),
+            "optimizer",
+            {"optimizer": name},
+            keep=f"{module}.{target}(…)",
+            where=place_of(facts),
+            changes="other optimizer",
+            why_not=why_not,
+        )
 
 
 def _onednn(seen: Survey, machine: Machine) -> Iterator[Setting]:
@@ -236,32 +326,54 @@ def _onednn(seen: Survey, machine: Machine) -> Iterator[Setting]:
     name, value = ("onednn-on", "1") if off else ("onednn-off", "0")
     environment = {"TF_ENABLE_ONEDNN_OPTS": value}
     yield Setting(
-        name, "onednn", {"environment": list(environment)}, environment, keep=f"TF_ENABLE_ONEDNN_OPTS={value}",
+        name,
+        "onednn",
+        {"environment": list(environment)},
+        environment,
+        keep=f"TF_ENABLE_ONEDNN_OPTS={value}",
         where="the environment",
-    )  # fmt: skip
+    )
 
 
 OPTIMISERS = (
-    "layout_optimizer", "constant_folding", "shape_optimization", "remapping", "arithmetic_optimization",
-    "dependency_optimization", "loop_optimization", "function_optimization", "implementation_selector",
-)  # fmt: skip
+    "layout_optimizer",
+    "constant_folding",
+    "shape_optimization",
+    "remapping",
+    "arithmetic_optimization",
+    "dependency_optimization",
+    "loop_optimization",
+    "function_optimization",
+    "implementation_selector",
+)
 
 
 def _graph(seen: Survey, machine: Machine) -> Iterator[Setting]:
-    why_not = "the updates run eagerly, op by op: there is no graph to optimise" if seen.runs_eagerly else ""
+    why_not = (
+        "the updates run eagerly, op by op: there is no graph to optimise"
+        if seen.runs_eagerly
+        else ""
+    )
     chosen: list[tuple[str, dict[str, bool]]] = [("grappler-off", {"disable_meta_optimizer": True})]
     chosen += [(f"no-{name}", {name: False}) for name in OPTIMISERS]
     chosen += [("pruning-off", {"disable_model_pruning": True})]
     for name, options in chosen:
         yield Setting(
-            name, "graph", {"graph": options}, where="the first lines", why_not=why_not,
+            name,
+            "graph",
+            {"graph": options},
+            where="the first lines",
+            why_not=why_not,
             keep=f"tf.config.optimizer.set_experimental_options({options})",
-        )  # fmt: skip
+        )
 
 
 _MALLOC = (
     ("arenas-1", {"MALLOC_ARENA_MAX": "1"}),
-    ("keep-freed", {"MALLOC_TRIM_THRESHOLD_": str(1 << 34), "MALLOC_MMAP_THRESHOLD_": str(1 << 30)}),
+    (
+        "keep-freed",
+        {"MALLOC_TRIM_THRESHOLD_": str(1 << 34), "MALLOC_MMAP_THRESHOLD_": str(1 << 30)},
+    ),
 )
 
 
@@ -270,25 +382,43 @@ def _allocator(seen: Survey, machine: Machine) -> Iterator[Setting]:
         same = all(machine.environment.get(key) == value for key, value in environment.items())
         keep = " ".join(f"{key}={value}" for key, value in environment.items())
         yield Setting(
-            name, "allocator", environment=environment, keep=keep, where="the environment",
+            name,
+            "allocator",
+            environment=environment,
+            keep=keep,
+            where="the environment",
             why_not="so it is already" if same else "",
-        )  # fmt: skip
+        )
 
 
 def _determinism(seen: Survey, machine: Machine) -> Iterator[Setting]:
     facts = seen.of("determinism")
     on = machine.environment.get("TF_DETERMINISTIC_OPS", "0").lower() in ("1", "true")
     yield Setting(
-        "determinism-off", "determinism", {"determinism": False}, {"TF_DETERMINISTIC_OPS": "0"} if on else {},
-        keep="leave enable_op_determinism() away", where=place_of(facts),
+        "determinism-off",
+        "determinism",
+        {"determinism": False},
+        {"TF_DETERMINISTIC_OPS": "0"} if on else {},
+        keep="leave enable_op_determinism() away",
+        where=place_of(facts),
         why_not="" if facts or on else "the script does not ask for determinism",
-    )  # fmt: skip
+    )
 
 
 _MAKERS: Sequence[Callable[[Survey, Machine], Iterator[Setting]]] = (
-    _xla, _precision, _batch, _accumulation, _execution, _threads, _data, _optimizer, _onednn, _graph, _allocator,
+    _xla,
+    _precision,
+    _batch,
+    _accumulation,
+    _execution,
+    _threads,
+    _data,
+    _optimizer,
+    _onednn,
+    _graph,
+    _allocator,
     _determinism,
-)  # fmt: skip
+)
 
 
 def combined(name: str, settings: Sequence[Setting]) -> Setting:
@@ -302,6 +432,10 @@ def combined(name: str, settings: Sequence[Setting]) -> Setting:
             asked[key] = value
         environment.update(setting.environment)
     return Setting(
-        name, "combined", asked, environment, changes=", ".join(filter(None, (one.changes for one in settings))),
+        name,
+        "combined",
+        asked,
+        environment,
+        changes=", ".join(filter(None, (one.changes for one in settings))),
         parts=tuple(setting.name for setting in settings),
-    )  # fmt: skip
+    )

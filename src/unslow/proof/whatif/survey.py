@@ -32,7 +32,8 @@ class Survey:
     def trains_by_keras(self) -> bool:
         """fit(), train_on_batch() and the like: what `compile` is told decides how they run."""
         return self.has("compile") and any(
-            fact["fit"] or (fact["kind"] == "function" and not fact["users"]) for fact in self.updates
+            fact["fit"] or (fact["kind"] == "function" and not fact["users"])
+            for fact in self.updates
         )
 
     @property
@@ -42,7 +43,9 @@ class Survey:
     @property
     def runs_eagerly(self) -> bool:
         """Each update is called from Python, op by op: nothing is left to a compiler or a graph optimiser."""
-        return bool(self.updates) and all(fact["kind"] not in ("function", "session") for fact in self.updates)
+        return bool(self.updates) and all(
+            fact["kind"] not in ("function", "session") for fact in self.updates
+        )
 
     @property
     def has_session(self) -> bool:

@@ -14,13 +14,18 @@ SCHEMA = 1
 
 def view_of(outcome: Outcome) -> dict[str, Any]:
     return {
-        "schema": SCHEMA, "command": list(outcome.command), "line": outcome.trained_at, "steps": outcome.steps,
-        "examples_per_step": outcome.examples or None, "interrupted": outcome.interrupted,
-        "as_it_is": _row(outcome.base) if outcome.base else None, "settings": [_row(row) for row in outcome.rows],
+        "schema": SCHEMA,
+        "command": list(outcome.command),
+        "line": outcome.trained_at,
+        "steps": outcome.steps,
+        "examples_per_step": outcome.examples or None,
+        "interrupted": outcome.interrupted,
+        "as_it_is": _row(outcome.base) if outcome.base else None,
+        "settings": [_row(row) for row in outcome.rows],
         "failed": [{**_setting(setting), "reason": why} for setting, why in outcome.failed],
         "does_not_apply": [{**_setting(setting), "reason": why} for setting, why in outcome.absent],
         "not_tried": [_setting(setting) for setting in outcome.untried],
-    }  # fmt: skip
+    }
 
 
 def _setting(setting: Setting | None) -> dict[str, Any]:
@@ -32,14 +37,24 @@ def _setting(setting: Setting | None) -> dict[str, Any]:
 def _row(row: Row) -> dict[str, Any]:
     setting = row.setting
     return {
-        **_setting(setting), "verdict": row.verdict, "speedup": _figure(row.speedup), "step_seconds": _figure(row.step),
-        "example_seconds": _figure(row.example) if row.example else None, "peak_bytes": _figure(row.memory),
-        "first_step_seconds": _figure(row.first), "less_memory": row.lighter, "results": row.results,
-        "difference": _number(row.difference), "noise": _number(row.noise), "trials": row.trials,
-        "changes": setting.changes if setting else "", "keep": setting.keep if setting else "",
-        "where": setting.where if setting else "", "note": setting.note if setting else "",
+        **_setting(setting),
+        "verdict": row.verdict,
+        "speedup": _figure(row.speedup),
+        "step_seconds": _figure(row.step),
+        "example_seconds": _figure(row.example) if row.example else None,
+        "peak_bytes": _figure(row.memory),
+        "first_step_seconds": _figure(row.first),
+        "less_memory": row.lighter,
+        "results": row.results,
+        "difference": _number(row.difference),
+        "noise": _number(row.noise),
+        "trials": row.trials,
+        "changes": setting.changes if setting else "",
+        "keep": setting.keep if setting else "",
+        "where": setting.where if setting else "",
+        "note": setting.note if setting else "",
         "parts": list(setting.parts) if setting else [],
-    }  # fmt: skip
+    }
 
 
 def _figure(figure: Figure) -> dict[str, float | None]:

@@ -28,7 +28,9 @@ class Arming:
         sys.meta_path.insert(0, self)
         for name in list(self._doors):
             module = sys.modules.get(name)
-            if module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False):
+            if module is not None and not getattr(
+                getattr(module, "__spec__", None), "_initializing", False
+            ):
                 self.open(name, module)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -63,7 +65,9 @@ class Arming:
                 self.recorder.probes[probe.name] = "armed"
             except Exception as problem:  # noqa: BLE001 - the fence of a probe: the training goes on without it
                 version = getattr(sys.modules.get("tensorflow"), "__version__", "")
-                self.recorder.lost(probe.name, f"{type(problem).__name__}: {problem} in {name} {version}".strip())
+                self.recorder.lost(
+                    probe.name, f"{type(problem).__name__}: {problem} in {name} {version}".strip()
+                )
                 disarm(probe)
 
     def uninstall(self) -> None:

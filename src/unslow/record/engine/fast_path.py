@@ -33,30 +33,59 @@ class Streak:
     """
 
     __slots__ = (
-        "calls", "count", "elements", "ended", "extra", "fetches", "held", "lane", "left", "limit", "nodes", "note",
-        "noted", "owner", "place", "site", "stop", "tell", "traced", "traces", "who",
-    )  # fmt: skip
+        "calls",
+        "count",
+        "elements",
+        "ended",
+        "extra",
+        "fetches",
+        "held",
+        "lane",
+        "left",
+        "limit",
+        "nodes",
+        "note",
+        "noted",
+        "owner",
+        "place",
+        "site",
+        "stop",
+        "tell",
+        "traced",
+        "traces",
+        "who",
+    )
 
     def __init__(self, lane: Lane, owner: Any, site: int, place: Place) -> None:
         self.lane = lane
         self.owner = id(owner)
         self.who = weakref.ref(owner)  # what the program lets go must not be kept alive here
         self.site, self.place = site, place
-        self.stop: Callable[[], None] = _nothing  # makes the wrapper look at the next call in full, or at this one
+        self.stop: Callable[[], None] = (
+            _nothing  # makes the wrapper look at the next call in full, or at this one
+        )
         self.calls = lane.calls  # wrapped calls of the thread by the last row
         self.elements = 0.0  # numbers in a batch, where all have as many
         self.left = 1  # calls to note before they are made into rows
         self.limit = 0  # nanoseconds: a call that takes more is not like the others
-        self.traces = self.traced = 0  # of functions: how many traces there were by now, and their nanoseconds
+        self.traces = self.traced = (
+            0  # of functions: how many traces there were by now, and their nanoseconds
+        )
         self.fetches: Any = None  # of a session: the ids of what it fetches
         self.held: Any = None  # the same themselves, so that their ids stay theirs
         self.count: Callable[[], int] = int  # how many nodes its graph has now
         self.nodes = 0  # and by then
         self.ended: Callable[[], object] | None = None  # called when it is over
-        self.noted: list[int] = []  # when each call began and ended, in turn: an odd number while one is under way
+        self.noted: list[
+            int
+        ] = []  # when each call began and ended, in turn: an odd number while one is under way
         self.note = self.noted.append
-        self.extra: dict[int, Gathered] = {}  # by the number of a call in `noted`: what else had gathered before it
-        self.tell: Callable[[int, int, int], None] | None = None  # told how many calls, their nanoseconds, the last's
+        self.extra: dict[
+            int, Gathered
+        ] = {}  # by the number of a call in `noted`: what else had gathered before it
+        self.tell: Callable[[int, int, int], None] | None = (
+            None  # told how many calls, their nanoseconds, the last's
+        )
 
     @property
     def calling(self) -> Any:
@@ -71,7 +100,9 @@ class Streak:
     def take(self) -> tuple[list[int], dict[int, Gathered]]:
         """What was noted so far, but for a call that is under way."""
         noted, extra = self.noted[: len(self.noted) & ~1], self.extra
-        del self.noted[: len(noted)]  # the list itself stays: its thread may be about to append to it
+        del self.noted[
+            : len(noted)
+        ]  # the list itself stays: its thread may be about to append to it
         self.extra = {}
         return noted, extra
 

@@ -32,7 +32,9 @@ def _library_folders() -> tuple[str, ...]:
     found = {paths["stdlib"], paths["platstdlib"], paths["purelib"], paths["platlib"], _OURS}
     found.update(site.getsitepackages() if hasattr(site, "getsitepackages") else ())
     found.add(site.getusersitepackages() if hasattr(site, "getusersitepackages") else _OURS)
-    folders = {os.path.abspath(folder) for folder in found} | {os.path.realpath(folder) for folder in found}
+    folders = {os.path.abspath(folder) for folder in found} | {
+        os.path.realpath(folder) for folder in found
+    }
     return tuple(folder + os.sep for folder in folders)
 
 
@@ -73,7 +75,9 @@ class UserCode:
             return False
         if "__autograph_generated_file" in path:
             return False
-        if any(f"{os.sep}{folder}{os.sep}" in path for folder in ("site-packages", "dist-packages")):
+        if any(
+            f"{os.sep}{folder}{os.sep}" in path for folder in ("site-packages", "dist-packages")
+        ):
             return self._is_main_package(path)
         return not path.startswith(self._libraries)
 
@@ -98,7 +102,14 @@ class UserCode:
         while frame is not None and limit:
             code = frame.f_code
             if self.owns(code):
-                yield (code.co_filename, frame.f_lineno or _line_at(code, frame.f_lasti), code.co_name), frame
+                yield (
+                    (
+                        code.co_filename,
+                        frame.f_lineno or _line_at(code, frame.f_lasti),
+                        code.co_name,
+                    ),
+                    frame,
+                )
                 limit -= 1
             frame = frame.f_back
 
@@ -113,7 +124,10 @@ class UserCode:
             if len(self._places) > _MOST_PLACES:
                 self._places.clear()
             place = (code.co_filename, _line_at(code, last), code.co_name)
-            known = self._places[id(code), last] = (code, place)  # the code is kept, so that its id stays its own
+            known = self._places[id(code), last] = (
+                code,
+                place,
+            )  # the code is kept, so that its id stays its own
         return known[1]
 
     def innermost(self, frame: FrameType | None) -> Place | None:
@@ -182,7 +196,9 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _Lines = tuple[int, int]
 
 
-def _loop_at(node: ast.AST, line: int, column: int | None, inside: bool, loop: _Lines | None) -> _Lines | None:
+def _loop_at(
+    node: ast.AST, line: int, column: int | None, inside: bool, loop: _Lines | None
+) -> _Lines | None:
     """Walk down to the line; entering a function forgets the loops around its definition."""
     first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", None) or sys.maxsize
     if isinstance(node, _FUNCTIONS) and line > first:
@@ -209,7 +225,9 @@ def _in_body(node: ast.For | ast.AsyncFor | ast.While, line: int) -> bool:
 def _in_comprehension(node: ast.AST, line: int, column: int | None, inside: bool) -> bool:
     """A call beside a comprehension on one line is not in it: the frame's name or the column tells."""
     element = getattr(node, "elt", None) or getattr(node, "value", None)
-    if not isinstance(element, ast.expr) or not element.lineno <= line <= (element.end_lineno or line):
+    if not isinstance(element, ast.expr) or not element.lineno <= line <= (
+        element.end_lineno or line
+    ):
         return False
     if column is None:
         return inside

@@ -31,7 +31,9 @@ def recording(out: str | None, report: bool) -> Iterator[str]:
         raise
     finally:
         recorder.end()
-        runfile.write_header(folder, {**header, "ended": how, "seconds": time.perf_counter() - began})
+        runfile.write_header(
+            folder, {**header, "ended": how, "seconds": time.perf_counter() - began}
+        )
         if report:
             show(folder)
 
@@ -42,6 +44,9 @@ def show(folder: str) -> None:
     path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
     made = subprocess.run(
         [sys.executable, "-m", "unslow", "why", folder],
-        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     sys.stderr.write(made.stdout or made.stderr)

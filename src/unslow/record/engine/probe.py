@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from unslow.record.engine.steps import Steps
     from unslow.record.engine.watcher import Watcher
 
-WRAPPERS: set[CodeType] = set()  # code of our disguised wrappers: their frames are taken out of tracebacks
+WRAPPERS: set[CodeType] = (
+    set()
+)  # code of our disguised wrappers: their frames are taken out of tracebacks
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MISSING = object()
 
@@ -67,7 +69,11 @@ class Probe:
                 setattr(owner, attribute, placed)
 
     def _entries(self, *attributes: str, owner: Any = None) -> list[tuple[Any, str, Any, Any]]:
-        return [entry for entry in self._restore if entry[1] in attributes and (owner is None or owner is entry[0])]
+        return [
+            entry
+            for entry in self._restore
+            if entry[1] in attributes and (owner is None or owner is entry[0])
+        ]
 
     def disarm(self) -> None:
         for entry in reversed(self._restore):
@@ -110,7 +116,9 @@ def disguise(wrapper: Any, original: Any) -> None:
     inner = original
     while hasattr(inner, "__wrapped__"):
         inner = inner.__wrapped__
-    target = getattr(inner, "__code__", None) or getattr(getattr(inner, "__func__", None), "__code__", None)
+    target = getattr(inner, "__code__", None) or getattr(
+        getattr(inner, "__func__", None), "__code__", None
+    )
     if target is not None:
         code = code.replace(co_filename=target.co_filename, co_firstlineno=target.co_firstlineno)
         wrapper.__code__ = code
@@ -125,7 +133,9 @@ def clean(trace: TracebackType | None) -> TracebackType | None:
     entries: list[TracebackType] = []
     while trace is not None:
         if _is_ours(trace.tb_frame.f_code):
-            while entries and entries[-1].tb_frame.f_code.co_filename.startswith("<frozen importlib"):
+            while entries and entries[-1].tb_frame.f_code.co_filename.startswith(
+                "<frozen importlib"
+            ):
                 entries.pop()
         else:
             entries.append(trace)

@@ -24,7 +24,9 @@ _HOST = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTE
 _FACTS_IN_FULL = 400
 
 _NOTHING = float("nan")
-Gathered = tuple[list[int], int, float, float]  # for a row: nanoseconds by phase, our own, elements, value
+Gathered = tuple[
+    list[int], int, float, float
+]  # for a row: nanoseconds by phase, our own, elements, value
 _ABSORBED = frozenset((Phase.RUN, Phase.SYNC, Phase.INPUT, Phase.HOOKS))
 
 
@@ -39,9 +41,28 @@ class Lane:
     """
 
     __slots__ = (
-        "busy", "called", "calls", "elements", "evaluated", "fit", "graded", "group", "last", "own", "phases", "ran",
-        "stack", "steps", "streak", "thread", "tracing", "updating", "usual", "value", "within",
-    )  # fmt: skip
+        "busy",
+        "called",
+        "calls",
+        "elements",
+        "evaluated",
+        "fit",
+        "graded",
+        "group",
+        "last",
+        "own",
+        "phases",
+        "ran",
+        "stack",
+        "steps",
+        "streak",
+        "thread",
+        "tracing",
+        "updating",
+        "usual",
+        "value",
+        "within",
+    )
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
@@ -54,7 +75,9 @@ class Lane:
         self.graded = False  # gradients may have been taken since a step ended: assigning to weights may be training
         self.updating = 0  # depth of update calls: only the outermost one ends a step
         self.fit: Any = None  # the library's own training loop that is under way, if any
-        self.called: list[Any] = []  # tf.functions being called, outermost first; those of a streak are not here
+        self.called: list[
+            Any
+        ] = []  # tf.functions being called, outermost first; those of a streak are not here
         self.steps = 0
         self.group = 1  # updates in one call: Keras's steps_per_execution
         self.elements = 0.0
@@ -102,12 +125,22 @@ class Recorder:
         self.writer = Writer(folder, f"{_HOST}-{self.pid}")
         self.probes: dict[str, str] = {}
         self.weights: set[int] = set()  # ids of variables that a gradient was taken for
-        self.kept_weights: dict[int, Any] | None = None  # those variables themselves, in a trial only
+        self.kept_weights: dict[int, Any] | None = (
+            None  # those variables themselves, in a trial only
+        )
         self.calls: Any = None  # the probe that is told of unusual calls of compiled functions
-        self.full_trace: Any = None  # told when runs of a session begin or cease to be asked for a full trace
-        self.watch_runs: Callable[[bool], object] = bool  # whether what sessions run is looked at; not while it repeats
-        self.session_graph: Callable[[Lane, Any], object] = _nothing  # told of the graph of a session that trains, once
-        self.resting: set[Callable[[], None]] = set()  # put wrappers back that are out as long as all goes on as before
+        self.full_trace: Any = (
+            None  # told when runs of a session begin or cease to be asked for a full trace
+        )
+        self.watch_runs: Callable[[bool], object] = (
+            bool  # whether what sessions run is looked at; not while it repeats
+        )
+        self.session_graph: Callable[[Lane, Any], object] = (
+            _nothing  # told of the graph of a session that trains, once
+        )
+        self.resting: set[Callable[[], None]] = (
+            set()
+        )  # put wrappers back that are out as long as all goes on as before
         self.windows: list[Callable[[], None]] = []  # close a window of ours, and open none again
         self.looks: dict[str, int] = {}  # nanoseconds of dear looks by probe, in any thread
         self._pending: list[str] = []
@@ -120,10 +153,18 @@ class Recorder:
     def header(self) -> None:
         """The first line of a process: who it is, and how its clock maps to the wall's."""
         self.line(
-            "process", clock(), pid=os.getpid(), host=_HOST, argv=list(getattr(sys, "argv", [])),
-            python=sys.version.split()[0], executable=sys.executable, wall_at=time.time_ns(),
-            clock_at=clock(), cluster=os.environ.get("TF_CONFIG", ""), cwd=os.getcwd(),
-        )  # fmt: skip
+            "process",
+            clock(),
+            pid=os.getpid(),
+            host=_HOST,
+            argv=list(getattr(sys, "argv", [])),
+            python=sys.version.split()[0],
+            executable=sys.executable,
+            wall_at=time.time_ns(),
+            clock_at=clock(),
+            cluster=os.environ.get("TF_CONFIG", ""),
+            cwd=os.getcwd(),
+        )
 
     def line(self, kind: str, at: int, /, **data: Any) -> None:
         """Write a fact whatever its number; for the few that must never be thinned."""
@@ -176,13 +217,20 @@ class Recorder:
         self.line("source", clock(), file=file, digest=digest)
         try:
             os.makedirs(os.path.join(self.folder, "sources"), exist_ok=True)
-            with open(os.path.join(self.folder, "sources", f"{digest}.py"), "w", encoding="utf-8", newline="",
-                      errors="surrogatepass") as copy:  # fmt: skip
+            with open(
+                os.path.join(self.folder, "sources", f"{digest}.py"),
+                "w",
+                encoding="utf-8",
+                newline="",
+                errors="surrogatepass",
+            ) as copy:
                 copy.write(text)
         except OSError:
             pass
 
-    def tally(self, kind: str, frame: FrameType | None, took: int, amount: float = 0.0, /, **data: Any) -> None:
+    def tally(
+        self, kind: str, frame: FrameType | None, took: int, amount: float = 0.0, /, **data: Any
+    ) -> None:
         """Add up something that happens at a line, however often; written at growing intervals."""
         if frame is None:
             return
@@ -208,7 +256,16 @@ class Recorder:
         """What has changed since it was last written, as running totals."""
         for count, took, amount, kind, stack, data, written in list(self.tallies.values()):
             if count != written:
-                self.line(kind, clock(), count=count, took_ns=took, amount=amount, stack=stack, steps=steps, **data)
+                self.line(
+                    kind,
+                    clock(),
+                    count=count,
+                    took_ns=took,
+                    amount=amount,
+                    stack=stack,
+                    steps=steps,
+                    **data,
+                )
         for entry in list(self.tallies.values()):
             entry[6] = entry[0]
 
@@ -234,7 +291,9 @@ class Recorder:
     def close_span(self, lane: Lane, entry: list[int]) -> int:
         """End a span; its self time goes to its phase. Returns the whole of its nanoseconds."""
         stack = lane.stack
-        while stack and stack.pop() is not entry:  # a span that was never closed ends with its parent
+        while (
+            stack and stack.pop() is not entry
+        ):  # a span that was never closed ends with its parent
             pass
         took = clock() - entry[1]
         phase = entry[0]

@@ -85,7 +85,9 @@ class Rows:
             else:
                 yield from self._merge(site, now, wall, group, elements, value, phases)
 
-    def _pack_alike(self, last: int, site: int, group: int, elements: float, calls: list[int]) -> Iterator[bytes]:
+    def _pack_alike(
+        self, last: int, site: int, group: int, elements: float, calls: list[int]
+    ) -> Iterator[bytes]:
         room = min(len(calls), 2 * max(0, FULL - self._packed))
         if room:
             yield _times(last, site, group, elements, calls[:room])
@@ -116,7 +118,18 @@ class Rows:
     def _open_row(self, site: int, now: int, group: int, wall: int) -> list[Any]:
         row = self._merged.get(site)
         if row is None:
-            row = self._merged[site] = [now, 0, wall, wall, 0, site, group, 0.0, _NOTHING, *([0] * PHASES)]
+            row = self._merged[site] = [
+                now,
+                0,
+                wall,
+                wall,
+                0,
+                site,
+                group,
+                0.0,
+                _NOTHING,
+                *([0] * PHASES),
+            ]
         return row
 
     def _closed_row(self, site: int, row: list[Any]) -> Iterator[bytes]:
@@ -124,8 +137,16 @@ class Rows:
             del self._merged[site]
             yield ROW.pack(*row)
 
-    def _merge(self, site: int, now: int, wall: int, group: int, elements: float, value: float,
-               phases: list[int]) -> Iterator[bytes]:  # fmt: skip
+    def _merge(
+        self,
+        site: int,
+        now: int,
+        wall: int,
+        group: int,
+        elements: float,
+        value: float,
+        phases: list[int],
+    ) -> Iterator[bytes]:
         row = self._open_row(site, now, group, wall)
         row[0] = now
         row[1] += wall
@@ -167,7 +188,12 @@ def _joined(rows: list[Raw | Alike]) -> list[Raw | Alike]:
     joined: list[Raw | Alike] = []
     for row in rows:
         before = joined[-1] if joined else row
-        if len(row) == 5 and len(before) == 5 and row[1:4] == before[1:4] and row[0] == before[4][-1]:
+        if (
+            len(row) == 5
+            and len(before) == 5
+            and row[1:4] == before[1:4]
+            and row[0] == before[4][-1]
+        ):
             before[4].extend(row[4])
         else:
             joined.append(row)
@@ -194,9 +220,23 @@ def _wide(last: int, site: int, group: int, elements: float, calls: list[int], w
     for now, low, high, run in zip(ends[width - 1 :: width], lows, highs, ran, strict=True):
         wall = now - last
         last = now
-        rows.append(ROW.pack(
-            now, wall, low, high, width, site, group, elements, _NOTHING, *_BEFORE, run, *_BETWEEN, wall - run
-        ))  # fmt: skip
+        rows.append(
+            ROW.pack(
+                now,
+                wall,
+                low,
+                high,
+                width,
+                site,
+                group,
+                elements,
+                _NOTHING,
+                *_BEFORE,
+                run,
+                *_BETWEEN,
+                wall - run,
+            )
+        )
     return b"".join(rows)
 
 

@@ -36,7 +36,9 @@ def latest(value: Any, most: int) -> list[Any]:
     """The last of what a container holds, where it has an order."""
     base = container_of(value)
     if base is dict:
-        return [dict.__getitem__(value, key) for key in itertools.islice(dict.__reversed__(value), most)]
+        return [
+            dict.__getitem__(value, key) for key in itertools.islice(dict.__reversed__(value), most)
+        ]
     held: Iterable[Any] = base.__iter__(value) if base is set else base.__reversed__(value)
     return list(itertools.islice(held, most))
 
@@ -69,9 +71,11 @@ def array_of(value: Any) -> tuple[int, tuple[int, ...], str, Any] | None:
         return None
     read = type.__dict__["__dict__"].__get__(kind)
     return (
-        int(read["nbytes"].__get__(value)), tuple(read["shape"].__get__(value)), str(read["dtype"].__get__(value)),
+        int(read["nbytes"].__get__(value)),
+        tuple(read["shape"].__get__(value)),
+        str(read["dtype"].__get__(value)),
         read["base"].__get__(value),
-    )  # fmt: skip
+    )
 
 
 def is_tensor(value: Any) -> bool:

@@ -53,7 +53,9 @@ class Recording:
                     if isinstance(kind, type) and issubclass(kind, Probe)
                 ]
             except Exception as problem:  # noqa: BLE001 - the fence of a probe
-                self.recorder.lost(info.name.rpartition(".")[2], f"{type(problem).__name__}: {problem}")
+                self.recorder.lost(
+                    info.name.rpartition(".")[2], f"{type(problem).__name__}: {problem}"
+                )
         if "UNSLOW_WHATIF" in os.environ:
             try:
                 found += importlib.import_module("unslow.record.trial.whatif").switches(
@@ -76,9 +78,12 @@ class Recording:
         self.recorder.header()
         keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
         self.recorder.line(
-            "imported", clock(), tensorflow=getattr(module, "__version__", ""), since=self.recorder.started,
+            "imported",
+            clock(),
+            tensorflow=getattr(module, "__version__", ""),
+            since=self.recorder.started,
             keras=getattr(keras, "__version__", ""),
-        )  # fmt: skip
+        )
         if self.trial is not None:
             self.trial.seed()
         self.watcher.start()
@@ -109,7 +114,11 @@ class Recording:
         self._show()
         if self.trial is not None:
             self.trial.finish()
-        if not self._begun or self.recorder.pid != os.getpid() or (self._is_fork and not self.steps.total):
+        if (
+            not self._begun
+            or self.recorder.pid != os.getpid()
+            or (self._is_fork and not self.steps.total)
+        ):
             return
         self.watcher.stop()
         self.steps.flush(last=True)
@@ -117,13 +126,21 @@ class Recording:
         usage = resource.getrusage(resource.RUSAGE_SELF)
         keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
         self.recorder.line(
-            "end", clock(), how=f"{type(error).__name__}: {error}"[:500] if error is not None else "exit",
-            probes=self.recorder.probes, peak_rss=usage.ru_maxrss * 1024, looks_ns=sum(self.recorder.looks.values()),
-            looks=self.recorder.looks, rows_ns=self.steps.cost,
-            calls=sum(lane.calls for lane in self.recorder.lanes), call_cost_ns=self.watcher.call_cost,
-            samples=self.watcher.samples, keras=getattr(keras, "__version__", ""),
-            threads=threading.active_count(), recorder_bytes=self.own_bytes,
-        )  # fmt: skip
+            "end",
+            clock(),
+            how=f"{type(error).__name__}: {error}"[:500] if error is not None else "exit",
+            probes=self.recorder.probes,
+            peak_rss=usage.ru_maxrss * 1024,
+            looks_ns=sum(self.recorder.looks.values()),
+            looks=self.recorder.looks,
+            rows_ns=self.steps.cost,
+            calls=sum(lane.calls for lane in self.recorder.lanes),
+            call_cost_ns=self.watcher.call_cost,
+            samples=self.watcher.samples,
+            keras=getattr(keras, "__version__", ""),
+            threads=threading.active_count(),
+            recorder_bytes=self.own_bytes,
+        )
         self.recorder.flush()
         self.recorder.writer.close()
 

@@ -14,7 +14,9 @@ from unslow.record.engine.update_sites import Sites
 
 _RUN = int(Phase.RUN)
 _COST_EVERY = 63  # one row in 64 is timed, to know what rows cost
-_ASKED_EACH_TIME = 64  # the first rows; later after every 16th part of them, or as often as this in nanoseconds
+_ASKED_EACH_TIME = (
+    64  # the first rows; later after every 16th part of them, or as often as this in nanoseconds
+)
 _ASKED_EVERY = 500_000_000
 _SETTLED = 256  # rows after which calls may only be noted
 _NOTHING = float("nan")
@@ -22,7 +24,9 @@ _REPEATED = 12
 _ALIKE = 8  # so many rows in a row of one site, and more are to be expected
 _LEADER_GONE = 64  # so many updates elsewhere in a row, and the next loop has begun
 
-UPDATES = "_unslow_updates"  # an attribute of a tf.function and of its graph: it writes trainable weights
+UPDATES = (
+    "_unslow_updates"  # an attribute of a tf.function and of its graph: it writes trainable weights
+)
 
 
 class Steps:
@@ -31,11 +35,17 @@ class Steps:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.closed = 0  # rows so far
-        self.listeners: list[Any] = []  # called as listener(lane, total) after a row, for dear looks
+        self.listeners: list[
+            Any
+        ] = []  # called as listener(lane, total) after a row, for dear looks
         self.counted: Any = None  # called as counted(lane) after every row, in a trial
-        self.trains = [False]  # whether any weights were updated yet; a list, so that wrappers can hold on to it
+        self.trains = [
+            False
+        ]  # whether any weights were updated yet; a list, so that wrappers can hold on to it
         self.cost = 0  # nanoseconds that rows took, as far as they were timed
-        self.streak: Streak | None = None  # the update that is being repeated, where its calls are only noted
+        self.streak: Streak | None = (
+            None  # the update that is being repeated, where its calls are only noted
+        )
         self._sites = Sites(recorder, self.trains)
         self._rows = Rows(recorder)
         self._ask_at = 0
@@ -77,21 +87,32 @@ class Steps:
             setattr(graph, UPDATES, True)
             graph = graph.outer_graph
 
-    def ended(self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None,
-              trains: bool = True) -> None:  # fmt: skip
+    def ended(
+        self,
+        lane: Lane,
+        kind: str,
+        owner: object,
+        name: str,
+        frame: FrameType | None,
+        trains: bool = True,
+    ) -> None:
         """The weights were updated by `owner`, called from `frame`. Never raises."""
         if self._broken:
             return
         try:
             if trains and not self.trains[0]:
                 self._training_begins()
-            lane.graded = lane.graded and kind == "assign"  # an update by hand has an assignment for every weight
+            lane.graded = (
+                lane.graded and kind == "assign"
+            )  # an update by hand has an assignment for every weight
             self._close_row(lane, self._sites.of(lane, kind, owner, name, frame))
         except Exception as problem:  # noqa: BLE001 - the fence of the step probe: the training goes on
             self._broken = True
             self.recorder.lost("steps", f"{type(problem).__name__}: {problem}")
 
-    def repeated(self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None) -> None:
+    def repeated(
+        self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None
+    ) -> None:
         """TensorFlow ran for one of the user's lines. As long as nothing trains, such calls are taken for steps."""
         if not self.trains[0] and frame is not None and self.recorder.user.owns(frame.f_code):
             self.ended(lane, kind, owner, name, frame, trains=False)
@@ -118,7 +139,9 @@ class Steps:
         self._alike = self._alike + 1 if site == self._last_site else 0
         self._last_site = site
         self._count(lane, site, 1, now)
-        if not self.closed & _COST_EVERY:  # the looks that were due are counted by themselves, and kept out of the row
+        if (
+            not self.closed & _COST_EVERY
+        ):  # the looks that were due are counted by themselves, and kept out of the row
             self.cost += max(0, clock() - now - lane.own) * (_COST_EVERY + 1)
 
     def _count(self, lane: Lane, site: int, rows: int, now: int) -> None:

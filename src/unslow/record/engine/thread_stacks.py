@@ -8,7 +8,9 @@ import operator
 import sys
 from types import CodeType
 
-Line = tuple[CodeType, int]  # code, and the offset of the instruction: most lines are never asked for
+Line = tuple[
+    CodeType, int
+]  # code, and the offset of the instruction: most lines are never asked for
 
 _DEEPEST = 300
 _READ = operator.attrgetter("f_code", "f_lasti")
@@ -23,7 +25,9 @@ def lines_of(thread: int) -> list[Line]:
     (python/cpython#99110 and others). So the whole walk is one call of C, in which no other thread gets its turn.
     """
     now = itertools.islice(iter(sys._current_frames, None), 1)
-    steps = itertools.chain(map(operator.itemgetter(thread), now), itertools.repeat("f_back", _DEEPEST))
+    steps = itertools.chain(
+        map(operator.itemgetter(thread), now), itertools.repeat("f_back", _DEEPEST)
+    )
     frames = itertools.takewhile(bool, itertools.accumulate(steps, getattr))
     with _uncollected():
         try:

@@ -18,7 +18,11 @@ def without_filter(original: Any) -> tuple[Callable[..., Any], Callable[[BaseExc
     tools: Any = sys.modules.get("tensorflow.python.util.traceback_utils")
     around: Any = getattr(tools, "filter_traceback", None)
     inner = getattr(original, "__wrapped__", None)
-    if around is None or inner is None or getattr(original, "__code__", None) is not around(_again).__code__:
+    if (
+        around is None
+        or inner is None
+        or getattr(original, "__code__", None) is not around(_again).__code__
+    ):
         return original, _nothing
     disguise(_again, inner)
     return inner, around(_again)

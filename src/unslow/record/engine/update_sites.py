@@ -20,7 +20,9 @@ _DEPTH = 4  # frames that tell one place from another
 _PATHS = [
     operator.attrgetter("f_code", "f_lasti", "f_back"),
     operator.attrgetter("f_code", "f_lasti", "f_back.f_code", "f_back.f_lasti", "f_back.f_back"),
-    operator.attrgetter("f_code", "f_lasti", "f_back.f_code", "f_back.f_lasti", "f_back.f_back.f_lasti"),
+    operator.attrgetter(
+        "f_code", "f_lasti", "f_back.f_code", "f_back.f_lasti", "f_back.f_back.f_lasti"
+    ),
 ]
 
 
@@ -37,7 +39,9 @@ class Sites:
         self._places: dict[tuple[Any, ...], set[int]] = {}
         self._place_of: dict[int, int] = {}  # site → number of its place, whoever updates there
         self._kept: list[Any] = []  # code objects of sites: an id must not be used again
-        self._owners: dict[int, tuple[Any, int]] = {}  # by id: who had it when, and its number; ids are used again
+        self._owners: dict[
+            int, tuple[Any, int]
+        ] = {}  # by id: who had it when, and its number; ids are used again
         # By the owner's id: its fit, its way to ask a frame, the answer, the site, and the owner.
         self._recent: dict[int, tuple[Any, ...]] = {}
 
@@ -78,7 +82,9 @@ class Sites:
         if known is not None and known[0]() is owner:
             return known
         if len(self._owners) >= self._sweep_at:
-            self._owners = {key: each for key, each in self._owners.items() if each[0]() is not None}
+            self._owners = {
+                key: each for key, each in self._owners.items() if each[0]() is not None
+            }
             self._sweep_at = max(_MOST_RECENT, 2 * len(self._owners))
         try:
             held: Any = weakref.ref(owner)
@@ -88,11 +94,15 @@ class Sites:
         self._owners[id(owner)] = held, self._made
         return held, self._made
 
-    def _new(self, lane: Lane, kind: str, name: str, frame: FrameType | None, key: tuple[Any, ...]) -> int:
+    def _new(
+        self, lane: Lane, kind: str, name: str, frame: FrameType | None, key: tuple[Any, ...]
+    ) -> int:
         place = key[1:]
         owners = self._places.setdefault(place, set())
         owners.add(key[0])
-        if len(owners) > _OWNERS_PER_PLACE:  # a new optimizer or function each time: one site for all of them
+        if (
+            len(owners) > _OWNERS_PER_PLACE
+        ):  # a new optimizer or function each time: one site for all of them
             key = (-1, *place)
             if key in self._numbers:
                 return self._numbers[key]
@@ -112,9 +122,18 @@ class Sites:
                 break
         fit = None if lane.fit is None else lane.fit.get("place")
         self._recorder.line(
-            "site", clock(), id=number, kind=kind, owner=len(owners), name=name, stack=stack, loop=loop,
-            fit=fit, thread=lane.thread, trains=self._trains[0],
-        )  # fmt: skip
+            "site",
+            clock(),
+            id=number,
+            kind=kind,
+            owner=len(owners),
+            name=name,
+            stack=stack,
+            loop=loop,
+            fit=fit,
+            thread=lane.thread,
+            trains=self._trains[0],
+        )
         self._recorder.flush()  # rows say nothing without their site, and they may be all that a killed run leaves
         return number
 

@@ -21,7 +21,9 @@ from unslow.record.engine.thread_stacks import Line, lines_of, threads
 # takes some 0.2 ms, and an eager training, which needs Python's lock all the time, waits for it.
 _PERIOD, _MOST_PERIOD = 0.02, 1.0
 _SAMPLED = 64
-_TICK = 250_000_000  # nanoseconds between readings of counters, at first: a reading takes a millisecond
+_TICK = (
+    250_000_000  # nanoseconds between readings of counters, at first: a reading takes a millisecond
+)
 _TICKS_EARLY = 12, 36, 100  # after so many, half as often: after 3 s, 15 s and 79 s
 _TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
 _SAMPLES_EVERY = 250_000_000
@@ -38,9 +40,15 @@ class Watcher:
         self.recorder = recorder
         self.steps = steps
         self.readers: list[Callable[[], dict[str, float]]] = []  # more columns for a tick
-        self.looks: list[Callable[[], None]] = []  # called on each tick: probes that must ask now and then
-        self.sights: list[Callable[[list[Line], int, int], None]] = []  # called with a sample: its lines, number, phase
-        self.peeks: list[Callable[[], None]] = []  # called with each sample: probes that sample other threads
+        self.looks: list[
+            Callable[[], None]
+        ] = []  # called on each tick: probes that must ask now and then
+        self.sights: list[
+            Callable[[list[Line], int, int], None]
+        ] = []  # called with a sample: its lines, number, phase
+        self.peeks: list[
+            Callable[[], None]
+        ] = []  # called with each sample: probes that sample other threads
         self.main = threading.main_thread().ident or 0
         self.call_cost = 0  # nanoseconds of one wrapped call, measured here
         self.samples = 0
@@ -132,7 +140,15 @@ class Watcher:
                 return
             number = self._stacks[key] = len(self._stacks) + 1
             stack = self.recorder.kept(self.recorder.user.places(lines, _FRAMES))
-            self.recorder.line("stack", clock(), id=number, stack=stack, leaf=key[0], phase=phase, trains=thread != 0)
+            self.recorder.line(
+                "stack",
+                clock(),
+                id=number,
+                stack=stack,
+                leaf=key[0],
+                phase=phase,
+                trains=thread != 0,
+            )
         weight, self._due = divmod(self._due, 1.0)
         self.samples += int(weight)
         self._counts[number] = self._counts.get(number, 0) + int(weight)
@@ -152,7 +168,13 @@ class Watcher:
     def _write_samples(self, now: int) -> None:
         counts, self._counts = self._counts, {}
         if counts:
-            self.recorder.line("samples", now, since=self._sampled, counts=list(counts.items()), steps=self.steps.total)
+            self.recorder.line(
+                "samples",
+                now,
+                since=self._sampled,
+                counts=list(counts.items()),
+                steps=self.steps.total,
+            )
         self.recorder.write_tallies(self.steps.total)
         self._sampled = now
         self._distance[3] += 1
@@ -243,14 +265,19 @@ def _counters() -> dict[str, float]:
     fields = read("/proc/self/stat").rpartition(")")[2].split()
     ticks = os.sysconf("SC_CLK_TCK")
     return {
-        "minor_faults": int(fields[7]), "major_faults": int(fields[9]),
-        "user_cpu": int(fields[11]) / ticks, "system_cpu": int(fields[12]) / ticks, "threads": int(fields[17]),
-    }  # fmt: skip
+        "minor_faults": int(fields[7]),
+        "major_faults": int(fields[9]),
+        "user_cpu": int(fields[11]) / ticks,
+        "system_cpu": int(fields[12]) / ticks,
+        "threads": int(fields[17]),
+    }
 
 
 def _traffic() -> dict[str, float]:
     fields = dict(line.split(": ") for line in read("/proc/self/io").splitlines())
     return {
-        "read_bytes": int(fields["read_bytes"]), "write_bytes": int(fields["write_bytes"]),
-        "read_chars": int(fields["rchar"]), "write_chars": int(fields["wchar"]),
-    }  # fmt: skip
+        "read_bytes": int(fields["read_bytes"]),
+        "write_bytes": int(fields["write_bytes"]),
+        "read_chars": int(fields["rchar"]),
+        "write_chars": int(fields["wchar"]),
+    }

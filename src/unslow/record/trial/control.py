@@ -34,7 +34,9 @@ class Trial:
         self._done = False
         recorder.kept_weights = {}
         steps.counted = self._count
-        steps.trains[0] = not chosen.get("repeats")  # else what is repeated before the training would count
+        steps.trains[0] = not chosen.get(
+            "repeats"
+        )  # else what is repeated before the training would count
 
     def seed(self) -> None:
         """Before the script's own code runs; a script that sets its own seeds wins."""
@@ -70,7 +72,9 @@ class Trial:
         lane.busy = True
         for held in list((self._recorder.kept_weights or {}).values()):
             try:
-                self._nudge_session(held) if hasattr(held, "partial_run") else self._nudge_variable(held)
+                self._nudge_session(held) if hasattr(held, "partial_run") else self._nudge_variable(
+                    held
+                )
             except Exception as problem:  # noqa: BLE001 - a variable that is gone must not end the trial
                 self._recorder.line("unwritten", 0, kind="nudge", why=str(problem)[:200])
         lane.busy = False
@@ -105,7 +109,14 @@ class Trial:
                 if offset + len(data) > _MOST_BYTES:
                     break
                 file.write(data)
-                index.append({"name": name, "shape": list(array.shape), "dtype": str(array.dtype), "offset": offset})
+                index.append(
+                    {
+                        "name": name,
+                        "shape": list(array.shape),
+                        "dtype": str(array.dtype),
+                        "offset": offset,
+                    }
+                )
                 offset += len(data)
         with open(os.path.join(self._out, "weights.json"), "w", encoding="utf-8") as file:
             counts = {"steps": self._steps.led, "updates": self._steps.total, "peak_bytes": peak}
@@ -116,7 +127,9 @@ class Trial:
         found: list[tuple[str, Any]] = []
         for held in (self._recorder.kept_weights or {}).values():
             try:
-                found.extend(_of_session(held) if hasattr(held, "partial_run") else [_of_variable(held)])
+                found.extend(
+                    _of_session(held) if hasattr(held, "partial_run") else [_of_variable(held)]
+                )
             except Exception as problem:  # noqa: BLE001 - a variable that is gone must not end the trial
                 self._recorder.line("unwritten", 0, kind="weight", why=str(problem)[:200])
         return found
@@ -126,7 +139,9 @@ def _peak_memory() -> int:
     """The most resident bytes so far; 0 where the system does not say."""
     try:
         with open("/proc/self/status", encoding="ascii", errors="replace") as status:
-            return next((int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM")), 0)
+            return next(
+                (int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM")), 0
+            )
     except (OSError, ValueError):
         return 0
 
@@ -137,4 +152,7 @@ def _of_variable(variable: Any) -> tuple[str, Any]:
 
 def _of_session(session: Any) -> list[tuple[str, Any]]:
     variables = session.graph.get_collection("trainable_variables")
-    return [(str(variable.name), value) for variable, value in zip(variables, session.run(variables), strict=True)]
+    return [
+        (str(variable.name), value)
+        for variable, value in zip(variables, session.run(variables), strict=True)
+    ]

@@ -18,7 +18,14 @@ from unslow.report.view.events import graphs_of, traces_of, workers_of
 from unslow.report.view.findings import finding_of
 from unslow.report.view.kernels import kernels_of
 from unslow.report.view.loops import loop_of
-from unslow.report.view.machine import ended_of, hot_lines, lost_probes, memory_of, processes_of, seen_instead
+from unslow.report.view.machine import (
+    ended_of,
+    hot_lines,
+    lost_probes,
+    memory_of,
+    processes_of,
+    seen_instead,
+)
 from unslow.report.view.memory import memory_charts
 from unslow.report.view.pipelines import pipelines_of
 from unslow.report.view.start import start_of
@@ -52,7 +59,9 @@ def view_of(diagnosis: Diagnosis, proofs: Mapping[int, Proof] | None = None) -> 
         "verdict": verdict_of(diagnosis, findings),
         "loops": [loop_of(run, loop) for loop in run.loops],
         "findings": findings,
-        "not_judged": [{"cause": each.cause, "reason": each.reason} for each in diagnosis.not_judged],
+        "not_judged": [
+            {"cause": each.cause, "reason": each.reason} for each in diagnosis.not_judged
+        ],
         "unexplained_seconds": diagnosis.unexplained,
         "unexplained_share": diagnosis.unexplained / run.trained if run.trained > 0 else 0.0,
         "own_cost": {
@@ -124,4 +133,9 @@ def _version() -> str:
 
 
 def _versions(run: Run) -> dict[str, str]:
-    return {name: number for process in run.processes for name, number in process.versions.items() if number}
+    return {
+        name: number
+        for process in run.processes
+        for name, number in process.versions.items()
+        if number
+    }

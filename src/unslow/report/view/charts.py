@@ -16,13 +16,17 @@ if TYPE_CHECKING:
 POINTS = 4000  # for all loops together: more than a wide screen has columns, and a pan stays within a frame
 LEAST = 400  # points of any one loop: more than a narrow screen has columns
 DRAWN = 8  # loops with a chart of their own, longest first
-LOG = 20.0  # largest over median step time above which a linear axis would hide the body of the steps
+LOG = (
+    20.0  # largest over median step time above which a linear axis would hide the body of the steps
+)
 FORWARD = 0.2  # part of the loop's length by which a forecast is drawn on
 
 
 def step_charts(run: Run, findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One chart per loop with at least two rows, in the order of the loops."""
-    longest = sorted((loop for loop in run.loops if len(loop.end) > 1), key=lambda loop: -loop.total)[:DRAWN]
+    longest = sorted(
+        (loop for loop in run.loops if len(loop.end) > 1), key=lambda loop: -loop.total
+    )[:DRAWN]
     points = max(LEAST, POINTS // max(1, len(longest)))
     forecasts = _forecasts(run, findings)
     return [
@@ -32,7 +36,9 @@ def step_charts(run: Run, findings: list[dict[str, Any]]) -> list[dict[str, Any]
     ]
 
 
-def step_chart(number: int, loop: Loop, points: int, forecast: dict[str, Any] | None) -> dict[str, Any]:
+def step_chart(
+    number: int, loop: Loop, points: int, forecast: dict[str, Any] | None
+) -> dict[str, Any]:
     """Step number against mean, least and greatest step time and the phases; a first step far off is left out."""
     first = int(len(loop.end) > 10 and loop.count[0] == 1 and loop.seconds[0] > 3 * loop.typical())
     starts = bucket_starts(len(loop.end) - first, points) + first
@@ -95,7 +101,9 @@ def _trend_lines(loop: Loop) -> dict[str, Any]:
 
 def _forecasts(run: Run, findings: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
     """A forecast of step time is drawn into the longest loop that drifts: a finding does not name its loop."""
-    drifting = [number for number, loop in enumerate(run.loops) if loop.trend.shape is Shape.DRIFTING]
+    drifting = [
+        number for number, loop in enumerate(run.loops) if loop.trend.shape is Shape.DRIFTING
+    ]
     told = [
         finding["forecast"]
         for finding in findings

@@ -35,7 +35,9 @@ def _function(name: str, place: str, events: list[Event]) -> dict[str, Any]:
         "name": name.rpartition(".")[2] or name,
         "place": place,
         "count": count,
-        "seconds": float(last.get("sum") or sum(float(event.data.get("took", 0)) for event in events)),
+        "seconds": float(
+            last.get("sum") or sum(float(event.data.get("took", 0)) for event in events)
+        ),
         "nodes": max((int(event.data.get("nodes", 0)) for event in events), default=0),
         "points": [
             [round(event.time, 4), float(event.data.get("took", 0)), reason]
@@ -50,8 +52,11 @@ def _reason(old: Any, new: Any) -> str:
     if old.get("function") != new.get("function"):
         return "a new function object"
     before, after = old.get("args") or {}, new.get("args") or {}
-    changed = [f"{name}: {before.get(name, 'none')} → {after.get(name, 'none')}"
-               for name in {**before, **after} if before.get(name) != after.get(name)]  # fmt: skip
+    changed = [
+        f"{name}: {before.get(name, 'none')} → {after.get(name, 'none')}"
+        for name in {**before, **after}
+        if before.get(name) != after.get(name)
+    ]
     if not changed:
         return SAME
     more = f" and {len(changed) - 2} more" if len(changed) > 2 else ""
@@ -70,7 +75,11 @@ def graphs_of(run: Run) -> list[dict[str, Any]]:
     graphs: dict[tuple[int, Any], list[Event]] = defaultdict(list)
     for event in run.of("graph"):
         graphs[event.process, event.data.get("graph")].append(event)
-    grown = [events for events in graphs.values() if len({event.data.get("nodes") for event in events}) > 1]
+    grown = [
+        events
+        for events in graphs.values()
+        if len({event.data.get("nodes") for event in events}) > 1
+    ]
     grown.sort(key=lambda events: -int(events[-1].data.get("nodes", 0)))
     return [
         {

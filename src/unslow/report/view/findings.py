@@ -11,7 +11,9 @@ from unslow.report import words
 CONTEXT = 2  # lines of code shown before and after the line itself
 
 
-def finding_of(run: Run, finding: Finding, fix: Fix | Refusal | None, proof: Proof | None) -> dict[str, Any]:
+def finding_of(
+    run: Run, finding: Finding, fix: Fix | Refusal | None, proof: Proof | None
+) -> dict[str, Any]:
     return {
         "cause": finding.cause,
         "title": finding.title,
@@ -56,7 +58,9 @@ def _context(run: Run, location: Location, code: str) -> list[dict[str, Any]]:
     if not 0 < location.line <= len(lines):
         return [{"line": location.line, "code": code.strip()}] if code else []
     first, last = max(1, location.line - CONTEXT), min(len(lines), location.line + CONTEXT)
-    chosen = [(number, lines[number - 1].expandtabs(4).rstrip()) for number in range(first, last + 1)]
+    chosen = [
+        (number, lines[number - 1].expandtabs(4).rstrip()) for number in range(first, last + 1)
+    ]
     while chosen[-1][0] > location.line and not chosen[-1][1]:
         chosen.pop()
     while chosen[0][0] < location.line and not chosen[0][1]:
@@ -98,7 +102,9 @@ def _fix(run: Run, fix: Fix) -> dict[str, Any]:
     return {
         "title": fix.title,
         "safety": fix.safety.value,
-        "diff": "".join(unified_diff(file, run.sources.get(file, ""), text) for file, text in fix.files.items()),
+        "diff": "".join(
+            unified_diff(file, run.sources.get(file, ""), text) for file, text in fix.files.items()
+        ),
         "note": fix.note,
     }
 

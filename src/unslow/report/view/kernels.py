@@ -17,7 +17,12 @@ def kernels_of(run: Run) -> list[dict[str, Any]]:
     for loop in run.loops:
         try:
             seen = windows(run, loop)
-        except (KeyError, IndexError, TypeError, ValueError):  # written by another version, or cut off
+        except (
+            KeyError,
+            IndexError,
+            TypeError,
+            ValueError,
+        ):  # written by another version, or cut off
             continue
         if seen and seen[-1].wall > 0 and seen[-1].ops:
             found.append(_window(loop, seen[-1]))

@@ -125,7 +125,11 @@ def sparkline_of(loop: Loop) -> dict[str, Any]:
     if loop.trend.shape is Shape.PERIODIC:
         # A mean would hide the long steps that the trend is about.
         values = np.maximum.reduceat(loop.high[-len(seconds) :], starts)
-        values = np.where(values > (loop.trend.after + loop.trend.spike) / 2, values, _means(seconds, weights, starts))
+        values = np.where(
+            values > (loop.trend.after + loop.trend.spike) / 2,
+            values,
+            _means(seconds, weights, starts),
+        )
     else:
         values = _means(seconds, weights, starts)
     typical = float(np.median(values))

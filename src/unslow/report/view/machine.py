@@ -40,7 +40,9 @@ def _memory(run: Run, process: Process) -> dict[str, Any] | None:
     _, rss = rss_of(process)
     if not len(rss):
         return None
-    longest = max((loop for loop in run.loops if loop.process == process.index), key=_total, default=None)
+    longest = max(
+        (loop for loop in run.loops if loop.process == process.index), key=_total, default=None
+    )
     return {
         "process": process.index,
         "worker": process.worker,
@@ -115,7 +117,10 @@ def hot_lines(run: Run) -> list[dict[str, Any]]:
             "samples": taken,
             "share": taken / whole,
             "own_share": leaves[file, line]["python"] / whole,
-            "below": [{"name": name, "share": part / whole} for name, part in leaves[file, line].most_common(3)],
+            "below": [
+                {"name": name, "share": part / whole}
+                for name, part in leaves[file, line].most_common(3)
+            ],
         }
         for (file, line), taken in hot
     ]

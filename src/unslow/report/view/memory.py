@@ -54,14 +54,20 @@ def holders_of(run: Run, process: Process) -> list[dict[str, Any]]:
             continue
         for entry in found:
             if isinstance(entry, dict) and isinstance(entry.get("bytes"), int | float):
-                key = (str(entry.get("file", "")), str(entry.get("function", "")), str(entry.get("path", "")))
+                key = (
+                    str(entry.get("file", "")),
+                    str(entry.get("function", "")),
+                    str(entry.get("path", "")),
+                )
                 looks[key].append((event.time, entry))
     large = [(key, seen) for key, seen in looks.items() if seen[-1][1]["bytes"] >= WORTH]
     large.sort(key=lambda item: -item[1][-1][1]["bytes"])
     return [_holder(*key, seen) for key, seen in large[:HOLDERS]]
 
 
-def _holder(file: str, function: str, path: str, seen: list[tuple[float, dict[str, Any]]]) -> dict[str, Any]:
+def _holder(
+    file: str, function: str, path: str, seen: list[tuple[float, dict[str, Any]]]
+) -> dict[str, Any]:
     last = seen[-1][1]
     return {
         "path": path,

@@ -15,7 +15,12 @@ def pipelines_of(run: Run) -> list[dict[str, Any]]:
     """Pipelines that fed steps, the busiest first; facts that cannot be read make no picture."""
     try:
         found = pipelines(run)
-    except (KeyError, IndexError, TypeError, ValueError):  # a folder that another version or a crash has damaged
+    except (
+        KeyError,
+        IndexError,
+        TypeError,
+        ValueError,
+    ):  # a folder that another version or a crash has damaged
         return []
     shown = sorted((one for one in found if one.stages), key=lambda one: -one.batches)[:PICTURES]
     return [_pipeline(one) for one in shown]
@@ -29,7 +34,9 @@ def _pipeline(pipeline: Pipeline) -> dict[str, Any]:
         "batches": pipeline.batches,
         "wait": None if math.isnan(pipeline.wait) else pipeline.wait,
         "seconds": longest,
-        "stages": [_stage(stage, longest, stage in limiting[:1]) for stage in reversed(pipeline.stages)],
+        "stages": [
+            _stage(stage, longest, stage in limiting[:1]) for stage in reversed(pipeline.stages)
+        ],
     }
 
 

@@ -11,9 +11,18 @@ from unslow.report import words
 
 # In the order in which a first step usually goes through them; the parts of a row are sums, not moments.
 _ORDER = (
-    Phase.INPUT, Phase.BUILD, Phase.TRACE, Phase.RUN, Phase.SYNC, Phase.LOG, Phase.SAVE, Phase.EVAL, Phase.HOOKS,
-    Phase.GC, Phase.OTHER,
-)  # fmt: skip
+    Phase.INPUT,
+    Phase.BUILD,
+    Phase.TRACE,
+    Phase.RUN,
+    Phase.SYNC,
+    Phase.LOG,
+    Phase.SAVE,
+    Phase.EVAL,
+    Phase.HOOKS,
+    Phase.GC,
+    Phase.OTHER,
+)
 
 
 def start_of(run: Run) -> dict[str, Any] | None:
@@ -24,7 +33,9 @@ def start_of(run: Run) -> dict[str, Any] | None:
     process = next((each for each in run.processes if each.index == loop.process), None)
     if process is None:
         return None
-    imported = next((each.time for each in run.of("imported") if each.process == loop.process), None)
+    imported = next(
+        (each.time for each in run.of("imported") if each.process == loop.process), None
+    )
     rows = []
     at = process.started
     if imported is not None and process.started < imported <= loop.start:
@@ -39,9 +50,15 @@ def start_of(run: Run) -> dict[str, Any] | None:
         "seconds": end - process.started,
         "first": float(loop.seconds[0]),
         "typical": loop.typical(),
-        "rows": [{**row, "left": _part(row["begin"] - process.started, end - process.started),
-                  "width": _part(row["seconds"], end - process.started)} for row in rows],
-    }  # fmt: skip
+        "rows": [
+            {
+                **row,
+                "left": _part(row["begin"] - process.started, end - process.started),
+                "width": _part(row["seconds"], end - process.started),
+            }
+            for row in rows
+        ],
+    }
 
 
 def _first_step(loop: Loop) -> list[dict[str, Any]]:

@@ -20,7 +20,10 @@ def verdict_of(diagnosis: Diagnosis, findings: list[dict[str, Any]]) -> dict[str
     if not run.steps:
         return _verdict("no-steps", f"No training step was seen in {words.seconds(run.seconds)}.")
     if not any(loop.trains for loop in run.loops) and not findings:
-        return _verdict("healthy", f"No training step was seen. {_healthy(run, max(run.loops, key=lambda o: o.total))}")
+        return _verdict(
+            "healthy",
+            f"No training step was seen. {_healthy(run, max(run.loops, key=lambda o: o.total))}",
+        )
     if findings:
         return _verdict("honest", _honest(findings[0]), findings[0], _unseen(diagnosis))
     loop = max(run.loops, key=lambda each: each.total)
@@ -29,7 +32,9 @@ def verdict_of(diagnosis: Diagnosis, findings: list[dict[str, Any]]) -> dict[str
     return _verdict("healthy", _healthy(run, loop), more=_unseen(diagnosis))
 
 
-def _verdict(kind: str, text: str, finding: dict[str, Any] | None = None, more: str = "") -> dict[str, Any]:
+def _verdict(
+    kind: str, text: str, finding: dict[str, Any] | None = None, more: str = ""
+) -> dict[str, Any]:
     where = finding["location"] if finding else None
     return {
         "kind": kind,
@@ -54,7 +59,11 @@ def _cost(run: Run, finding: dict[str, Any]) -> str:
     cost = f"{words.seconds(finding['seconds'])} of {words.seconds(whole)} of {what} ({share})"
     if finding["grows"] and finding["seconds"] <= 0:
         forecast = finding["forecast"]
-        return forecast["text"].rstrip(".") if forecast and forecast["text"] else "it costs little yet, but grows"
+        return (
+            forecast["text"].rstrip(".")
+            if forecast and forecast["text"]
+            else "it costs little yet, but grows"
+        )
     return f"{cost}, and growing" if finding["grows"] else cost
 
 

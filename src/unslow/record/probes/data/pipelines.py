@@ -18,7 +18,9 @@ _EVAL, _INPUT = int(Phase.EVAL), int(Phase.INPUT)
 _NUMBER = "_unslow_number"  # an attribute of a dataset that was described before
 _NUMBERED = "_unslow_numbered"  # an attribute of a source that was counted before
 _MOST_WATCHED = 16  # iterators that are asked on a tick, the newest first
-_ALL_ITERATORS = 64  # so many are watched whatever their number, then those whose number has grown by a tenth
+_ALL_ITERATORS = (
+    64  # so many are watched whatever their number, then those whose number has grown by a tenth
+)
 _DESCRIBED = 8
 _MOST_DATASETS = 300
 _READINGS_IN_FULL = 40
@@ -38,7 +40,10 @@ class _Watched:
         self.elements = 0
         self.wait = 0  # nanoseconds that GetNext took, over `over` elements
         self.over = 0
-        self.open: tuple[int, int] = (0, 0)  # the same since the last reading: counted once more elements came
+        self.open: tuple[int, int] = (
+            0,
+            0,
+        )  # the same since the last reading: counted once more elements came
         self.readings = 0
         self.written = 0
 
@@ -56,7 +61,9 @@ class Pipeline(Probe):
         self._made = 0
         self._due = 2  # the step after which the iterators are asked next
         self._next = 0  # the number of the next iterator that is watched, once there are many
-        self._at: dict[str, tuple[int, int]] = {}  # by the line that iterates: how often, and over which pipeline
+        self._at: dict[
+            str, tuple[int, int]
+        ] = {}  # by the line that iterates: how often, and over which pipeline
         self.watcher.looks.append(self._look)
         self.steps.listeners.append(self._step)
 
@@ -139,7 +146,9 @@ class Pipeline(Probe):
         if not (lane.busy or lane.tracing or self._eager()):
             self._iterator_made(lane, None, dataset, took, frame)
 
-    def _iterator_made(self, lane: Lane, iterator: Any, dataset: Any, took: int, frame: Any) -> None:
+    def _iterator_made(
+        self, lane: Lane, iterator: Any, dataset: Any, took: int, frame: Any
+    ) -> None:
         began = clock()
         lane.busy = True
         try:
@@ -165,13 +174,23 @@ class Pipeline(Probe):
             self._at[key] = (count + 1, number)
         evaluates = lane.within == _EVAL
         self.recorder.fact(
-            "iterator", key, took, iterator=self._made, dataset=number, stack=stack, step=self.steps.total,
-            evaluates=evaluates, in_fit=lane.fit is not None or self._by_keras(frame), graph=graph,
+            "iterator",
+            key,
+            took,
+            iterator=self._made,
+            dataset=number,
+            stack=stack,
+            step=self.steps.total,
+            evaluates=evaluates,
+            in_fit=lane.fit is not None or self._by_keras(frame),
+            graph=graph,
             sources=self._sources_of(dataset, number),
-        )  # fmt: skip
+        )
         if watched and not graph:
             self._next = self._made + self._made // 10
-            self._watched = [known for known in self._watched if known.iterator() is not None][-_MOST_WATCHED + 1 :]
+            self._watched = [known for known in self._watched if known.iterator() is not None][
+                -_MOST_WATCHED + 1 :
+            ]
             self._watched.append(_Watched(self._made, number, iterator, evaluates))
 
     def _by_keras(self, frame: Any) -> bool:
@@ -247,7 +266,9 @@ class Pipeline(Probe):
         except Exception as problem:  # noqa: BLE001 - autotuning is off, or the iterator was never used: no model
             self._watched.remove(known)
             reason = f"{type(problem).__name__}: {problem}"[:200]
-            self.recorder.line("no_pipeline", clock(), iterator=known.number, dataset=known.dataset, why=reason)
+            self.recorder.line(
+                "no_pipeline", clock(), iterator=known.number, dataset=known.dataset, why=reason
+            )
             return
         now = clock()
         root = model.nodes[model.output]
@@ -255,18 +276,30 @@ class Pipeline(Probe):
         grown = known.elements - known.written
         # Before the first element, buffers fill: sources that are used up by then are not seen later.
         filling = not known.elements and known.readings < _READINGS_EARLY and len(model.nodes) > 1
-        if filling or (grown and (known.readings < _READINGS_IN_FULL or grown * 10 > known.elements)):
+        if filling or (
+            grown and (known.readings < _READINGS_IN_FULL or grown * 10 > known.elements)
+        ):
             known.readings += 1
             known.written = known.elements
             self._write(known, now, model)
 
     def _write(self, known: _Watched, now: int, model: Any) -> None:
         self.recorder.line(
-            "pipeline", now, iterator=known.number, dataset=known.dataset, evaluates=known.evaluates,
-            step=self.steps.total, elements=known.elements, wait_ns=known.wait, over=known.over,
-            fetches=known.fetched[0], fetch_ns=known.fetched[1], nodes=_nodes(model),
-            cpu_budget=int(model.optimization_params.cpu_budget), ram_budget=int(model.optimization_params.ram_budget),
-        )  # fmt: skip
+            "pipeline",
+            now,
+            iterator=known.number,
+            dataset=known.dataset,
+            evaluates=known.evaluates,
+            step=self.steps.total,
+            elements=known.elements,
+            wait_ns=known.wait,
+            over=known.over,
+            fetches=known.fetched[0],
+            fetch_ns=known.fetched[1],
+            nodes=_nodes(model),
+            cpu_budget=int(model.optimization_params.cpu_budget),
+            ram_budget=int(model.optimization_params.ram_budget),
+        )
 
 
 def _count_wait(known: _Watched, now: int, elements: int, gaps: Any) -> None:
@@ -294,10 +327,17 @@ def _nodes(model: Any) -> list[dict[str, Any]]:
     found = []
     for number, node in sorted(model.nodes.items()):
         entry = {
-            "id": number, "name": node.name, "inputs": list(node.inputs), "elements": node.num_elements,
-            "busy": node.processing_time, "buffered": node.buffered_elements, "buffered_bytes": node.buffered_bytes,
-            "produced": node.bytes_produced, "asynchronous": node.node_class in (2, 4), "ratio": node.ratio,
-        }  # fmt: skip
+            "id": number,
+            "name": node.name,
+            "inputs": list(node.inputs),
+            "elements": node.num_elements,
+            "busy": node.processing_time,
+            "buffered": node.buffered_elements,
+            "buffered_bytes": node.buffered_bytes,
+            "produced": node.bytes_produced,
+            "asynchronous": node.node_class in (2, 4),
+            "ratio": node.ratio,
+        }
         for parameter in node.parameters:
             if parameter.name in ("parallelism", "buffer_size", "cycle_length"):
                 entry[parameter.name] = min(parameter.state_value or parameter.value, 1e9)

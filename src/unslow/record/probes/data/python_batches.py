@@ -40,14 +40,21 @@ class Input(Probe):
         self.replace(module.DistributedIteratorBase, "get_next", self._next)
 
     def _next(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, close, tally, count = self.recorder.local, self.recorder.close_span, self.recorder.tally, _count
+        local, close, tally, count = (
+            self.recorder.local,
+            self.recorder.close_span,
+            self.recorder.tally,
+            _count,
+        )
         trains, repeated = self.steps.trains, self.steps.repeated
 
         def fetch(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
             if lane.tracing or lane.busy:
                 return original(self, *args, **kwargs)
-            if lane.stack and lane.stack[-1][0] == _INPUT:  # a distributed or NumPy iterator fetches from this one
+            if (
+                lane.stack and lane.stack[-1][0] == _INPUT
+            ):  # a distributed or NumPy iterator fetches from this one
                 began = clock()
                 try:
                     return original(self, *args, **kwargs)

@@ -19,7 +19,9 @@ _MOST_LINES = 2000
 _SHORT = 2_000_000  # nanoseconds: the watcher gets Python's lock between such calls, never inside of them
 _FRAMES = 6  # of the user, in a sample
 _MOST_WORKERS = 8  # threads that are looked at, at once
-_QUEUE_EVERY = 8  # calls between two looks at how long a thread stood in line for a processor: some 15 µs each
+_QUEUE_EVERY = (
+    8  # calls between two looks at how long a thread stood in line for a processor: some 15 µs each
+)
 
 
 class _Function:
@@ -45,14 +47,18 @@ class PythonFunctions(Probe):
         super().__init__(*parts)
         self._known: dict[Any, _Function] = {}
         self._running: dict[int, Any] = {}  # thread → the token of the function that it runs
-        self._lines: dict[tuple[Any, ...], list[float]] = {}  # token, way and user's frames → amount, amount written
+        self._lines: dict[
+            tuple[Any, ...], list[float]
+        ] = {}  # token, way and user's frames → amount, amount written
         self.watcher.looks.append(self._write)
         self.watcher.peeks.append(self._peek)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         # Called for every Python function in a graph, on 2.15 to 2.21.
         return {
-            "tensorflow.python.ops.script_ops": lambda module: self.replace(module.FuncRegistry, "__call__", self._call)
+            "tensorflow.python.ops.script_ops": lambda module: self.replace(
+                module.FuncRegistry, "__call__", self._call
+            )
         }
 
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,7 +72,9 @@ class PythonFunctions(Probe):
             running[thread] = token
             lane.busy, busy = True, lane.busy  # what it calls is not a phase of any step
             run, done = (
-                watched(entry, token) if entry.calls % _QUEUE_EVERY == 0 or entry.calls >= entry.traced else _PLAIN
+                watched(entry, token)
+                if entry.calls % _QUEUE_EVERY == 0 or entry.calls >= entry.traced
+                else _PLAIN
             )
             began, ran = clock(), time.thread_time_ns()
             try:
@@ -86,14 +94,22 @@ class PythonFunctions(Probe):
         if len(self._known) > _MOST_FUNCTIONS:
             return _Function([])
         function = registry.get(token, None)
-        place = code_place(getattr(function, "_func", function))  # py_function keeps it in an object
+        place = code_place(
+            getattr(function, "_func", function)
+        )  # py_function keeps it in an object
         if place[0] and self.recorder.user.owns_file(place[0]):
             self.recorder.keep_source(place[0])
         return self._known.setdefault(token, _Function(place))
 
-    def _watched(self, entry: _Function, token: Any) -> tuple[Callable[..., Any], Callable[[int], None]]:
+    def _watched(
+        self, entry: _Function, token: Any
+    ) -> tuple[Callable[..., Any], Callable[[int], None]]:
         """A call at which more is looked at: the queue for a processor, and the lines of calls too short to sample."""
-        if entry.calls >= entry.traced and entry.wall < entry.calls * _SHORT and sys.gettrace() is None:
+        if (
+            entry.calls >= entry.traced
+            and entry.wall < entry.calls * _SHORT
+            and sys.gettrace() is None
+        ):
             entry.traced = max(16, entry.calls * 2)
             return _Lines(self.recorder.user, self._add_line, token), lambda took: None
         before = _queue()
@@ -138,15 +154,24 @@ class PythonFunctions(Probe):
         for (token, way, *stack), counts in list(self._lines.items()):
             if counts[0] > counts[1] * 1.1:
                 counts[1] = counts[0]
-                self.recorder.line("python_line", clock(), token=str(token), count=counts[0], way=way, stack=stack)
+                self.recorder.line(
+                    "python_line", clock(), token=str(token), count=counts[0], way=way, stack=stack
+                )
         for token, entry in list(self._known.items()):
             if entry.calls > entry.written * 1.1:
                 entry.written = entry.calls
                 self.recorder.line(
-                    "python_function", clock(), token=str(token), count=entry.calls, took_ns=entry.wall,
-                    ran_ns=entry.ran, queued_ns=entry.queued, observed_ns=entry.observed, place=entry.place,
+                    "python_function",
+                    clock(),
+                    token=str(token),
+                    count=entry.calls,
+                    took_ns=entry.wall,
+                    ran_ns=entry.ran,
+                    queued_ns=entry.queued,
+                    observed_ns=entry.observed,
+                    place=entry.place,
                     step=self.steps.total,
-                )  # fmt: skip
+                )
 
 
 def _run(original: Callable[..., Any], *args: Any) -> Any:
@@ -168,7 +193,9 @@ def _queue() -> int:
 class _Lines:
     """Runs one call with the time of each of the user's lines; only where nobody else traces."""
 
-    def __init__(self, user: UserCode, add: Callable[[Any, tuple[Any, ...], int], None], token: Any) -> None:
+    def __init__(
+        self, user: UserCode, add: Callable[[Any, tuple[Any, ...], int], None], token: Any
+    ) -> None:
         self._user = user
         self._add = add
         self._token = token

@@ -12,17 +12,28 @@ _MOST_STAGES = 60
 _MOST_OPS = 5000
 _MOST_TYPES = 60
 _SETTINGS = {
-    "_buffer_size": "buffer_size", "_batch_size": "batch_size", "_num_parallel_calls": "parallel",
-    "_cycle_length": "cycle_length", "_count": "count",
-}  # fmt: skip
-_RANDOM = ("Random", "Multinomial", "TruncatedNormal", "ParameterizedTruncatedNormal", "SampleDistortedBoundingBox")
+    "_buffer_size": "buffer_size",
+    "_batch_size": "batch_size",
+    "_num_parallel_calls": "parallel",
+    "_cycle_length": "cycle_length",
+    "_count": "count",
+}
+_RANDOM = (
+    "Random",
+    "Multinomial",
+    "TruncatedNormal",
+    "ParameterizedTruncatedNormal",
+    "SampleDistortedBoundingBox",
+)
 _PYTHON = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
 _FILES = ("ReadFile", "WholeFileReader")
 _ENDLESS, _UNKNOWN = -1, -2  # lengths, as TensorFlow writes them
 _SAME_LENGTH = ("Map", "ParallelMap", "Shuffle", "Prefetch", "Cache", "Options")
 
 
-def describe(dataset: Any, keep_source: Callable[[str], None], graph: bool = False) -> list[dict[str, Any]]:
+def describe(
+    dataset: Any, keep_source: Callable[[str], None], graph: bool = False
+) -> list[dict[str, Any]]:
     """The stages from the last to the sources; `inputs` are positions in this list.
 
     Attributes of datasets are private: what a version of TensorFlow does not have is left out. In a graph nothing is
@@ -33,7 +44,9 @@ def describe(dataset: Any, keep_source: Callable[[str], None], graph: bool = Fal
     return stages
 
 
-def _add(dataset: Any, stages: list[dict[str, Any]], keep_source: Callable[[str], None], graph: bool) -> int:
+def _add(
+    dataset: Any, stages: list[dict[str, Any]], keep_source: Callable[[str], None], graph: bool
+) -> int:
     dataset = _inner(dataset)
     position = len(stages)
     stage: dict[str, Any] = {"kind": _kind(dataset), "stack": list(getattr(dataset, PLACE, ()))[:4]}
@@ -53,7 +66,9 @@ def _add(dataset: Any, stages: list[dict[str, Any]], keep_source: Callable[[str]
         stage["bytes"] = size
     _add_function(dataset, stage, keep_source)
     inputs = dataset._inputs() if hasattr(dataset, "_inputs") else ()
-    stage["inputs"] = [_add(one, stages, keep_source, graph) for one in inputs if len(stages) < _MOST_STAGES]
+    stage["inputs"] = [
+        _add(one, stages, keep_source, graph) for one in inputs if len(stages) < _MOST_STAGES
+    ]
     length = _told_length(dataset, stage, stages) if graph else _cardinality(dataset)
     if length is not None:
         stage["length"] = length
@@ -62,7 +77,9 @@ def _add(dataset: Any, stages: list[dict[str, Any]], keep_source: Callable[[str]
 
 def _inner(dataset: Any) -> Any:
     """The dataset itself where TensorFlow 1's interface is put around it."""
-    while any(kind.__name__ == "DatasetV1Adapter" for kind in type(dataset).__mro__) and hasattr(dataset, "_dataset"):
+    while any(kind.__name__ == "DatasetV1Adapter" for kind in type(dataset).__mro__) and hasattr(
+        dataset, "_dataset"
+    ):
         dataset = dataset._dataset
     return dataset
 
@@ -99,10 +116,16 @@ def _ops(graph: Any) -> tuple[list[tuple[str, bool]], list[str]]:
     if graph is None:
         return types, tokens
     definition = graph.as_graph_def()
-    stateful = {op.name: bool(getattr(op, "_is_stateful", False)) for op in graph.get_operations()[:_MOST_OPS]}
+    stateful = {
+        op.name: bool(getattr(op, "_is_stateful", False))
+        for op in graph.get_operations()[:_MOST_OPS]
+    }
     nodes = [(node, stateful.get(node.name, False)) for node in definition.node[:_MOST_OPS]]
     for function in definition.library.function:
-        nodes += [(node, node.op.startswith(_RANDOM) or node.op in _PYTHON) for node in function.node_def[:_MOST_OPS]]
+        nodes += [
+            (node, node.op.startswith(_RANDOM) or node.op in _PYTHON)
+            for node in function.node_def[:_MOST_OPS]
+        ]
     for node, keeps in nodes:
         types.append((node.op, keeps))
         if node.op in _PYTHON:
@@ -128,7 +151,11 @@ def _told_length(dataset: Any, stage: dict[str, Any], stages: list[dict[str, Any
     if kind == "Range":
         ends = [_number(getattr(dataset, name, None)) for name in ("_start", "_stop", "_step")]
         return len(range(*ends)) if None not in ends and ends[2] else _UNKNOWN  # type: ignore[arg-type]
-    below = int(stages[stage["inputs"][0]].get("length", _UNKNOWN)) if len(stage["inputs"]) == 1 else _UNKNOWN
+    below = (
+        int(stages[stage["inputs"][0]].get("length", _UNKNOWN))
+        if len(stage["inputs"]) == 1
+        else _UNKNOWN
+    )
     count = int(stage.get("count", _UNKNOWN))
     if kind == "Repeat" and below != _UNKNOWN and "count" in stage:
         return _ENDLESS if count < 0 or below == _ENDLESS else below * count

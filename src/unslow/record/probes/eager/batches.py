@@ -23,7 +23,9 @@ class Batches(Probe):
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self._inside: dict[int, bool] = {}  # threads that are in a layer's call: only the outermost one counts
+        self._inside: dict[
+            int, bool
+        ] = {}  # threads that are in a layer's call: only the outermost one counts
         self._seen: Any = weakref.WeakKeyDictionary()
         self._last: tuple[Any, ...] = ()  # the shapes of the last call
         self._alike = 0  # calls in a row with them
@@ -83,9 +85,13 @@ class Batches(Probe):
             began = clock()
             seen.add(key)
             self.recorder.fact(
-                "batch", type(model).__name__, name=type(model).__name__, shapes=[list(shape) for shape in shapes],
-                distinct=len(seen), step=self.steps.total,
-            )  # fmt: skip
+                "batch",
+                type(model).__name__,
+                name=type(model).__name__,
+                shapes=[list(shape) for shape in shapes],
+                distinct=len(seen),
+                step=self.steps.total,
+            )
             self.recorder.keep_out(lane, clock() - began, self.name)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
@@ -105,7 +111,9 @@ class Batches(Probe):
             self.resume("__call__")
 
     def _wake(self) -> None:
-        self._needed *= 2  # where functions and models take turns, to look away costs more than it saves
+        self._needed *= (
+            2  # where functions and models take turns, to look away costs more than it saves
+        )
         self._resume(0)
 
     def _look(self, lane: Lane, total: int) -> None:
@@ -124,7 +132,11 @@ def _gather(value: Any, shapes: list[tuple[int, ...]]) -> None:
         for inner in value.values():
             _gather(inner, shapes)
     else:
-        known = getattr(value, "_shape_tuple", None)  # of tensors: to go through a TensorShape takes longer
+        known = getattr(
+            value, "_shape_tuple", None
+        )  # of tensors: to go through a TensorShape takes longer
         shape = known() if known is not None else getattr(value, "shape", None)
-        if shape is not None and None not in tuple(shape) and hasattr(value, "__array__"):  # not a symbolic one
+        if (
+            shape is not None and None not in tuple(shape) and hasattr(value, "__array__")
+        ):  # not a symbolic one
             shapes.append(tuple(shape))

@@ -28,7 +28,9 @@ class Eager(Probe):
         self._ops: ModuleType | None = None
         self._tape: Any = None
         self._window: OpWindow | None = None
-        self._sources: dict[int, Any] = {}  # by their ids: what gradients were taken for, as long as it lives
+        self._sources: dict[
+            int, Any
+        ] = {}  # by their ids: what gradients were taken for, as long as it lives
         self._updates: list[str] = []  # one for each update that is under way, in any thread
         self._past: dict[tuple[str, int], list[int]] = {}
         self.steps.listeners.append(self._look)
@@ -127,12 +129,16 @@ class Eager(Probe):
         """By the parameters of 2.15 to 2.21, the first of which is called `value` or `delta`."""
         updates, assigned = self._updates, self._assigned
 
-        def assign(self: Any, value: Any, use_locking: Any = None, name: Any = None, read_value: Any = True) -> Any:
+        def assign(
+            self: Any, value: Any, use_locking: Any = None, name: Any = None, read_value: Any = True
+        ) -> Any:
             if updates:  # an optimizer assigns several times for every weight
                 return original(self, value, use_locking, name, read_value)
             return assigned(original, self, value, use_locking, name, read_value)
 
-        def change(self: Any, delta: Any, use_locking: Any = None, name: Any = None, read_value: Any = True) -> Any:
+        def change(
+            self: Any, delta: Any, use_locking: Any = None, name: Any = None, read_value: Any = True
+        ) -> Any:
             if updates:
                 return original(self, delta, use_locking, name, read_value)
             return assigned(original, self, delta, use_locking, name, read_value)
@@ -146,7 +152,9 @@ class Eager(Probe):
         if lane.tracing:
             self.steps.mark_updating()
             return original(variable, *args)
-        if not lane.graded or not self._executing():  # weights are put back or copied, between trainings or networks
+        if (
+            not lane.graded or not self._executing()
+        ):  # weights are put back or copied, between trainings or networks
             return original(variable, *args)
         return self._updating(lane, "assign", variable, original, (variable, *args), {}, 3)
 
@@ -156,7 +164,9 @@ class Eager(Probe):
 
         def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
-            if lane.tracing or not probe._executing():  # a strategy traces its replicas in threads of their own
+            if (
+                lane.tracing or not probe._executing()
+            ):  # a strategy traces its replicas in threads of their own
                 probe.steps.mark_updating()
                 return original(self, *args, **kwargs)
             if lane.updating or lane.busy:
@@ -165,8 +175,16 @@ class Eager(Probe):
 
         return apply
 
-    def _updating(self, lane: Lane, kind: str, owner: Any, original: Callable[..., Any], args: tuple[Any, ...],
-                  kwargs: dict[str, Any], depth: int) -> Any:  # fmt: skip
+    def _updating(
+        self,
+        lane: Lane,
+        kind: str,
+        owner: Any,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        depth: int,
+    ) -> Any:
         """Run an update, so many frames below the line that asked for it; if it ran eagerly, the step ends here."""
         lane.updating += 1
         self._updates.append(kind)
@@ -195,7 +213,12 @@ class Eager(Probe):
                 window.close(lane, self.steps.total)
             else:
                 self.steps.ask_again()
-        elif total & (total - 1) == 0 and total >= 4 and self._ops is not None and self._tape is not None:
+        elif (
+            total & (total - 1) == 0
+            and total >= 4
+            and self._ops is not None
+            and self._tape is not None
+        ):
             self._window = OpWindow(self.recorder, self._ops, self._past)
             self.replace(self._tape, "__enter__", self._enter)
             # A step may have several updates, each of which ends a row.

@@ -19,13 +19,20 @@ _LINES = 30
 _MOST_OPS = 20_000
 _WINDOWS = 9
 _LARGE = 10  # times the cost of asking: an op that really computes
-_RANDOM = ("Random", "TruncatedNormal", "Multinomial", "ParameterizedTruncatedNormal")  # ops with a state of their own
+_RANDOM = (
+    "Random",
+    "TruncatedNormal",
+    "Multinomial",
+    "ParameterizedTruncatedNormal",
+)  # ops with a state of their own
 
 
 class OpWindow:
     """Open from one row to the next: the recorder's own work inside it is taken out of the step."""
 
-    def __init__(self, recorder: Recorder, module: ModuleType, past: dict[tuple[str, int], list[int]]) -> None:
+    def __init__(
+        self, recorder: Recorder, module: ModuleType, past: dict[tuple[str, int], list[int]]
+    ) -> None:
         self._recorder = recorder
         self._past = past  # of the n-th op of a type in a step: what it took in the last windows
         self._module = module
@@ -60,7 +67,12 @@ class OpWindow:
         return timed
 
     def _slow(self, execute: Callable[..., Any]) -> Callable[..., Any]:
-        local, thread, note, functions = self._recorder.local, self._thread, self._note, self._functions
+        local, thread, note, functions = (
+            self._recorder.local,
+            self._thread,
+            self._note,
+            self._functions,
+        )
 
         def timed(context: Any, device: Any, name: Any, *args: Any) -> Any:
             if local.lane.thread != thread:
@@ -71,7 +83,9 @@ class OpWindow:
             finally:
                 took = clock() - began
                 text = name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
-                if text.startswith("__"):  # a graph: its name begins with __inference_, __forward_ or __backward_
+                if text.startswith(
+                    "__"
+                ):  # a graph: its name begins with __inference_, __forward_ or __backward_
                     functions[0] += 1
                     functions[1] += took
                 else:
@@ -106,11 +120,21 @@ class OpWindow:
         names = Counter({name: len(ops) for name, ops in self._ops.items()})
         lines = sorted(self._lines.items(), key=lambda item: -item[1][0])[:_LINES]
         self._recorder.line(
-            "eager_ops", clock(), step=step, ops=len(took), took_ns=sum(took), floor_ns=floor, kernels_ns=kernels,
-            functions=self._functions[0], functions_took_ns=self._functions[1], tape=self.tape,
-            wall_ns=clock() - self._began - self._own, lines=[[list(places), *counts] for places, counts in lines],
-            top=names.most_common(12), random=next((name for name in names if name.startswith(_RANDOM)), ""),
-        )  # fmt: skip
+            "eager_ops",
+            clock(),
+            step=step,
+            ops=len(took),
+            took_ns=sum(took),
+            floor_ns=floor,
+            kernels_ns=kernels,
+            functions=self._functions[0],
+            functions_took_ns=self._functions[1],
+            tape=self.tape,
+            wall_ns=clock() - self._began - self._own,
+            lines=[[list(places), *counts] for places, counts in lines],
+            top=names.most_common(12),
+            random=next((name for name in names if name.startswith(_RANDOM)), ""),
+        )
 
     def _kernels(self) -> tuple[int, int]:
         """What asking for an op costs at least, and what the ops of this step compute beyond being asked for.
@@ -122,7 +146,9 @@ class OpWindow:
         quickest: dict[str, list[tuple[int, int]]] = {}
         for name, ops in self._ops.items():
             for index, took in enumerate(ops):
-                past = self._past.setdefault((name, index), []) if len(self._past) < _MOST_OPS else []
+                past = (
+                    self._past.setdefault((name, index), []) if len(self._past) < _MOST_OPS else []
+                )
                 past.append(took)
                 del past[:-_WINDOWS]
                 quickest.setdefault(name, []).append((min(past), sorted(past)[len(past) // 2]))
@@ -131,5 +157,7 @@ class OpWindow:
         kernels = 0
         for each in quickest.values():
             asking = min(min(least for least, _ in each), 3 * floor)
-            kernels += sum((middle if least > _LARGE * floor else least) - asking for least, middle in each)
+            kernels += sum(
+                (middle if least > _LARGE * floor else least) - asking for least, middle in each
+            )
         return floor, kernels

@@ -59,7 +59,9 @@ class Tensors(Probe):
             if lane.stack:
                 # To print asks for the text, and that for the array; what TensorFlow fetches for a gradient is its own.
                 inside = lane.stack[-1][0]
-                if inside == _SYNC or (inside == _RUN and lane.fit is None and not owns(sys._getframe(1).f_code)):
+                if inside == _SYNC or (
+                    inside == _RUN and lane.fit is None and not owns(sys._getframe(1).f_code)
+                ):
                     return original(self, *args, **kwargs)
             if lane.tracing or lane.busy or lane.within in _WRITTEN:
                 return original(self, *args, **kwargs)
@@ -70,7 +72,9 @@ class Tensors(Probe):
             finally:
                 took = close(lane, entry)
             frame = sys._getframe(1)
-            if lane.fit is None:  # within fit there is one line that asks, and the first tally finds it
+            if (
+                lane.fit is None
+            ):  # within fit there is one line that asks, and the first tally finds it
                 frame = owner(frame)
             tally("sync", frame, took, getattr(result, "nbytes", 0), way=way)
             if result.__class__ is float or getattr(result, "ndim", 1) == 0:
@@ -93,7 +97,9 @@ class Tensors(Probe):
             result = original(self, key, *args)
             took = clock() - began
             held = owner(sys._getframe(1), _NEAR)
-            if owns(held.f_code):  # a library that takes its own tensors apart is not the user's loop
+            if owns(
+                held.f_code
+            ):  # a library that takes its own tensors apart is not the user's loop
                 place, tensor = (id(held.f_code), held.f_lasti), self._id
                 another = indexed.get(place) != tensor
                 if another and (place in indexed or len(indexed) < _MOST_PLACES):

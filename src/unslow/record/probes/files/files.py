@@ -24,7 +24,9 @@ class Files(Probe):
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self._made: dict[int, list[Any]] = {}  # id of a saver or callback → the user's lines that made it
+        self._made: dict[
+            int, list[Any]
+        ] = {}  # id of a saver or callback → the user's lines that made it
         self._folders = Folders(self.recorder, self.steps)
         self._inner = ""  # the path that a save inside another save wrote to
 
@@ -32,16 +34,26 @@ class Files(Probe):
         doors: dict[str, Callable[[ModuleType], None]] = {
             "tensorflow": self._on_tensorflow,
             "tensorflow.python.checkpoint.checkpoint": self._on_checkpoint,
-            "tensorflow.python.checkpoint.checkpoint_management": lambda m: self._on_saver(m.CheckpointManager, "save"),
+            "tensorflow.python.checkpoint.checkpoint_management": lambda m: self._on_saver(
+                m.CheckpointManager, "save"
+            ),
             "tensorflow.python.training.saver": lambda m: self._on_saver(m.Saver, "save"),
-            "tensorflow.python.saved_model.save": lambda m: self.replace(m, "save", self._named("saved_model.save")),
+            "tensorflow.python.saved_model.save": lambda m: self.replace(
+                m, "save", self._named("saved_model.save")
+            ),
             "tensorflow.python.summary.writer.writer": self._on_file_writer,
             "tensorflow.python.summary.writer.event_file_writer": self._on_event_files,
             "tensorflow.python.ops.summary_ops_v2": self._on_summaries,
             "keras.src.models.model": lambda m: self._on_model(m.Model),
-            "keras.src.callbacks.model_checkpoint": lambda m: self._on_saver(m.ModelCheckpoint, "_save_model"),
-            "keras.src.callbacks.backup_and_restore": lambda m: self._on_saver(m.BackupAndRestore, "_save_model"),
-            "keras.src.callbacks.tensorboard": lambda m: self.replace(m.TensorBoard, "__init__", self._init),
+            "keras.src.callbacks.model_checkpoint": lambda m: self._on_saver(
+                m.ModelCheckpoint, "_save_model"
+            ),
+            "keras.src.callbacks.backup_and_restore": lambda m: self._on_saver(
+                m.BackupAndRestore, "_save_model"
+            ),
+            "keras.src.callbacks.tensorboard": lambda m: self.replace(
+                m.TensorBoard, "__init__", self._init
+            ),
         }
         for keras in ("keras", "tf_keras"):
             doors[f"{keras}.src.engine.training"] = lambda m: self._on_model(m.Model)
@@ -69,13 +81,21 @@ class Files(Probe):
             self.replace(model, way, self._named(f"Model.{way}"))
 
     def _on_keras_2_callbacks(self, module: ModuleType) -> None:
-        if hasattr(module, "CallbackList"):  # Keras 3 has a package of this name, with a module for each callback
+        if hasattr(
+            module, "CallbackList"
+        ):  # Keras 3 has a package of this name, with a module for each callback
             self._on_saver(module.ModelCheckpoint, "_save_model")
             self.replace(module.TensorBoard, "__init__", self._init)
 
     def _on_file_writer(self, module: ModuleType) -> None:
-        self.replace(module.SummaryToEventTransformer, "add_summary", self._logging("FileWriter.add_summary"))
-        self.replace(module.SummaryToEventTransformer, "add_run_metadata", self._logging("FileWriter.add_run_metadata"))
+        self.replace(
+            module.SummaryToEventTransformer, "add_summary", self._logging("FileWriter.add_summary")
+        )
+        self.replace(
+            module.SummaryToEventTransformer,
+            "add_run_metadata",
+            self._logging("FileWriter.add_run_metadata"),
+        )
         self.replace(module.FileWriter, "add_event", self._logging("FileWriter.add_event"))
         self.replace(module.FileWriter, "flush", self._logging("FileWriter.flush"))
 
@@ -129,7 +149,9 @@ class Files(Probe):
             lane = local.lane
             if lane.tracing or lane.busy:
                 return original(self, *args, **kwargs)
-            if lane.within == _SAVE:  # a manager saves through a checkpoint, a callback through its model
+            if (
+                lane.within == _SAVE
+            ):  # a manager saves through a checkpoint, a callback through its model
                 result = original(self, *args, **kwargs)
                 probe._inner = _path(result, args, kwargs) or probe._inner
                 return result
@@ -142,15 +164,23 @@ class Files(Probe):
             finally:
                 took = close(lane, entry)
                 lane.within = outer
-            probe._saved(lane, self, call, _path(result, args, kwargs), took, sys._getframe().f_back)
+            probe._saved(
+                lane, self, call, _path(result, args, kwargs), took, sys._getframe().f_back
+            )
             return result
 
         return save
 
-    def _saved(self, lane: Lane, saver: Any, call: str, path: str, took: int, frame: FrameType | None) -> None:
+    def _saved(
+        self, lane: Lane, saver: Any, call: str, path: str, took: int, frame: FrameType | None
+    ) -> None:
         began = clock()
         try:
-            path = self._inner if call.endswith(("ModelCheckpoint", "BackupAndRestore")) else path or self._inner
+            path = (
+                self._inner
+                if call.endswith(("ModelCheckpoint", "BackupAndRestore"))
+                else path or self._inner
+            )
             if path:  # else the saver found that it was not time yet
                 self._note(saver, call, path, took, frame)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
@@ -171,10 +201,21 @@ class Files(Probe):
             if isinstance(value := getattr(saver, name, None), bool | int | str)
         }
         self.recorder.fact(
-            "save", key, took, call=call, name=os.path.basename(path), folder=folder, bytes=_size(path),
-            step=self.steps.total, stack=self.recorder.stack(frame), made=made, keep=_kept(saver),
-            in_fit=self.recorder.local.lane.fit is not None, options=options, **_parts(saver),
-        )  # fmt: skip
+            "save",
+            key,
+            took,
+            call=call,
+            name=os.path.basename(path),
+            folder=folder,
+            bytes=_size(path),
+            step=self.steps.total,
+            stack=self.recorder.stack(frame),
+            made=made,
+            keep=_kept(saver),
+            in_fit=self.recorder.local.lane.fit is not None,
+            options=options,
+            **_parts(saver),
+        )
 
     def _logging(self, call: str) -> Callable[[Any], Any]:
         local, close = self.recorder.local, self.recorder.close_span
@@ -203,7 +244,10 @@ class Files(Probe):
         """The user's line that wrote, or below which a library did: then what wrote, and who made it."""
         owns, board = self.recorder.user.owns, None
         while frame is not None and not owns(frame.f_code):
-            if frame.f_code.co_filename.endswith("tensorboard.py") and "self" in frame.f_code.co_varnames:
+            if (
+                frame.f_code.co_filename.endswith("tensorboard.py")
+                and "self" in frame.f_code.co_varnames
+            ):
                 board = frame
             frame = frame.f_back
         if frame is None:
@@ -212,9 +256,10 @@ class Files(Probe):
         if ("log", id(frame.f_code), frame.f_lasti) not in self.recorder.tallies:
             maker = dict(local_names(board)).get("self") if board is not None else None
             data = {
-                "call": "TensorBoard" if maker is not None else call, "made": self._made.get(id(maker), []),
+                "call": "TensorBoard" if maker is not None else call,
+                "made": self._made.get(id(maker), []),
                 "update_freq": getattr(maker, "update_freq", None) if maker is not None else None,
-            }  # fmt: skip
+            }
         self.recorder.tally("log", frame, took, **data)
 
     def disarm(self) -> None:
@@ -226,7 +271,12 @@ class Files(Probe):
 
 def _path(result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """Where a save wrote to: what it returned, or else what it was given."""
-    given = kwargs.get("filepath") or kwargs.get("file_prefix") or kwargs.get("save_path") or kwargs.get("export_dir")
+    given = (
+        kwargs.get("filepath")
+        or kwargs.get("file_prefix")
+        or kwargs.get("save_path")
+        or kwargs.get("export_dir")
+    )
     for value in (result, given, *args):
         if isinstance(value, str | os.PathLike):
             return str(os.fspath(value))

@@ -54,9 +54,15 @@ class Folders:
             if files and whole:
                 disk = os.statvfs(path)
                 self._recorder.fact(
-                    "folder", path, folder=path, holds=kind, bytes=size, files=files, step=self._steps.total,
+                    "folder",
+                    path,
+                    folder=path,
+                    holds=kind,
+                    bytes=size,
+                    files=files,
+                    step=self._steps.total,
                     free=disk.f_bavail * disk.f_frsize,
-                )  # fmt: skip
+                )
 
 
 def filled(folder: str, until: int) -> tuple[int, int, bool]:

@@ -20,16 +20,35 @@ class Compiled:
     """A call looks here and nowhere else: it is all that a short step can afford."""
 
     __slots__ = (
-        "calls", "fixed", "legacy", "limit", "looks", "made", "name", "number", "open", "ran", "resets", "seen",
-        "shapes", "size", "took", "traces", "usual", "way", "writes",
-    )  # fmt: skip
+        "calls",
+        "fixed",
+        "legacy",
+        "limit",
+        "looks",
+        "made",
+        "name",
+        "number",
+        "open",
+        "ran",
+        "resets",
+        "seen",
+        "shapes",
+        "size",
+        "took",
+        "traces",
+        "usual",
+        "way",
+        "writes",
+    )
 
     def __init__(self, number: int, way: str, made: list[Any]) -> None:
         self.number, self.way, self.made = number, way, made
         self.name = ""
         self.traces = self.writes = 0  # its graphs, and those of them that write trainable weights
         self.open = False  # a graph of its takes shapes that are not all known
-        self.legacy = False  # it was traced into a graph of TensorFlow 1, where a call only adds an op
+        self.legacy = (
+            False  # it was traced into a graph of TensorFlow 1, where a call only adds an op
+        )
         self.ran = False  # the call that is under way runs a graph which writes weights
         self.size = -1.0  # numbers in the first tensor of a call, where every call has the same
         self.calls = self.took = 0  # of calls that traced nothing
@@ -107,7 +126,10 @@ def way_to_user(frame: FrameType | None, user: UserCode) -> str:
         if frame is None or user.owns(frame.f_code):
             return way
         code = frame.f_code
-        if f"{os.sep}keras{os.sep}" in code.co_filename or f"{os.sep}tf_keras{os.sep}" in code.co_filename:
+        if (
+            f"{os.sep}keras{os.sep}" in code.co_filename
+            or f"{os.sep}tf_keras{os.sep}" in code.co_filename
+        ):
             return "keras"
         if code.co_name == "class_method_to_instance_method":
             way = "method"

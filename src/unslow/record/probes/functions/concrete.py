@@ -62,10 +62,14 @@ class Concrete(Probe):
 
         return __call__
 
-    def _ended(self, lane: Lane, concrete: Any, args: tuple[Any, ...], frame: FrameType | None) -> None:
+    def _ended(
+        self, lane: Lane, concrete: Any, args: tuple[Any, ...], frame: FrameType | None
+    ) -> None:
         try:
             if self._context is not None and self._context.executing_eagerly():
                 lane.elements = batch_size(args) or lane.elements
-                self.steps.ended(lane, "function", concrete, str(getattr(concrete, "name", "")), frame)
+                self.steps.ended(
+                    lane, "function", concrete, str(getattr(concrete, "name", "")), frame
+                )
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")

@@ -75,7 +75,14 @@ class Flags(Probe):
             if way == "run_eagerly" and self._compiles(frame):
                 return
             stack = self.recorder.stack(frame)
-            self.recorder.fact("eagerly", str(stack[:1]), way=way, value=bool(value), model=model, stack=stack,
-                               step=self.steps.total)  # fmt: skip
+            self.recorder.fact(
+                "eagerly",
+                str(stack[:1]),
+                way=way,
+                value=bool(value),
+                model=model,
+                stack=stack,
+                step=self.steps.total,
+            )
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")

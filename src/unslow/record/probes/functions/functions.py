@@ -20,7 +20,9 @@ from unslow.record.probes.functions.signatures import code_place
 
 _RUN, _TRACE = int(Phase.RUN), int(Phase.TRACE)
 
-_Call = tuple[list[int], bool, int, int, int]  # its span; whether it is looked at; traces, their ns, our own ns by then
+_Call = tuple[
+    list[int], bool, int, int, int
+]  # its span; whether it is looked at; traces, their ns, our own ns by then
 
 
 class Functions(Probe):
@@ -32,7 +34,9 @@ class Functions(Probe):
         self._context: Any = None
         self._concrete: Any = None
         self._traces = [0, 0]  # traces so far, and their nanoseconds: outermost ones only
-        self._follow: Callable[[Streak], None] = nobody  # makes the wrapper of calls only note the next ones
+        self._follow: Callable[[Streak], None] = (
+            nobody  # makes the wrapper of calls only note the next ones
+        )
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         place = "tensorflow.python.eager.polymorphic_function"
@@ -78,7 +82,13 @@ class Functions(Probe):
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, getframe, ident = self.recorder.local, sys._getframe, _thread.get_ident
         settle, mark_updating = self.steps.settle, self.steps.mark_updating
-        begin, done, failed, odd, meet = self._begin, self._done, self._failed, self._odd, self._registry.meet
+        begin, done, failed, odd, meet = (
+            self._begin,
+            self._done,
+            self._failed,
+            self._odd,
+            self._registry.meet,
+        )
         unfiltered, raised = without_filter(original)
         # Of the streak that is under way.
         owner = thread = left = calls = limit = last = middle = above_last = far = far_last = 0
@@ -116,10 +126,14 @@ class Functions(Probe):
                 try:
                     here, up = getframe(1), getframe(middle)
                     alike = (
-                        here.f_lasti == last and up.f_lasti == above_last and here.f_code is code
-                        and up.f_code is above and getframe(far).f_lasti == far_last
-                        and now - began <= limit and note is noted
-                    )  # fmt: skip
+                        here.f_lasti == last
+                        and up.f_lasti == above_last
+                        and here.f_code is code
+                        and up.f_code is above
+                        and getframe(far).f_lasti == far_last
+                        and now - began <= limit
+                        and note is noted
+                    )
                 except ValueError:  # the stack is not as deep
                     alike = False
                 if not alike:
@@ -154,15 +168,28 @@ class Functions(Probe):
         return __call__
 
     def _begin(
-        self, lane: Lane, function: Any, known: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        lane: Lane,
+        function: Any,
+        known: Compiled,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> _Call:
         """Before a call: its span, whether it is looked at closely, what was traced and spent by then."""
         calls = self.recorder.calls
-        watched = calls is not None and (not (known.fixed or lane.functions) or known.resets != calls.resets[0])
+        watched = calls is not None and (
+            not (known.fixed or lane.functions) or known.resets != calls.resets[0]
+        )
         if watched:
             calls.prepare(lane, function, known, args, kwargs)
         lane.called.append(function)
-        return self.recorder.open_span(lane, _RUN), watched, self._traces[0], self._traces[1], lane.own
+        return (
+            self.recorder.open_span(lane, _RUN),
+            watched,
+            self._traces[0],
+            self._traces[1],
+            lane.own,
+        )
 
     def _failed(self, lane: Lane, call: _Call | None, known: Compiled | None) -> None:
         if call is None or known is None:
@@ -174,8 +201,16 @@ class Functions(Probe):
         if self.recorder.calls is not None:
             self.recorder.calls.given_up(lane)
 
-    def _done(self, lane: Lane, function: Any, known: Compiled, call: _Call, args: tuple[Any, ...],
-              kwargs: dict[str, Any], frame: FrameType | None) -> None:  # fmt: skip
+    def _done(
+        self,
+        lane: Lane,
+        function: Any,
+        known: Compiled,
+        call: _Call,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        frame: FrameType | None,
+    ) -> None:
         """After a call: whether it was like the others, and what it means."""
         entry, watched, before, traced, own = call
         lane.called.pop()
@@ -183,7 +218,9 @@ class Functions(Probe):
         anew = self._traces[0] != before
         try:
             if watched or anew or took > known.limit:
-                self._unusual(lane, function, known, took, anew, self._traces[1] - traced, args, kwargs, frame)
+                self._unusual(
+                    lane, function, known, took, anew, self._traces[1] - traced, args, kwargs, frame
+                )
             else:
                 known.tell(1, took, took)
             self._judge(lane, function, known, args, frame)
@@ -191,7 +228,12 @@ class Functions(Probe):
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _judge(
-        self, lane: Lane, function: Any, known: Compiled, args: tuple[Any, ...], frame: FrameType | None
+        self,
+        lane: Lane,
+        function: Any,
+        known: Compiled,
+        args: tuple[Any, ...],
+        frame: FrameType | None,
     ) -> None:
         """Whether a call ends a step."""
         if known.writes:
@@ -204,15 +246,32 @@ class Functions(Probe):
         if not (self.steps.trains[0] or lane.functions or known.legacy) and lane.within < 0:
             self.steps.repeated(lane, "function", function, known.name, frame)
 
-    def _odd(self, lane: Lane, function: Any, streak: Streak, began: int, ended: int, args: tuple[Any, ...],
-             kwargs: dict[str, Any], frame: FrameType | None) -> None:  # fmt: skip
+    def _odd(
+        self,
+        lane: Lane,
+        function: Any,
+        streak: Streak,
+        began: int,
+        ended: int,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        frame: FrameType | None,
+    ) -> None:
         """A call that was taken for one more of a streak, and is not."""
         known, traced = vars(function)[KNOWN], self._traces[1] - streak.traced
         self.steps.end_streak()
         entry = self.recorder.open_span(lane, _RUN)
         entry[1:] = began + (clock() - ended), traced
         lane.called.append(function)
-        self._done(lane, function, known, (entry, False, streak.traces, streak.traced, lane.own), args, kwargs, frame)
+        self._done(
+            lane,
+            function,
+            known,
+            (entry, False, streak.traces, streak.traced, lane.own),
+            args,
+            kwargs,
+            frame,
+        )
 
     def _run_graph(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, mark_updating = self.recorder.local, self.steps.mark_updating
@@ -230,8 +289,18 @@ class Functions(Probe):
 
         return _call_flat
 
-    def _unusual(self, lane: Lane, function: Any, known: Compiled, took: int, anew: bool, traced: int,
-                 args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> None:  # fmt: skip
+    def _unusual(
+        self,
+        lane: Lane,
+        function: Any,
+        known: Compiled,
+        took: int,
+        anew: bool,
+        traced: int,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        frame: FrameType | None,
+    ) -> None:
         """A call that traced, took long or is one of the first."""
         if anew:
             self._first_run(lane, function, known, took, traced, frame)
@@ -241,8 +310,15 @@ class Functions(Probe):
         if not lane.functions and self.recorder.calls is not None:
             self.recorder.calls.judge(lane, function, known, took, traced, args, kwargs)
 
-    def _first_run(self, lane: Lane, function: Any, known: Compiled, took: int, traced: int,
-                   frame: FrameType | None) -> None:  # fmt: skip
+    def _first_run(
+        self,
+        lane: Lane,
+        function: Any,
+        known: Compiled,
+        took: int,
+        traced: int,
+        frame: FrameType | None,
+    ) -> None:
         """A call that traced: the rest of its time beyond a usual call is the graph being prepared."""
         try:
             began = clock()
@@ -250,10 +326,18 @@ class Functions(Probe):
             key = f"{name}@{place}"
             if self.recorder.wants("first_run", key):
                 self.recorder.fact(
-                    "first_run", key, took, name=name, place=place, function=known.number, traced_ns=traced,
-                    calls=known.calls, calls_took_ns=known.took, step=self.steps.total,
+                    "first_run",
+                    key,
+                    took,
+                    name=name,
+                    place=place,
+                    function=known.number,
+                    traced_ns=traced,
+                    calls=known.calls,
+                    calls_took_ns=known.took,
+                    step=self.steps.total,
                     stack=self.recorder.stack(frame),
-                )  # fmt: skip
+                )
             else:
                 self.recorder.fact("first_run", key, took)
             self.recorder.keep_out(lane, clock() - began, self.name)
@@ -261,7 +345,12 @@ class Functions(Probe):
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _updated(
-        self, lane: Lane, function: Any, known: Compiled, args: tuple[Any, ...], frame: FrameType | None
+        self,
+        lane: Lane,
+        function: Any,
+        known: Compiled,
+        args: tuple[Any, ...],
+        frame: FrameType | None,
     ) -> None:
         if known.legacy and not self._context.executing_eagerly():
             return
@@ -270,7 +359,13 @@ class Functions(Probe):
         if known.traces == 1 and not known.open and not known.legacy:
             known.size = size
         self.steps.ended(lane, "function", function, known.name, frame)
-        if frame is not None and known.size >= 0 and known.fixed and lane.streak is None and not lane.stack:
+        if (
+            frame is not None
+            and known.size >= 0
+            and known.fixed
+            and lane.streak is None
+            and not lane.stack
+        ):
             self._repeat(lane, function, known, frame)
 
     def _repeat(self, lane: Lane, function: Any, known: Compiled, frame: FrameType) -> None:

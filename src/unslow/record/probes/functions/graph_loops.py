@@ -31,7 +31,9 @@ class Loops(Probe):
     def _build(self, original: Callable[..., Any]) -> Callable[..., Any]:
         probe = self
 
-        def _build_while_op(loop_vars: Any, cond_graph: Any, body_graph: Any, *args: Any, **kwargs: Any) -> Any:
+        def _build_while_op(
+            loop_vars: Any, cond_graph: Any, body_graph: Any, *args: Any, **kwargs: Any
+        ) -> Any:
             result = original(loop_vars, cond_graph, body_graph, *args, **kwargs)
             began = clock()
             try:
@@ -53,11 +55,21 @@ class Loops(Probe):
             pipeline = pipeline or _PIPELINE in walk.f_code.co_filename
             walk = walk.f_back
         stack = self._lines()
-        made = next((name for name in ("map_fn", "scan", "foldl", "foldr", "rnn") if name in makers), "while_loop")
+        made = next(
+            (name for name in ("map_fn", "scan", "foldl", "foldr", "rnn") if name in makers),
+            "while_loop",
+        )
         self.recorder.fact(
-            "graph_loop", str(stack[:1]), stack=stack, name=str(getattr(body, "name", "")), made_by=made,
-            carried=carried(body), ops=len(body.get_operations()), pipeline=pipeline, step=self.steps.total,
-        )  # fmt: skip
+            "graph_loop",
+            str(stack[:1]),
+            stack=stack,
+            name=str(getattr(body, "name", "")),
+            made_by=made,
+            carried=carried(body),
+            ops=len(body.get_operations()),
+            pipeline=pipeline,
+            step=self.steps.total,
+        )
 
     def _lines(self) -> list[Any]:
         """The user's frames, innermost first; TensorFlow maps code that AutoGraph made back to theirs."""
@@ -78,14 +90,18 @@ def carried(body: Any) -> bool:
     Counters, sums and lists that are only written to do not count: they can be computed at once.
     """
     operations = body.get_operations()
-    if len(operations) > _MOST_OPS or any("Assign" in op.type or "Scatter" in op.type for op in operations):
+    if len(operations) > _MOST_OPS or any(
+        "Assign" in op.type or "Scatter" in op.type for op in operations
+    ):
         return True
     pairs = list(zip(body.inputs, body.outputs, strict=False))
     written = [(entry, leave) for entry, leave in pairs if _source(leave) is not entry]
     state = {id(entry): entry for entry, leave in written if not _gathers(entry, leave)}
     lists = {id(entry) for entry, _ in written if entry.dtype.name == "variant"}
     # A list that is both read and written in the loop hands values from one iteration to the next.
-    read = any(op.type == "TensorListGetItem" and id(_source(op.inputs[0])) in lists for op in operations)
+    read = any(
+        op.type == "TensorListGetItem" and id(_source(op.inputs[0])) in lists for op in operations
+    )
     return read or any(_needs(leave, set(state)) for _, leave in written)
 
 
@@ -100,11 +116,15 @@ def _gathers(entry: Any, leave: Any) -> bool:
     """Whether a loop variable only counts, sums up or is written to."""
     made = _source(leave).op
     if entry.dtype.name == "variant":
-        return bool(made.type.startswith(("TensorListSetItem", "TensorListPushBack"))) and _is(made.inputs[0], entry)
+        return bool(made.type.startswith(("TensorListSetItem", "TensorListPushBack"))) and _is(
+            made.inputs[0], entry
+        )
     if made.type not in _SUMS:
         return False
     mine = [value for value in made.inputs if _is(value, entry)]
-    return len(mine) == 1 and not any(_needs(value, {id(entry)}) for value in made.inputs if value is not mine[0])
+    return len(mine) == 1 and not any(
+        _needs(value, {id(entry)}) for value in made.inputs if value is not mine[0]
+    )
 
 
 def _is(tensor: Any, entry: Any) -> bool:

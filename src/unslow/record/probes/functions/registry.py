@@ -18,7 +18,9 @@ _LAST_WORDS = 500
 
 
 class Registry:
-    def __init__(self, name: str, recorder: Recorder, steps: Steps, mixed: Callable[[], None]) -> None:
+    def __init__(
+        self, name: str, recorder: Recorder, steps: Steps, mixed: Callable[[], None]
+    ) -> None:
         self.context: Any = None  # TensorFlow's module of that name
         self._name = name  # of the probe that this is a part of
         self._recorder = recorder
@@ -52,7 +54,9 @@ class Registry:
             self._lost(problem)
         return known
 
-    def traced(self, lane: Lane, took: int, inner: int, concrete: Any, function_type: Any, options: Any) -> None:
+    def traced(
+        self, lane: Lane, took: int, inner: int, concrete: Any, function_type: Any, options: Any
+    ) -> None:
         """A trace is done; without a concrete function it failed. Called by the wrapper around the trace."""
         try:
             self._note(lane, took, inner, concrete, function_type, options)
@@ -65,10 +69,16 @@ class Registry:
             known = vars(held() or object).get(KNOWN)
             if known is not None and known.traces:
                 self._recorder.line(
-                    "function", clock(), function=known.number, calls=known.calls, calls_took_ns=known.took
+                    "function",
+                    clock(),
+                    function=known.number,
+                    calls=known.calls,
+                    calls_took_ns=known.took,
                 )
 
-    def _note(self, lane: Lane, took: int, inner: int, concrete: Any, function_type: Any, options: Any) -> None:
+    def _note(
+        self, lane: Lane, took: int, inner: int, concrete: Any, function_type: Any, options: Any
+    ) -> None:
         graph = getattr(concrete, "graph", None)
         place = code_place(options.python_function)
         owner = self._owner(lane, place, options)
@@ -81,14 +91,26 @@ class Registry:
         began = clock()
         if self._recorder.wants("trace", key):
             self._recorder.fact(
-                "trace", key, took, name=name, place=place, function=known.number if known else 0,
-                depth=lane.tracing, inner_ns=inner, failed=concrete is None, args=describe(function_type),
-                way=known.way if known else "", made=known.made if known else [],
-                nodes=len(graph.get_operations()) if graph is not None else 0, updates=updates,
-                jit=bool(getattr(owner, "_jit_compile", False)), step=self._steps.total,
-                relaxed=bool(getattr(options, "reduce_retracing", False)), weights=weights_of(graph),
+                "trace",
+                key,
+                took,
+                name=name,
+                place=place,
+                function=known.number if known else 0,
+                depth=lane.tracing,
+                inner_ns=inner,
+                failed=concrete is None,
+                args=describe(function_type),
+                way=known.way if known else "",
+                made=known.made if known else [],
+                nodes=len(graph.get_operations()) if graph is not None else 0,
+                updates=updates,
+                jit=bool(getattr(owner, "_jit_compile", False)),
+                step=self._steps.total,
+                relaxed=bool(getattr(options, "reduce_retracing", False)),
+                weights=weights_of(graph),
                 stack=self._recorder.stack(sys._getframe(2).f_back),
-            )  # fmt: skip
+            )
         else:
             self._recorder.fact("trace", key, took)
         self._recorder.keep_out(lane, clock() - began, self._name)
@@ -97,7 +119,9 @@ class Registry:
         known.traces += 1
         known.writes += updates
         known.size = -1.0
-        known.open = known.open or not all(tensor.shape.is_fully_defined() for tensor in graph.inputs)
+        known.open = known.open or not all(
+            tensor.shape.is_fully_defined() for tensor in graph.inputs
+        )
         if updates:
             setattr(graph, UPDATES, True)
             setattr(function, UPDATES, True)
@@ -113,7 +137,9 @@ class Registry:
         if owner is not None and owner._function_cache is options.function_cache:
             return owner
         calling = lane.functions[-1] if lane.functions else None
-        same = calling is not None and code_place(getattr(calling, "_python_function", None)) == place
+        same = (
+            calling is not None and code_place(getattr(calling, "_python_function", None)) == place
+        )
         return calling if same else None
 
     def _gone(self, key: int, function: weakref.ref[Any]) -> None:

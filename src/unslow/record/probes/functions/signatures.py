@@ -26,7 +26,9 @@ def code_place(function: Any) -> list[Any]:
             break
         function = inner
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
-    return [code.co_filename, code.co_firstlineno, code.co_name] if code is not None else ["", 0, ""]
+    return (
+        [code.co_filename, code.co_firstlineno, code.co_name] if code is not None else ["", 0, ""]
+    )
 
 
 def describe(function_type: Any) -> dict[str, str]:

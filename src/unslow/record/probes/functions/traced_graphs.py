@@ -24,9 +24,19 @@ _AS_MUCH = 0.9
 _MOSTLY = 0.6  # of the kinds of ops that occur so often or more must fit: some do so by chance
 _CONSTANT = 1 << 20  # bytes of one constant below which it is no burden
 _SAMPLED = 24  # repeated ops whose way to the user's lines is asked for: 40 µs each
-_TOUCHES = ("ReadVariableOp", "Assign", "ResourceApply", "ResourceGather", "Apply")  # ops that are given a variable
-_NUMBER = re.compile(r"_\d+(?=/|$|_grad)")  # TensorFlow 1 names gradients after the op: "gradients/add_35_grad/Sum"
-_TRACER = "func_graph_from_py_func"  # what is outside of it called the function, and is no part of it
+_TOUCHES = (
+    "ReadVariableOp",
+    "Assign",
+    "ResourceApply",
+    "ResourceGather",
+    "Apply",
+)  # ops that are given a variable
+_NUMBER = re.compile(
+    r"_\d+(?=/|$|_grad)"
+)  # TensorFlow 1 names gradients after the op: "gradients/add_35_grad/Sum"
+_TRACER = (
+    "func_graph_from_py_func"  # what is outside of it called the function, and is no part of it
+)
 
 
 class Traced(Probe):
@@ -84,7 +94,9 @@ class Traced(Probe):
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         self.recorder.keep_out(lane, clock() - began, self.name)
 
-    def _repeated(self, operations: Sequence[Any], name: str, place: list[Any], took: int, **more: Any) -> None:
+    def _repeated(
+        self, operations: Sequence[Any], name: str, place: list[Any], took: int, **more: Any
+    ) -> None:
         """Ops with one name but for its numbers: made by a loop, or by alike layers."""
         groups: dict[tuple[str, str], list[Any]] = defaultdict(list)
         for op in operations:
@@ -98,11 +110,22 @@ class Traced(Probe):
         stack = self._common(forward or alike)
         loop = self._loop(stack)
         self.recorder.fact(
-            "unrolled", f"{name}@{place}", took, name=name, place=place, nodes=len(operations), repeats=repeats,
-            repeated=sum(map(len, alike)), each=sum(map(len, forward)) // repeats, stack=stack,
-            touches=sum(map(len, touched)), own=sum(len(names) for names in touched if _own(names)),
-            loop=loop, step=self.steps.total, **more,
-        )  # fmt: skip
+            "unrolled",
+            f"{name}@{place}",
+            took,
+            name=name,
+            place=place,
+            nodes=len(operations),
+            repeats=repeats,
+            repeated=sum(map(len, alike)),
+            each=sum(map(len, forward)) // repeats,
+            stack=stack,
+            touches=sum(map(len, touched)),
+            own=sum(len(names) for names in touched if _own(names)),
+            loop=loop,
+            step=self.steps.total,
+            **more,
+        )
 
     def _common(self, groups: Sequence[Sequence[Any]]) -> list[Place]:
         """The user's frames on the way to most of the repeated ops, within the traced function."""
@@ -148,10 +171,18 @@ class Traced(Probe):
         for file, _, _ in stack:
             self.recorder.keep_source(file)
         self.recorder.fact(
-            "constants", f"{name}@{place}", took, name=name, place=place, count=len(large), stack=stack,
-            bytes=sum(size for size, _ in large), largest=largest[0], shape=list(largest[1].outputs[0].shape),
+            "constants",
+            f"{name}@{place}",
+            took,
+            name=name,
+            place=place,
+            count=len(large),
+            stack=stack,
+            bytes=sum(size for size, _ in large),
+            largest=largest[0],
+            shape=list(largest[1].outputs[0].shape),
             step=self.steps.total,
-        )  # fmt: skip
+        )
 
 
 def _touches(op: Any) -> bool:
@@ -169,7 +200,9 @@ def _own(names: Sequence[str]) -> bool:
 def _period(counts: Sequence[int], nodes: int) -> int:
     """How often a loop's body was repeated: the number that most of the ops occur a multiple of times."""
     periods = {count for count in counts if count >= _REPEATS} | _shared(counts)
-    covered = {period: sum(count for count in counts if _repeats(count, period)) for period in periods}
+    covered = {
+        period: sum(count for count in counts if _repeats(count, period)) for period in periods
+    }
     most = max(covered.values(), default=0)
     near = [period for period in covered if covered[period] >= _AS_MUCH * most]
     # Whatever is a multiple of 200 is one of 10 as well: of those that fit as well, the longest is meant.
@@ -188,8 +221,12 @@ def _fit(counts: Sequence[int], period: int) -> tuple[float, float]:
 def _shared(counts: Sequence[int]) -> set[int]:
     """What the largest counts are all but multiples of: a body may make every kind of op several times."""
     largest = sorted(counts, reverse=True)[:_COMPARED]
-    near = [(one + first, other + second) for one, other in itertools.combinations(largest, 2)
-            for first in (-1, 0, 1) for second in (-1, 0, 1)]  # fmt: skip
+    near = [
+        (one + first, other + second)
+        for one, other in itertools.combinations(largest, 2)
+        for first in (-1, 0, 1)
+        for second in (-1, 0, 1)
+    ]
     return {divisor for pair in near if (divisor := math.gcd(*pair)) >= _SURE}
 
 

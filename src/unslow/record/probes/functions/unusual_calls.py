@@ -27,7 +27,9 @@ class Calls(Probe):
         self.resets = [0]  # how often what TensorFlow had prepared was thrown away
         self._reset: Any = None  # the user's frames at the last reset, and its way
         self._depth: dict[int, int] = {}  # traces that are open, by thread
-        self._first: set[int] = set()  # threads in a first call, whose window opens when the trace is done
+        self._first: set[int] = (
+            set()
+        )  # threads in a first call, whose window opens when the trace is done
         self._sizes: list[int] = []  # of the windows that were kept, in bytes
         self._firsts: dict[str, int] = {}  # first calls of functions, by their name
         self._windows: dict[int, tuple[Any, int]] = {}  # open windows by thread, and since when
@@ -74,7 +76,9 @@ class Calls(Probe):
         self.resets[0] += 1
         if lane.streak is not None:
             self.steps.end_streak()
-        held = next((frame for _, frame in self.recorder.user.frames(sys._getframe(1).f_back, 1)), None)
+        held = next(
+            (frame for _, frame in self.recorder.user.frames(sys._getframe(1).f_back, 1)), None
+        )
         if held is not None:
             self._reset = (held.f_code, held.f_lineno, way)
             self.recorder.tally("reset", held, took, way=way)
@@ -96,7 +100,11 @@ class Calls(Probe):
 
     def _open(self, lane: Lane) -> None:
         """Open a window on the rest of a call; never in a trial, which is timed as it is."""
-        if self._given_way or lane.thread in self._windows or self.recorder.kept_weights is not None:
+        if (
+            self._given_way
+            or lane.thread in self._windows
+            or self.recorder.kept_weights is not None
+        ):
             return
         began = clock()
         window = open_window()
@@ -110,7 +118,14 @@ class Calls(Probe):
             if clock() - since > _TOO_LONG and self._windows.pop(thread, None) is not None:
                 stop_window(window)
 
-    def prepare(self, lane: Lane, function: Any, known: Compiled, args: tuple[Any, ...], kwds: dict[str, Any]) -> None:
+    def prepare(
+        self,
+        lane: Lane,
+        function: Any,
+        known: Compiled,
+        args: tuple[Any, ...],
+        kwds: dict[str, Any],
+    ) -> None:
         """Open a window where it will tell something: after resets and for new shapes under XLA, ever more seldom."""
         try:
             reset = known.resets != self.resets[0]
@@ -119,7 +134,9 @@ class Calls(Probe):
                 count = self._firsts[known.name] = self._firsts.get(known.name, 0) + 1
                 if count & (count - 1) == 0:
                     self._first.add(lane.thread)
-            elif reset or (getattr(function, "_jit_compile", False) and shapes(args, kwds) not in known.shapes):
+            elif reset or (
+                getattr(function, "_jit_compile", False) and shapes(args, kwds) not in known.shapes
+            ):
                 known.looks += 1
                 if known.looks & (known.looks - 1) == 0:
                     self._open(lane)
@@ -133,8 +150,16 @@ class Calls(Probe):
         if window is not None:
             stop_window(window[0])
 
-    def judge(self, lane: Lane, function: Any, known: Compiled, took: int, traced: int, args: tuple[Any, ...],
-              kwds: dict[str, Any]) -> None:  # fmt: skip
+    def judge(
+        self,
+        lane: Lane,
+        function: Any,
+        known: Compiled,
+        took: int,
+        traced: int,
+        args: tuple[Any, ...],
+        kwds: dict[str, Any],
+    ) -> None:
         """After a call that may be unlike the others: of shapes not seen before, after a reset, long, or early."""
         began = clock()
         try:
@@ -154,8 +179,17 @@ class Calls(Probe):
         self.recorder.calls = None
         self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _special(self, lane: Lane, function: Any, known: Compiled, took: int, traced: int, key: Any, fresh: bool,
-                 reset: bool) -> None:  # fmt: skip
+    def _special(
+        self,
+        lane: Lane,
+        function: Any,
+        known: Compiled,
+        took: int,
+        traced: int,
+        key: Any,
+        fresh: bool,
+        reset: bool,
+    ) -> None:
         """Write down a call that was not like the others, with what a window saw of it."""
         first = not known.seen
         self._first.discard(lane.thread)
@@ -164,11 +198,13 @@ class Calls(Probe):
         why = [
             word
             for word, holds in (
-                ("first", first), ("traced", traced), ("reset", reset and not first),
+                ("first", first),
+                ("traced", traced),
+                ("reset", reset and not first),
                 ("shapes", fresh and not first and len(known.shapes)),
             )
             if holds
-        ]  # fmt: skip
+        ]
         if fresh and len(known.shapes) < _MOST_SHAPES:
             known.shapes.add(key)
         known.resets = self.resets[0]
@@ -188,8 +224,17 @@ class Calls(Probe):
         self._give_way()
         super().disarm()
 
-    def _write(self, lane: Lane, function: Any, known: Compiled, took: int, traced: int, key: Any, why: list[str],
-               inside: bytes) -> None:  # fmt: skip
+    def _write(
+        self,
+        lane: Lane,
+        function: Any,
+        known: Compiled,
+        took: int,
+        traced: int,
+        key: Any,
+        why: list[str],
+        inside: bytes,
+    ) -> None:
         name = f"{function._name}:{'+'.join(why)}"
         if not inside and not self.recorder.wants("call", name):
             self.recorder.fact("call", name, took)
@@ -201,11 +246,22 @@ class Calls(Probe):
             code, line, way = self._reset
             parts |= {"place": [code.co_filename, line, code.co_name], "way": way}
         self.recorder.fact(
-            "call", name, took, name=str(function._name), function=known.number, why=why, traced_ns=traced,
-            usual_ns=known.usual, number=known.seen + 1, jit=bool(getattr(function, "_jit_compile", False)),
-            shapes=[list(shape or ()) for shape in key], distinct=len(known.shapes), step=self.steps.total,
-            stack=self.recorder.stack(sys._getframe(2).f_back), **parts,
-        )  # fmt: skip
+            "call",
+            name,
+            took,
+            name=str(function._name),
+            function=known.number,
+            why=why,
+            traced_ns=traced,
+            usual_ns=known.usual,
+            number=known.seen + 1,
+            jit=bool(getattr(function, "_jit_compile", False)),
+            shapes=[list(shape or ()) for shape in key],
+            distinct=len(known.shapes),
+            step=self.steps.total,
+            stack=self.recorder.stack(sys._getframe(2).f_back),
+            **parts,
+        )
 
     def _kept(self, inside: bytes) -> str:
         """Write what a window saw into a file of its own, as long as there are not too many."""

@@ -16,10 +16,19 @@ _HOOKS = int(Phase.HOOKS)
 # What a callback spends on these is a matter of its own, and so is not the callback's.
 _NOT_THE_HOOKS = (int(Phase.SAVE), int(Phase.LOG), int(Phase.SYNC))
 _HOOK_NAMES = (
-    "on_train_batch_begin", "on_train_batch_end", "on_epoch_begin", "on_epoch_end", "on_test_batch_begin",
-    "on_test_batch_end", "on_test_begin", "on_test_end", "on_train_begin", "on_train_end",
-    "on_batch_begin", "on_batch_end",
-)  # fmt: skip
+    "on_train_batch_begin",
+    "on_train_batch_end",
+    "on_epoch_begin",
+    "on_epoch_end",
+    "on_test_batch_begin",
+    "on_test_batch_end",
+    "on_test_begin",
+    "on_test_end",
+    "on_train_begin",
+    "on_train_end",
+    "on_batch_begin",
+    "on_batch_end",
+)
 _MOST_INSTANCES = 200
 
 
@@ -34,7 +43,11 @@ class Hooks(Probe):
         self._owned: dict[str, int] = {}
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
-        places = "keras.src.callbacks.callback_list", "keras.src.callbacks", "tf_keras.src.callbacks"
+        places = (
+            "keras.src.callbacks.callback_list",
+            "keras.src.callbacks",
+            "tf_keras.src.callbacks",
+        )
         return dict.fromkeys(places, self._on_callbacks)
 
     def _on_callbacks(self, module: ModuleType) -> None:
@@ -70,9 +83,15 @@ class Hooks(Probe):
         """Time each hook that a callback's class really has; inherited empty ones are left alone."""
         for name in _HOOK_NAMES:
             owner = next((base for base in kind.__mro__ if name in vars(base)), None)
-            if owner is None or owner.__name__ in ("Callback", "CallbackList") or (owner, name) in self._hooked:
+            if (
+                owner is None
+                or owner.__name__ in ("Callback", "CallbackList")
+                or (owner, name) in self._hooked
+            ):
                 continue
-            if not isinstance(vars(owner)[name], FunctionType):  # what else can be called is not always given `self`
+            if not isinstance(
+                vars(owner)[name], FunctionType
+            ):  # what else can be called is not always given `self`
                 continue
             self._hooked.add((owner, name))
             self.replace(owner, name, partial(self._timed_hook, name))
@@ -104,7 +123,9 @@ class Hooks(Probe):
 
         return hook
 
-    def _timed(self, kind: type, name: str, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _timed(
+        self, kind: type, name: str, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         lane = self.recorder.local.lane
         if lane.busy:
             return original(*args, **kwargs)
@@ -125,7 +146,9 @@ class Hooks(Probe):
             except Exception as problem:  # noqa: BLE001 - the fence of a probe
                 self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _hooked_once(self, lane: Lane, kind: type, name: str, original: Any, took: int, own: int) -> None:
+    def _hooked_once(
+        self, lane: Lane, kind: type, name: str, original: Any, took: int, own: int
+    ) -> None:
         code: Any = getattr(original, "__code__", None)
         users = code is not None and self.recorder.user.owns(code)
         key = f"{kind.__module__}.{kind.__qualname__}.{name}"
@@ -138,10 +161,21 @@ class Hooks(Probe):
         if users:
             self.recorder.keep_source(code.co_filename)
         self.recorder.fact(
-            "hook", key, took, hook=name, step=self.steps.total, callback=kind.__qualname__, module=kind.__module__,
-            own_ns=own, own_sum_ns=owned, users=users, on_thread=lane.fit is not None,
-            place=[code.co_filename, code.co_firstlineno, code.co_name] if code is not None else None,
-        )  # fmt: skip
+            "hook",
+            key,
+            took,
+            hook=name,
+            step=self.steps.total,
+            callback=kind.__qualname__,
+            module=kind.__module__,
+            own_ns=own,
+            own_sum_ns=owned,
+            users=users,
+            on_thread=lane.fit is not None,
+            place=[code.co_filename, code.co_firstlineno, code.co_name]
+            if code is not None
+            else None,
+        )
 
     def _epoch_ends(self, original: Callable[..., Any]) -> Callable[..., Any]:
         recorder, steps = self.recorder, self.steps

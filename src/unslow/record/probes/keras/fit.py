@@ -24,8 +24,12 @@ class Keras(Probe):
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         doors: dict[str, Callable[[ModuleType], None]] = {
-            "keras.src.backend.tensorflow.trainer": lambda module: self._on_trainer(module.TensorFlowTrainer),
-            "keras.src.trainers.trainer": lambda module: self.spanned(module.Trainer, "compile", _BUILD),
+            "keras.src.backend.tensorflow.trainer": lambda module: self._on_trainer(
+                module.TensorFlowTrainer
+            ),
+            "keras.src.trainers.trainer": lambda module: self.spanned(
+                module.Trainer, "compile", _BUILD
+            ),
         }
         for keras in ("keras", "tf_keras"):
             doors[f"{keras}.src.engine.training"] = self._on_keras_2
@@ -73,15 +77,21 @@ class Keras(Probe):
         data = args[0] if args else kwargs.get("x")
         optimizer = getattr(model, "optimizer", None)
         self.recorder.fact(
-            "fit", str(place), stack=stack, model=id(model), data=type(data).__name__,
-            module=type(data).__module__, batch_size=plain(kwargs.get("batch_size")),
-            epochs=plain(kwargs.get("epochs", 1)), optimizer=type(optimizer).__name__,
+            "fit",
+            str(place),
+            stack=stack,
+            model=id(model),
+            data=type(data).__name__,
+            module=type(data).__module__,
+            batch_size=plain(kwargs.get("batch_size")),
+            epochs=plain(kwargs.get("epochs", 1)),
+            optimizer=type(optimizer).__name__,
             run_eagerly=bool(getattr(model, "run_eagerly", False)),
             steps_per_execution=plain(getattr(model, "steps_per_execution", 1)),
             jit=bool(getattr(model, "jit_compile", False)),
             accumulation=plain(getattr(optimizer, "gradient_accumulation_steps", None)),
             step=self.steps.total,
-        )  # fmt: skip
+        )
         return known
 
     def _evaluate(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -104,7 +114,9 @@ class Keras(Probe):
                 lane.evaluated += took
                 data = args[0] if args else kwargs.get("x")
                 frame = sys._getframe().f_back
-                tally("evaluate", frame, took, _length(data), call=name, in_fit=lane.fit is not None)
+                tally(
+                    "evaluate", frame, took, _length(data), call=name, in_fit=lane.fit is not None
+                )
                 if frame is not None and probe.recorder.user.owns(frame.f_code):
                     probe._called(lane, frame, name, took, lane.ran - ran, data, args, kwargs)
                     if lane.fit is None:
@@ -112,8 +124,17 @@ class Keras(Probe):
 
         return evaluate
 
-    def _called(self, lane: Lane, frame: Any, name: str, took: int, ran: int, data: Any, args: tuple[Any, ...],
-                kwargs: dict[str, Any]) -> None:  # fmt: skip
+    def _called(
+        self,
+        lane: Lane,
+        frame: Any,
+        name: str,
+        took: int,
+        ran: int,
+        data: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
         """One call of predict and the like by the user's own line: what it took, and how much of that was the model."""
         key = f"{name}@{frame.f_code.co_filename}:{frame.f_lineno}"
         if not self.recorder.wants("prediction", key):
@@ -121,10 +142,18 @@ class Keras(Probe):
             return
         batch = kwargs.get("batch_size", args[1] if name == "predict" and len(args) > 1 else None)
         self.recorder.fact(
-            "prediction", key, took, call=name, ran_ns=ran, rows=_length(data),
-            data=type(data).__name__, batch_size=plain(batch), in_fit=lane.fit is not None,
-            stack=self.recorder.stack(frame), step=self.steps.total,
-        )  # fmt: skip
+            "prediction",
+            key,
+            took,
+            call=name,
+            ran_ns=ran,
+            rows=_length(data),
+            data=type(data).__name__,
+            batch_size=plain(batch),
+            in_fit=lane.fit is not None,
+            stack=self.recorder.stack(frame),
+            step=self.steps.total,
+        )
 
 
 def _group(model: Any) -> int:
@@ -139,7 +168,9 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     try:
-        return float(value) if hasattr(type(value), "dtype") else type(value).__name__  # NumPy's, Keras's, TensorFlow's
+        return (
+            float(value) if hasattr(type(value), "dtype") else type(value).__name__
+        )  # NumPy's, Keras's, TensorFlow's
     except Exception:  # noqa: BLE001 - the fence of a probe: no number, for whatever reason
         return type(value).__name__
 

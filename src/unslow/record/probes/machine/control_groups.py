@@ -17,8 +17,12 @@ class Groups:
         limits = [(_limit(folder), folder) for folder in _folders(root, "memory", paths)]
         quotas = [(_quota(folder), folder) for folder in _folders(root, "cpu", paths)]
         # Without any limit, what its own group uses is of interest still: the first of the folders.
-        self.limit, self._memory = min((one for one in limits if one[0]), default=(0, limits[0][1] if limits else ""))
-        self.quota, self._cpu = min((one for one in quotas if one[0]), default=(0.0, quotas[0][1] if quotas else ""))
+        self.limit, self._memory = min(
+            (one for one in limits if one[0]), default=(0, limits[0][1] if limits else "")
+        )
+        self.quota, self._cpu = min(
+            (one for one in quotas if one[0]), default=(0.0, quotas[0][1] if quotas else "")
+        )
 
     def used(self) -> dict[str, float]:
         """Bytes in use where the limit is, and the seconds for which the processor was withheld."""

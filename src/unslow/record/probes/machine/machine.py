@@ -23,12 +23,20 @@ class Machine(Probe):
 
     def _on_tensorflow(self, module: ModuleType) -> None:
         text, groups = read(_MEMORY), Groups()
-        affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        affinity = (
+            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        )
         self.recorder.line(
-            "machine", clock(), cores=os.cpu_count(), affinity=affinity, memory_bytes=_bytes(text, "MemTotal"),
-            swap_bytes=_bytes(text, "SwapTotal"), limit_bytes=groups.limit, quota_cores=groups.quota,
+            "machine",
+            clock(),
+            cores=os.cpu_count(),
+            affinity=affinity,
+            memory_bytes=_bytes(text, "MemTotal"),
+            swap_bytes=_bytes(text, "SwapTotal"),
+            limit_bytes=groups.limit,
+            quota_cores=groups.quota,
             load=os.getloadavg()[0],
-        )  # fmt: skip
+        )
         self.watcher.readers += [_available, groups.stalled, groups.used, _busy, _waited]
 
 

@@ -13,7 +13,10 @@ from unslow.record.engine.recorder import Lane, clock
 
 _LOOK = 3  # the step after which TensorFlow has started its threads
 _CONFIG = "tensorflow.python.framework.config"
-_SETTERS = {"set_intra_op_parallelism_threads": "intra", "set_inter_op_parallelism_threads": "inter"}
+_SETTERS = {
+    "set_intra_op_parallelism_threads": "intra",
+    "set_inter_op_parallelism_threads": "inter",
+}
 _ENVIRONMENT = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -58,7 +61,13 @@ class Settings(Probe):
             def setter(*args: Any, **kwargs: Any) -> Any:
                 result = original(*args, **kwargs)
                 value = args[-1] if args else next(iter(kwargs.values()), 0)
-                number = value if isinstance(value, int) else len(value) if hasattr(value, "__len__") else 0
+                number = (
+                    value
+                    if isinstance(value, int)
+                    else len(value)
+                    if hasattr(value, "__len__")
+                    else 0
+                )
                 probe._note(what, number, probe.recorder.stack(sys._getframe().f_back))
                 return result
 
@@ -72,7 +81,9 @@ class Settings(Probe):
     def _session_made(self, original: Callable[..., Any]) -> Callable[..., Any]:
         probe = self
 
-        def __init__(self: Any, target: Any = "", graph: Any = None, config: Any = None, **kwargs: Any) -> None:
+        def __init__(
+            self: Any, target: Any = "", graph: Any = None, config: Any = None, **kwargs: Any
+        ) -> None:
             original(self, target, graph, config, **kwargs)
             if config is not None:
                 probe._session = (config, probe.recorder.stack(sys._getframe().f_back))
@@ -92,7 +103,10 @@ class Settings(Probe):
 
     def _look(self) -> None:
         config: Any = sys.modules.get(_CONFIG)
-        threads = {name: int(getattr(config, f"get_{name}_op_parallelism_threads")()) for name in ("intra", "inter")}
+        threads = {
+            name: int(getattr(config, f"get_{name}_op_parallelism_threads")())
+            for name in ("intra", "inter")
+        }
         if self._session is not None:
             chosen, stack = self._session
             for name in threads:
@@ -101,12 +115,19 @@ class Settings(Probe):
                     threads[name] = number
                     self._note(name, number, stack)
         context: Any = sys.modules.get("tensorflow.python.eager.context")
-        logical = getattr(context.context(), "_logical_devices", None) or ()  # not there before the first eager op
+        logical = (
+            getattr(context.context(), "_logical_devices", None) or ()
+        )  # not there before the first eager op
         devices = [device.name for device in logical if device.device_type != "CPU"]
         self.recorder.line(
-            "settings", clock(), **threads, affinity=_affinity(), affinity_at_start=self._start,
-            environment={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}, devices=devices,
-        )  # fmt: skip
+            "settings",
+            clock(),
+            **threads,
+            affinity=_affinity(),
+            affinity_at_start=self._start,
+            environment={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+            devices=devices,
+        )
 
 
 def _affinity() -> int:

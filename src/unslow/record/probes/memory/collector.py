@@ -45,9 +45,14 @@ class Collector(Probe):
                 stack = self.recorder.stack(sys._getframe().f_back) if self._asked else []
                 key = f"{stack[0][0]}:{stack[0][1]}" if stack else str(info["generation"])
                 self.recorder.fact(
-                    "gc", key, took, generation=info["generation"], collected=info.get("collected"),
-                    asked=self._asked, stack=stack,
-                )  # fmt: skip
+                    "gc",
+                    key,
+                    took,
+                    generation=info["generation"],
+                    collected=info.get("collected"),
+                    asked=self._asked,
+                    stack=stack,
+                )
 
     def disarm(self) -> None:
         if self._collecting in gc.callbacks:

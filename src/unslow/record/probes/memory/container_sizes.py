@@ -44,13 +44,20 @@ class Sizes(Probe):
         places = self.recorder.user.places(lines, 1)
         found: dict[str, int] = {}
         main = sys.modules.get("__main__")
-        if any(code.co_name == "<module>" and code.co_filename == module_file(main) for code, _ in lines):
+        if any(
+            code.co_name == "<module>" and code.co_filename == module_file(main)
+            for code, _ in lines
+        ):
             for name, value in list(module_names(main).items())[:_MOST_NAMES]:
                 self._add(found, name, value)
         largest = sorted(found.items(), key=lambda item: -item[1])[:_MOST]
         if places and largest:
             self.recorder.line(
-                "sizes", began, place=list(places[0]), step=self.steps.total, sizes=[list(item) for item in largest]
+                "sizes",
+                began,
+                place=list(places[0]),
+                step=self.steps.total,
+                sizes=[list(item) for item in largest],
             )
 
     def _add(self, found: dict[str, int], name: str, thing: Any) -> None:

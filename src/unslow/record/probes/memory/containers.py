@@ -54,7 +54,10 @@ class Memory(Probe):
         self._size = 0
         self._ticks = 0
         self._blocks = 0.0
-        self._known = (0, 0)  # modules, and files that were told apart, when the user's own were last looked for
+        self._known = (
+            0,
+            0,
+        )  # modules, and files that were told apart, when the user's own were last looked for
         self._own: list[str] = []
         self._lengths: dict[tuple[str, str, str], int] = {}
         self._grown: dict[tuple[str, str, str], int] = {}
@@ -103,7 +106,9 @@ class Memory(Probe):
             self.recorder.keep_out(lane, clock() - began, self.name)
             size = self.watcher.resident()
             # By the work it was, not by the time it took: on a busy machine the looks would become too few.
-            self._rested = began + (time.thread_time_ns() - worked) * _REST[size - self._size < _GROWN]
+            self._rested = (
+                began + (time.thread_time_ns() - worked) * _REST[size - self._size < _GROWN]
+            )
             self._size = size
 
     def _walk(self, frame: FrameType, total: int, until: int) -> None:
@@ -119,7 +124,13 @@ class Memory(Probe):
                 if before is not None and size > before:
                     self._grown[key] = self._grown.get(key, 0) + 1
                 if self._grown.get(key, 0) >= 2 or (before is not None and size > before + 8):
-                    grown.append((key, container, {} if maker is None else {"kind": "cache", "line": maker[2]}))
+                    grown.append(
+                        (
+                            key,
+                            container,
+                            {} if maker is None else {"kind": "cache", "line": maker[2]},
+                        )
+                    )
             if clock() > until:
                 break
         found = [
@@ -136,7 +147,13 @@ class Memory(Probe):
         ]
         found.sort(key=lambda entry: -float(entry["bytes"]))
         if found:
-            self.recorder.fact("containers", "", clock() - (until - _LONGEST), step=total, found=found[:_MOST_REPORTED])
+            self.recorder.fact(
+                "containers",
+                "",
+                clock() - (until - _LONGEST),
+                step=total,
+                found=found[:_MOST_REPORTED],
+            )
 
     def _named(self, frame: FrameType | None) -> Iterator[tuple[tuple[str, str], str, Any]]:
         """The user's names: locals of the frames on the stack, globals of their modules, then those of others."""
@@ -158,7 +175,11 @@ class Memory(Probe):
         user, known = self.recorder.user, (len(sys.modules), self.recorder.user.files)
         if known != self._known:
             self._known = known
-            self._own = [name for name, module in list(sys.modules.items()) if user.has_seen(module_file(module))]
+            self._own = [
+                name
+                for name, module in list(sys.modules.items())
+                if user.has_seen(module_file(module))
+            ]
         return [sys.modules[name] for name in self._own if name in sys.modules]
 
     def _is_users(self, value: Any) -> bool:
@@ -175,13 +196,23 @@ def _globals(file: str, names: dict[str, Any]) -> Iterator[tuple[tuple[str, str]
 
 
 def _containers(
-    name: str, held: Any, seen: set[int], is_users: Callable[[Any], bool], until: int, depth: int = 0
+    name: str,
+    held: Any,
+    seen: set[int],
+    is_users: Callable[[Any], bool],
+    until: int,
+    depth: int = 0,
 ) -> Iterator[tuple[str, Any, tuple[str, str, int] | None]]:
     """A value's containers by the path the user would write: `self.history`, `cache['grads']`.
 
     With the file, the name and the line of the function where a container is what `functools.cache` has kept of it.
     """
-    if id(held) in seen or depth > _DEPTH or type in type(held).__mro__ or ModuleType in type(held).__mro__:
+    if (
+        id(held) in seen
+        or depth > _DEPTH
+        or type in type(held).__mro__
+        or ModuleType in type(held).__mro__
+    ):
         return
     kind = container_of(held)
     if kind is None and _joined(held) is not None:
@@ -201,14 +232,20 @@ def _containers(
 def _parts(name: str, held: Any, kind: type | None) -> Iterator[tuple[str, Any]]:
     """What a small container holds, what a function took along, and the attributes of an object of the user's."""
     if kind is dict and length(held) <= 50:
-        yield from ((f"{name}[{key!r}]", value) for key, value in items(held) if type(key) in (str, int))
+        yield from (
+            (f"{name}[{key!r}]", value) for key, value in items(held) if type(key) in (str, int)
+        )
     elif kind is list and length(held) <= 20:
         yield from ((f"{name}[{index}]", value) for index, value in enumerate(values(held, 20)))
     elif type(held) is FunctionType:
         yield from _closure(held)
     elif kind is None and type(held) is not _CACHE:
         own = list(attributes(held).items())
-        yield from ((f"{name}.{attribute}", value) for attribute, value in own if not attribute.startswith("_"))
+        yield from (
+            (f"{name}.{attribute}", value)
+            for attribute, value in own
+            if not attribute.startswith("_")
+        )
         methods = [value for base in type(held).__mro__ for value in vars(base).values()]
         yield from (("", value) for value in methods if type(value) is _CACHE)
 
@@ -237,7 +274,9 @@ def _joined(held: Any) -> tuple[float, int] | None:
     array = array_of(held)
     if array is not None:
         return float(array[0]), next(iter(array[1]), 0)
-    return (_bytes(held, set()), next(iter(held._shape_tuple() or ()), 0)) if is_tensor(held) else None
+    return (
+        (_bytes(held, set()), next(iter(held._shape_tuple() or ()), 0)) if is_tensor(held) else None
+    )
 
 
 def _count(held: Any) -> int:
@@ -255,9 +294,10 @@ def _sizes(held: Any) -> dict[str, Any]:
     sizes = sorted(_bytes(value, seen) for value in last)
     each = sizes[len(sizes) // 2] if sizes else 0.0
     return {
-        "bytes": each * length(held), "element": _described(last[0]) if last else "",
+        "bytes": each * length(held),
+        "element": _described(last[0]) if last else "",
         "bounded": container_of(held) is deque and deque.maxlen.__get__(held) is not None,
-    }  # fmt: skip
+    }
 
 
 def _bytes(value: Any, seen: set[int], depth: int = 0) -> float:
@@ -306,6 +346,15 @@ class _MallInfo(ctypes.Structure):
     _fields_ = [
         (name, ctypes.c_size_t)
         for name in (
-            "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keepcost",
         )
-    ]  # fmt: skip
+    ]

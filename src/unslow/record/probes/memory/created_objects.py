@@ -39,7 +39,9 @@ class Objects(Probe):
         super().__init__(*parts)
         self._places: dict[tuple[Any, ...], _Made] = {}
         self._kept: list[Any] = []  # code objects: an id must not be used again
-        self._refs: dict[int, Any] = {}  # weak references: they must live as long as what they watch
+        self._refs: dict[
+            int, Any
+        ] = {}  # weak references: they must live as long as what they watch
         self._new: list[tuple[Any, dict[str, Any]]] = []  # models that no step has used yet
         self._numbers: dict[int, int] = {}  # id of a model → its number
         self._models = 0
@@ -54,13 +56,17 @@ class Objects(Probe):
             "tensorflow.python.eager.polymorphic_function.polymorphic_function": self._on_functions,
             "tensorflow.python.eager.context": self._on_context,
             "keras.src.trainers.trainer": lambda module: self._on_trainer(module.Trainer),
-            "keras.src.optimizers.base_optimizer": lambda module: self._on_optimizer(module.BaseOptimizer),
+            "keras.src.optimizers.base_optimizer": lambda module: self._on_optimizer(
+                module.BaseOptimizer
+            ),
             "keras.src.metrics.metric": lambda module: self._on_metric(module.Metric),
         }
         for keras in ("keras", "tf_keras"):
             doors[f"{keras}.src.engine.training"] = lambda module: self._on_trainer(module.Model)
             doors[f"{keras}.src.optimizers.optimizer"] = self._on_keras_2_optimizer
-            doors[f"{keras}.src.metrics.base_metric"] = lambda module: self._on_metric(module.Metric)
+            doors[f"{keras}.src.metrics.base_metric"] = lambda module: self._on_metric(
+                module.Metric
+            )
         return doors
 
     def _on_variables(self, module: ModuleType) -> None:
@@ -80,8 +86,15 @@ class Objects(Probe):
 
     def _on_optimizer(self, optimizer: Any) -> None:
         self.replace(optimizer, "__init__", lambda original: self._init(original, "optimizer"))
-        for name in ("build", "add_variable", "add_variable_from_reference", "add_optimizer_variables"):
-            if hasattr(optimizer, name):  # an optimizer's own build() makes its slots through these; Keras 2 has fewer
+        for name in (
+            "build",
+            "add_variable",
+            "add_variable_from_reference",
+            "add_optimizer_variables",
+        ):
+            if hasattr(
+                optimizer, name
+            ):  # an optimizer's own build() makes its slots through these; Keras 2 has fewer
                 self.replace(optimizer, name, self._slot)
 
     def _on_keras_2_optimizer(self, module: ModuleType) -> None:
@@ -99,7 +112,9 @@ class Objects(Probe):
             try:
                 return original(self)
             finally:
-                probe.unwrap(type(self), "ensure_initialized")  # it is called before every op, and does this once
+                probe.unwrap(
+                    type(self), "ensure_initialized"
+                )  # it is called before every op, and does this once
                 probe._part("device", clock() - began, 0.0)
 
         return ensure_initialized
@@ -157,13 +172,27 @@ class Objects(Probe):
                     self._numbers.clear()
                 self._numbers[id(thing)] = self._models
                 if len(self._new) < 64:
-                    fact = {"model": self._models, "name": type(thing).__name__, "stack": made.stack, "ago_ns": clock()}
+                    fact = {
+                        "model": self._models,
+                        "name": type(thing).__name__,
+                        "stack": made.stack,
+                        "ago_ns": clock(),
+                    }
                     self._new.append((weakref.ref(thing), fact))
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _note(self, what: str, thing: Any, took: int, size: float, frame: FrameType | None) -> _Made | None:
-        held = next((found for _, found in self.recorder.user.frames(frame) if not _makes_itself(found, thing)), None)
+    def _note(
+        self, what: str, thing: Any, took: int, size: float, frame: FrameType | None
+    ) -> _Made | None:
+        held = next(
+            (
+                found
+                for _, found in self.recorder.user.frames(frame)
+                if not _makes_itself(found, thing)
+            ),
+            None,
+        )
         if held is None:
             return None
         key = (what, id(held.f_code), held.f_lasti)
@@ -202,10 +231,15 @@ class Objects(Probe):
             made = self._note("compile", model, took, 0.0, sys._getframe(1).f_back)
             if made is not None:
                 self.recorder.fact(
-                    "compile", str(made.stack[:1]), took, model=self._numbers.get(id(model), 0), stack=made.stack,
-                    optimizer=type(getattr(model, "optimizer", None)).__name__, step=self.steps.total,
+                    "compile",
+                    str(made.stack[:1]),
+                    took,
+                    model=self._numbers.get(id(model), 0),
+                    stack=made.stack,
+                    optimizer=type(getattr(model, "optimizer", None)).__name__,
+                    step=self.steps.total,
                     weights=_number_of_weights(model),
-                )  # fmt: skip
+                )
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
@@ -225,10 +259,19 @@ class Objects(Probe):
         """Add up what is made in one go, for the table of the first step."""
         now, tracing = clock(), bool(self.recorder.local.lane.tracing)
         burst = self._burst
-        if burst and (burst["what"] != what or burst["tracing"] != tracing or now - burst["until"] > _BURST):
+        if burst and (
+            burst["what"] != what or burst["tracing"] != tracing or now - burst["until"] > _BURST
+        ):
             self._flush_burst()
         if not self._burst:
-            self._burst = {"what": what, "tracing": tracing, "count": 0, "took_ns": 0, "bytes": 0.0, "until": now}
+            self._burst = {
+                "what": what,
+                "tracing": tracing,
+                "count": 0,
+                "took_ns": 0,
+                "bytes": 0.0,
+                "until": now,
+            }
         self._burst["count"] += 1
         self._burst["took_ns"] += took
         self._burst["bytes"] += size
@@ -240,7 +283,14 @@ class Objects(Probe):
             at = burst.pop("until")
             if self.recorder.wants("built", burst["what"]):
                 took = burst.pop("took_ns")
-                self.recorder.fact("built", burst["what"], took, ago_ns=clock() - at, step=self.steps.total, **burst)
+                self.recorder.fact(
+                    "built",
+                    burst["what"],
+                    took,
+                    ago_ns=clock() - at,
+                    step=self.steps.total,
+                    **burst,
+                )
 
     def _stepped(self, lane: Lane, total: int) -> None:
         """After a step: what models that were made before it look like."""
@@ -266,12 +316,22 @@ class Objects(Probe):
     def _write(self) -> None:
         """Running totals of each line, where they have changed by a tenth."""
         for made in list(self._places.values()):
-            if made.count >= made.written * 1.1 + 1 or (made.count != made.written and self.watcher.stopping):
+            if made.count >= made.written * 1.1 + 1 or (
+                made.count != made.written and self.watcher.stopping
+            ):
                 made.written = made.count
                 self.recorder.line(
-                    "made", clock(), what=made.what, count=made.count, took_ns=made.took, amount=made.amount,
-                    alive=made.alive, first=made.first, steps=self.steps.total, stack=made.stack,
-                )  # fmt: skip
+                    "made",
+                    clock(),
+                    what=made.what,
+                    count=made.count,
+                    took_ns=made.took,
+                    amount=made.amount,
+                    alive=made.alive,
+                    first=made.first,
+                    steps=self.steps.total,
+                    stack=made.stack,
+                )
 
 
 def _makes_itself(frame: FrameType, thing: Any) -> bool:

@@ -35,7 +35,9 @@ class Live(Probe):
 
     def _on_tensorflow(self, module: ModuleType) -> None:
         ops: Any = sys.modules.get("tensorflow.python.framework.ops")
-        self._kind = ops.EagerTensor  # made when TensorFlow starts, 2.15–2.21; without it the probe is lost and says so
+        self._kind = (
+            ops.EagerTensor
+        )  # made when TensorFlow starts, 2.15–2.21; without it the probe is lost and says so
 
     def _stepped(self, lane: Lane, total: int) -> None:
         if total < self._next or self._kind is None:

@@ -30,7 +30,9 @@ class Weights(Probe):
         self._tapes = 0
         self._patience = _TAPES  # eager gradients before they are let alone; ever more, since to look again costs
         self._made = 0  # optimizers
-        self._unused: set[int] = set()  # ids of optimizers that were made, and have not updated anything yet
+        self._unused: set[int] = (
+            set()
+        )  # ids of optimizers that were made, and have not updated anything yet
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         doors: dict[str, Callable[[ModuleType], None]] = {
@@ -149,7 +151,9 @@ class Weights(Probe):
         total = wide = count = 0.0
         tables = []
         for grad, variable in pairs:
-            if getattr(getattr(variable, "shape", None), "rank", 0) is None or not hasattr(variable, "dtype"):
+            if getattr(getattr(variable, "shape", None), "rank", 0) is None or not hasattr(
+                variable, "dtype"
+            ):
                 continue
             shape = [int(side) for side in variable.shape]
             kind = getattr(variable.dtype, "name", str(variable.dtype))
@@ -161,21 +165,37 @@ class Weights(Probe):
             dense = indices is None
             indices = _looked_up(grad, shape) if dense and len(shape) > 1 else indices
             if indices is not None and shape:
-                touched = [side or 0 for side in indices.shape.as_list()] if indices.shape.rank is not None else []
+                touched = (
+                    [side or 0 for side in indices.shape.as_list()]
+                    if indices.shape.rank is not None
+                    else []
+                )
                 tables.append(
                     {
-                        "name": str(getattr(variable, "path", None) or getattr(variable, "name", "")),
-                        "rows": shape[0], "bytes": size, "touched": _product(touched) if touched else 0, "dense": dense,
+                        "name": str(
+                            getattr(variable, "path", None) or getattr(variable, "name", "")
+                        ),
+                        "rows": shape[0],
+                        "bytes": size,
+                        "touched": _product(touched) if touched else 0,
+                        "dense": dense,
                     }
-                )  # fmt: skip
+                )
         name = type(optimizer).__name__ if optimizer is not None else ""
         self.recorder.fact(
-            "weights", name, optimizer=name,
-            scope=str(getattr(optimizer, "name", "") or getattr(optimizer, "_name", "")), variables=count, bytes=total,
-            wide_bytes=wide, tables=tables[:_MOST_TABLES], momentum=bool(getattr(optimizer, "momentum", 0)),
-            made=getattr(optimizer, _MADE, None) or [], stack=self.recorder.stack(sys._getframe(2).f_back),
+            "weights",
+            name,
+            optimizer=name,
+            scope=str(getattr(optimizer, "name", "") or getattr(optimizer, "_name", "")),
+            variables=count,
+            bytes=total,
+            wide_bytes=wide,
+            tables=tables[:_MOST_TABLES],
+            momentum=bool(getattr(optimizer, "momentum", 0)),
+            made=getattr(optimizer, _MADE, None) or [],
+            stack=self.recorder.stack(sys._getframe(2).f_back),
             **self._ops(),
-        )  # fmt: skip
+        )
 
     def _ops(self) -> dict[str, int]:
         """How many ops of the graph under construction work in which precision."""
@@ -193,7 +213,9 @@ class Weights(Probe):
         recorder = self.recorder
 
         def set_floatx(value: Any, *args: Any, **kwargs: Any) -> Any:
-            recorder.fact("floatx", str(value), value=str(value), stack=recorder.stack(sys._getframe().f_back))
+            recorder.fact(
+                "floatx", str(value), value=str(value), stack=recorder.stack(sys._getframe().f_back)
+            )
             return original(value, *args, **kwargs)
 
         return set_floatx
@@ -214,7 +236,11 @@ class Weights(Probe):
                 shape = [int(side or 0) for side in variable.shape]
                 stack = self.recorder.stack(frame)
                 self.recorder.fact(
-                    "wide", str(stack[:1]), stack=stack, name=str(variable.name), bytes=_size(shape, _WIDE)
+                    "wide",
+                    str(stack[:1]),
+                    stack=stack,
+                    name=str(variable.name),
+                    bytes=_size(shape, _WIDE),
                 )
         except Exception:  # noqa: BLE001 - the fence of a probe: a class of the program's own, not made to its end yet
             return
@@ -225,11 +251,17 @@ def _looked_up(grad: Any, shape: list[int]) -> Any:
 
     What is looked up then is no variable, but what an op has made of all of it (a mask, a row of zeros in front).
     """
-    op = getattr(grad, "op", None) if hasattr(grad, "graph") else None  # an eager tensor has no op to ask
+    op = (
+        getattr(grad, "op", None) if hasattr(grad, "graph") else None
+    )  # an eager tensor has no op to ask
     for _ in range(_BACK):
         if op is None or op.type == "UnsortedSegmentSum":
             break
-        made = [tensor.op for tensor in op.inputs if tensor.op.type != "Const"] if op.type in _PASSES_ON else []
+        made = (
+            [tensor.op for tensor in op.inputs if tensor.op.type != "Const"]
+            if op.type in _PASSES_ON
+            else []
+        )
         op = made[0] if made else None
     if op is None or op.type != "UnsortedSegmentSum" or op.outputs[0].shape.as_list() != shape:
         return None
@@ -253,7 +285,15 @@ def _flat(sources: Any) -> list[Any]:
 
 
 def _size(shape: list[int], kind: str) -> float:
-    width = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "bool": 1}.get(kind, 4)
+    width = {
+        "float64": 8,
+        "int64": 8,
+        "float16": 2,
+        "bfloat16": 2,
+        "int8": 1,
+        "uint8": 1,
+        "bool": 1,
+    }.get(kind, 4)
     return float(_product(shape) * width)
 
 

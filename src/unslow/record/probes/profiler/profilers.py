@@ -62,8 +62,16 @@ class Profilers(Probe):
         return generate_chrome_trace_format
 
     def _on_checks(self, module: ModuleType) -> None:
-        self.replace(module, "enable_check_numerics", self._switch("tf.debugging.enable_check_numerics", True))
-        self.replace(module, "disable_check_numerics", self._switch("tf.debugging.enable_check_numerics", False))
+        self.replace(
+            module,
+            "enable_check_numerics",
+            self._switch("tf.debugging.enable_check_numerics", True),
+        )
+        self.replace(
+            module,
+            "disable_check_numerics",
+            self._switch("tf.debugging.enable_check_numerics", False),
+        )
 
     def _on_dumps(self, module: ModuleType) -> None:
         what = "tf.debugging.experimental.enable_dump_debug_info"
@@ -98,8 +106,14 @@ class Profilers(Probe):
                 return
             self._on[what] = on
             self.recorder.fact(
-                "profiler", what, took, what=what, on=on, step=self.steps.total, stack=self.recorder.stack(frame),
-            )  # fmt: skip
+                "profiler",
+                what,
+                took,
+                what=what,
+                on=on,
+                step=self.steps.total,
+                stack=self.recorder.stack(frame),
+            )
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 

@@ -15,7 +15,10 @@ from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.profiler.window import export_window, open_window
 
 _SECOND = 1_000_000_000
-_SETTLED = (40, int(0.6 * _SECOND))  # so many steps and so much time, and the training runs as it will go on
+_SETTLED = (
+    40,
+    int(0.6 * _SECOND),
+)  # so many steps and so much time, and the training runs as it will go on
 _LONG = (5, int(1.2 * _SECOND))  # or fewer steps that are longer
 _REST = 20  # times what a long window will take, before it is opened: what it saw takes as long again to write
 _AGAIN = 60 * _SECOND  # from the first window to the second, which is the last
@@ -71,7 +74,11 @@ class Window(Probe):
                 self._close(lane)
             else:
                 self.steps.ask_again()
-        elif total >= self._look_at and self._number < _WINDOWS and self.recorder.kept_weights is None:
+        elif (
+            total >= self._look_at
+            and self._number < _WINDOWS
+            and self.recorder.kept_weights is None
+        ):
             self._look_at = total + (total >> 6)  # a trial is timed, and so is not looked at
             self._perhaps_open(lane)
             if self._session is not None:
@@ -86,7 +93,11 @@ class Window(Probe):
         expected = age // max(1, steps) * self._steps_wanted(steps, age)
         if expected > 2 * _SPAN and age < _REST * expected:
             return
-        if not settled or now < self._due or getattr(sys.modules.get(_V2), "_profiler", None) is not None:
+        if (
+            not settled
+            or now < self._due
+            or getattr(sys.modules.get(_V2), "_profiler", None) is not None
+        ):
             return
         self._number += 1
         self._due = now + _AGAIN
@@ -131,9 +142,15 @@ class Window(Probe):
                 lane.busy = False
         spent = clock() - began
         self.recorder.line(
-            "window", began, file=file, steps=self.steps.led - self._opened[0], step=self._opened[0],
-            wall_ns=began - self._opened[1], spent_ns=spent, whole=lane is not None,
-        )  # fmt: skip
+            "window",
+            began,
+            file=file,
+            steps=self.steps.led - self._opened[0],
+            step=self._opened[0],
+            wall_ns=began - self._opened[1],
+            spent_ns=spent,
+            whole=lane is not None,
+        )
         if lane is not None:
             self.recorder.keep_out(lane, spent, self.name)
 

@@ -26,7 +26,9 @@ def open_window(folder: str = "") -> Any | None:
     try:
         with _muted():
             session = module.ProfilerSession()
-            session.start(folder, {"host_tracer_level": 2, "python_tracer_level": 0, "device_tracer_level": 0})
+            session.start(
+                folder, {"host_tracer_level": 2, "python_tracer_level": 0, "device_tracer_level": 0}
+            )
         return session
     except Exception:  # noqa: BLE001 - the fence of a probe: another session is active, or its options changed
         return None

@@ -14,7 +14,9 @@ from unslow.record.engine.recorder import Lane, clock
 
 cpu = time.thread_time_ns
 
-_LOOKS_IN_FULL = 64  # new ops are attributed at this many growths in a row, then at growing distances
+_LOOKS_IN_FULL = (
+    64  # new ops are attributed at this many growths in a row, then at growing distances
+)
 _OPS_PER_LOOK = 200  # an op's traceback takes 37 µs
 _SITES = 200
 _FRAMES = 6
@@ -83,7 +85,9 @@ class Graphs(Probe):
                 return original(self, handle, targets, fetches, *rest)
             graph = probe._graph(self._graph)
             fresh, worked = graph.begin(targets, fetches), 0
-            if not fresh and not graph.growths and graph.count() == graph.nodes:  # a run of known fetches says nothing
+            if (
+                not fresh and not graph.growths and graph.count() == graph.nodes
+            ):  # a run of known fetches says nothing
                 return original(self, handle, targets, fetches, *rest)
             extended = graph.extended
             began = clock()
@@ -93,7 +97,14 @@ class Graphs(Probe):
                 return original(self, handle, targets, fetches, *rest)
             finally:
                 took = clock() - began
-                probe._ran(lane, graph, fresh, took, cpu() - worked if fresh else 0, graph.extended - extended)
+                probe._ran(
+                    lane,
+                    graph,
+                    fresh,
+                    took,
+                    cpu() - worked if fresh else 0,
+                    graph.extended - extended,
+                )
 
         return _do_run
 
@@ -116,7 +127,9 @@ class Graphs(Probe):
 
         return __call__
 
-    def _ran(self, lane: Lane, graph: _Graph, fresh: bool, took: int, worked: int, extended: int) -> None:
+    def _ran(
+        self, lane: Lane, graph: _Graph, fresh: bool, took: int, worked: int, extended: int
+    ) -> None:
         try:
             began = clock()
             site = graph.site(sys._getframe(1).f_back, self.recorder)
@@ -137,7 +150,9 @@ class Graphs(Probe):
     def _graph(self, graph: Any) -> _Graph:
         known = self._graphs.get(id(graph))
         if known is None or known.graph is not graph:
-            if len(self._graphs) > 50:  # scripts that make a graph per trial: old ones must be let go
+            if (
+                len(self._graphs) > 50
+            ):  # scripts that make a graph per trial: old ones must be let go
                 self._graphs.clear()
             self._count += 1
             known = self._graphs[id(graph)] = _Graph(graph, self._count)
@@ -157,10 +172,18 @@ class Graphs(Probe):
 
     def _write(self, graph: _Graph, new: int, lines: list[Any], types: list[Any]) -> None:
         self.recorder.fact(
-            "graph", str(graph.number), graph=graph.number, nodes=graph.nodes, new=new, step=self.steps.total,
-            since=self.steps.total - graph.looked, lines=lines, types=types, growths=graph.growths,
+            "graph",
+            str(graph.number),
+            graph=graph.number,
+            nodes=graph.nodes,
+            new=new,
+            step=self.steps.total,
+            since=self.steps.total - graph.looked,
+            lines=lines,
+            types=types,
+            growths=graph.growths,
             runs=[_described(site) for site in list(graph.sites.values())[:20]],
-        )  # fmt: skip
+        )
 
     def _line_of(self, op: Any) -> tuple[Any, ...]:
         """The user's frames (innermost first) on the way to an op."""
@@ -203,7 +226,9 @@ class _Graph:
         self._keys: set[Any] = set()
         self._next = 0
         # Cheap where TensorFlow keeps its graphs in C++ (seen on 2.21).
-        self.count: Callable[[], int] = getattr(graph, "num_operations", None) or self._count_operations
+        self.count: Callable[[], int] = (
+            getattr(graph, "num_operations", None) or self._count_operations
+        )
 
     def begin(self, targets: Any, fetches: Any) -> bool:
         """Whether a run's fetches are new to the graph."""
@@ -216,7 +241,11 @@ class _Graph:
         return True
 
     def site(self, frame: FrameType | None, recorder: Any) -> list[Any]:
-        while frame is not None and "tensorflow" in frame.f_code.co_filename and not recorder.user.owns(frame.f_code):
+        while (
+            frame is not None
+            and "tensorflow" in frame.f_code.co_filename
+            and not recorder.user.owns(frame.f_code)
+        ):
             frame = frame.f_back
         key = (id(frame.f_code), frame.f_lasti) if frame is not None else (0, 0)
         found = self.sites.get(key)
@@ -256,6 +285,11 @@ class _Graph:
 def _described(site: list[Any]) -> dict[str, Any]:
     known, took, extended, fresh, fresh_took, idle, stack = site
     return {
-        "stack": stack, "known": known, "known_took_ns": took, "extended_ns": extended, "fresh": fresh,
-        "fresh_took_ns": fresh_took, "idle_ns": idle if fresh else 0,
-    }  # fmt: skip
+        "stack": stack,
+        "known": known,
+        "known_took_ns": took,
+        "extended_ns": extended,
+        "fresh": fresh,
+        "fresh_took_ns": fresh_took,
+        "idle_ns": idle if fresh else 0,
+    }

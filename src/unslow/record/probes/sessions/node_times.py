@@ -39,7 +39,9 @@ def covered(spans: Iterable[tuple[int, int]]) -> int:
 
 def queue_wait(ops: Mapping[str, Any], times: Spans, user: Any) -> dict[str, Any]:
     """How long a run stood still for a queue that threads of the program fill: only its dequeue was at work."""
-    waiting = [name for name, op in ops.items() if op.type.startswith("QueueDequeue") and name in times]
+    waiting = [
+        name for name, op in ops.items() if op.type.startswith("QueueDequeue") and name in times
+    ]
     if not waiting:
         return {}
     longest = ops[max(waiting, key=lambda name: times[name][1] - times[name][0])]
@@ -52,6 +54,10 @@ def queue_wait(ops: Mapping[str, Any], times: Spans, user: Any) -> dict[str, Any
         if user.owns_file(frame.filename)
     ]
     return {
-        "queue": longest.name, "queue_wait_ns": covered(times.values()) - covered(others), "made": made[:1],
-        "filled_by": sum(len(one.enqueue_ops) for one in runners if one.queue.queue_ref.op is queue),
-    }  # fmt: skip
+        "queue": longest.name,
+        "queue_wait_ns": covered(times.values()) - covered(others),
+        "made": made[:1],
+        "filled_by": sum(
+            len(one.enqueue_ops) for one in runners if one.queue.queue_ref.op is queue
+        ),
+    }

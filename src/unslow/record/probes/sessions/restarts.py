@@ -17,14 +17,25 @@ class Restarts:
     def __init__(self, recorder: Recorder, steps: Steps) -> None:
         self.recorder = recorder
         self.steps = steps
-        self._pipeline: tuple[list[Any], int] | None = None  # by which line one was started again, and its ns
+        self._pipeline: tuple[list[Any], int] | None = (
+            None  # by which line one was started again, and its ns
+        )
 
     def opened(self, session: Any, graph: SessionGraph, frame: FrameType | None) -> None:
         graph.sessions += 1
         session.__dict__[_OPENED] = (graph.sessions, self.recorder.stack(frame), set())
 
-    def ran(self, lane: Lane, session: Any, graph: SessionGraph, fetches: Any, key: Any, updates: bool, took: int,
-            line: FrameType | None) -> None:  # fmt: skip
+    def ran(
+        self,
+        lane: Lane,
+        session: Any,
+        graph: SessionGraph,
+        fetches: Any,
+        key: Any,
+        updates: bool,
+        took: int,
+        line: FrameType | None,
+    ) -> None:
         self._prepared(session, graph, key, took)
         if updates:
             self._updated(took)
@@ -42,13 +53,25 @@ class Restarts:
             ran.add(key)
             if number > 1 and self.steps.total:
                 self.recorder.fact(
-                    "reopened", str(made[:1]), took, session=number, usual_ns=graph.usual.get(key, 0), stack=made,
+                    "reopened",
+                    str(made[:1]),
+                    took,
+                    session=number,
+                    usual_ns=graph.usual.get(key, 0),
+                    stack=made,
                     step=self.steps.total,
-                )  # fmt: skip
+                )
 
     def _updated(self, took: int) -> None:
         """What the first update takes after a pipeline was started again: it waits for the first element."""
         started, self._pipeline = self._pipeline, None
         if started is not None:
             stack, spent = started
-            self.recorder.fact("restarted", str(stack[:1]), took, stack=stack, start_ns=spent, step=self.steps.total)
+            self.recorder.fact(
+                "restarted",
+                str(stack[:1]),
+                took,
+                stack=stack,
+                start_ns=spent,
+                step=self.steps.total,
+            )

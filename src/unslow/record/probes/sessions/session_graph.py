@@ -6,10 +6,23 @@ from collections.abc import Callable
 from typing import Any
 
 # What a target network or an average of weights is put together with.
-_MIXING = frozenset((
-    "Add", "AddV2", "Cast", "Const", "Identity", "Mul", "Neg", "ReadVariableOp", "RealDiv", "Sub", "VarHandleOp",
-    "Variable", "VariableV2",
-))  # fmt: skip
+_MIXING = frozenset(
+    (
+        "Add",
+        "AddV2",
+        "Cast",
+        "Const",
+        "Identity",
+        "Mul",
+        "Neg",
+        "ReadVariableOp",
+        "RealDiv",
+        "Sub",
+        "VarHandleOp",
+        "Variable",
+        "VariableV2",
+    )
+)
 
 
 class SessionGraph:
@@ -21,9 +34,13 @@ class SessionGraph:
         self.size = 0.0  # of what was fed to it
         self.looked_at = False
         self.sessions = 0  # that were opened for it
-        self.usual: dict[Any, int] = {}  # nanoseconds of the shortest run by fetches, a session's first left out
+        self.usual: dict[
+            Any, int
+        ] = {}  # nanoseconds of the shortest run by fetches, a session's first left out
         # Cheap where TensorFlow keeps its graphs in C++ (seen on 2.21).
-        self.count: Callable[[], int] = getattr(graph, "num_operations", None) or (lambda: int(graph.version))
+        self.count: Callable[[], int] = getattr(graph, "num_operations", None) or (
+            lambda: int(graph.version)
+        )
         self._fetches: dict[Any, bool] = {}
         self._starting: dict[Any, bool] = {}
         self._ops: dict[str, bool] = {}
@@ -46,7 +63,9 @@ class SessionGraph:
             if len(self._starting) > 10_000:
                 self._starting.clear()
             asked = self.operations(fetches)
-            known = any(op.type == "MakeIterator" for one in asked for op in (one, *one.control_inputs))
+            known = any(
+                op.type == "MakeIterator" for one in asked for op in (one, *one.control_inputs)
+            )
             self._starting[key] = known
         return known
 
@@ -76,7 +95,9 @@ class SessionGraph:
                 pending.extend(tensor.op for tensor in op.inputs)
                 pending.extend(op.control_inputs)
             if known:
-                for name in walked:  # some of them lead here too: they are walked again when they are asked for
+                for name in (
+                    walked
+                ):  # some of them lead here too: they are walked again when they are asked for
                     del self._ops[name]
                 self._ops[start.name] = True
                 return True
@@ -84,14 +105,18 @@ class SessionGraph:
 
     def _is_update(self, op: Any) -> bool:
         kind = op.type
-        if kind.startswith(("ResourceApply", "ResourceSparseApply", "Apply", "SparseApply", "ResourceKeras")):
+        if kind.startswith(
+            ("ResourceApply", "ResourceSparseApply", "Apply", "SparseApply", "ResourceKeras")
+        ):
             return True
         if not kind.startswith(("Assign", "ResourceScatter", "Scatter")) or not op.inputs:
             return False
         variable = op.inputs[0].op.name
         if variable not in self._shapes():
             return False
-        if kind in ("Assign", "AssignVariableOp") and not self._depends_on(op.inputs[1].op, variable):
+        if kind in ("Assign", "AssignVariableOp") and not self._depends_on(
+            op.inputs[1].op, variable
+        ):
             return False  # an initializer or a restore does not read what it writes
         return not kind.startswith("Assign") or not self._mixes(op.inputs[1].op, variable)
 
@@ -112,7 +137,10 @@ class SessionGraph:
         """Of all trainable variables, by the names of their ops."""
         variables = self.graph.get_collection("trainable_variables")
         if self._trainable[0] != len(variables):
-            self._trainable = (len(variables), {variable.op.name: str(variable.shape) for variable in variables})
+            self._trainable = (
+                len(variables),
+                {variable.op.name: str(variable.shape) for variable in variables},
+            )
         return self._trainable[1]
 
     @staticmethod

@@ -33,7 +33,9 @@ class Sessions(Probe):
         self._full = False  # runs are asked for a full trace of themselves
         self._weighed = 0  # such runs
         self._restarts = Restarts(self.recorder, self.steps)
-        self._follow: Callable[[Streak], None] = nobody  # makes the wrapper of runs only note the next ones
+        self._follow: Callable[[Streak], None] = (
+            nobody  # makes the wrapper of runs only note the next ones
+        )
         self._traced: Any = None  # makes the options and the metadata of a run that times its nodes
         self.steps.listeners.append(self._look)
 
@@ -72,7 +74,12 @@ class Sessions(Probe):
 
     def _look(self, lane: Lane, total: int) -> None:
         """Look at one whole step, at steps that grow further apart."""
-        if total < _FIRST_LOOK or total & (total - 1) or self._window is not None or not self._graphs:
+        if (
+            total < _FIRST_LOOK
+            or total & (total - 1)
+            or self._window is not None
+            or not self._graphs
+        ):
             return
         if self.recorder.kept_weights is None:  # a trial is timed as it is
             self._window = Window(lane.thread)
@@ -104,14 +111,24 @@ class Sessions(Probe):
 
         self._follow = follow
 
-        def run(self: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        def run(
+            self: Any,
+            fetches: Any,
+            feed_dict: Any = None,
+            options: Any = None,
+            run_metadata: Any = None,
+        ) -> Any:
             nonlocal left, calls
             noted = note  # first, since another thread may end the streak at any time: first its owner goes, then this
             if (
-                owner == id(self) and options is None
-                and (tuple(map(id, fetches)) if fetches.__class__ is list else id(fetches)) == fetched
-                and thread == ident() and not stack and (left & 7 != 1 or unchanged(streak, feed_dict))
-            ):  # fmt: skip
+                owner == id(self)
+                and options is None
+                and (tuple(map(id, fetches)) if fetches.__class__ is list else id(fetches))
+                == fetched
+                and thread == ident()
+                and not stack
+                and (left & 7 != 1 or unchanged(streak, feed_dict))
+            ):
                 began = clock()
                 noted(began)
                 try:
@@ -123,9 +140,13 @@ class Sessions(Probe):
                 try:
                     here, up = getframe(1), getframe(middle)
                     alike = (
-                        here.f_lasti == last and up.f_lasti == above_last and here.f_code is code
-                        and up.f_code is above and getframe(far).f_lasti == far_last and note is noted
-                    )  # fmt: skip
+                        here.f_lasti == last
+                        and up.f_lasti == above_last
+                        and here.f_code is code
+                        and up.f_code is above
+                        and getframe(far).f_lasti == far_last
+                        and note is noted
+                    )
                 except ValueError:  # the stack is not as deep
                     alike = False
                 if not alike:
@@ -150,7 +171,12 @@ class Sessions(Probe):
             window = probe._window
             if probe._full or options is not None:
                 probe._asked(options, getframe().f_back)
-            if window is not None and window.thread == mine.thread and options is None and run_metadata is None:
+            if (
+                window is not None
+                and window.thread == mine.thread
+                and options is None
+                and run_metadata is None
+            ):
                 options, run_metadata = probe._traced()
             entry = [_RUN, clock(), 0]
             mine.stack.append(entry)
@@ -167,7 +193,10 @@ class Sessions(Probe):
     def _unchanged(streak: Streak, feed: Any) -> bool:
         """Whether neither the graph has grown nor the batch another size: asked at one run in eight, since it costs."""
         try:
-            return streak.count() == streak.nodes and (_elements(feed) if feed else 0.0) == streak.elements
+            return (
+                streak.count() == streak.nodes
+                and (_elements(feed) if feed else 0.0) == streak.elements
+            )
         except Exception:  # noqa: BLE001 - the fence of a probe: what is fed is the program's own
             return False
 
@@ -218,7 +247,16 @@ class Sessions(Probe):
 
         return __call__
 
-    def _ran(self, lane: Lane, session: Any, fetches: Any, feed: Any, took: int, result: Any, metadata: Any) -> None:
+    def _ran(
+        self,
+        lane: Lane,
+        session: Any,
+        fetches: Any,
+        feed: Any,
+        took: int,
+        result: Any,
+        metadata: Any,
+    ) -> None:
         try:
             graph = session._graph
             known = self._graphs.get(id(graph))
@@ -237,7 +275,16 @@ class Sessions(Probe):
                 self._weigh(lane, metadata, took)
             self._restarts.ran(lane, session, known, fetches, key, updates, took, held)
             if self._window is not None and self._window.thread == lane.thread:
-                ran = Ran(session, fetches, feed, result, took, updates, self.recorder.stack(held), metadata)
+                ran = Ran(
+                    session,
+                    fetches,
+                    feed,
+                    result,
+                    took,
+                    updates,
+                    self.recorder.stack(held),
+                    metadata,
+                )
                 self._look_at(lane, self._window, ran)
             if updates:
                 if not known.looked_at:
@@ -246,7 +293,11 @@ class Sessions(Probe):
                 if self.recorder.kept_weights is not None:
                     self.recorder.kept_weights[id(session)] = session
                 self.steps.ended(lane, "session", None, "run", frame)
-                if frame is not None and lane.streak is None and not (lane.stack or self._window or self._full):
+                if (
+                    frame is not None
+                    and lane.streak is None
+                    and not (lane.stack or self._window or self._full)
+                ):
                     self._repeat(lane, session, fetches, feed, known, frame)
             elif not self.steps.trains[0]:
                 self.steps.repeated(lane, "session", None, "run", held)
@@ -260,12 +311,22 @@ class Sessions(Probe):
         elif len(window.runs) >= _MOST_RUNS:
             self._window = None
 
-    def _repeat(self, lane: Lane, session: Any, fetches: Any, feed: Any, known: SessionGraph, frame: FrameType) -> None:
+    def _repeat(
+        self,
+        lane: Lane,
+        session: Any,
+        fetches: Any,
+        feed: Any,
+        known: SessionGraph,
+        frame: FrameType,
+    ) -> None:
         """The next runs may be like this one, unless the graph grows or the fetches cannot be told by their parts."""
         leaves = fetches if isinstance(fetches, list) else [fetches]
         before = known.nodes, known.size
         known.nodes, known.size = known.count(), _elements(feed) if feed else 0.0
-        if before != (known.nodes, known.size) or any(isinstance(leaf, list | tuple | dict) for leaf in leaves):
+        if before != (known.nodes, known.size) or any(
+            isinstance(leaf, list | tuple | dict) for leaf in leaves
+        ):
             return
         streak = self.steps.begin_streak(lane, session, frame)
         if streak is not None:
@@ -273,8 +334,12 @@ class Sessions(Probe):
             streak.fetches = tuple(map(id, fetches)) if isinstance(fetches, list) else id(fetches)
             streak.count, streak.nodes, streak.elements = known.count, known.nodes, known.size
             held = self._line(frame) or frame
-            streak.tell = functools.partial(self.recorder.tallied, "runs", held.f_code, held.f_lasti)
-            if sum(1 for other in self.recorder.lanes if other.steps) == 1:  # no other thread trains
+            streak.tell = functools.partial(
+                self.recorder.tallied, "runs", held.f_code, held.f_lasti
+            )
+            if (
+                sum(1 for other in self.recorder.lanes if other.steps) == 1
+            ):  # no other thread trains
                 self.recorder.watch_runs(False)
                 streak.ended = functools.partial(self.recorder.watch_runs, True)
             self._follow(streak)
@@ -285,13 +350,19 @@ class Sessions(Probe):
 
     def _write(self, lane: Lane, window: Window) -> None:
         began = clock()
-        window.write(self.recorder, self.steps.total + 1, lambda graph, fetches: self._graph(graph).operations(fetches))
+        window.write(
+            self.recorder,
+            self.steps.total + 1,
+            lambda graph, fetches: self._graph(graph).operations(fetches),
+        )
         self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _graph(self, graph: Any) -> SessionGraph:
         known = self._graphs.get(id(graph))
         if known is None or known.graph is not graph:
-            if len(self._graphs) > 50:  # scripts that make a graph per trial: old ones must be let go
+            if (
+                len(self._graphs) > 50
+            ):  # scripts that make a graph per trial: old ones must be let go
                 self._graphs.clear()
             known = self._graphs[id(graph)] = SessionGraph(graph)
         return known

@@ -24,14 +24,30 @@ _UPDATES = (
     "Scatter",
 )
 _READS = ("ReadVariableOp", "ResourceGather", "VariableV2", "Variable", "VarHandleOp")
-_DRAWS = ("IteratorGetNext", "QueueDequeue", "ReaderRead", "IteratorGetNextSync", "OneShotIterator", "FIFOQueue")
+_DRAWS = (
+    "IteratorGetNext",
+    "QueueDequeue",
+    "ReaderRead",
+    "IteratorGetNextSync",
+    "OneShotIterator",
+    "FIFOQueue",
+)
 
 
 class Ran:
     """One run of the step: what went in and what came out, kept until the step is over."""
 
-    def __init__(self, session: Any, fetches: Any, feed: Any, result: Any, took: int, updates: bool, stack: list[Any],
-                 metadata: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        session: Any,
+        fetches: Any,
+        feed: Any,
+        result: Any,
+        took: int,
+        updates: bool,
+        stack: list[Any],
+        metadata: Any = None,
+    ) -> None:
         self.session, self.fetches, self.feed, self.result = session, fetches, feed, result
         self.took, self.updates, self.stack, self.metadata = took, updates, stack, metadata
         self.ops: dict[str, Any] = {}  # by name: all that the fetches depend on
@@ -53,9 +69,15 @@ class Window:
             return False
         self.runs.append(ran)
         updates = [each for each in self.runs if each.updates]
-        return ran.updates and len(updates) > 1 and (ran.stack == updates[0].stack or len(updates) > _MOST_UPDATES)
+        return (
+            ran.updates
+            and len(updates) > 1
+            and (ran.stack == updates[0].stack or len(updates) > _MOST_UPDATES)
+        )
 
-    def write(self, recorder: Recorder, cycle: int, operations: Callable[[Any, Any], list[Any]]) -> None:
+    def write(
+        self, recorder: Recorder, cycle: int, operations: Callable[[Any, Any], list[Any]]
+    ) -> None:
         """Write a line per run, per feed and per fetch; `operations` gives the ops behind fetches."""
         graph = self.runs[-1].session.graph
         small = graph.version < _MOST_OPS
@@ -64,8 +86,12 @@ class Window:
                 ran.ops = _behind(operations(graph, ran.fetches), _fed(ran.feed))
         for index, ran in enumerate(self.runs[1:]):
             where = {"cycle": cycle, "index": index, "stack": ran.stack}
-            waited = queue_wait(ran.ops, node_times(ran.metadata), recorder.user) if ran.updates else {}
-            recorder.line("run", clock(), **where, **(self._run(index) | self._like(index) | waited))
+            waited = (
+                queue_wait(ran.ops, node_times(ran.metadata), recorder.user) if ran.updates else {}
+            )
+            recorder.line(
+                "run", clock(), **where, **(self._run(index) | self._like(index) | waited)
+            )
             for feed in _feeds(ran):
                 recorder.line("feed", clock(), **where, **feed)
             if ran.updates and small:
@@ -75,7 +101,9 @@ class Window:
     def _updates(self, index: int) -> tuple[int, int]:
         """The places of the updates before a run of this step and after it; one that updates is the second itself."""
         places = [place for place, ran in enumerate(self.runs) if ran.updates]
-        return max(place for place in places if place <= index), min(place for place in places if place > index)
+        return max(place for place in places if place <= index), min(
+            place for place in places if place > index
+        )
 
     def _run(self, index: int) -> dict[str, Any]:
         """A run by itself, and what it has in common with the updates before and after it."""
@@ -83,23 +111,36 @@ class Window:
         first, last = (self.runs[place] for place in places)
         times = node_times(ran.metadata)
         data: dict[str, Any] = {
-            "took_ns": ran.took, "updates": ran.updates, "runs": len(self.runs) - 1,
-            "fetches": _names(ran.fetches)[:_NAMES], "feeds": len(ran.feed or ()), "ops": len(ran.ops),
-            "kernels_ns": covered(times.values()), "timed": bool(times),
-        }  # fmt: skip
+            "took_ns": ran.took,
+            "updates": ran.updates,
+            "runs": len(self.runs) - 1,
+            "fetches": _names(ran.fetches)[:_NAMES],
+            "feeds": len(ran.feed or ()),
+            "ops": len(ran.ops),
+            "kernels_ns": covered(times.values()),
+            "timed": bool(times),
+        }
         after, before = _same_feeds(ran.feed, first.feed), _same_feeds(ran.feed, last.feed)
         update = last if before else first
         if ran.updates or not ran.ops or update.session is not ran.session:
             return data
-        written = {op.inputs[0].op.name for op in update.ops.values() if _writes(op) and len(op.inputs)}
-        reads = {name for name, op in ran.ops.items() if op.type in ("VarHandleOp", "VariableV2", "Variable")}
+        written = {
+            op.inputs[0].op.name for op in update.ops.values() if _writes(op) and len(op.inputs)
+        }
+        reads = {
+            name
+            for name, op in ran.ops.items()
+            if op.type in ("VarHandleOp", "VariableV2", "Variable")
+        }
         return (
             data
             | {
                 "same_before": before,  # as the update that follows it
                 "same_after": after,  # as the update that it follows
                 "with": update.stack[:1],  # whose line it is
-                "random": any("Random" in op.type or "Multinomial" in op.type for op in ran.ops.values()),
+                "random": any(
+                    "Random" in op.type or "Multinomial" in op.type for op in ran.ops.values()
+                ),
                 "draws": any(op.type.startswith(_DRAWS) for op in ran.ops.values()),
                 "writes": any(_writes(op) for op in ran.ops.values()),
                 "depends": bool(written & reads),  # on what the update changes
@@ -110,9 +151,17 @@ class Window:
     def _like(self, index: int) -> dict[str, Any]:
         """The first run of this step that is fed as this one is, where neither update is; and what sets them apart."""
         ran, others = self.runs[index + 1], self.runs[1 : index + 1]
-        fed_as_updates = any(_same_feeds(ran.feed, self.runs[place].feed) for place in self._updates(index))
+        fed_as_updates = any(
+            _same_feeds(ran.feed, self.runs[place].feed) for place in self._updates(index)
+        )
         for number, other in enumerate(others):
-            if ran.updates or fed_as_updates or not ran.ops or not ran.feed or other.session is not ran.session:
+            if (
+                ran.updates
+                or fed_as_updates
+                or not ran.ops
+                or not ran.feed
+                or other.session is not ran.session
+            ):
                 continue
             between = [op for each in others[number:] for op in each.ops.values()]
             if (
@@ -161,7 +210,11 @@ def _names(fetches: Any) -> list[str]:
         return [name for value in fetches.values() for name in _names(value)]
     if isinstance(fetches, list | tuple):
         return [name for value in fetches for name in _names(value)]
-    return [fetches if isinstance(fetches, str) else str(getattr(fetches, "name", type(fetches).__name__))]
+    return [
+        fetches
+        if isinstance(fetches, str)
+        else str(getattr(fetches, "name", type(fetches).__name__))
+    ]
 
 
 def _same_feeds(one: Any, other: Any) -> bool:
@@ -197,11 +250,17 @@ def _feeds(ran: Ran) -> Iterator[dict[str, Any]]:
         converted = _least(numpy.asarray, value, wanted)
         copied = _least(numpy.array, array)
         yield {
-            "name": str(getattr(key, "name", key)), "type": type(value).__name__, "wanted": dtype.name,
-            "dtype": str(getattr(value, "dtype", "")), "bytes": array.nbytes,
-            "contiguous": bool(array.flags.c_contiguous), "convert_ns": converted, "copy_ns": copied,
-            "elements": int(array.size), "position": position,
-        }  # fmt: skip
+            "name": str(getattr(key, "name", key)),
+            "type": type(value).__name__,
+            "wanted": dtype.name,
+            "dtype": str(getattr(value, "dtype", "")),
+            "bytes": array.nbytes,
+            "contiguous": bool(array.flags.c_contiguous),
+            "convert_ns": converted,
+            "copy_ns": copied,
+            "elements": int(array.size),
+            "position": position,
+        }
 
 
 def _least(action: Callable[..., Any], *args: Any) -> int:
@@ -214,7 +273,9 @@ def _least(action: Callable[..., Any], *args: Any) -> int:
     return min(times)
 
 
-def _fetched(ran: Ran, graph: Any, operations: Callable[[Any, Any], list[Any]]) -> Iterator[dict[str, Any]]:
+def _fetched(
+    ran: Ran, graph: Any, operations: Callable[[Any, Any], list[Any]]
+) -> Iterator[dict[str, Any]]:
     """Each fetched value that the update does not need: its size, and the time of the nodes that only it needs."""
     leaves = list(_leaves(ran.fetches, ran.result))[:_MOST_FETCHES]
     needed: set[str] = set()
@@ -228,21 +289,35 @@ def _fetched(ran: Ran, graph: Any, operations: Callable[[Any, Any], list[Any]]) 
         size = getattr(value, "nbytes", None)
         if size is None:
             continue
-        own = [name for name in _behind(operations(graph, fetch), _fed(ran.feed)) if name not in needed]
+        own = [
+            name for name in _behind(operations(graph, fetch), _fed(ran.feed)) if name not in needed
+        ]
         yield {
-            "name": _names(fetch)[0], "bytes": int(size), "position": position, "of": len(leaves),
+            "name": _names(fetch)[0],
+            "bytes": int(size),
+            "position": position,
+            "of": len(leaves),
             "key": path[0] if len(path) == 1 and isinstance(path[0], str | int) else None,
-            "own_ops": len(own), "own_ns": covered(times[name] for name in own if name in times),
-            "spare_ns": spare, "timed": bool(times), "dtype": str(getattr(value, "dtype", "")),
-        }  # fmt: skip
+            "own_ops": len(own),
+            "own_ns": covered(times[name] for name in own if name in times),
+            "spare_ns": spare,
+            "timed": bool(times),
+            "dtype": str(getattr(value, "dtype", "")),
+        }
 
 
-def _leaves(fetches: Any, result: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
+def _leaves(
+    fetches: Any, result: Any, path: tuple[Any, ...] = ()
+) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
     """Fetches beside their values, one by one; and the keys that lead to each."""
     if isinstance(fetches, dict) and isinstance(result, dict):
         for key in fetches:
             yield from _leaves(fetches[key], result.get(key), (*path, key))
-    elif isinstance(fetches, list | tuple) and isinstance(result, list | tuple) and len(fetches) == len(result):
+    elif (
+        isinstance(fetches, list | tuple)
+        and isinstance(result, list | tuple)
+        and len(fetches) == len(result)
+    ):
         for index, (fetch, value) in enumerate(zip(fetches, result, strict=True)):
             yield from _leaves(fetch, value, (*path, index))
     else:

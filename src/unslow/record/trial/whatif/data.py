@@ -46,7 +46,14 @@ class Batch(Switch):
         inner = place in self.asked.get("inner", ())
         other = max(1, round(size * float(self.asked.get("batch", 1))))
         done = other != size and not inner
-        self.tell("batch", caller, done=["batch"] if done else [], size=other if done else size, was=size, place=place)
+        self.tell(
+            "batch",
+            caller,
+            done=["batch"] if done else [],
+            size=other if done else size,
+            was=size,
+            place=place,
+        )
         return {"batch_size": other} if done else {}
 
     def _mark(self, source: Any, result: Any, frame: FrameType) -> None:

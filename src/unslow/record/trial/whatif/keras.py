@@ -39,7 +39,9 @@ class Fit(Switch):
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {
-            "keras.src.backend.tensorflow.trainer": lambda module: self._on_trainer(module.TensorFlowTrainer),
+            "keras.src.backend.tensorflow.trainer": lambda module: self._on_trainer(
+                module.TensorFlowTrainer
+            ),
             "keras.src.engine.training": lambda module: self._on_trainer(module.Model),
             "tf_keras.src.engine.training": lambda module: self._on_trainer(module.Model),
         }
@@ -55,12 +57,18 @@ class Fit(Switch):
         size = max(1, round(now * factor))
         done = arrays and "batch" in self.asked and size != now
         self.tell(
-            "fit", frame, done=["batch"] if done else [], arrays=arrays, size=size if arrays else 0, was=now,
-            dataset=hasattr(data, "element_spec"), epoch=0 if self.asked else _epoch(arguments, now),
+            "fit",
+            frame,
+            done=["batch"] if done else [],
+            arrays=arrays,
+            size=size if arrays else 0,
+            was=now,
+            dataset=hasattr(data, "element_spec"),
+            epoch=0 if self.asked else _epoch(arguments, now),
             jit=bool(getattr(model, "jit_compile", False)),
             together=int(getattr(model, "steps_per_execution", 1) or 1),
             eager=bool(getattr(model, "run_eagerly", False)),
-        )  # fmt: skip
+        )
         return {"batch_size": size} if done else {}
 
 
@@ -71,8 +79,12 @@ class Policy(Switch):
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {
-            "keras.src.dtype_policies.dtype_policy": lambda module: self._set(module.set_dtype_policy),
-            "tf_keras.src.mixed_precision.policy": lambda module: self._set(module.set_global_policy),
+            "keras.src.dtype_policies.dtype_policy": lambda module: self._set(
+                module.set_dtype_policy
+            ),
+            "tf_keras.src.mixed_precision.policy": lambda module: self._set(
+                module.set_global_policy
+            ),
             "keras.src.layers.layer": self._on_layers,
             "tf_keras.src.engine.base_layer": self._on_layers,
         }

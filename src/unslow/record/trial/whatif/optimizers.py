@@ -30,7 +30,14 @@ _KINDS = {
 }
 _V1 = {"SGD": "GradientDescentOptimizer", "Adam": "AdamOptimizer"}
 _WRAPPERS = ("LossScaleOptimizer", "SyncReplicasOptimizer", "MovingAverageOptimizer")
-_KEPT = ("clipnorm", "clipvalue", "global_clipnorm", "gradient_accumulation_steps", "loss_scale_factor", "name")
+_KEPT = (
+    "clipnorm",
+    "clipvalue",
+    "global_clipnorm",
+    "gradient_accumulation_steps",
+    "loss_scale_factor",
+    "name",
+)
 
 
 class Optimizer(Switch):
@@ -42,7 +49,9 @@ class Optimizer(Switch):
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {
-            "keras.src.optimizers.base_optimizer": lambda module: self._on_base(module.BaseOptimizer),
+            "keras.src.optimizers.base_optimizer": lambda module: self._on_base(
+                module.BaseOptimizer
+            ),
             "tf_keras.src.optimizers.optimizer": lambda module: self._on_base(module.Optimizer),
             "tensorflow.python.training.optimizer": lambda module: self._on_base(module.Optimizer),
         }
@@ -63,12 +72,18 @@ class Optimizer(Switch):
         probe = self
 
         def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
-            found = None if probe._inside else probe.fenced(probe._instead, cls, args, kwargs, sys._getframe(1))
+            found = (
+                None
+                if probe._inside
+                else probe.fenced(probe._instead, cls, args, kwargs, sys._getframe(1))
+            )
             return original(cls) if found is None else found
 
         return __new__
 
-    def _instead(self, kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType) -> Any:
+    def _instead(
+        self, kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType
+    ) -> Any:
         package = next((name for name in _KINDS if kind.__module__.startswith(name)), None)
         if package is None or kind.__name__ in _WRAPPERS:
             return None
@@ -76,7 +91,13 @@ class Optimizer(Switch):
         wanted = _V1.get(wanted, wanted) if package.startswith("tensorflow") else wanted
         module = _KINDS[package].get(wanted)
         done = module is not None and kind.__name__ != wanted
-        self.tell("optimizer", frame, done=["optimizer"] if done else [], own=kind.__name__, package=package)
+        self.tell(
+            "optimizer",
+            frame,
+            done=["optimizer"] if done else [],
+            own=kind.__name__,
+            package=package,
+        )
         if not done or module is None:
             return None
         target = getattr(importlib.import_module(module), wanted)
@@ -84,7 +105,11 @@ class Optimizer(Switch):
         bound = signature.bind_partial(None, *args, **kwargs)
         bound.apply_defaults()
         takes = inspect.signature(target.__init__).parameters
-        chosen = {name: bound.arguments[name] for name in _KEPT if name in bound.arguments and name in takes}
+        chosen = {
+            name: bound.arguments[name]
+            for name in _KEPT
+            if name in bound.arguments and name in takes
+        }
         self._inside = True
         try:
             return target(bound.arguments.get("learning_rate", 0.001), **chosen)

@@ -35,11 +35,15 @@ class Runtime(Switch):
         if "graph" in self.asked:
             config.set_optimizer_experimental_options(self.asked["graph"])
         environment = {name: os.environ.get(name) for name in self.asked.get("environment", ())}
-        self.tell("started", done=sorted({*_THREADS, "graph"} & set(self.asked)), environment=environment)
+        self.tell(
+            "started", done=sorted({*_THREADS, "graph"} & set(self.asked)), environment=environment
+        )
 
     def _on_config(self, module: ModuleType) -> None:
         for name in _THREADS:
-            self.replace(module, f"set_{name}_op_parallelism_threads", self.changed(self._threads(name)))
+            self.replace(
+                module, f"set_{name}_op_parallelism_threads", self.changed(self._threads(name))
+            )
         self.replace(module, "enable_op_determinism", self._determinism)
 
     def _threads(self, name: str) -> Callable[[Mapping[str, Any], FrameType], dict[str, Any]]:
@@ -78,7 +82,9 @@ class Runtime(Switch):
                 setattr(ours, f"{name}_op_parallelism_threads", self.asked[name])
         if "graph" in self.asked:
             context: Any = sys.modules["tensorflow.python.eager.context"]
-            ours.graph_options.rewrite_options.MergeFrom(context.context().config.graph_options.rewrite_options)
+            ours.graph_options.rewrite_options.MergeFrom(
+                context.context().config.graph_options.rewrite_options
+            )
         return {"config": ours}
 
 
@@ -130,7 +136,14 @@ class Functions(Switch):
         """What updates the weights, told once for each: only in the first run, where nothing is timed."""
         ended, probe = self.steps.ended, self
 
-        def watched(lane: Any, kind: str, owner: Any, name: str, frame: FrameType | None, trains: bool = True) -> None:
+        def watched(
+            lane: Any,
+            kind: str,
+            owner: Any,
+            name: str,
+            frame: FrameType | None,
+            trains: bool = True,
+        ) -> None:
             if trains and id(owner) not in probe._seen:
                 probe._seen.add(id(owner))
                 probe.fenced(probe._updated, lane, kind, owner, frame)
@@ -142,10 +155,16 @@ class Functions(Switch):
         function = getattr(owner, "_python_function", None)
         file = str(code_place(function)[0]) if function is not None else ""
         self.tell(
-            "update", frame, kind=kind, owner=type(owner).__name__, place=_place(function) if function else "",
+            "update",
+            frame,
+            kind=kind,
+            owner=type(owner).__name__,
+            place=_place(function) if function else "",
             users=bool(file) and self.recorder.user.owns_file(file),
-            jit=bool(getattr(owner, "_jit_compile", False)), fit=lane.fit is not None, rows=self._rows,
-        )  # fmt: skip
+            jit=bool(getattr(owner, "_jit_compile", False)),
+            fit=lane.fit is not None,
+            rows=self._rows,
+        )
 
 
 def _place(function: Any) -> str:
@@ -161,6 +180,11 @@ def _rows(value: Any) -> int:
     if isinstance(value, dict):
         return _rows(list(value.values()))
     shape = getattr(value, "shape", None)
-    if hasattr(value, "assign") or shape is None or len(tuple(shape)) < 1 or not hasattr(value, "__array__"):
+    if (
+        hasattr(value, "assign")
+        or shape is None
+        or len(tuple(shape)) < 1
+        or not hasattr(value, "__array__")
+    ):
         return 0  # a variable is no batch
     return int(shape[0] or 0)

@@ -19,7 +19,9 @@ _MOST_TOLD = 200
 class Switch(Probe):
     """`asked` holds every setting of this trial by name; a switch takes the ones that it knows."""
 
-    def __init__(self, asked: Mapping[str, Any], recorder: Recorder, steps: Steps, watcher: Watcher) -> None:
+    def __init__(
+        self, asked: Mapping[str, Any], recorder: Recorder, steps: Steps, watcher: Watcher
+    ) -> None:
         super().__init__(recorder, steps, watcher)
         self.asked = asked
         self._told: set[tuple[Any, ...]] = set()
@@ -41,7 +43,9 @@ class Switch(Probe):
             self.tell("failed", switch=self.name, why=f"{type(problem).__name__}: {problem}"[:300])
             return None
 
-    def changed(self, change: Callable[[Mapping[str, Any], FrameType], dict[str, Any]]) -> Callable[[Any], Any]:
+    def changed(
+        self, change: Callable[[Mapping[str, Any], FrameType], dict[str, Any]]
+    ) -> Callable[[Any], Any]:
         """A wrapper of a method: `change(arguments by name, caller's frame)` gives the arguments to replace."""
         probe = self
 
