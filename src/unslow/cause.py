@@ -11,6 +11,7 @@ from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, ClassVar
 
+from unslow.facts.schema import Fact
 from unslow.model import Finding, Fix, Refusal, Run, Unjudged
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ class Cause:
     """One reason for slowness. The docstring's four headings are its page and `unslow explain`."""
 
     title: ClassVar[str] = ""  # what is wrong, in a few words: "the graph grows in the loop"
+    reads: ClassVar[
+        tuple[type[Fact], ...]
+    ] = ()  # the facts it reads: not judged without their probes
     needs: ClassVar[tuple[str, ...]] = ()  # probes without which it is not judged
     deeper_than: ClassVar[
         tuple[str, ...]

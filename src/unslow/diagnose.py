@@ -51,7 +51,7 @@ def _missing(cause: Cause, run: Run) -> str:
     """The first probe that a cause needs and that was lost, with its reason."""
     if not run.processes:
         return "no process of the command imported TensorFlow"
-    for need in cause.needs:
+    for need in (*cause.needs, *dict.fromkeys(kind.probe for kind in cause.reads)):
         for process in run.processes:
             state = process.probes.get(need, "")
             if state.startswith("lost"):

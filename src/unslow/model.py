@@ -6,11 +6,11 @@ import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from unslow.facts.phase import (
-    Phase as Phase,
-)  # one of the nouns; apart, so that the recorder loads nothing else
+from unslow.facts.phase import Phase as Phase
+from unslow.facts.schema import Fact
+from unslow.facts.table import FactTable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
+
+
+F = TypeVar("F", bound=Fact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +153,7 @@ class Loop:
             self.steps + 1 if row >= len(self.end) else int(self.number[row] - self.count[row]) + 1
         )
 
-    def holds(self, event: Event) -> bool:
+    def holds(self, event: Event | Fact) -> bool:
         """Whether an event happened during this loop."""
         return event.process == self.process and self.start <= event.time <= self.stop
 
@@ -217,6 +220,11 @@ class Run:
     sources: Mapping[str, str]  # file (as in Location) → its text when it ran
     sampling_hz: float = 0.0
     notes: tuple[str, ...] = ()  # what was damaged or missing in the folder
+    table: FactTable = field(default_factory=FactTable)
+
+    def facts(self, kind: type[F]) -> tuple[F, ...]:
+        """Every fact of a kind, in time order."""
+        return self.table.of(kind)
 
     def of(self, *kinds: str) -> Iterator[Event]:
         """Events of some kinds, in time order."""
@@ -245,7 +253,7 @@ class Run:
         """Seconds in training steps: what a share in a finding is a share of."""
         return sum(loop.total for loop in self.loops)
 
-    def loop_of(self, event: Event) -> Loop | None:
+    def loop_of(self, event: Event | Fact) -> Loop | None:
         """The loop that an event fell into."""
         return next((loop for loop in self.loops if loop.holds(event)), None)
 
@@ -296,6 +304,7 @@ class Finding:
     advice: str = ""  # what to do, in words, where no diff can be written
     fault: bool = True  # False: an honest answer that is no fault of the program
     facts: Mapping[str, Any] = field(default_factory=dict)  # what `fix` needs to know
+    detail: object = None  # what the cause hands to its own `fix`: a small class of its file
     merged: tuple[str, ...] = ()  # causes that explained the same seconds
 
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unslow.analyse import wording as say
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
+from unslow.facts.memory import Gc
+from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.statements import delete
 from unslow.model import (
@@ -77,7 +79,7 @@ class GcPauses(Cause):
     """
 
     title = "the garbage collector takes a share of the steps"
-    needs = ("gc",)
+    reads = (Gc,)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
@@ -166,19 +168,15 @@ def _pauses(loop: Loop) -> _Pauses:
 def _asked_at(run: Run, loop: Loop, total: float) -> tuple[Location | None, int]:
     """The user's line that asks for most of the collections, and how many."""
     most: tuple[float, int, Location | None] = (total / 2, 0, None)
-    seen: dict[str, list[tuple[float, int]]] = {}
-    for event in run.of("gc"):
-        if loop.holds(event) and event.data.get("asked") and event.data.get("stack"):
-            data = event.data
-            sums = seen.setdefault(
-                str(data["key"]), [(float(data["sum"]) - float(data["took"]), int(data["n"]) - 1)]
-            )
-            sums.append((float(data["sum"]), int(data["n"])))
-            seconds, calls = (
-                after - before for before, after in zip(sums[0], sums[-1], strict=True)
-            )
-            if seconds > most[0]:
-                most = (seconds, int(calls), say.place(run, data["stack"][0]))
+    first: dict[str, Gc] = {}
+    for collection in run.facts(Gc):
+        if not loop.holds(collection) or not collection.asked or not collection.stack:
+            continue
+        earliest = first.setdefault(collection.key, collection)
+        seconds = collection.sum - (earliest.sum - earliest.took)
+        if seconds > most[0]:
+            calls = collection.n - earliest.n + 1
+            most = (seconds, calls, say.place(run, collection.stack[0]))
     return most[2], most[1]
 
 
@@ -190,11 +188,10 @@ def _forecast(loop: Loop, found: _Pauses) -> Forecast:
     return Forecast(step=step, step_seconds=rest + found.early + per_step * (step - loop.steps / 4))
 
 
-def _collection(at: int, sofar: float) -> Fact:
-    stack = [["train.py", 14, "f"]]
-    return fact(
-        "gc", at, asked=True, stack=stack, key="train.py:14", n=at // 10 + 1, sum=sofar, took=0.01
-    )
+def _collection(step: int, sofar: float) -> Placed:
+    where = Place("train.py", 14, "f")
+    number = step // 10 + 1
+    return at(step, Gc(asked=True, stack=(where,), key=str(where), n=number, sum=sofar, took=0.01))
 
 
 _OFTEN = [0.9 if step % 10 == 9 else 0.0 for step in range(200)]

@@ -159,11 +159,8 @@ def _xla(run: Run, loop: Loop, first: FirstStep) -> _Fault | None:
     saved = spent - _WITHOUT_XLA * rest
     if spent < _LONG or saved < 0.5 * spent:
         return None
-    compiled = max(
-        (call for call in first.calls if call.inside),
-        key=lambda call: call.inside.compile,
-        default=None,
-    )  # type: ignore[union-attr]
+    profiled = [(call.inside.compile, call) for call in first.calls if call.inside is not None]
+    compiled = max(profiled, key=lambda found: found[0])[1] if profiled else None
     where = compiled.caller if compiled is not None else None
     return (
         f"XLA compiled for {say.time(spent)} before the first step, and all {loop.steps - 1:,} others together took "

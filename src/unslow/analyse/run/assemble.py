@@ -15,6 +15,8 @@ from unslow.analyse.host.step_profile import seen
 from unslow.analyse.run.loops import loops_of
 from unslow.analyse.run.samples import samples_of
 from unslow.errors import UnslowError
+from unslow.facts.codec import Context
+from unslow.facts.table import FactTable
 from unslow.model import Event, Process, Run, Ticks
 from unslow.runfolder import layout as runfile
 from unslow.runfolder.layout import ProcessLog
@@ -51,6 +53,9 @@ def assemble(raw: runfile.Folder) -> Run:
     logs = [log for log in raw.logs if any(line["k"] == "process" for line in log.lines)]
     start = min((_first(log, "process").get("since", _began(log)) for log in logs), default=0)
     names = _Names(str(header.get("cwd", "")))
+    lines = [
+        (line, Context(index, start, names)) for index, log in enumerate(logs) for line in log.lines
+    ]
     processes = tuple(_process(index, log, start) for index, log in enumerate(logs))
     events = [
         replace(event, data=_looked_into(raw.path, event))
@@ -82,6 +87,7 @@ def assemble(raw: runfile.Folder) -> Run:
         samples=tuple(samples),
         sources=_sources(raw.path, logs, names),
         sampling_hz=_sampling(processes),
+        table=FactTable(lines),
         notes=tuple(_notes(raw)),
     )
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from unslow.analyse.stats.trend import trend_of
+from unslow.facts.schema import Fact as TypedFact
+from unslow.facts.table import FactTable
 from unslow.model import Event, Location, Loop, Phase, Process, Run, Sample, Ticks
 
 _PROBES = (
@@ -39,13 +41,25 @@ def fact(kind: str, at: int, **data: Any) -> Fact:
 
 
 @dataclass(frozen=True)
+class Placed:
+    """A typed fact of a sketch, placed at a step of its loop; `step` 0 is before the loop."""
+
+    step: int
+    fact: TypedFact
+
+
+def at(step: int, seen: TypedFact) -> Placed:
+    return Placed(step, seen)
+
+
+@dataclass(frozen=True)
 class Sketch:
     """A run of one loop: step seconds, each phase as a share of the step, facts, samples and ticks."""
 
     says: str
     seconds: Sequence[float] = (0.01,) * 100
     phases: Mapping[Phase, float | Sequence[float]] = field(default_factory=dict)
-    facts: Sequence[Fact] = ()
+    facts: Sequence[Fact | Placed] = ()
     samples: Sequence[Sample] = ()
     ticks: Mapping[str, Sequence[float]] = field(
         default_factory=dict
@@ -102,6 +116,7 @@ class Sketch:
             samples=tuple(self.samples),
             sources={"train.py": self.source},
             sampling_hz=50.0,
+            table=FactTable(facts=self._placed(seconds, end)),
         )
 
     def _loop(self, seconds: Any, end: Any) -> Loop:
@@ -126,14 +141,23 @@ class Sketch:
             values=None if self.values is None else np.asarray(self.values, dtype=float),
         )
 
-    def _events(self, seconds: Any, end: Any) -> tuple[Event, ...]:
-        def when(at: int) -> float:
-            if at <= 0 or not len(seconds):
-                return self.before / 2
-            row = min(at, len(seconds)) - 1
-            return float(end[row] - seconds[row] / 2)
+    def _when(self, step: int, seconds: Any, end: Any) -> float:
+        if step <= 0 or not len(seconds):
+            return self.before / 2
+        row = min(step, len(seconds)) - 1
+        return float(end[row] - seconds[row] / 2)
 
-        events = [Event(fact.kind, when(fact.at), 0, fact.data) for fact in self.facts]
+    def _placed(self, seconds: Any, end: Any) -> list[TypedFact]:
+        placed = [found for found in self.facts if isinstance(found, Placed)]
+        timed = [found.fact.replace(time=self._when(found.step, seconds, end)) for found in placed]
+        return sorted(timed, key=lambda fact: fact.time)
+
+    def _events(self, seconds: Any, end: Any) -> tuple[Event, ...]:
+        untyped = [found for found in self.facts if isinstance(found, Fact)]
+        events = [
+            Event(found.kind, self._when(found.at, seconds, end), 0, found.data)
+            for found in untyped
+        ]
         return tuple(sorted(events, key=lambda event: event.time))
 
     def _ticks(self, total: float) -> Ticks:

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
+from unslow.facts.codec import encode
 from unslow.facts.phase import Phase
+from unslow.facts.schema import Fact, Place, Stack, Tally, Thinned
 from unslow.record.engine.frames import UserCode
 from unslow.runfolder.layout import Writer
 
@@ -23,11 +25,18 @@ _HOST = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTE
 # million facts make some 1 500 lines. Every line carries the running count, so totals stay exact.
 _FACTS_IN_FULL = 400
 
+_MOST_KEYS = 5000  # a program may make up names without end
+
 _NOTHING = float("nan")
 Gathered = tuple[
     list[int], int, float, float
 ]  # for a row: nanoseconds by phase, our own, elements, value
 _ABSORBED = frozenset((Phase.RUN, Phase.SYNC, Phase.INPUT, Phase.HOOKS))
+
+
+def _next_written(count: int) -> int:
+    """The number of the next fact of a key that is written."""
+    return count + 1 if count < _FACTS_IN_FULL else int(count * 1.01) + 1
 
 
 def _nothing(*_: object) -> None:
@@ -174,29 +183,52 @@ class Recorder:
             text = json.dumps({"k": "unwritten", "t": at, "kind": kind, "why": str(problem)})
         self._pending.append(text)
 
-    def fact(self, kind: str, key: str = "", took: int = 0, /, **data: Any) -> bool:
-        """Count a fact and write it unless there were very many with this key; says whether it was written."""
+    def emit(self, fact: Fact) -> None:
+        """Write a fact; one that is `Thinned` is counted, and written unless there were very many."""
+        if isinstance(fact, Thinned):
+            tally = self._counted(fact.kind, fact.key, int(fact.took))
+            if tally[0] < tally[2]:
+                return
+            tally[2] = _next_written(tally[0])
+            fact = fact.replace(n=tally[0], sum=tally[1])
+        try:
+            self._pending.append(encode(fact, clock()))
+        except (TypeError, ValueError) as problem:
+            self.lost(fact.probe, f"{type(fact).__name__} could not be written: {problem}")
+
+    def count(self, kind: type[Thinned], key: str, took: int = 0) -> None:
+        """Count a fact whose details nobody wants; see `wants`."""
+        self._counted(kind.kind, key, took)
+
+    def _counted(self, kind: str, key: str, took: int) -> list[int]:
+        """The tally of a key, one fact later: how many, their nanoseconds, the next that is written."""
         tally = self._counts.get((kind, key))
         if tally is None:
-            if len(self._counts) > 5000:  # a program that makes up names without end
+            if len(self._counts) > _MOST_KEYS:
                 key = ""
             tally = self._counts.setdefault((kind, key), [0, 0, 0])
         tally[0] += 1
         tally[1] += took
+        return tally
+
+    def fact(self, kind: str, key: str = "", took: int = 0, /, **data: Any) -> bool:
+        """Count a fact and write it unless there were very many with this key; says whether it was written."""
+        tally = self._counted(kind, key, took)
         if tally[0] < tally[2]:
             return False
-        tally[2] = tally[0] + 1 if tally[0] < _FACTS_IN_FULL else int(tally[0] * 1.01) + 1
+        tally[2] = _next_written(tally[0])
         self.line(kind, clock(), n=tally[0], sum_ns=tally[1], key=key, took_ns=took, **data)
         return True
 
-    def wants(self, kind: str, key: str = "") -> bool:
+    def wants(self, kind: type[Thinned] | str, key: str = "") -> bool:
         """Whether the next fact of this key will be written: costly details are gathered only then."""
-        tally = self._counts.get((kind, key))
+        name = kind if isinstance(kind, str) else kind.kind
+        tally = self._counts.get((name, key))
         return tally is None or tally[0] + 1 >= tally[2]
 
-    def stack(self, frame: FrameType | None, limit: int = 6) -> list[tuple[str, int, str]]:
+    def stack(self, frame: FrameType | None, limit: int = 6) -> Stack:
         """The user's frames, innermost first; their files are kept with the run."""
-        return self.kept(self.user.stack(frame, limit))
+        return tuple(Place(*place) for place in self.kept(self.user.stack(frame, limit)))
 
     def kept(self, places: list[tuple[str, int, str]]) -> list[tuple[str, int, str]]:
         for file, _, _ in places:
@@ -229,11 +261,21 @@ class Recorder:
             pass
 
     def tally(
-        self, kind: str, frame: FrameType | None, took: int, amount: float = 0.0, /, **data: Any
+        self,
+        kind: type[Tally] | str,
+        frame: FrameType | None,
+        took: int,
+        amount: float = 0.0,
+        /,
+        **data: Any,
     ) -> None:
-        """Add up something that happens at a line, however often; written at growing intervals."""
+        """Add up something that happens at a line, however often; written at growing intervals.
+
+        `data` holds the kind's own fields; those of the first call at a line are kept.
+        """
         if frame is None:
             return
+        kind = kind if isinstance(kind, str) else kind.kind
         key = (kind, id(frame.f_code), frame.f_lasti)
         entry = self.tallies.get(key)
         if entry is None:

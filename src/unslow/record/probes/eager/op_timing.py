@@ -43,7 +43,7 @@ class OpWindow:
         self._functions = [0, 0]  # whole functions that were called: how many, their nanoseconds
         self._lines: dict[tuple[Any, ...], list[int]] = {}
         self.rows = 1  # that are still to come before it closes
-        self.tape: list[Any] = []  # where the gradient tape was opened
+        self.tape: Any = ()  # where the gradient tape was opened
         self._held: list[tuple[str, Any, Any]] = []
         for name in (_OPS, *_OTHERS):
             original = getattr(module, name, None)

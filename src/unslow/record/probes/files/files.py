@@ -24,9 +24,7 @@ class Files(Probe):
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self._made: dict[
-            int, list[Any]
-        ] = {}  # id of a saver or callback → the user's lines that made it
+        self._made: dict[int, Any] = {}  # id of a saver or callback → the user's lines that made it
         self._folders = Folders(self.recorder, self.steps)
         self._inner = ""  # the path that a save inside another save wrote to
 

@@ -75,7 +75,7 @@ class Settings(Probe):
 
         return make
 
-    def _note(self, what: str, value: int, stack: list[Any]) -> None:
+    def _note(self, what: str, value: int, stack: Any) -> None:
         self.recorder.fact("setting", what, what=what, value=value, stack=stack)
 
     def _session_made(self, original: Callable[..., Any]) -> Callable[..., Any]:

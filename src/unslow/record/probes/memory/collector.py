@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from unslow.facts.memory import Gc
 from unslow.facts.phase import Phase
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import clock
@@ -42,16 +43,17 @@ class Collector(Probe):
         elif self._open:
             took = self.recorder.close_span(lane, self._open.pop())
             if took > _LONG:
-                stack = self.recorder.stack(sys._getframe().f_back) if self._asked else []
+                stack = self.recorder.stack(sys._getframe().f_back) if self._asked else ()
                 key = f"{stack[0][0]}:{stack[0][1]}" if stack else str(info["generation"])
-                self.recorder.fact(
-                    "gc",
-                    key,
-                    took,
-                    generation=info["generation"],
-                    collected=info.get("collected"),
-                    asked=self._asked,
-                    stack=stack,
+                self.recorder.emit(
+                    Gc(
+                        key=key,
+                        took=took,
+                        generation=info["generation"],
+                        collected=info.get("collected"),
+                        asked=self._asked,
+                        stack=stack,
+                    )
                 )
 
     def disarm(self) -> None:

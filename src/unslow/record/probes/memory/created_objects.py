@@ -24,7 +24,7 @@ class _Made:
 
     __slots__ = ("alive", "amount", "count", "first", "stack", "took", "what", "written")
 
-    def __init__(self, what: str, stack: list[Any], first: int) -> None:
+    def __init__(self, what: str, stack: Any, first: int) -> None:
         self.what = what
         self.stack = stack
         self.first = first  # steps before the first one was made

@@ -17,7 +17,7 @@ class Restarts:
     def __init__(self, recorder: Recorder, steps: Steps) -> None:
         self.recorder = recorder
         self.steps = steps
-        self._pipeline: tuple[list[Any], int] | None = (
+        self._pipeline: tuple[Any, int] | None = (
             None  # by which line one was started again, and its ns
         )
 

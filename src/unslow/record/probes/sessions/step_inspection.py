@@ -45,7 +45,7 @@ class Ran:
         result: Any,
         took: int,
         updates: bool,
-        stack: list[Any],
+        stack: Any,
         metadata: Any = None,
     ) -> None:
         self.session, self.fetches, self.feed, self.result = session, fetches, feed, result

@@ -1,0 +1,62 @@
+"""The facts of a run by kind: decoded when they are first read, damaged lines skipped and counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from unslow.facts.codec import Context, Undecodable, decode
+from unslow.facts.schema import Fact
+
+F = TypeVar("F", bound=Fact)
+Line = tuple[Mapping[str, Any], Context]
+
+_reading: ContextVar[set[type[Fact]] | None] = ContextVar("reading", default=None)
+
+
+@contextmanager
+def observed_reads() -> Iterator[set[type[Fact]]]:
+    """Which kinds are read meanwhile: what a cause reads must be what it declares."""
+    kinds: set[type[Fact]] = set()
+    token = _reading.set(kinds)
+    try:
+        yield kinds
+    finally:
+        _reading.reset(token)
+
+
+class FactTable:
+    """Facts of all processes of a run, in the order of time."""
+
+    def __init__(self, lines: Iterable[Line] = (), facts: Iterable[Fact] = ()) -> None:
+        self.damaged: Counter[str] = Counter()  # lines that do not fit the schema, by kind
+        self._lines: dict[str, list[Line]] = {}
+        self._facts: dict[str, tuple[Fact, ...]] = {}
+        for line, context in lines:
+            self._lines.setdefault(str(line.get("k")), []).append((line, context))
+        for fact in facts:
+            self._facts[fact.kind] = (*self._facts.get(fact.kind, ()), fact)
+
+    def of(self, kind: type[F]) -> tuple[F, ...]:
+        reading = _reading.get()
+        if reading is not None:
+            reading.add(kind)
+        found = self._facts.get(kind.kind)
+        if found is None:
+            found = self._facts[kind.kind] = tuple(self._decoded(kind.kind))
+        return found  # type: ignore[return-value]  # decoded by the class of this name
+
+    def _decoded(self, kind: str) -> list[Fact]:
+        facts = []
+        for line, context in self._lines.pop(kind, ()):
+            try:
+                fact = decode(line, context)
+            except (Undecodable, TypeError):
+                self.damaged[kind] += 1
+                continue
+            if fact is not None:
+                facts.append(fact)
+        return sorted(facts, key=lambda fact: fact.time)
