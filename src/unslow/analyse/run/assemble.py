@@ -88,6 +88,7 @@ def assemble(raw: runfile.Folder) -> Run:
         sources=_sources(raw.path, logs, names),
         sampling_hz=_sampling(processes),
         table=FactTable(lines),
+        attached=bool(header.get("attached")),
         notes=tuple(_notes(raw)),
     )
 

@@ -24,7 +24,7 @@ from unslow.record.trial.control import Trial
 class Recording:
     """One process being recorded into a run folder."""
 
-    def __init__(self, folder: str, trial: str = "") -> None:
+    def __init__(self, folder: str, trial: str = "", attached: bool = False) -> None:
         self.recorder = Recorder(folder)
         self.steps = Steps(self.recorder)
         self.watcher = Watcher(self.recorder, self.steps)
@@ -32,6 +32,7 @@ class Recording:
         self.trial = Trial(trial, self.recorder, self.steps) if trial else None
         self.own_bytes = 0  # memory that the recorder took before the program began
         self._show = hide_wrappers()
+        self._attached = attached  # to a program that runs already, and goes on after the end
         self._begun = False
         self._ended = False
         self._is_fork = False
@@ -91,7 +92,7 @@ class Recording:
     def _forked(self) -> None:
         """A forked child writes its own files, and only if it trains: the watcher starts with its first step."""
         recorder, steps = self.recorder, self.steps
-        if not self._begun or recorder.pid == os.getpid():
+        if not self._begun or self._ended or recorder.pid == os.getpid():
             return
         self._is_fork = True
         recorder.after_fork()
@@ -109,6 +110,7 @@ class Recording:
         if self._ended:
             return
         self._ended = True
+        atexit.unregister(self.end)
         self.steps.leave_fast_path()
         self.arming.uninstall()
         self._show()
@@ -122,13 +124,12 @@ class Recording:
             return
         self.watcher.stop()
         self.steps.flush(last=True)
-        error = getattr(sys, "last_value", None)
         usage = resource.getrusage(resource.RUSAGE_SELF)
         keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
         self.recorder.line(
             "end",
             clock(),
-            how=f"{type(error).__name__}: {error}"[:500] if error is not None else "exit",
+            how=self._how(),
             probes=self.recorder.probes,
             peak_rss=usage.ru_maxrss * 1024,
             looks_ns=sum(self.recorder.looks.values()),
@@ -143,6 +144,13 @@ class Recording:
         )
         self.recorder.flush()
         self.recorder.writer.close()
+
+    def _how(self) -> str:
+        """How the process ended, or that it goes on."""
+        if self._attached:
+            return "detached"
+        error = getattr(sys, "last_value", None)
+        return f"{type(error).__name__}: {error}"[:500] if error is not None else "exit"
 
 
 class _Beginning(Probe):
