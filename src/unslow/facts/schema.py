@@ -17,6 +17,7 @@ This is not `dataclasses`: sixty generated classes would take 25–70 ms in ever
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
@@ -56,15 +57,17 @@ class Record:
 
     FIELDS: ClassVar[dict[str, Any]] = {}  # name → default, or _MISSING where there is none
     DEFAULTS: ClassVar[dict[str, Any]] = {}
-    DURATIONS: ClassVar[frozenset[str]] = frozenset()  # written with the suffix `_ns`
+    KEYS: ClassVar[Mapping[str, str]] = {}  # field → its key in the file, where they differ
+    WRITTEN: ClassVar[Mapping[str, str]] = {}  # the same for every field, filled in
 
     def __init_subclass__(cls) -> None:
         hints = cls.__annotations__  # texts: every module of this package postpones annotations
         own = [name for name, hint in hints.items() if "ClassVar" not in hint]
-        durations = [name for name in own if hints[name].startswith("Duration")]
         cls.FIELDS = {**cls.FIELDS, **{name: vars(cls).get(name, _MISSING) for name in own}}
         cls.DEFAULTS = {n: value for n, value in cls.FIELDS.items() if value is not _MISSING}
-        cls.DURATIONS = cls.DURATIONS.union(durations)
+        durations = {n: f"{n}_ns" for n in own if hints[n].startswith("Duration")}
+        plain = {name: name for name in own}
+        cls.WRITTEN = {**cls.WRITTEN, **plain, **durations, **cls.KEYS}
 
     def __init__(self, **values: Any) -> None:
         attributes = self.__dict__

@@ -14,12 +14,13 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from unslow.facts.phase import Phase
 
 VERSION = 2  # 1 had no records with times alone
+OLDEST = 1  # that can still be read
 HEADER = "run.json"
 SOURCES = "sources"
 
@@ -34,12 +35,34 @@ WORDS = ROW.size // 8  # times in a record
 FIRST_PHASE = 9  # index of the first phase in an unpacked row
 
 
+_LATEST = 1e11  # seconds since the epoch: the year 5138
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < _LATEST
+
+
+# What the launcher writes about a run, and what each value must be.
+_HEADER: dict[str, Callable[[object], bool]] = {
+    "command": lambda value: isinstance(value, list),
+    "cwd": lambda value: isinstance(value, str),
+    "started": _is_time,
+    "seconds": _is_time,
+    "ended": lambda value: value is None or isinstance(value, str),
+    "launcher": lambda value: isinstance(value, int),
+}
+
+
 class Unreadable(Exception):
-    """A run folder that cannot be read; the message says why."""
+    """A run folder that cannot be read: why, and what to type next if that is known."""
+
+    def __init__(self, why: str, next_step: str = "") -> None:
+        super().__init__(why)
+        self.next_step = next_step
 
 
 class ProcessLog:
-    """One process as it was written: raw rows and decoded lines."""
+    """One process as it was written: bytes of rows, and lines of JSON that are not checked."""
 
     def __init__(
         self, name: str, rows: bytes = b"", lines: list[dict[str, Any]] | None = None
@@ -48,6 +71,7 @@ class ProcessLog:
         self.rows = rows
         self.lines = lines if lines is not None else []
         self.torn = False  # the end of a file was cut off
+        self.damaged = 0  # lines that are no facts
 
 
 class Folder:
@@ -80,12 +104,24 @@ def read_header(folder: str) -> dict[str, Any]:
         raise Unreadable("its run.json is cut off or is not JSON") from None
     if not isinstance(header, dict) or not isinstance(header.get("version"), int):
         raise Unreadable("its run.json was not written by unslow")
-    if header["version"] > VERSION:
-        raise Unreadable(
-            f"it was written in format {header['version']}, and this unslow reads up to {VERSION}: "
-            f"it needs unslow {header.get('unslow', 'of a later version')} or later"
-        )
+    _check_version(header)
+    for name, is_valid in _HEADER.items():
+        if name in header and not is_valid(header[name]):
+            raise Unreadable(f"its run.json is damaged: `{name}` is {header[name]!r}")
     return header
+
+
+def _check_version(header: dict[str, Any]) -> None:
+    version = header["version"]
+    if OLDEST <= version <= VERSION:
+        return
+    command = header.get("command")
+    words = [str(word) for word in command] if isinstance(command, list) else []
+    raise Unreadable(
+        f"unslow {header.get('unslow', 'of another version')} wrote it in format {version}, "
+        f"and this version reads formats {OLDEST} to {VERSION}",
+        f"Record it again: `unslow run {' '.join(words) or 'python train.py'}`.",
+    )
 
 
 def read(folder: str) -> Folder:
@@ -108,16 +144,21 @@ def read(folder: str) -> Folder:
 
 
 def _lines(data: bytes, log: ProcessLog) -> Iterator[dict[str, Any]]:
-    for raw in data.split(b"\n"):
-        if not raw:
-            continue
+    raw_lines = data.split(b"\n")
+    log.torn = log.torn or bool(raw_lines.pop())
+    for raw in filter(None, raw_lines):
         try:
             line = json.loads(raw)
-        except ValueError:
-            log.torn = True
-            continue
-        if isinstance(line, dict) and "k" in line:
-            yield line
+            if isinstance(line["k"], str) and _is_clock(line["t"]):
+                yield line
+                continue
+        except (ValueError, LookupError, TypeError, RecursionError):
+            pass
+        log.damaged += 1
+
+
+def _is_clock(value: object) -> bool:
+    return isinstance(value, int) and 0 <= value < 1 << 63
 
 
 class Writer:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from unslow.facts.phase import Phase
+from unslow.facts.process import Samples, StackSeen, Tick
+from unslow.facts.schema import Place
 from unslow.record.engine.probe import span
 from unslow.record.engine.procfs import read
 from unslow.record.engine.prompt import Prompt
@@ -133,16 +135,9 @@ class Watcher:
             if len(self._stacks) >= _MOST_STACKS:
                 return
             number = self._stacks[key] = len(self._stacks) + 1
-            stack = self.recorder.kept(self.recorder.user.places(lines, _FRAMES))
-            self.recorder.line(
-                "stack",
-                clock(),
-                id=number,
-                stack=stack,
-                leaf=key[0],
-                phase=phase,
-                trains=thread != 0,
-            )
+            places = self.recorder.kept(self.recorder.user.places(lines, _FRAMES))
+            stack = tuple(Place(*place) for place in places)
+            self.recorder.emit(StackSeen(id=number, stack=stack, leaf=key[0], phase=phase))
         weight, self._due = divmod(self._due, 1.0)
         self.samples += int(weight)
         self._counts[number] = self._counts.get(number, 0) + int(weight)
@@ -161,13 +156,9 @@ class Watcher:
     def _write_samples(self, now: int) -> None:
         counts, self._counts = self._counts, {}
         if counts:
-            self.recorder.line(
-                "samples",
-                now,
-                since=self._sampled,
-                counts=list(counts.items()),
-                steps=self.steps.total,
-            )
+            taken = tuple(counts.items())
+            samples = Samples(since=self._sampled, counts=taken, steps=self.steps.total)
+            self.recorder.emit(samples, now)
         self.recorder.write_tallies(self.steps.total)
         self._sampled = now
         self._samples_written += 1
@@ -180,15 +171,15 @@ class Watcher:
         self._ticks += 1
         if self._ticks in _TICKS_EARLY or self._ticks % _TICKS_IN_FULL == 0:
             self._tick_distance *= 2
-        values: dict[str, float] = {"steps": self.steps.total}
+        values: dict[str, Any] = {"steps": self.steps.total}
         if _thread.get_ident() == self._thread:
-            values |= {"own_cpu": time.thread_time_ns(), "watcher": 1}
+            values |= {"own_cpu": time.thread_time_ns(), "watcher": True}
         for reader in self._readers:
             try:
                 values.update(reader())
             except (OSError, ValueError, LookupError):  # the system does not tell
                 continue
-        self.recorder.line("tick", now, **values)
+        self.recorder.emit(Tick(**values), now)
         self.recorder.signals.tick.send()
 
     def add_counters(self, *readers: Callable[[], dict[str, float]]) -> None:

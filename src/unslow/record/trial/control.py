@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any
 
+from unslow.facts.process import Unwritten
 from unslow.record.engine.recorder import Lane, Recorder, clock
 from unslow.record.engine.steps import Steps
 
@@ -75,7 +76,7 @@ class Trial:
                     held
                 )
             except Exception as problem:  # noqa: BLE001 - a variable that is gone must not end the trial
-                self._recorder.line("unwritten", 0, kind="nudge", why=str(problem)[:200])
+                self._recorder.emit(Unwritten(of="nudge", why=str(problem)[:200]))
         lane.busy = False
 
     def _nudge_variable(self, variable: Any) -> None:
@@ -130,7 +131,7 @@ class Trial:
                     _of_session(held) if hasattr(held, "partial_run") else [_of_variable(held)]
                 )
             except Exception as problem:  # noqa: BLE001 - a variable that is gone must not end the trial
-                self._recorder.line("unwritten", 0, kind="weight", why=str(problem)[:200])
+                self._recorder.emit(Unwritten(of="weight", why=str(problem)[:200]))
         return found
 
 
