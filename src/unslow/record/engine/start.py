@@ -111,6 +111,7 @@ class Recording:
         if not self._begun or recorder.pid == os.getpid():
             return
         self._is_fork = True
+        self.watcher.after_fork()
         recorder.after_fork()
         steps.after_fork()
         self.watcher = Watcher(recorder, steps)

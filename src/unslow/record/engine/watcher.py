@@ -14,9 +14,9 @@ from unslow.facts.process import Samples, StackSeen, Tick
 from unslow.facts.schema import Place
 from unslow.record.engine.probe import span
 from unslow.record.engine.procfs import read
-from unslow.record.engine.prompt import Prompt
 from unslow.record.engine.recorder import SPAN_PHASE, Lane, Recorder, clock
 from unslow.record.engine.steps import Steps
+from unslow.record.engine.switch_interval import SwitchInterval
 from unslow.record.engine.thread_stacks import Line, lines_of, threads
 
 # Seconds between samples, at least and at most: one in so many parts of the time since the training began. A look
@@ -54,7 +54,7 @@ class Watcher:
         self._stacks: dict[tuple[Any, ...], int] = {}
         self._counts: dict[int, int] = {}
         self._due = 0.0
-        self._prompt = Prompt()
+        self._interval = SwitchInterval()
         self._sampled = clock()
         self._ticked = 0
         self._ticks = 0
@@ -65,9 +65,14 @@ class Watcher:
 
     def start(self) -> None:
         """Of a thread that `threading` does not list: a program may join all that it finds there."""
+        self._interval.install()
         self._ended = _thread.allocate_lock()
         self._ended.acquire()
         _thread.start_new_thread(self._run, (self._ended,))
+
+    def after_fork(self) -> None:
+        """In a forked child, which has no such thread: what it changed in the process is put back."""
+        self._interval.uninstall()
 
     def _run(self, ended: _thread.LockType) -> None:
         self._thread = _thread.get_ident()
@@ -81,7 +86,7 @@ class Watcher:
         self._stop.set()
         if self._ended.acquire(timeout=1.0):
             self._ended.release()
-        self._prompt.rest()
+        self._interval.uninstall()
         self.tick(clock())
         self._write_samples(clock())
 
@@ -91,7 +96,7 @@ class Watcher:
             self._began = began = clock()
             steps, period, trains = self.steps.total, _PERIOD, self.steps.trains
             while not self._stop.wait(period):
-                self._prompt.rest()
+                self._interval.restore()
                 late = (clock() - began) / (_PERIOD * 1e9)
                 # A call that holds Python's lock keeps us waiting, and we see it once it ends: the wait was its
                 # own. But where steps went by meanwhile, it was the machine that kept us waiting.
@@ -100,7 +105,7 @@ class Watcher:
                     trains, self._began = True, began
                 period = max(_PERIOD, min((began - self._began) / 1e9 / _SAMPLED, _MOST_PERIOD))
                 self._wake()
-                self._prompt.hurry(len(threads()))
+                self._interval.shorten(len(threads()))
                 began, steps = clock(), self.steps.total
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost("watcher", f"{type(problem).__name__}: {problem}")
