@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from unslow.facts.phase import Phase
-from unslow.record.engine.rows import Rows
+from unslow.record.engine.rows import Calls, Rows
 from unslow.runfolder.layout import ROW, WORDS
 from unslow.runfolder.steplog import parse, rows_of, taken
 
@@ -29,13 +29,8 @@ def log() -> Log:
     kept = Log()
     rows = Rows(SimpleNamespace(writer=kept, flush=bool))  # type: ignore[arg-type]
     rows.append((100, 0, 3, 1, [0] * len(Phase), 0, 8.0, 0.5))
-    rows.alike(
-        100,
-        3,
-        1,
-        8.0,
-        [time for call in range(CALLS) for time in (110 + 100 * call, 200 + 100 * call)],
-    )
+    times = [time for call in range(CALLS) for time in (110 + 100 * call, 200 + 100 * call)]
+    rows.add_calls(Calls(100, 3, 1, 8.0, times))
     rows.append((5000, 4100, 3, 1, [0] * len(Phase), 0, 8.0, 0.5))
     rows.write(0)
     return kept

@@ -8,7 +8,7 @@ from types import FrameType
 from unslow.facts.phase import Phase
 from unslow.record.engine.fast_path import FastPath, call_site
 from unslow.record.engine.recorder import PHASES, Gathered, Lane, Recorder, clock
-from unslow.record.engine.rows import Rows
+from unslow.record.engine.rows import Calls, Rows
 from unslow.record.engine.update_sites import Sites, Update
 from unslow.record.engine.weak_table import WeakTable
 
@@ -191,7 +191,8 @@ class Steps:
         if extra:
             self._add_mixed(path, times, extra)
         else:
-            self._rows.alike(lane.last, path.number, lane.group, path.elements, times)
+            calls = Calls(lane.last, path.number, lane.group, path.elements, times)
+            self._rows.add_calls(calls)
             lane.last = times[-1]
         lane.calls += rows
         path.calls += rows
