@@ -1,7 +1,7 @@
 """Facts to lines of JSON and back: the one place where units and paths are converted.
 
-Encoding runs in the user's process and uses the standard library only. Decoding never trusts a line:
-what does not fit the schema is reported by `Undecodable`, and the caller skips and counts it.
+Encoding runs in the user's process and uses the standard library only. Decoding never trusts a
+line: what does not fit the schema raises `Undecodable`, and the caller skips and counts it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Undecodable(ValueError):
 
 
 class Context(typing.NamedTuple):
-    """What a recording needs to be read: whose it is, when it began, and how its paths are shown."""
+    """What a line needs to be read: whose it is, when the run began, and how paths are shown."""
 
     process: int
     start: int  # nanoseconds on the process's clock at which the run began

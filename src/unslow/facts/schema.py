@@ -7,9 +7,10 @@ A fact is an immutable object with typed, keyword-only fields::
 
         way: str  # set_seed, clear_session or context reset
 
-The field's type decides how a value is converted when a recording is read (see `unslow.facts.codec`):
-a `Duration` is an integer of nanoseconds in the user's process and in the file, and seconds when it is
-read; a `FilePath`, a `Place` and a `Stack` are made relative to the run's working directory.
+The field's type decides how a value is converted when a recording is read (see
+`unslow.facts.codec`): a `Duration` is an integer of nanoseconds in the user's process and in the
+file, and seconds when it is read; a `FilePath`, a `Place` and a `Stack` are made relative to the
+run's working directory.
 
 This is not `dataclasses`: sixty generated classes would take 25–70 ms in every recorded process.
 """
@@ -53,7 +54,7 @@ _MISSING: Any = object()
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Record:
-    """An immutable object with typed fields; also a part of a fact, such as a stage of a pipeline."""
+    """An immutable object with typed fields: a fact, or a part of one."""
 
     FIELDS: ClassVar[dict[str, Any]] = {}  # name → default, or _MISSING where there is none
     DEFAULTS: ClassVar[dict[str, Any]] = {}

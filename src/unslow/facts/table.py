@@ -1,4 +1,4 @@
-"""The facts of a run by kind: decoded when they are first read, damaged lines skipped and counted."""
+"""The facts of a run by kind: decoded when first read, damaged lines skipped and counted."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The run folder: what the user's process writes and ours reads; standard library only, both sides.
 
     run.json              who ran what, where and how it ended (written by the launcher)
-    <host>-<pid>.steps    fixed-width binary records, one per weight update, merged in long runs; updates that differ in
-                          their times only are a record that says how many, then their times
+    <host>-<pid>.steps    fixed-width binary records, one per weight update, merged in long runs;
+                          updates that differ in their times only are a record that says how many,
+                          then their times
     <host>-<pid>.events   JSON lines: the header of the process, then its facts
     sources/<digest>.py   the user's files as they were run
 
@@ -24,11 +25,12 @@ OLDEST = 1  # that can still be read
 HEADER = "run.json"
 SOURCES = "sources"
 
-# end, total, low, high (ns); steps in the row, site, updates in one step; elements in the batch, last scalar seen
-# on the host (mostly the loss); then nanoseconds per phase.
+# end, total, low, high (ns); steps in the row, site, updates in one step; elements in the batch,
+# last scalar seen on the host (mostly the loss); then nanoseconds per phase.
 #
-# A record with no steps is the head of many calls: its end is where the first of their rows begins, its total how many
-# they are. As many records follow as their times need: when each began and ended (ns), in turn, then zeros.
+# A record with no steps is the head of many calls: its end is where the first of their rows begins,
+# its total is their number. Records with their times follow: when each began and ended (ns), in
+# turn, then zeros.
 _FIELDS = f"<qqqqIHHdd{len(Phase)}q"
 ROW = struct.Struct(_FIELDS)
 WORDS = ROW.size // 8  # times in a record
@@ -162,7 +164,7 @@ def _is_clock(value: object) -> bool:
 
 
 class Writer:
-    """Appends to the two logs of one process. After the first failed write it stays silent and says why."""
+    """Appends to the two logs of one process; after a failed write, `lost` says why it stopped."""
 
     def __init__(self, folder: str, name: str) -> None:
         self._paths = (
@@ -196,7 +198,7 @@ class Writer:
             self.lost = f"the run folder could not be written: {problem.strerror or problem}"
 
     def _is_open(self, which: int) -> bool:
-        """Whether a descriptor is still ours: a program that closes all of them may have it for a file of its own."""
+        """Whether a descriptor is still ours: a program may close all of them and use it again."""
         return self._files[which] >= 0 and _identity(self._files[which]) == self._known[which]
 
     def close(self) -> None:

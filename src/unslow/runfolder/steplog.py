@@ -1,4 +1,4 @@
-"""The rows of a `.steps` log as NumPy reads them; calls that were written as times alone become rows.
+"""The rows of a `.steps` log as NumPy reads them; calls written as times alone become rows.
 
 Nothing in a log is trusted: a row that contradicts itself is left out and counted.
 """

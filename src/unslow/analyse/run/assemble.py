@@ -36,10 +36,8 @@ def load(folder: str) -> Run:
 def assemble(raw: Folder) -> Run:
     header = raw.header
     cwd = str(header.get("cwd", ""))
-    starts = [began(log) for log in raw.logs]
-    known = [start for start in starts if start is not None]
-    logs = [log for log, start in zip(raw.logs, starts, strict=True) if start is not None]
-    table, recorded = decoded(logs, min(known, default=0), shown_below(cwd))
+    starts = {log: start for log in raw.logs if (start := began(log)) is not None}
+    table, recorded = decoded(starts, min(starts.values(), default=0), shown_below(cwd))
     table.decode_all()
     processes = tuple(map(process_of, recorded))
     loops = [loop for process in recorded for loop in loops_of(process)]

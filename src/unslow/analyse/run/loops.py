@@ -50,14 +50,18 @@ def loops_of(process: Recorded) -> Iterator[Loop]:
     rows, sites = _training_only(rows, sites)
     for thread in sorted({site.thread for site in sites.values()}):
         mine = {number: site for number, site in sites.items() if site.thread == thread}
-        chosen = _in_order(rows[np.isin(rows["site"], list(mine))])
-        groups = _groups(mine, chosen)
-        found = [(group, _loop(process, group, mine, chosen)) for group in groups]
-        most = max((loop.steps for _, loop in found), default=0)
-        for group, loop in found:
-            repeats = any(mine[number].loop or mine[number].fit for number in group)
-            if repeats or loop.steps > _WARM_UP or most <= _WARM_UP:
-                yield loop
+        yield from _loops_of_thread(process, mine, rows)
+
+
+def _loops_of_thread(process: Recorded, sites: dict[int, Site], rows: Any) -> Iterator[Loop]:
+    rows = _in_order(rows[np.isin(rows["site"], list(sites))])
+    groups = _groups(sites, rows)
+    loops = [_loop(process, group, sites, rows) for group in groups]
+    is_all_short = max((loop.steps for loop in loops), default=0) <= _WARM_UP
+    for group, loop in zip(groups, loops, strict=True):
+        repeats = any(sites[number].loop or sites[number].fit for number in group)
+        if repeats or is_all_short or loop.steps > _WARM_UP:
+            yield loop
 
 
 def _in_order(rows: Any) -> Any:
@@ -144,7 +148,7 @@ def _alternate(one: list[int], other: list[int], rows: Any) -> bool:
 
 
 def _leaders(group: list[int], sites: dict[int, Site], rows: Any) -> list[int]:
-    """The sites whose updates end a step: the first one seen, and others at its line that replace it.
+    """The sites whose updates end a step: the first one, and others at its line that replace it.
 
     A loop that makes a new optimizer or function each time updates at one line through ever new
     owners; a loop over two optimizers updates at one line through the same two in turn.
@@ -250,7 +254,7 @@ def _fit_calls(process: Recorded) -> Iterator[tuple[float, Place]]:
 
 
 def _trim_first(total: Any, phases: Any, longest: float) -> None:
-    """Take out of the first step what happened before its loop: the imports, the model, the data."""
+    """Cut off what the first step holds from before its loop: imports, model, data."""
     known = float(phases[0].sum() - phases[0][Phase.OTHER])
     wanted = min(float(total[0]), longest if longest > 0 else known)
     if wanted < known:

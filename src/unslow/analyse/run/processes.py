@@ -1,4 +1,4 @@
-"""What a recorded process says about itself: versions, probes, counters, and what recording cost."""
+"""What a process says about itself: versions, probes, counters, and what recording cost."""
 
 from __future__ import annotations
 

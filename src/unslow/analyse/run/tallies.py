@@ -1,4 +1,4 @@
-"""What happened at a line during a loop, from the running totals that the recorder wrote now and then."""
+"""What happened at a line during a loop, from the running totals that the recorder wrote."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Total:
 
 
 def totals(run: Run, loop: Loop, kind: str) -> list[Total]:
-    """The dearest line first. The last line of totals before the loop is taken off, what follows it left out."""
+    """The most expensive line first; totals from before the loop are subtracted."""
     places: dict[tuple[Any, ...], list[Event]] = defaultdict(list)
     for event in run.of(kind):
         if event.process == loop.process and event.data.get("stack"):

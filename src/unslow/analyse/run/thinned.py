@@ -1,4 +1,4 @@
-"""Facts that the recorder thinned out: those that were written carry a running count, and stand for those between."""
+"""Facts that the recorder thinned out: each one written stands for those since the last."""
 
 from __future__ import annotations
 

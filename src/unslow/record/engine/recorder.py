@@ -1,4 +1,4 @@
-"""Gathers spans, rows and facts in the user's process and hands them to the run folder."""
+"""Gathers spans and facts in the user's process and writes them to the run folder."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ class Recorder:
         return True
 
     def wants(self, kind: type[Thinned] | str, key: str = "") -> bool:
-        """Whether the next fact of this key will be written: costly details are gathered only then."""
+        """Whether the next fact of this key will be written: only then gather its details."""
         name = kind if isinstance(kind, str) else kind.kind
         counted = self._counts.get((name, key))
         return counted is None or counted.count + 1 >= counted.next_written
@@ -360,7 +360,7 @@ class Recorder:
             )
 
     def flush(self, wait: bool = True) -> None:
-        """Append what has gathered; nobody but the last to do so need wait for another thread that is at it."""
+        """Append the lines that wait; without `wait`, not if another thread is writing."""
         if not self._lock.acquire(wait):
             return
         try:

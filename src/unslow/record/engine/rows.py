@@ -1,4 +1,4 @@
-"""The rows of a process on their way to the run folder: packed many at a time, merged in long runs."""
+"""Rows on their way to the run folder: packed many at a time, merged in long runs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from unslow.runfolder.layout import ROW, WORDS
 FULL = 50_000
 HALF = 20_000
 
-# The training thread writes by itself when more than one row in 100 is unwritten, in 32 after the
-# first, so that `kill -9` loses only a few per cent of them, and when the last write is half a second
-# old. A write costs as much as ten rows. The watcher writes what waits for longer, and alone where
+# The training thread writes by itself when more than one row in 100 is unwritten, one in 32 later,
+# so that `kill -9` loses only a few percent of them, and when the last write is half a second old.
+# A write costs as much as ten rows. The watcher writes what waits for longer, and alone where
 # writes are slow (a stalled network disk).
 _UNWRITTEN_AT_FIRST, _UNWRITTEN = 100, 32
 _AT_FIRST = 256
@@ -139,7 +139,7 @@ class Rows:
             self.write(now)
 
     def _pack(self, rows: list[Raw | Calls]) -> Iterator[bytes]:
-        """Rows as bytes; many at a time cost a fraction of what one costs in the middle of a step."""
+        """Rows as bytes: many at a time, at a fraction of the cost of one within a step."""
         for row in _joined(rows):
             if isinstance(row, Calls):
                 yield from self._pack_calls(row)
@@ -195,7 +195,7 @@ class Rows:
             yield row.pack()
 
     def write(self, now: int, last: bool = False) -> None:
-        """Append what waits, rows and facts; `last` also writes merged rows that are not full yet."""
+        """Append waiting rows and facts; `last` also writes merged rows that are not full."""
         self.written = now
         if not self._writing.acquire(last, 1.0 if last else -1):  # the other thread is at it
             return
@@ -231,7 +231,7 @@ def _joined(rows: list[Raw | Calls]) -> list[Raw | Calls]:
 
 
 def _times(calls: Calls) -> bytes:
-    """Calls as their times alone: a ninth of what their rows would be, and as much less to write."""
+    """Calls as their times alone: a ninth of the size of their rows."""
     last, site, group, elements, times = calls
     words = array("q", times)
     words.extend([0] * (-len(times) % WORDS))

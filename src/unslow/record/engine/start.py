@@ -106,7 +106,7 @@ class Recording:
         )
 
     def _forked(self) -> None:
-        """A forked child writes its own files, and only if it trains: the watcher starts with its first step."""
+        """A forked child writes its own files, from its first step on."""
         recorder, steps = self.recorder, self.steps
         if not self._begun or recorder.pid == os.getpid():
             return

@@ -1,9 +1,9 @@
 """Lets the watcher see a line while it runs, not the next line that releases Python's lock.
 
-A thread that wants Python's lock waits for `sys.getswitchinterval()` before it asks for it. With the
-usual 5 ms, a line that takes less is missed, and the sample lands on the next line that releases the
-lock by itself: the wrong one. The interval is a setting of the whole process, so it is shortened
-only while the program has one thread that runs Python, and the program itself sees and sets its own.
+A thread that wants Python's lock waits for `sys.getswitchinterval()` before it asks for it. With
+the usual 5 ms, a line that takes less is missed, and the sample lands on the next line that
+releases the lock by itself: the wrong one. The interval is a setting of the whole process, so it is
+shortened only while one thread of the program runs Python, and the program sees and sets its own.
 """
 
 from __future__ import annotations

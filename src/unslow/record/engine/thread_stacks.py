@@ -24,8 +24,8 @@ _COLLECTS_ANYWHERE = sys.version_info < (3, 12)
 def lines_of(thread: int) -> list[Line]:
     """The lines on a thread's stack, innermost first; none where the thread is gone.
 
-    A frame whose thread has gone on must not be asked for the one below it: that crashes Python 3.11
-    now and then (python/cpython#99110 and others). So the whole walk is one call of C, in which no
+    A frame whose thread has gone on must not be asked for the one below it: that sometimes crashes
+    Python 3.11 (python/cpython#99110 and others). So the whole walk is one call of C, in which no
     other thread gets its turn.
     """
     now = itertools.islice(iter(sys._current_frames, None), 1)

@@ -1,4 +1,4 @@
-"""The places at which weights are updated, by their owner and the frames above; each has a number."""
+"""Numbers the sites at which weights are updated, by their owner and the frames above."""
 
 from __future__ import annotations
 

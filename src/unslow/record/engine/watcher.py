@@ -1,4 +1,4 @@
-"""The one thread of ours: samples the training thread's stack, reads the process's counters, and writes."""
+"""Our one thread: samples the training thread's stack, reads counters, and writes."""
 
 from __future__ import annotations
 
@@ -19,18 +19,16 @@ from unslow.record.engine.steps import Steps
 from unslow.record.engine.switch_interval import SwitchInterval
 from unslow.record.engine.thread_stacks import Line, lines_of, threads
 
-# Seconds between samples, at least and at most: one in so many parts of the time since the training began. A look
-# takes some 0.2 ms, and an eager training, which needs Python's lock all the time, waits for it.
+# Seconds between samples: a 64th of the time since the training began, within these limits. A
+# sample takes about 0.2 ms, and an eager training, which always needs Python's lock, waits for it.
 _PERIOD, _MOST_PERIOD = 0.02, 1.0
 _SAMPLED = 64
-_TICK = (
-    250_000_000  # nanoseconds between readings of counters, at first: a reading takes a millisecond
-)
-_TICKS_EARLY = 12, 36, 100  # after so many, half as often: after 3 s, 15 s and 79 s
+_TICK = 250_000_000  # nanoseconds between readings of counters, at first: one takes a millisecond
+_TICKS_EARLY = 12, 36, 100  # then half as often each time: after 3 s, 15 s and 79 s
 _TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
 _SAMPLES_EVERY = 250_000_000
 _SAMPLES_IN_FULL = 60  # then the distance doubles, and doubles again after as many
-_FLUSH = 1_000_000_000  # nanoseconds after the last write: a training thread that makes steps writes by itself
+_FLUSH = 1_000_000_000  # after the last write; a training thread that makes steps writes by itself
 _MOST_STACKS = 3000
 _FRAMES = 6
 _OTHER, _RUN = int(Phase.OTHER), int(Phase.RUN)
@@ -64,14 +62,14 @@ class Watcher:
         self._began = clock()  # of the training, once it has begun
 
     def start(self) -> None:
-        """Of a thread that `threading` does not list: a program may join all that it finds there."""
+        """Start a thread that `threading` does not list: a program may join all that it lists."""
         self._interval.install()
         self._ended = _thread.allocate_lock()
         self._ended.acquire()
         _thread.start_new_thread(self._run, (self._ended,))
 
     def after_fork(self) -> None:
-        """In a forked child, which has no such thread: what it changed in the process is put back."""
+        """In a forked child, which has no such thread: undo what it changed in the process."""
         self._interval.uninstall()
 
     def _run(self, ended: _thread.LockType) -> None:
@@ -98,8 +96,8 @@ class Watcher:
             while not self._stop.wait(period):
                 self._interval.restore()
                 late = (clock() - began) / (_PERIOD * 1e9)
-                # A call that holds Python's lock keeps us waiting, and we see it once it ends: the wait was its
-                # own. But where steps went by meanwhile, it was the machine that kept us waiting.
+                # A call that holds Python's lock is sampled once it ends, and the wait was its own.
+                # But where steps passed meanwhile, it was the machine that kept us waiting.
                 self._due += late if self.steps.total == steps else period / _PERIOD
                 if trains != self.steps.trains:
                     trains, self._began = True, began
@@ -130,7 +128,7 @@ class Watcher:
         lane = next((lane for lane in self.recorder.lanes if lane.thread == thread), None)
         phase = _phase(lane) if lane is not None else _OTHER
         lines = lines_of(thread)
-        if not lines or (lane is not None and lane.busy):  # a look of ours is not the user's time
+        if not lines or (lane is not None and lane.busy):  # our inspection is not the user's time
             return
         key = self._key(lines, phase)
         if key is None:
@@ -149,7 +147,7 @@ class Watcher:
         self.recorder.signals.sample.send(lines, number, phase)
 
     def _key(self, lines: list[Line], phase: int) -> tuple[Any, ...] | None:
-        """The library that is running, the phase it counts for, and the user's innermost lines above it."""
+        """The library that runs, its phase, and the user's innermost lines above it."""
         leaf = _library(lines[0][0].co_filename)
         places = self.recorder.user.places(lines, 4)
         if not places:
@@ -192,7 +190,7 @@ class Watcher:
         self._readers += readers
 
     def resident(self) -> int:
-        """Bytes of memory that the process holds now; those of the last time where the system does not tell."""
+        """Bytes of memory that the process holds; the last known where it cannot be read."""
         fields = read("/proc/self/statm").split(maxsplit=2)
         if len(fields) > 1:
             self.rss = int(fields[1]) * _PAGE
@@ -218,7 +216,7 @@ class Watcher:
 
 
 class _Stop:
-    """An event to wait for by one call of C: `threading.Event` costs as much as the look that follows."""
+    """An event to wait for by one call of C: `threading.Event` costs as much as a sample."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
