@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from unslow.analyse.run.loops import loops_of
+from unslow.analyse.run.recorded import decoded
 from unslow.live.expect import expected_end
 from unslow.live.follow import Followed, Follower
 from unslow.live.judge import Judge
@@ -82,7 +83,8 @@ def _find_loops(process: Followed, names: Callable[[str], str]) -> None:
     sites = process.rows.sites
     lines = [line for line in process.lines if line["k"] != "site" or line.get("id") in sites]
     log = ProcessLog(process.name, process.rows.packed(), lines)
-    process.loops = sorted(loops_of(0, log, process.began, names), key=lambda loop: loop.stop)
+    _, (recorded,) = decoded([log], process.began, names)
+    process.loops = sorted(loops_of(recorded), key=lambda loop: loop.stop)
 
 
 def _status(follower: Follower, quiet: float) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from unslow.facts.process import Imported
 from unslow.model import Loop, Phase, Run
 from unslow.report import words
 
@@ -34,7 +35,7 @@ def start_of(run: Run) -> dict[str, Any] | None:
     if process is None:
         return None
     imported = next(
-        (each.time for each in run.of("imported") if each.process == loop.process), None
+        (each.time for each in run.facts(Imported) if each.process == loop.process), None
     )
     rows = []
     at = process.started
