@@ -236,7 +236,7 @@ class Recorder:
         return places
 
     def keep_source(self, file: str) -> None:
-        if file in self._sources or len(self._sources) > 500:
+        if file in self._sources or len(self._sources) > 500 or "UNSLOW_NO_SOURCES" in os.environ:
             return
         self._sources.add(file)
         import hashlib

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from tests.test_cli import typed
+from tests.cli.test_cli import typed
 from unslow.errors import UnslowError
 from unslow.proof.trials import Side, Trial
 from unslow.proof.whatif import measure as measuring
