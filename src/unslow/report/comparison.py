@@ -30,10 +30,10 @@ def verdict(view: Row) -> tuple[str, str]:
 
 def loop_text(loop: Row) -> str:
     steps = f"{words.seconds(loop['before'])} → {words.seconds(loop['after'])} a step"
-    if loop["change"] in ("faster", "slower"):
-        change = words.speed(loop["speedup"])
-    else:
-        change = loop["change"]
+    if loop["change"] == "cannot be told":
+        return f"{steps}: the difference cannot be told"
+    is_clear = loop["change"] in ("faster", "slower")
+    change = words.speed(loop["speedup"]) if is_clear else loop["change"]
     return f"{steps}, {change} ({words.interval(loop['low'], loop['high'])})"
 
 

@@ -24,10 +24,7 @@ def summary(finding: Row) -> list[str]:
         parts += [words.seconds(finding["seconds"]), words.share(finding["share"])]
     if finding["grows"]:
         parts.append("grows")
-    parts.append(finding["certainty"])
-    if finding["merged"]:
-        parts.append(f"also explains {', '.join(finding['merged'])}")
-    return parts
+    return [*parts, finding["certainty"]]
 
 
 def evidence(finding: Row) -> list[tuple[str, str]]:
@@ -36,7 +33,9 @@ def evidence(finding: Row) -> list[tuple[str, str]]:
 
 
 def ways_out(finding: Row) -> Iterator[tuple[str, str]]:
-    """What comes of it and what to do, each with its label."""
+    """What else it explains, what comes of it and what to do, each with its label."""
+    if finding["merged"]:
+        yield "Also explains", f"{', '.join(finding['merged'])}."
     if finding["forecast"] and finding["forecast"]["text"]:
         yield "Later", words.ended(finding["forecast"]["text"])
     if finding["fix"]:

@@ -41,14 +41,20 @@ def renderable(view: Row) -> RenderableType:
 
 
 class _Unbroken:
-    """Keeps a number and its unit on one line."""
+    """Keeps a number and its unit on one line, and leaves no blanks at the ends of lines."""
 
     def __init__(self, part: RenderableType) -> None:
         self.part = part
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for segment in console.render(self.part, options):
-            yield Segment(segment.text.replace(_JOINT, " "), segment.style, segment.control)
+        for line in console.render_lines(self.part, options, pad=False):
+            while line and not line[-1].text.strip():
+                line.pop()
+            for segment in line[:-1]:
+                yield Segment(segment.text.replace(_JOINT, " "), segment.style)
+            for last in line[-1:]:
+                yield Segment(last.text.rstrip().replace(_JOINT, " "), last.style)
+            yield Segment.line()
 
 
 class _Indented:

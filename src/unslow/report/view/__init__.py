@@ -117,7 +117,7 @@ def next_commands(run: Run, findings: list[Row]) -> list[list[str]]:
     if any(finding["fix"] for finding in findings):
         commands += [
             [f"unslow fix {name}", "see the fix as a diff"],
-            [f"unslow fix {name} --prove --apply", "prove it by running both, then write it"],
+            [f"unslow fix {name} --prove --apply", "prove it, then write it"],
         ]
     if findings:
         commands.append([f"unslow explain {findings[0]['cause']}", "read what it means"])

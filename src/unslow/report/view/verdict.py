@@ -23,7 +23,8 @@ def verdict_of(diagnosis: Diagnosis, findings: list[Row]) -> Row:
     rest = _not_explained(diagnosis)
     got_slower = loop.trend.shape in (Shape.DRIFTING, Shape.JUMPED) and loop.trend.change > SLOWER
     if findings:
-        return _verdict("honest", f"{_no_problem(run, loop)} {_known(findings[0])}", rest)
+        known = " ".join([_no_problem(run, loop), *map(_known, findings[:1])])
+        return _verdict("honest", known.strip(), rest)
     if got_slower:
         return _verdict("unexplained", _slower(loop), rest)
     return _verdict("healthy", _no_problem(run, loop), rest)
@@ -91,9 +92,12 @@ def _others(others: list[Row]) -> str:
 
 
 def _known(finding: Row) -> str:
+    """What is known of a line; a busy machine has its own line below."""
     where = finding["location"]
-    line = f", at {where['file']}:{where['line']}" if where else ""
-    return f"{words.capitalized(finding['title'].rstrip('.'))}{line}."
+    if where is None:
+        return ""
+    title = words.capitalized(finding["title"].rstrip("."))
+    return f"{title}, at {where['file']}:{where['line']}."
 
 
 def _slower(loop: Loop) -> str:
