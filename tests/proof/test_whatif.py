@@ -203,13 +203,17 @@ def test_a_larger_batch_is_judged_by_its_examples(trials: Callable[..., None]) -
         ),
     )
     found = row(measured("batch-x2"), "batch-x2")
-    assert found.speedup.value == pytest.approx(1.6, rel=0.05) and found.results.kind == "not compared"
+    assert (
+        found.speedup.value == pytest.approx(1.6, rel=0.05) and found.results.kind == "not compared"
+    )
 
 
 def test_weights_that_differ_beyond_rounding_are_said(trials: Callable[..., None]) -> None:
     trials(FIT, lambda asked, env: trial(0.005 if asked else 0.01, weights=1.01 if asked else 1.0))
     found = measured("mixed_bfloat16")
-    assert row(found, "mixed_bfloat16").results.kind == "differ" and "differ by 1e-02" in shown(found)
+    assert row(found, "mixed_bfloat16").results.kind == "differ" and "differ by 1e-02" in shown(
+        found
+    )
 
 
 def test_no_setting_wins_by_noise(trials: Callable[..., None]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from unslow.report import words
 from unslow.report.words import Row
 
+_VISIBLE_STRETCH = 0.01  # of the run: a shorter stretch is no row (judgement)
 _LITTLE_GROWTH = 1e5  # bytes per 1,000 steps: less is within the noise of an allocator (judgement)
 
 
@@ -79,6 +80,23 @@ def memory(row: Row, several: bool) -> str:
     return f"{who}: {text}" if several else text
 
 
+def account(view: Row) -> list[tuple[str, str, str, str]]:
+    """Each stretch of the run: its name, seconds and share, and the two largest parts of it."""
+    found = view["account"]
+    if not found or found["seconds"] <= 0:
+        return []
+    rows = []
+    for stretch in found["stretches"]:
+        share = stretch["seconds"] / found["seconds"]
+        if share >= _VISIBLE_STRETCH:
+            parts = sorted(stretch["parts"], key=lambda part: -float(part["seconds"]))[:2]
+            named = ", ".join(f"{part['name']} {words.seconds(part['seconds'])}" for part in parts)
+            rows.append(
+                (stretch["name"], words.seconds(stretch["seconds"]), words.share(share), named)
+            )
+    return rows
+
+
 def limits(view: Row) -> Iterator[str]:
     """What was not seen, what was ignored on request, and what recording cost."""
     yield from not_judged(view)
@@ -88,7 +106,8 @@ def limits(view: Row) -> Iterator[str]:
     yield from ignored(view["ignored"])
     if view["unexplained_seconds"] > 0:
         part = words.share(view["unexplained_share"])
-        yield f"unexplained: {words.seconds(view['unexplained_seconds'])} ({part}) of the training"
+        whole = "run" if view["account"] else "training"
+        yield f"unexplained: {words.seconds(view['unexplained_seconds'])} ({part}) of the {whole}"
     own = view["own_cost"]
     memory_used = (
         f", {words.size(own['peak_rss_bytes'])} of memory" if own["peak_rss_bytes"] else ""

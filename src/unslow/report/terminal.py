@@ -36,7 +36,13 @@ def renderable(view: Row) -> RenderableType:
         parts.append(_finding(f"{number}. ", finding, titled=number > 1))
     if notes:
         parts += [_title("Also worth knowing"), *map(_note, notes)]
-    parts += [*_loops(view["loops"]), *_memory(view), *_hot_lines(view), *_limits(view)]
+    parts += [
+        *_account(view),
+        *_loops(view["loops"]),
+        *_memory(view),
+        *_hot_lines(view),
+        *_limits(view),
+    ]
     return _Unbroken(Group(*parts, *_footer(view)))
 
 
@@ -177,6 +183,18 @@ _WAYS = {"Later": "yellow", "No diff": "yellow"}
 
 def _way(label: str, text: str) -> Text:
     return Text.assemble((f"{label}: ", f"bold {_WAYS.get(label, 'green')}"), _text(text))
+
+
+def _account(view: Row) -> list[RenderableType]:
+    rows = outline.account(view)
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(style="dim", overflow="fold")
+    for name, seconds, share, parts in rows:
+        table.add_row(name, seconds, share, _text(parts))
+    return [_title("Where the run's time went"), _inside(table)] if rows else []
 
 
 def _loops(loops: list[Row]) -> list[RenderableType]:

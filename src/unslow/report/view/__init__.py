@@ -13,6 +13,7 @@ from typing import Any
 
 from unslow import cause
 from unslow.model import Diagnosis, Finding, Proof, Run
+from unslow.report.view.account import account_of
 from unslow.report.view.charts import step_charts
 from unslow.report.view.events import graphs_of, traces_of, workers_of
 from unslow.report.view.findings import finding_of
@@ -29,7 +30,7 @@ from unslow.report.view.machine import (
 from unslow.report.view.memory import memory_charts
 from unslow.report.view.pipelines import pipelines_of
 from unslow.report.view.start import start_of
-from unslow.report.view.verdict import verdict_of
+from unslow.report.view.verdict import unexplained_share, verdict_of
 from unslow.report.words import Row, plain
 
 SCHEMA = 1
@@ -67,8 +68,9 @@ def view_of(
         ],
         "ignored": [_ignored(finding, reason) for finding, reason in ignored],
         "next": next_commands(run, findings),
+        "account": account_of(diagnosis.account),
         "unexplained_seconds": diagnosis.unexplained,
-        "unexplained_share": diagnosis.unexplained / run.trained if run.trained > 0 else 0.0,
+        "unexplained_share": unexplained_share(diagnosis),
         "own_cost": {
             "seconds": diagnosis.own_seconds,
             "share": diagnosis.own_seconds / whole if whole > 0 else 0.0,

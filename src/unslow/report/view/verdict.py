@@ -22,6 +22,8 @@ def verdict_of(diagnosis: Diagnosis, findings: list[Row]) -> Row:
     loop = max(run.loops, key=lambda each: each.total)
     rest = _not_explained(diagnosis)
     got_slower = loop.trend.shape in (Shape.DRIFTING, Shape.JUMPED) and loop.trend.change > SLOWER
+    if diagnosis.account and not diagnosis.account.complete:
+        return _verdict("unexplained", "This run could not be fully explained.", rest)
     if findings:
         known = " ".join([_no_problem(run, loop), *map(_known, findings[:1])])
         return _verdict("honest", known.strip(), rest)
@@ -122,13 +124,19 @@ def _no_problem(run: Run, loop: Loop) -> str:
     return f"{no_training}{found}: {each}."
 
 
+def unexplained_share(diagnosis: Diagnosis) -> float:
+    """Of the run, or of the training where there is no account of the run."""
+    whole = diagnosis.account.seconds if diagnosis.account else diagnosis.run.trained
+    return min(1.0, diagnosis.unexplained / whole) if whole > 0 else 0.0
+
+
 def _not_explained(diagnosis: Diagnosis) -> str:
     """What keeps the answer from being complete; a missing signal must not read as healthy."""
     parts = []
-    trained = diagnosis.run.trained
-    share = diagnosis.unexplained / trained if trained > 0 else 0.0
+    share = unexplained_share(diagnosis)
     if share >= NOTABLE:
-        parts.append(f"{words.share(share)} of the training is unexplained")
+        whole = "run" if diagnosis.account else "training"
+        parts.append(f"{words.share(share)} of the {whole} is unexplained")
     if diagnosis.not_judged:
         parts.append(f"{words.count(len(diagnosis.not_judged), 'cause')} could not be judged")
     return words.capitalized(f"{' and '.join(parts)}.") if parts else ""
