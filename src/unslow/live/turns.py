@@ -1,28 +1,32 @@
-"""How often a loop turns, where its source and its dataset say so; nothing is said of any other loop."""
+"""How many steps a loop will make, where its source and its dataset say so."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from unslow.syntax import Source, argument
 
-_EPOCHS = 3  # the place of `epochs` in Keras's fit(x, y, batch_size, epochs)
+_EPOCHS = 3  # the position of `epochs` in Keras's fit(x, y, batch_size, epochs)
 _WRAPPERS = ("enumerate", "list", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm")
 _DEPTH = 4  # functions that call the function with the loop
 
+Lengths = Mapping[int, int]  # of datasets, by the line of the loop over them
 
-def steps_of(source: Source, line: int, lengths: Mapping[int, int]) -> int | None:
-    """The steps that the loop at a line makes in the whole run; `lengths` are those of datasets, by their loop's line.
 
-    Each turn must make one step, whatever is tested on the way, and nothing may leave the loop early.
+def steps_of(source: Source, line: int, lengths: Lengths) -> int | None:
+    """The steps that the loop at a line makes in the whole run, or None.
+
+    Each iteration must make one step, and nothing may leave the loop early.
     """
     loop = next((node for node in source.every(ast.For) if node.lineno == line), None)
-    if loop is None or not any(
-        source.every_step(call) is loop for call in source.step_loops.get(loop, ())
-    ):
+    if loop is None:
         return None
-    return _turns(source, loop, lengths, _DEPTH)
+    steps = source.step_loops.get(loop, ())
+    if not any(source.every_step(call) is loop for call in steps):
+        return None
+    return _Counter(source, lengths).runs(loop, _DEPTH)
 
 
 def epochs_of(source: Source, line: int) -> int | None:
@@ -31,50 +35,61 @@ def epochs_of(source: Source, line: int) -> int | None:
         is_fit = isinstance(call.func, ast.Attribute) and call.func.attr == "fit"
         if is_fit and call.lineno <= line <= (call.end_lineno or call.lineno):
             number = source.number_of(argument(call, "epochs", _EPOCHS))
-            return int(number) if number is not None else None
+            return None if number is None else int(number)
     return None
 
 
-def _turns(source: Source, node: ast.AST, lengths: Mapping[int, int], depth: int) -> int | None:
-    """How often a node runs: the turns of the loops around it, and those around the one call of its function."""
-    own = [node] if isinstance(node, ast.For) else []
-    total = 1
-    for loop in [*own, *source.loops(node)]:
-        count = (
-            _count(source, loop, lengths)
-            if isinstance(loop, ast.For) and not _leaves(loop)
-            else None
-        )
-        if count is None:
-            return None
-        total *= count
-    function = source.function(node)
-    if function is None:
+@dataclass(frozen=True)
+class _Counter:
+    source: Source
+    lengths: Lengths
+
+    def runs(self, node: ast.AST, depth: int) -> int | None:
+        """How often a node runs: by the loops around it, and around the one call of its function."""
+        loops = [*([node] if isinstance(node, ast.For) else []), *self.source.loops(node)]
+        counts = [self.iterations(loop) for loop in loops]
+        total: int | None = 1
+        for count in (*counts, self._calls(node, depth)):
+            total = None if total is None or count is None else total * count
         return total
-    callers = source.callers(function)
-    if len(callers) != 1 or depth == 0:
-        return None
-    around = _turns(source, callers[0], lengths, depth - 1)
-    return total * around if around is not None else None
+
+    def _calls(self, node: ast.AST, depth: int) -> int | None:
+        function = self.source.function(node)
+        if function is None:
+            return 1
+        callers = self.source.callers(function)
+        if len(callers) != 1 or depth == 0:
+            return None
+        return self.runs(callers[0], depth - 1)
+
+    def iterations(self, loop: ast.AST) -> int | None:
+        if not isinstance(loop, ast.For) or _leaves(loop):
+            return None
+        if loop.lineno in self.lengths:
+            return self.lengths[loop.lineno]
+        over: ast.expr = loop.iter
+        while isinstance(over, ast.Call) and self._wraps(over):
+            over = over.args[0]
+        if isinstance(over, ast.List | ast.Tuple):
+            return _elements(over)
+        is_range = isinstance(over, ast.Call) and self.source.name(over.func) == "range"
+        return self._range(over) if is_range and isinstance(over, ast.Call) else None
+
+    def _wraps(self, call: ast.Call) -> bool:
+        return bool(call.args) and self.source.name(call.func) in _WRAPPERS
+
+    def _range(self, call: ast.Call) -> int | None:
+        ends = [self.source.number_of(end) for end in call.args]
+        whole = [int(end) for end in ends if end is not None and end == int(end)]
+        try:
+            return len(range(*whole)) if len(whole) == len(ends) else None
+        except (TypeError, ValueError):  # no range that Python would take
+            return None
 
 
-def _count(source: Source, loop: ast.For, lengths: Mapping[int, int]) -> int | None:
-    if loop.lineno in lengths:
-        return lengths[loop.lineno]
-    turns: ast.expr = loop.iter
-    while isinstance(turns, ast.Call) and turns.args and source.name(turns.func) in _WRAPPERS:
-        turns = turns.args[0]
-    if isinstance(turns, ast.List | ast.Tuple) and not any(
-        isinstance(item, ast.Starred) for item in turns.elts
-    ):
-        return len(turns.elts)
-    if not isinstance(turns, ast.Call) or source.name(turns.func) != "range" or turns.keywords:
-        return None
-    ends = [source.number_of(end) for end in turns.args]
-    known = [int(end) for end in ends if end is not None and end == int(end)]
-    if len(known) != len(ends) or not 1 <= len(known) <= 3 or (len(known) == 3 and known[2] == 0):
-        return None
-    return len(range(*known))
+def _elements(display: ast.List | ast.Tuple) -> int | None:
+    starred = any(isinstance(item, ast.Starred) for item in display.elts)
+    return None if starred else len(display.elts)
 
 
 def _leaves(loop: ast.For) -> bool:
