@@ -21,9 +21,9 @@ from unslow.live import screen
 from unslow.live.beside import Display, Surroundings, display_for
 from unslow.live.follow import Follower
 from unslow.live.judge import Judge
+from unslow.live.loop_length import steps_of
 from unslow.live.rows import LATEST, MOST, Rows
 from unslow.live.state import state_of
-from unslow.live.turns import steps_of
 from unslow.live.watch import LONGEST, SHORTEST, Watch
 from unslow.model import Finding, Location, Phase
 from unslow.report.live import clock, frame, status_line
