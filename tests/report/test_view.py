@@ -98,7 +98,7 @@ def test_the_first_step_is_cut_into_import_set_up_and_its_parts() -> None:
     assert rows["import of TensorFlow"] == pytest.approx(1.5)
     assert rows["set-up before the first step"] == pytest.approx(1.5)
     assert rows["first step: tracing functions"] == pytest.approx(1.0)
-    assert rows["first step: optimising, compiling, first-time costs"] == pytest.approx(0.8 - 0.009)
+    assert rows["first step: optimizing, compiling, first-time costs"] == pytest.approx(0.8 - 0.009)
     assert sum(rows.values()) == pytest.approx(5.0, rel=0.01)
 
 
