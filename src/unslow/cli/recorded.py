@@ -29,33 +29,35 @@ def recorded() -> list[Path]:
 
 def chosen_run(named: str | None) -> str:
     """The folder that was named; the newest one when none was."""
-    runs = recorded()
     if named is None:
-        if not runs:
-            why = f"there is none in {os.path.relpath(settings().runs)}/"
-            hint = "Record one: unslow run train.py"
-            raise UnslowError("no recorded run", why, hint, "no-runs")
-        return str(runs[-1])
-    exact = [folder for folder in runs if folder.name == named]
-    if exact:
-        return str(exact[0])
+        return _newest()
+    runs = {folder.name: str(folder) for folder in recorded()}
+    if named in runs:
+        return runs[named]
     if Path(named).is_dir():
         return named
-    matching = [folder for folder in runs if named in folder.name]
-    if len(matching) > 1:
-        names = [folder.name for folder in matching]
-        shown = ", ".join(names[-_MOST_CANDIDATES:])
-        more = f" and {len(names) - _MOST_CANDIDATES} more" if len(names) > _MOST_CANDIDATES else ""
-        why = f"{len(names)} runs have that in their name"
-        raise UnslowError(
-            f"{named} is ambiguous", why, f"Name one: {shown}{more}.", "ambiguous-run"
-        )
+    matching = [name for name in runs if named in name]
+    if len(matching) == 1:
+        return runs[matching[0]]
     if matching:
-        return str(matching[0])
-    hint = suggestion(named, [folder.name for folder in runs])
+        raise _ambiguous(named, matching)
     raise UnslowError(
         f"no run {named}",
         "it is neither a folder nor part of the name of a recorded run",
-        hint or "Type `unslow runs` to see the runs there are.",
+        suggestion(named, runs) or "Type `unslow runs` to see the runs there are.",
         "no-runs",
     )
+
+
+def _newest() -> str:
+    runs = recorded()
+    if runs:
+        return str(runs[-1])
+    why = f"there is none in {os.path.relpath(settings().runs)}/"
+    raise UnslowError("no recorded run", why, "Record one: unslow run train.py", "no-runs")
+
+
+def _ambiguous(named: str, matching: list[str]) -> UnslowError:
+    shown = ", ".join(matching[-_MOST_CANDIDATES:])
+    why = f"{len(matching)} runs have that in their name"
+    return UnslowError(f"{named} is ambiguous", why, f"Name one, such as {shown}.", "ambiguous-run")

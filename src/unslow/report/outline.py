@@ -102,7 +102,7 @@ def limits(view: Row) -> Iterator[str]:
     yield from not_judged(view)
     for lost in view["lost_probes"]:
         yield f"probe lost: {lost['probe']} ({lost['reason']})"
-    yield from (f"recording: {note}" for note in view["notes"])
+    yield from (f"damaged recording: {note}" for note in view["notes"])
     yield from ignored(view["ignored"])
     if view["unexplained_seconds"] > 0:
         part = words.share(view["unexplained_share"])

@@ -97,27 +97,35 @@ def digits(value: float, wanted: int = 3) -> str:
     return f"{rounded:,.{places}f}"
 
 
+# Each unit with the size from which on it is used: below, three digits would round up into it.
+_TIME_UNITS = (
+    (7200.0, 3600.0, "h"),
+    (600.0, 60.0, "min"),
+    (0.9995, 1.0, "s"),
+    (0.9995e-3, 1e-3, "ms"),
+)
+_SIZE_UNITS = (
+    (0.9995e12, 1e12, "TB"),
+    (0.9995e9, 1e9, "GB"),
+    (0.9995e6, 1e6, "MB"),
+    (0.9995e3, 1e3, "kB"),
+)
+
+
 def seconds(value: float) -> str:
-    size = abs(value)
-    if size == 0:
-        return "0 s"
-    if size < 0.9995e-3:
-        return f"{digits(value * 1e6)} µs"
-    if size < 0.9995:
-        return f"{digits(value * 1e3)} ms"
-    if size < 600:
-        return f"{digits(value)} s"
-    if size < 7200:
-        return f"{digits(value / 60)} min"
-    return f"{digits(value / 3600)} h"
+    return _in_unit(value, _TIME_UNITS) or ("0 s" if value == 0 else f"{digits(value * 1e6)} µs")
 
 
 def size(value: float) -> str:
     """Bytes in decimal units, as disks and `ls --si` count."""
-    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if abs(value) >= 0.9995 * factor:
-            return f"{digits(value / factor)} {unit}"
-    return f"{value:.0f} B"
+    return _in_unit(value, _SIZE_UNITS) or f"{value:.0f} B"
+
+
+def _in_unit(value: float, units: tuple[tuple[float, float, str], ...]) -> str:
+    for least, unit, name in units:
+        if abs(value) >= least:
+            return f"{digits(value / unit)} {name}"
+    return ""
 
 
 def share(value: float) -> str:
@@ -163,23 +171,19 @@ def ordinal(value: int) -> str:
     return f"{value:,}{ending}"
 
 
-_PER = (("s per ", "s"), ("s/", "s"), ("bytes per ", "bytes"), ("bytes/", "bytes"))
+_FORMS = {"s": seconds, "bytes": size, "B": size, "share": share}
+_RATE = re.compile(r"(s|bytes)( per |/)(.*)")
 
 
 def quantity(value: object, unit: str) -> str:
     """An evidence's value in its unit; text stays as it is."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return f"{value} {unit}".strip()
-    if unit == "s":
-        return seconds(value)
-    if unit in ("bytes", "B"):
-        return size(value)
-    if unit == "share":
-        return share(value)
     if unit == "%":
         return share(value / 100)
-    for prefix, base in _PER:
-        if unit.startswith(prefix):
-            joint = "/" if prefix.endswith("/") else " per "
-            return quantity(value, base) + joint + unit[len(prefix) :]
+    if unit in _FORMS:
+        return _FORMS[unit](value)
+    rate = _RATE.fullmatch(unit)
+    if rate:
+        return f"{_FORMS[rate[1]](value)}{rate[2]}{rate[3]}"
     return f"{count(value)} {unit}".strip()

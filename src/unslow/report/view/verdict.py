@@ -18,7 +18,7 @@ def verdict_of(diagnosis: Diagnosis, findings: list[Row]) -> Row:
     if problems:
         return _problem(run, problems)
     if not run.steps:
-        return _verdict("no-steps", f"No training step was seen in {words.seconds(run.seconds)}.")
+        return _verdict("no-steps", _no_steps(run))
     loop = max(run.loops, key=lambda each: each.total)
     rest = _not_explained(diagnosis)
     got_slower = loop.trend.shape in (Shape.DRIFTING, Shape.JUMPED) and loop.trend.change > SLOWER
@@ -30,6 +30,12 @@ def verdict_of(diagnosis: Diagnosis, findings: list[Row]) -> Row:
     if got_slower:
         return _verdict("unexplained", _slower(loop), rest)
     return _verdict("healthy", _no_problem(run, loop), rest)
+
+
+def _no_steps(run: Run) -> str:
+    if run.notes:
+        return "No training step could be read: the recording is damaged."
+    return f"No training step was seen in {words.seconds(run.seconds)}."
 
 
 def _verdict(kind: str, text: str, more: str = "") -> Row:
