@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from unslow.cause import CannotJudge, Cause, load
-from unslow.fix.plan import fixes_for
 from unslow.model import Diagnosis, Evidence, Finding, Location, Phase, Run, Unjudged
+from unslow.planning import fixes_for
 
 # Below this share of the time a cost is not worth a reader's attention, unless it grows.
 _WORTH = 0.02

@@ -6,13 +6,13 @@ import textwrap
 
 import pytest
 
-from unslow.fix.block_once import block_once
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.fit_batches import fit_as_batch
-from unslow.fix.flags import flag_off, needs_python
-from unslow.fix.function_once import function_once
-from unslow.fix.ops_once import ops_once
-from unslow.fix.tensor_argument import number_as_tensor, relax_shapes
+from unslow.fix.moves.eager_flag import flag_off, needs_python
+from unslow.fix.moves.fit_to_train_on_batch import fit_as_batch
+from unslow.fix.moves.hoist_block import block_once
+from unslow.fix.moves.hoist_function import function_once
+from unslow.fix.moves.ops_before_loop import ops_once
+from unslow.fix.moves.tensor_arguments import number_as_tensor, relax_shapes
 
 
 def script(text: str) -> Script:

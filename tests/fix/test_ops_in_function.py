@@ -9,7 +9,7 @@ import pytest
 
 from tests.fix.inputs import NAMES, SURROUNDINGS, Surroundings, holds
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.ops_once import ops_once
+from unslow.fix.moves.ops_before_loop import ops_once
 
 MODULE = """
 import numpy as np

@@ -173,7 +173,7 @@ class Retracing(Cause):
 
 def _pipeline_once(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
     """The pipeline is put together in front of the loop."""
-    from unslow.fix.block_once import block_once
+    from unslow.fix.moves.hoist_block import block_once
 
     edited = block_once(script, [line, *(at for file, at in facts["lines"] if file == script.path)])
     return Fix(
@@ -188,7 +188,7 @@ def _pipeline_once(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
 
 def _single(script: Script, line: int) -> Fix:
     """A fit() that runs one step each time."""
-    from unslow.fix.fit_batches import fit_as_batch
+    from unslow.fix.moves.fit_to_train_on_batch import fit_as_batch
 
     edited = fit_as_batch(script, line)
     return Fix(
@@ -198,7 +198,7 @@ def _single(script: Script, line: int) -> Fix:
 
 def _as_tensor(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
     """The number that changes is handed in as a tensor."""
-    from unslow.fix.tensor_argument import number_as_tensor
+    from unslow.fix.moves.tensor_arguments import number_as_tensor
 
     body = _body(script, facts)
     kind = facts["new"].partition(" ")[0]
@@ -217,7 +217,7 @@ def _as_tensor(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
 def _relaxed(script: Script, place: Location, facts: Mapping[str, Any]) -> Fix:
     """One graph for all shapes."""
     from unslow.fix.edit.script import Script as Text
-    from unslow.fix.tensor_argument import reads_shapes, relax_shapes
+    from unslow.fix.moves.tensor_arguments import reads_shapes, relax_shapes
 
     home = script if place.file == script.path else Text(place.file, facts["source"])
     body = _body(script, facts)

@@ -31,7 +31,8 @@ def fix(run: str | None, only: str | None, prove: bool, apply: bool, steps: int 
 
     The diff goes to stdout, and `git apply` and `patch -p1` take it; all else goes to stderr.
     """
-    from unslow.fix.edit.apply import Composition, check_unchanged, write
+    from unslow.fix.edit.apply import check_unchanged, write
+    from unslow.planning import Composition
 
     folder = chosen_run(run)
     diagnosis = _diagnosis(folder)
@@ -129,8 +130,8 @@ def _prove(
     steps: int | None,
     progress: Callable[[str], None],
 ) -> Proof:
-    from unslow.fix.edit.apply import side_of
     from unslow.proof.prove import prove, question_for
+    from unslow.proof.sides import side_of
 
     run = diagnosis.run
     question = question_for(run, finding, steps)
@@ -145,7 +146,7 @@ def prove_all(
     folder: str, steps: int | None, progress: Callable[[str], None]
 ) -> Iterator[tuple[str, Proof]]:
     """Each fix of a run, proved on top of those that were proved before it."""
-    from unslow.fix.edit.apply import Composition
+    from unslow.planning import Composition
 
     diagnosis = _diagnosis(folder)
     composition = Composition(diagnosis)

@@ -63,8 +63,8 @@ def prove(
     folder = chosen_run(what[0] if what else None)
     if patch:
         from unslow.analyse.run.assemble import load
-        from unslow.fix.edit.apply import side_of
         from unslow.proof.prove import steps_for
+        from unslow.proof.sides import side_of
 
         run = load(folder)
         texts = _patched(run.sources, Path(patch))

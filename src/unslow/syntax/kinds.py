@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from unslow.syntax.called import Called
+from unslow.syntax.callees import Called
 from unslow.syntax.library import ANNOTATIONS, METHODS, TENSOR_LIKE, Kind, made_by
-from unslow.syntax.names import argument, is_none
-from unslow.syntax.scopes import REST, Binding, How, Path, parameters
-from unslow.syntax.tree import Function
+from unslow.syntax.names import is_none
+from unslow.syntax.nodes import Function, argument, parameters
+from unslow.syntax.scopes import REST, Binding, How, Path
 
 _STEPS = 400  # how many expressions one question may lead through before the answer is UNKNOWN
 _DEEPEST = (

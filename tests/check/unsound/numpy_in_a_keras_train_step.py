@@ -1,5 +1,5 @@
 # ruff: noqa
-# expect: numpy-in-function 21
+# expect: numpy-in-function 23
 
 import tensorflow as tf
 import keras
