@@ -9,7 +9,7 @@ import pytest
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.eager_flag import flag_off, needs_python
 from unslow.fix.moves.fit_to_train_on_batch import fit_as_batch
-from unslow.fix.moves.hoist_block import block_once
+from unslow.fix.moves.hoist import hoist_statements
 from unslow.fix.moves.hoist_function import function_once
 from unslow.fix.moves.ops_before_loop import ops_once
 from unslow.fix.moves.tensor_arguments import number_as_tensor, relax_shapes
@@ -304,10 +304,10 @@ for epoch in range(9):
 
 
 def test_a_pipeline_leaves_its_loop_as_a_whole() -> None:
-    text = block_once(script(PIPELINE), [4, 5]).text
+    text = hoist_statements(script(PIPELINE), [4, 5]).text
     assert "\ndataset = dataset.map(prepare)\nfor epoch in range(9):\n    for batch" in text
 
 
 def test_a_pipeline_that_depends_on_the_iteration_stays() -> None:
     with pytest.raises(CannotEdit, match="`epoch`"):
-        block_once(script(PIPELINE), [8, 9])
+        hoist_statements(script(PIPELINE), [8, 9])

@@ -173,9 +173,11 @@ class Retracing(Cause):
 
 def _pipeline_once(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
     """The pipeline is put together in front of the loop."""
-    from unslow.fix.moves.hoist_block import block_once
+    from unslow.fix.moves.hoist import hoist_statements
 
-    edited = block_once(script, [line, *(at for file, at in facts["lines"] if file == script.path)])
+    edited = hoist_statements(
+        script, [line, *(at for file, at in facts["lines"] if file == script.path)]
+    )
     return Fix(
         title="put the pipeline together once",
         safety=Safety.REVIEW if facts["random"] else Safety.EXACT,

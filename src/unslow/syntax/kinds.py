@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from unslow.syntax.callees import Called
 from unslow.syntax.library import ANNOTATIONS, METHODS, TENSOR_LIKE, Kind, made_by
 from unslow.syntax.names import is_none
-from unslow.syntax.nodes import Function, argument, parameters
+from unslow.syntax.nodes import Function
 from unslow.syntax.scopes import REST, Binding, How, Path
 
 _STEPS = 400  # how many expressions one question may lead through before the answer is UNKNOWN
@@ -47,7 +47,6 @@ class Kinded(Called):
         self._kinds: dict[tuple[ast.expr, Path], Kind] = {}
         self._asked: dict[tuple[ast.expr, Path], Kind | None] = {}
         self._depth = 0
-        self._callers: dict[ast.AST, list[ast.Call]] | None = None
 
     def kind(self, expression: ast.expr | None, path: Path = ()) -> Kind:
         """The kind of a value, or of the part of it that a path of indices leads to."""
@@ -303,26 +302,6 @@ class Kinded(Called):
         if not given or any(value is None for value in given):
             return Kind.UNKNOWN
         return join(self._ask(value, ()) for value in given if value is not None)
-
-    def callers(self, function: ast.AST) -> list[ast.Call]:
-        """The calls in this file that lead to a function."""
-        if self._callers is None:
-            self._callers = {}
-            for call in self.every(ast.Call):
-                found = self.callee(call)
-                if found is not None and found.source is self:
-                    self._callers.setdefault(found.node, []).append(call)
-        return self._callers.get(function, [])
-
-    def argument_for(
-        self, call: ast.Call, function: ast.AST, parameter: ast.arg
-    ) -> ast.expr | None:
-        """The argument that a call gives to a parameter."""
-        names = list(parameters(function))
-        bound = isinstance(call.func, ast.Attribute) and isinstance(
-            self.parents.get(function), ast.ClassDef
-        )
-        return argument(call, parameter.arg, names.index(parameter) - (1 if bound else 0))
 
 
 def join(kinds: Iterable[Kind | None]) -> Kind | None:

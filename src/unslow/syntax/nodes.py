@@ -199,3 +199,8 @@ def is_constant(value: ast.AST | None, constant: object) -> bool:
         and type(value.value) is type(constant)
         and value.value == constant
     )
+
+
+def values_taken(function: ast.AST) -> set[str]:
+    """The parameters of a function but `self`: what it does with them, it does with values."""
+    return parameter_names(function) - {"self", "cls"}

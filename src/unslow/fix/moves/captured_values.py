@@ -4,188 +4,169 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.callees import handed_to, own_function
 from unslow.fix.moves.graph_rules import Offence
-from unslow.fix.moves.python_values import objects
-from unslow.syntax.nodes import NamedFunction, StatementLoop, dotted, last_name
+from unslow.syntax.nodes import (
+    NamedFunction,
+    StatementLoop,
+    inside,
+    is_stored,
+    method_of,
+    root_name,
+    values_taken,
+    words,
+)
+from unslow.syntax.python_types import called_objects
 from unslow.syntax.scopes import Binding
-from unslow.syntax.uses import uses
+from unslow.syntax.uses import declared, uses
 
 # Attributes that Keras keeps as variables: a compiled step reads what they hold.
-_VARIABLES = frozenset({"learning_rate", "lr", "iterations"})
-_FILLS = frozenset({"append", "extend", "pop", "popleft", "appendleft", "insert", "clear"})
+_VARIABLES = words("learning_rate lr iterations")
+_FILLS = words("append extend pop popleft appendleft insert clear")
 
 
-def frozen(
+def captured(
     script: Script,
     body: Sequence[ast.stmt],
-    handed: set[str],
-    function: NamedFunction | None,
-    within: StatementLoop | None,
+    taken: set[str],
+    function: NamedFunction | None = None,
+    within: StatementLoop | None = None,
 ) -> Offence | None:
     """The first such value that the code, or a function of the script's that it calls, reads.
 
-    With `within`, only what changes in that loop counts for the code itself: it is compiled in front of it.
+    `taken` are the names that the code is given; `function` is the one that it is the body of. With
+    `within`, only what changes in that loop counts for the code itself: it is compiled in front of it.
     """
-    found = next(_changing(script, body, handed, within), None)
-    if found is not None:
-        return found
-    seen: set[ast.AST] = {function} if function is not None else set()
-    todo = _called(script, body)
-    while todo:
-        callee = todo.pop()
-        if callee in seen:
-            continue
-        seen.add(callee)
-        found = next(_changing(script, callee.body, handed_to(callee), None), None)
-        if found is not None:
-            return found
-        todo += _called(script, callee.body)
-    return None
+    found = _Code(script, body, taken, within).first()
+    seen: set[ast.AST | None] = {function}
+    waiting = _called(script, body)
+    while waiting and found is None:
+        callee = waiting.pop()
+        if callee not in seen:
+            seen.add(callee)
+            found = _Code(script, callee.body, values_taken(callee)).first()
+            waiting += _called(script, callee.body)
+    return found
 
 
 def _called(script: Script, body: Sequence[ast.stmt]) -> list[NamedFunction]:
-    calls = (node for top in body for node in ast.walk(top) if isinstance(node, ast.Call))
-    return [
-        function
-        for function in (own_function(script, call) for call in calls)
-        if function is not None
-    ]
+    functions = [script.own_function(call) for call in inside(body, ast.Call)]
+    return [function for function in functions if function is not None]
 
 
-def _changing(
-    script: Script, body: Sequence[ast.stmt], handed: set[str], within: StatementLoop | None
-) -> Iterator[Offence]:
-    local = uses(body).writes | handed
-    inside = {inner for top in body for inner in ast.walk(top)}
-    region = set(ast.walk(within)) if within is not None else None
-    for node in (inner for top in body for inner in ast.walk(top)):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in local:
-            bindings = [item for item in script.bindings(node.id, node) if item.node not in inside]
-            rebound = any(_rebinds(script, item, region) for item in bindings)
-            if rebound or _filled(script, node.id, inside):
-                yield Offence(
-                    f"it reads `{node.id}`, which changes from step to step outside of it", node
-                )
-        elif (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.ctx, ast.Load)
-            and _reset(script, node, inside)
-        ):
-            yield Offence(
-                f"it reads `{script.source(node)}`, which changes from step to step", node
-            )
+@dataclass
+class _Code:
+    """A piece of code, and what it reads of names and attributes that change outside of it."""
+
+    script: Script
+    body: Sequence[ast.stmt]
+    taken: set[str]
+    within: StatementLoop | None = None
+
+    def __post_init__(self) -> None:
+        self.own = set(inside(self.body, ast.AST))
+        self.local = uses(self.body).writes | self.taken
+
+    def first(self) -> Offence | None:
+        return next(self._names(), None) or next(self._attributes(), None)
+
+    def _names(self) -> Iterator[Offence]:
+        for node in inside(self.body, ast.Name):
+            known = is_stored(node) or node.id in self.local
+            if not known and (self._is_rebound(node) or self._is_filled(node.id)):
+                reason = f"it reads `{node.id}`, which changes from step to step outside of it"
+                yield Offence(reason, node)
+
+    def _attributes(self) -> Iterator[Offence]:
+        for node in inside(self.body, ast.Attribute):
+            if not is_stored(node) and self._is_set_in_loop(node):
+                path = self.script.source(node)
+                yield Offence(f"it reads `{path}`, which changes from step to step", node)
+
+    def _is_rebound(self, node: ast.Name) -> bool:
+        bindings = self.script.bindings(node.id, node)
+        outside = [item for item in bindings if item.node not in self.own and not item.is_import]
+        if self.within is not None:
+            loop = self.within
+            return any(self.script.within(item.node, loop) for item in outside)
+        return any(_is_repeated(self.script, item) for item in outside)
+
+    def _is_filled(self, name: str) -> bool:
+        """Whether a container of Python's is filled in a loop somewhere else."""
+        filled = [node for node in _filled(self.script, name) if node not in self.own]
+        return any(self.script.loops_around(node) for node in filled)
+
+    def _is_set_in_loop(self, read: ast.Attribute) -> bool:
+        """Whether an attribute is set in a loop or counted up somewhere else."""
+        stores = self.script.attribute_stores(read.attr)
+        holder = ast.dump(read.value)
+        same = [s for s in stores if s not in self.own and ast.dump(s.value) == holder]
+        return any(_is_stored_again(self.script, store) for store in same)
 
 
-def _rebinds(script: Script, binding: Binding, region: set[ast.AST] | None) -> bool:
-    """Whether a binding is made again and again."""
+def _is_stored_again(script: Script, store: ast.Attribute) -> bool:
+    counted = isinstance(script.parents[store], ast.AugAssign)
+    return counted or bool(script.loops_around(store))
+
+
+def _filled(script: Script, name: str) -> Iterator[ast.expr]:
+    """Where items are put into, or taken out of, a container of this name."""
+    for call in script.every(ast.Call):
+        if method_of(call) in _FILLS and _holds(call.func, name):
+            yield call
+    for item in script.every(ast.Subscript):
+        if is_stored(item) and _holds(item, name):
+            yield item
+
+
+def _holds(node: ast.expr, name: str) -> bool:
+    holder = getattr(node, "value", None)
+    return isinstance(holder, ast.Name) and holder.id == name
+
+
+def _is_repeated(script: Script, binding: Binding) -> bool:
+    """Whether a binding is made in every step."""
     node = binding.node
-    if binding.is_import:
-        return False
-    if region is not None:
-        return node in region
-    if isinstance(node, ast.AugAssign | ast.For | ast.AsyncFor) or script.loops_around(node):
+    counts = isinstance(node, ast.AugAssign | ast.For | ast.AsyncFor)
+    if counts or script.loops_around(node):
         return True
     function = script.function_of(node)
-    remote = function is not None and isinstance(node, ast.Assign) and _declares(function, node)
-    return remote and function is not None and called_in_loop(script, function)
-
-
-def _declares(function: NamedFunction, node: ast.Assign) -> bool:
-    names = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
-    return any(
-        isinstance(inner, ast.Global | ast.Nonlocal) and names & set(inner.names)
-        for inner in ast.walk(function)
-    )
+    if function is None or binding.name not in declared(function):
+        return False
+    return called_in_loop(script, function)
 
 
 def called_in_loop(script: Script, function: NamedFunction) -> bool:
     """Whether the script calls a function from inside a loop, or from one that it calls so."""
-    todo, seen = [function], set[ast.AST]()
-    while todo:
-        callee = todo.pop()
+    waiting, seen = [function], set[ast.AST]()
+    while waiting:
+        callee = waiting.pop()
         if callee in seen:
             continue
         seen.add(callee)
-        for call in call_sites(script, callee):
-            if script.loops_around(call):
-                return True
-            caller = script.function_of(call)
-            if caller is not None:
-                todo.append(caller)
-    return False
-
-
-def call_sites(script: Script, function: NamedFunction) -> list[ast.Call]:
-    """The script's own calls of a function: on an object if it is a method, else by its plain name."""
-    wanted = ast.Attribute if isinstance(script.parents[function], ast.ClassDef) else ast.Name
-    return [
-        call
-        for call in script.every(ast.Call)
-        if isinstance(call.func, wanted) and last_name(call.func) == function.name
-    ]
-
-
-def _filled(script: Script, name: str, inside: set[ast.AST]) -> bool:
-    """Whether a container of Python's is filled in a loop somewhere else."""
-    for node in script.nodes:
-        filled: ast.expr | None = None
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in _FILLS
-        ):
-            filled = node.func.value
-        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            filled = node.value
-        if (
-            isinstance(filled, ast.Name)
-            and filled.id == name
-            and node not in inside
-            and script.loops_around(node)
-        ):
+        calls = script.possible_calls(callee)
+        if any(script.loops_around(call) for call in calls):
             return True
+        callers = [script.function_of(call) for call in calls]
+        waiting += [caller for caller in callers if caller is not None]
     return False
-
-
-def _reset(script: Script, node: ast.Attribute, inside: set[ast.AST]) -> bool:
-    """Whether an attribute is set in a loop or counted up somewhere else."""
-    return any(
-        isinstance(other, ast.Attribute)
-        and other.attr == node.attr
-        and not isinstance(other.ctx, ast.Load)
-        and other not in inside
-        and ast.dump(other.value) == ast.dump(node.value)
-        and (isinstance(script.parents[other], ast.AugAssign) or bool(script.loops_around(other)))
-        for other in script.nodes
-    )
 
 
 def reset_objects(
     script: Script, body: Sequence[ast.stmt], loops: Iterable[StatementLoop]
 ) -> Offence | None:
     """An attribute of what the step uses that its loops set: which weights are trained, a rate of a layer."""
-    inside = {inner for top in body for inner in ast.walk(top)}
-    called, used = objects(body)
+    own = set(inside(body, ast.Attribute))
+    called, used = called_objects(body)
+    objects = (called | used) - {"self", "cls"}
     for loop in loops:
-        for node in (inner for top in loop.body for inner in ast.walk(top)):
-            if (
-                not isinstance(node, ast.Attribute)
-                or isinstance(node.ctx, ast.Load)
-                or node in inside
-            ):
-                continue
-            root = (dotted(node) or "").partition(".")[0]
-            ours = (
-                root in called | used
-                and root not in ("self", "cls")
-                and node.attr not in _VARIABLES
-            )
-            if ours or node.attr == "trainable":
-                return Offence(
-                    f"the loop sets `{script.source(node)}`, which a compiled step would not notice",
-                    node,
-                )
+        for node in inside(loop.body, ast.Attribute):
+            ours = root_name(node) in objects and node.attr not in _VARIABLES
+            sets = is_stored(node) and node not in own
+            if sets and (ours or node.attr == "trainable"):
+                path = script.source(node)
+                reason = f"the loop sets `{path}`, which a compiled step would not notice"
+                return Offence(reason, node)
     return None

@@ -8,17 +8,16 @@ from collections.abc import Mapping, Sequence
 
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, with_import
-from unslow.fix.moves.callees import handed_to
-from unslow.fix.moves.captured_values import call_sites, called_in_loop, frozen, reset_objects
+from unslow.fix.moves.captured_values import called_in_loop, captured, reset_objects
 from unslow.fix.moves.decorators import decorate, decorator
 from unslow.fix.moves.defer_statement import move_out
 from unslow.fix.moves.extract_function import lifted
 from unslow.fix.moves.graph_rules import Offence, offence
-from unslow.fix.moves.python_values import kind, objects
 from unslow.fix.moves.step_arguments import numbers_to_wrap, one_object_each
 from unslow.fix.moves.step_plan import Offends, Plan, extended, planned, training_loops
 from unslow.fix.moves.training_step import Step, find_step, spans
-from unslow.syntax.nodes import NAMED_FUNCTIONS, NamedFunction, last_name
+from unslow.syntax.nodes import NAMED_FUNCTIONS, NamedFunction, last_name, values_taken
+from unslow.syntax.python_types import PythonType, called_objects, python_type
 
 _FUNCTION = "tf.function"
 _RAGGED = frozenset(
@@ -114,7 +113,7 @@ def _fit_to_compile(script: Script, function: NamedFunction) -> None:
     owner = script.parents[function]
     bases = [script.name(base) for base in owner.bases] if isinstance(owner, ast.ClassDef) else []
     keras = function.name == "train_step" and any("keras" in base for base in bases)
-    if keras and not call_sites(script, function):
+    if keras and not script.possible_calls(function):
         raise script.refuse(
             "Keras compiles `train_step` itself unless it is told to run eagerly", function
         )
@@ -122,8 +121,8 @@ def _fit_to_compile(script: Script, function: NamedFunction) -> None:
 
 def _whole_function(script: Script, function: NamedFunction) -> list[ast.expr]:
     """The arguments to wrap if the function is compiled as it stands; raises where it cannot be."""
-    handed = handed_to(function)
-    found = offence(script, function.body, handed, function) or frozen(
+    handed = values_taken(function)
+    found = offence(script, function.body, handed, function) or captured(
         script, function.body, handed, function, None
     )
     if found is None:
@@ -133,7 +132,7 @@ def _whole_function(script: Script, function: NamedFunction) -> list[ast.expr]:
     )
     if found is not None:
         raise Offends(found, function.body)
-    one_object_each(script, function, objects(function.body)[0])
+    one_object_each(script, function, called_objects(function.body)[0])
     return [
         value
         for values in numbers_to_wrap(script, function, function.body).values()
@@ -145,9 +144,11 @@ def _odd_result(script: Script, function: NamedFunction) -> Offence | None:
     """A compiled function can give back tensors only."""
     for node in ast.walk(function):
         if isinstance(node, ast.Return) and node.value is not None:
-            if kind(script, node.value) == "text" or isinstance(node.value, ast.Lambda):
+            if python_type(script, node.value) is PythonType.TEXT or isinstance(
+                node.value, ast.Lambda
+            ):
                 return Offence("it returns something that is no tensor", node)
-            called, _ = objects(function.body)
+            called, _ = called_objects(function.body)
             names = {item.id for item in _returned(node.value) if isinstance(item, ast.Name)}
             for name in sorted(names & called):
                 return Offence(f"it returns `{name}`, which is no tensor", node)

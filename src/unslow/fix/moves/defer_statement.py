@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from unslow.fix.edit.blocks import at_end, extent, indent, reindented, removal
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.graph_rules import Offence
-from unslow.fix.moves.python_values import kind
 from unslow.syntax.nodes import last_name
+from unslow.syntax.python_types import PythonType, python_type
 from unslow.syntax.uses import overlap, paths_read, uses
 
 _TELLING = frozenset(
@@ -19,6 +19,9 @@ _TELLING = frozenset(
 _METHODS = frozenset(
     {"append", "extend", "add", "numpy", "item", "format", "write", "update", "tolist", "flush"}
 )
+
+
+_KEPT = frozenset(PythonType) - {PythonType.PLAIN, PythonType.SEQUENCE}
 
 
 def updates_metric(node: ast.stmt) -> bool:
@@ -119,7 +122,7 @@ def _telling_call(script: Script, node: ast.Call) -> bool:
 
 def _stays(script: Script, node: ast.Name, made: set[str]) -> bool:
     """Whether a name will mean the same behind the step: made in it, a plain value, or only told something."""
-    if node.id in made or bool(script.name(node)) or kind(script, node) is not None:
+    if node.id in made or bool(script.name(node)) or python_type(script, node) in _KEPT:
         return True
     parent = script.parents[node]
     receives = isinstance(parent, ast.Attribute) and (

@@ -9,8 +9,8 @@ from unslow.fix.edit.blocks import statement
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import delete
 from unslow.fix.moves.call_arguments import argument, call, remove_keyword
-from unslow.fix.moves.callees import handed_to
 from unslow.fix.moves.graph_rules import offence
+from unslow.syntax.nodes import values_taken
 
 
 def flag_off(script: Script, line: int, way: str) -> Script:
@@ -51,7 +51,7 @@ def needs_python(script: Script, places: Iterable[tuple[str, int, str]]) -> str:
             return f"{name}() of {file} was not looked into"
         function = script.function_at(line)
         found = (
-            offence(script, function.body, handed_to(function), function)
+            offence(script, function.body, values_taken(function), function)
             if function is not None
             else None
         )

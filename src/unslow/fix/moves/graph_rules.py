@@ -7,13 +7,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.callees import arguments, handed_to, is_metric, makes_variables, own_function
-from unslow.fix.moves.python_values import plain
-from unslow.syntax.nodes import NAMED_FUNCTIONS, NamedFunction, last_name
+from unslow.syntax.library import Kind
+from unslow.syntax.nodes import (
+    NamedFunction,
+    inside,
+    is_stored,
+    last_name,
+    method_of,
+    root_name,
+    values_taken,
+    words,
+)
+from unslow.syntax.python_types import needs_no_tensor
+from unslow.syntax.scopes import Binding
 from unslow.syntax.uses import MUTATORS, uses
 
-_NUMBERS = frozenset({"float", "int", "bool", "complex"})
-_BUILTIN_EFFECTS = {
+_NUMBERS = words("float int bool complex")
+_EFFECTS = {
     "print": "prints",
     "open": "opens a file",
     "input": "waits for input",
@@ -22,8 +32,6 @@ _BUILTIN_EFFECTS = {
     "exec": "runs code that is made up on the fly",
     "eval": "runs code that is made up on the fly",
     "setattr": "sets an attribute",
-}
-_MODULE_EFFECTS = {
     "numpy.random": "draws random numbers in Python, which a compiled step would draw once",
     "random": "draws random numbers in Python, which a compiled step would draw once",
     "time": "reads the clock, which a compiled step would read once",
@@ -47,42 +55,33 @@ _MODULE_EFFECTS = {
     "tf.io": "works on files",
     "tf.profiler": "starts or stops a profiler",
 }
-_MAKES = (
-    "keras.layers.",
-    "keras.optimizers.",
-    "keras.metrics.",
-    "keras.models.",
-    "keras.Sequential",
-    "keras.Model",
+_MAKES = ("keras.layers.", "keras.optimizers.", "keras.metrics.", "keras.models.")
+_MODELS = ("keras.Sequential", "keras.Model")
+_KERAS_LOOPS = words("fit evaluate predict train_on_batch test_on_batch predict_on_batch compile")
+_FILES = words("save save_weights savefig write writelines writerow flush")
+_VALUES = words("numpy item tolist")
+# Methods of arrays that tensors do not have: an array given to a compiled function arrives as a tensor.
+_ARRAY_ONLY = words("astype reshape mean sum std flatten ravel transpose squeeze")
+_EFFECTS_ALLOWED = words(
+    "update_state reset_state reset_states apply_gradients apply minimize watch set_shape add_loss"
+    " add_metric assign assign_add assign_sub build"
 )
-_KERAS_LOOPS = frozenset(
-    {"fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch", "compile"}
-)
-_FILES = frozenset({"save", "save_weights", "savefig", "write", "writelines", "writerow", "flush"})
-_VALUES = frozenset({"numpy", "item", "tolist"})
-# Methods of arrays that tensors do not have: an array that is handed to a compiled function arrives as a tensor.
-_ARRAY_ONLY = frozenset(
-    {"astype", "reshape", "mean", "sum", "std", "flatten", "ravel", "transpose", "squeeze"}
-)
-_EFFECTS_ALLOWED = frozenset(
-    {
-        "update_state",
-        "reset_state",
-        "reset_states",
-        "apply_gradients",
-        "apply",
-        "minimize",
-        "watch",
-        "set_shape",
-        "add_loss",
-        "add_metric",
-        "assign",
-        "assign_add",
-        "assign_sub",
-        "build",
-    }
-)
+_PYTHON_SEQUENCES = words("items keys values gradient jacobian")
+_WRAPPERS = words("zip enumerate reversed list tuple")
 _PYTHON_CONTAINERS = ("variables", "weights", "layers")
+_ONCE = "which a compiled step would do only once"
+# Statements and expressions that a graph has no form for.
+_FORMLESS: dict[type[ast.AST], str] = {
+    ast.Try: "it catches exceptions, which a graph does not raise in Python",
+    ast.While: "it has a `while` loop, whose length a compiled step may take from a tensor",
+    ast.Global: "it sets names outside of itself",
+    ast.Nonlocal: "it sets names outside of itself",
+    ast.Yield: "it is a generator",
+    ast.YieldFrom: "it is a generator",
+    ast.Await: "it waits for a coroutine",
+    ast.AsyncWith: "it waits for a coroutine",
+    ast.AsyncFor: "it waits for a coroutine",
+}
 
 
 @dataclass(frozen=True)
@@ -91,272 +90,214 @@ class Offence:
     node: ast.AST
 
 
+def offence(
+    script: Script, body: Sequence[ast.stmt], taken: set[str], function: NamedFunction | None
+) -> Offence | None:
+    """The first thing in the code, or in the script's own functions that it calls, that a graph cannot keep."""
+    calling = () if function is None else (function,)
+    return next(_Judge(script, body, taken, calling).offences(), None)
+
+
 @dataclass
 class _Judge:
-    """Judges one function's (or part's) code; `tensors` are the names that hold what is handed in or made of it."""
+    """Judges one function's (or part's) code; `taken` are the names of the values that it is given."""
 
     script: Script
     body: Sequence[ast.stmt]
-    handed: set[str]
+    taken: set[str]
     calling: tuple[ast.AST, ...] = ()  # the script's own functions that are being judged
-    sequences: frozenset[str] = (
-        frozenset()
-    )  # parameters that the caller binds to sequences of Python's
-    local: set[str] = field(init=False)
+    sequences: frozenset[str] = frozenset()  # parameters that the caller binds to Python sequences
     _asked: set[str] = field(default_factory=set)  # names that may be bound in terms of each other
 
     def __post_init__(self) -> None:
         self.local = uses(self.body).writes
-
-    @property
-    def tensors(self) -> set[str]:
-        return self.handed | self.local
+        self.tensors = self.taken | self.local
+        self._rules: dict[type[ast.AST], Callable[..., str | None]] = {
+            ast.Raise: self._raise,
+            ast.withitem: self._with_item,
+            ast.Attribute: self._store,
+            ast.Subscript: self._store,
+            ast.JoinedStr: self._text,
+            ast.For: self._loop,
+            ast.comprehension: self._loop,
+            ast.Call: self._call,
+        }
 
     def offences(self) -> Iterator[Offence]:
         for top in self.body:
-            yield from self.visit(top)
+            yield from self._visit(top)
 
-    def visit(self, node: ast.AST) -> Iterator[Offence]:
-        rule: Callable[[ast.AST], Iterator[Offence]] | None = getattr(
-            self, f"_{type(node).__name__.lower()}", None
-        )
+    def _visit(self, node: ast.AST) -> Iterator[Offence]:
+        reason = _FORMLESS.get(type(node))
+        rule = self._rules.get(type(node))
         if rule is not None:
-            yield from rule(node)
+            reason = rule(node)
+        if reason is not None:
+            yield Offence(reason, node.iter if isinstance(node, ast.For) else _placed(node))
+        if isinstance(node, ast.Call) and reason is None:
+            yield from self._inside_callee(node)
         for child in ast.iter_child_nodes(node):
-            yield from self.visit(child)
+            yield from self._visit(child)
 
-    # Statements that a graph has no form for
+    # Statements
 
-    def _try(self, node: ast.AST) -> Iterator[Offence]:
-        yield Offence("it catches exceptions, which a graph does not raise in Python", node)
+    def _raise(self, node: ast.Raise) -> str | None:
+        if not isinstance(self.script.parents[node], ast.If):
+            return None
+        return "it raises under a condition, which a compiled step would decide when it is traced"
 
-    _trystar = _try
-
-    def _while(self, node: ast.AST) -> Iterator[Offence]:
-        yield Offence(
-            "it has a `while` loop, whose length a compiled step may take from a tensor", node
+    def _with_item(self, node: ast.withitem) -> str | None:
+        context = node.context_expr
+        function = context.func if isinstance(context, ast.Call) else context
+        known = self.script.name(function).startswith(("tf.", "keras."))
+        if known or last_name(function) == "GradientTape" or root_name(context) in self.local:
+            return None
+        return (
+            f"it enters `{self.script.source(context)}`, a context manager that is not TensorFlow's"
         )
 
-    def _raise(self, node: ast.AST) -> Iterator[Offence]:
-        if isinstance(self.script.parents[node], ast.If):
-            yield Offence(
-                "it raises under a condition, which a compiled step would decide when it is traced",
-                node,
-            )
+    def _store(self, node: ast.Attribute | ast.Subscript) -> str | None:
+        if not is_stored(node) or root_name(node) in self.local:
+            return None
+        return f"it sets `{self.script.source(node)}`, {_ONCE}"
 
-    def _global(self, node: ast.AST) -> Iterator[Offence]:
-        yield Offence("it sets names outside of itself", node)
+    def _text(self, node: ast.JoinedStr) -> str | None:
+        parts = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
+        return None if self._needs_no_tensor(parts) else "it writes a value into a text"
 
-    _nonlocal = _global
-
-    def _yield(self, node: ast.AST) -> Iterator[Offence]:
-        yield Offence("it is a generator", node)
-
-    _yieldfrom = _yield
-
-    def _await(self, node: ast.AST) -> Iterator[Offence]:
-        yield Offence("it waits for a coroutine", node)
-
-    _asyncwith = _asyncfor = _await
-
-    def _with(self, node: ast.AST) -> Iterator[Offence]:
-        assert isinstance(node, ast.With)
-        for item in node.items:
-            context = item.context_expr
-            function = context.func if isinstance(context, ast.Call) else context
-            root = _root(context)
-            known = self.script.name(function).startswith(("tf.", "keras."))
-            if not known and last_name(function) != "GradientTape" and root not in self.local:
-                yield Offence(
-                    f"it enters `{self.script.source(context)}`, which is Python's business",
-                    context,
-                )
-
-    # State that would change once, when the step is traced
-
-    def _outside(self, node: ast.AST) -> bool:
-        return _root(node) not in self.local
-
-    def _attribute(self, node: ast.AST) -> Iterator[Offence]:
-        assert isinstance(node, ast.Attribute)
-        if isinstance(node.ctx, ast.Store | ast.Del) and self._outside(node):
-            yield Offence(
-                f"it sets `{self.script.source(node)}`, which a compiled step would do only once",
-                node,
-            )
-
-    def _subscript(self, node: ast.AST) -> Iterator[Offence]:
-        assert isinstance(node, ast.Subscript)
-        if isinstance(node.ctx, ast.Store | ast.Del) and self._outside(node):
-            yield Offence(
-                f"it sets `{self.script.source(node)}`, which a compiled step would do only once",
-                node,
-            )
-
-    def _joinedstr(self, node: ast.AST) -> Iterator[Offence]:
-        assert isinstance(node, ast.JoinedStr)
-        for part in node.values:
-            if isinstance(part, ast.FormattedValue) and not plain(
-                self.script, part.value, self.tensors
-            ):
-                yield Offence("it writes a value into a text", node)
-                return
+    def _needs_no_tensor(self, parts: Sequence[ast.AST]) -> bool:
+        return all(needs_no_tensor(self.script, part, self.tensors) for part in parts)
 
     # Loops over tensors
 
-    def _for(self, node: ast.AST) -> Iterator[Offence]:
-        assert isinstance(node, ast.For)
-        yield from self._iterated(node.iter)
+    def _loop(self, node: ast.For | ast.comprehension) -> str | None:
+        if self._is_python_sequence(node.iter):
+            return None
+        return f"it loops over `{self.script.source(node.iter)}` in Python"
 
-    def _comprehension(self, node: ast.AST) -> Iterator[Offence]:
-        assert isinstance(node, ast.comprehension)
-        yield from self._iterated(node.iter)
+    def _is_python_sequence(self, node: ast.AST) -> bool:
+        """Whether iterating is done while tracing: over a Python sequence, as long in every step."""
+        match node:
+            case ast.Call(func=function, args=given):
+                name = self.script.name(function)
+                if name in _WRAPPERS:
+                    return all(self._is_python_sequence(value) for value in given)
+                if name == "range":
+                    return self._needs_no_tensor(given)
+                return last_name(function) in _PYTHON_SEQUENCES
+            case ast.BinOp(left=left, right=right):
+                return self._is_python_sequence(left) and self._is_python_sequence(right)
+            case ast.Attribute(attr=name):
+                return name.endswith(_PYTHON_CONTAINERS) or root_name(node) not in self.tensors
+            case ast.Name():
+                return self._is_bound_to_sequence(node)
+        written = ast.List | ast.Tuple | ast.ListComp | ast.GeneratorExp | ast.Constant
+        return isinstance(node, written)
 
-    def _iterated(self, node: ast.expr) -> Iterator[Offence]:
-        if not self._python_sequence(node):
-            yield Offence(f"it loops over `{self.script.source(node)}` in Python", node)
-
-    def _python_sequence(self, node: ast.AST) -> bool:
-        """Whether iterating is done while tracing: over a sequence of Python's, as long in every step."""
-        if isinstance(node, ast.Call):
-            name = self.script.name(node.func)
-            if name in (
-                "zip",
-                "enumerate",
-                "reversed",
-                "list",
-                "tuple",
-            ):
-                return all(self._python_sequence(argument) for argument in node.args)
-            if name == "range":
-                return all(plain(self.script, argument, self.tensors) for argument in node.args)
-            return last_name(node.func) in ("items", "keys", "values", "gradient", "jacobian")
-        if isinstance(node, ast.BinOp):
-            return self._python_sequence(node.left) and self._python_sequence(node.right)
-        if isinstance(node, ast.Attribute):
-            return node.attr.endswith(_PYTHON_CONTAINERS) or _root(node) not in self.tensors
-        if isinstance(node, ast.Name):
-            return self._bound_to_sequence(node)
-        return isinstance(
-            node, ast.List | ast.Tuple | ast.ListComp | ast.GeneratorExp | ast.Constant
-        )
-
-    def _bound_to_sequence(self, node: ast.Name) -> bool:
+    def _is_bound_to_sequence(self, node: ast.Name) -> bool:
         if node.id in self.sequences or node.id in self._asked:
             return True
         bindings = self.script.bindings(node.id, node)
-        if node.id in self.handed and not (
-            len(bindings) == 1 and self._made_once(bindings[0].node)
-        ):
+        fixed = len(bindings) == 1 and not self.script.loops_around(bindings[0].node)
+        if node.id in self.taken and not fixed:
             return False
         self._asked.add(node.id)
-        for binding in bindings:
-            value = binding.assigned
-            if value is None and isinstance(binding.node, ast.Assign):
-                value = binding.node.value  # `grads, _ = tf.clip_by_global_norm(grads, 1.0)`
-                if isinstance(value, ast.Call) and last_name(value.func) == "clip_by_global_norm":
-                    continue
-            if value is None or not self._python_sequence(value):
-                return False
-        return True
+        return all(self._holds_sequence(binding) for binding in bindings)
 
-    def _made_once(self, node: ast.AST) -> bool:
-        """Whether a binding stands in no loop: what it makes is the same in every step."""
-        for parent in self.script.ancestors(node):
-            if isinstance(parent, ast.For | ast.While | ast.AsyncFor):
-                return False
-            if isinstance(parent, NAMED_FUNCTIONS):
-                break
-        return True
+    def _holds_sequence(self, binding: Binding) -> bool:
+        value = binding.value
+        if binding.assigned is None and isinstance(binding.node, ast.Assign):
+            # `grads, _ = tf.clip_by_global_norm(grads, 1.0)`
+            return isinstance(value, ast.Call) and last_name(value.func) == "clip_by_global_norm"
+        return binding.assigned is not None and self._is_python_sequence(binding.assigned)
 
     # Calls
 
-    def _call(self, node: ast.AST) -> Iterator[Offence]:
-        assert isinstance(node, ast.Call)
-        function = own_function(self.script, node)
+    def _call(self, node: ast.Call) -> str | None:
         reason = self._named_reason(node)
+        function = self.script.own_function(node)
         if reason is None and function is None:
-            reason = self._method_reason(node)
-        if reason is not None:
-            yield Offence(reason, node)
-        elif function is not None and function in self.calling:
-            yield Offence(f"`{last_name(node.func)}` calls itself", node)
-        elif function is not None:
-            handed, calling = handed_to(function), (*self.calling, function)
-            sequences = frozenset(
-                name
-                for name, value in arguments(function, node)
-                if name in handed and self._python_sequence(value)
-            )
-            yield from _Judge(self.script, function.body, handed, calling, sequences).offences()
+            return self._method_reason(node) or self._effect_reason(node)
+        if reason is None and function in self.calling:
+            return f"`{last_name(node.func)}` calls itself"
+        return reason
+
+    def _inside_callee(self, node: ast.Call) -> Iterator[Offence]:
+        function = self.script.own_function(node)
+        if function is not None:
+            taken = values_taken(function)
+            given = self.script.arguments_of(function, node)
+            python = [name for name, value in given if self._is_python_sequence(value)]
+            sequences = taken.intersection(python)
+            calling = (*self.calling, function)
+            inner = _Judge(self.script, function.body, taken, calling, frozenset(sequences))
+            yield from inner.offences()
 
     def _named_reason(self, node: ast.Call) -> str | None:
         name = self.script.name(node.func)
-        if name in _BUILTIN_EFFECTS:
-            return f"it {_BUILTIN_EFFECTS[name]}"
-        if name in _NUMBERS and not all(
-            plain(self.script, value, self.tensors) for value in node.args
-        ):
-            return f"it turns a tensor into a Python number with `{last_name(node.func)}()`"
-        for module, what in _MODULE_EFFECTS.items():
-            if name == module or name.startswith(f"{module}."):
+        parts = (*node.args, *node.keywords)
+        for module, what in _EFFECTS.items():
+            if f"{name}.".startswith(f"{module}."):
                 return f"it {what}"
-        if name.startswith("numpy.") and not all(
-            plain(self.script, value, self.tensors) for value in (*node.args, *node.keywords)
-        ):
+        if name in _NUMBERS and not self._needs_no_tensor(node.args):
+            return f"it turns a tensor into a Python number with `{name}()`"
+        if name.startswith("numpy.") and not self._needs_no_tensor(parts):
             return "it applies NumPy to tensors"
-        made = name.startswith(_MAKES) and (last_name(node.func) or "")[:1].isupper()
-        if made or makes_variables(self.script, node):
+        if self._makes_variables(node, name):
             return f"it makes a `{last_name(node.func)}` in every step"
         return None
 
+    def _makes_variables(self, node: ast.Call, name: str) -> bool:
+        if name in _MODELS or (name.startswith(_MAKES) and last_name(node.func)[:1].isupper()):
+            return True
+        made = self.script.callee(node)
+        if made is None or not isinstance(made.node, ast.ClassDef):
+            return False
+        bases = [made.source.name(base) for base in made.node.bases]
+        return any(base.startswith(("tf.", "keras.")) for base in bases)
+
     def _method_reason(self, node: ast.Call) -> str | None:
-        method = last_name(node.func) or ""
-        statement = isinstance(self.script.parents[node], ast.Expr)
+        method = method_of(node)
         if not isinstance(node.func, ast.Attribute):
-            return self._effect_reason(node) if statement else None
+            return None
+        receiver = node.func.value
+        outside = root_name(receiver) not in self.local
         if method in _VALUES and not node.args:
             return f"`.{method}()` needs the value of a tensor"
-        root = _root(node.func.value)
-        direct = (
-            node.func.value.value if isinstance(node.func.value, ast.Subscript) else node.func.value
-        )
-        if method in _ARRAY_ONLY and isinstance(direct, ast.Name) and direct.id in self.handed:
+        if method in _ARRAY_ONLY and self._is_taken(receiver):
             return f"`.{method}()` is a method of arrays, not of tensors"
-        if method in _KERAS_LOOPS or (method in _FILES and root not in self.local):
+        if method in _KERAS_LOOPS or (method in _FILES and outside):
             return f"it calls `.{method}()`, which is not part of a step"
-        if method == "format" and isinstance(node.func.value, ast.Constant):
+        if method == "format" and isinstance(receiver, ast.Constant):
             return "it writes a value into a text"
-        if method in MUTATORS - _EFFECTS_ALLOWED and root not in self.local:
-            return f"it changes `{self.script.source(node.func.value)}`, which a compiled step would do only once"
-        return self._effect_reason(node) if statement else None
+        if method in MUTATORS - _EFFECTS_ALLOWED and outside:
+            return f"it changes `{self.script.source(receiver)}`, {_ONCE}"
+        return None
+
+    def _is_taken(self, node: ast.expr) -> bool:
+        direct = node.value if isinstance(node, ast.Subscript) else node
+        return isinstance(direct, ast.Name) and direct.id in self.taken
 
     def _effect_reason(self, node: ast.Call) -> str | None:
         """A call whose result nobody takes is made for its effect; only TensorFlow's effects are kept in a graph."""
-        name = self.script.name(node.func)
-        if last_name(node.func) in _EFFECTS_ALLOWED | MUTATORS or name.startswith(
-            ("tf.", "keras.")
-        ):
+        if not isinstance(self.script.parents[node], ast.Expr):
             return None
-        if is_metric(self.script, node.func):
+        kept = last_name(node.func) in _EFFECTS_ALLOWED | MUTATORS
+        library = self.script.name(node.func).startswith(("tf.", "keras."))
+        if kept or library or self._is_metric(node.func):
             return None
         return f"it calls `{self.script.source(node.func)}` for its effect, which may be Python's"
 
-
-def _root(node: ast.AST) -> str | None:
-    """The name that a path of attributes, items and calls begins with."""
-    while True:
-        if isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
-            node = node.value
-        elif isinstance(node, ast.Call):
-            node = node.func
-        else:
-            return node.id if isinstance(node, ast.Name) else None
+    def _is_metric(self, node: ast.expr) -> bool:
+        if self.script.kind(node) is Kind.METRIC:
+            return True
+        # A metric that another function made, known here by its name only.
+        same = (
+            a for a in self.script.every(ast.Assign) if last_name(a.targets[0]) == last_name(node)
+        )
+        return any(self.script.kind(assign.value) is Kind.METRIC for assign in same)
 
 
-def offence(
-    script: Script, body: Sequence[ast.stmt], handed: set[str], function: NamedFunction | None
-) -> Offence | None:
-    """The first thing in the code, or in the script's own functions that it calls, that a graph cannot keep."""
-    calling = () if function is None else (function,)
-    return next(_Judge(script, body, handed, calling).offences(), None)
+def _placed(node: ast.AST) -> ast.AST:
+    """The node itself, or the part of it that has a place in the text."""
+    return next(part for part in inside(node, ast.AST) if hasattr(part, "lineno"))

@@ -8,9 +8,8 @@ from unslow.fix.edit.blocks import above, extent, indent, reindented, removal, s
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced
-from unslow.fix.moves.captured_values import frozen
+from unslow.fix.moves.captured_values import captured
 from unslow.fix.moves.hoist import hoist_statement
-from unslow.fix.moves.step_arguments import bound_in
 from unslow.syntax.nodes import (
     NAMED_FUNCTIONS,
     NamedFunction,
@@ -18,7 +17,7 @@ from unslow.syntax.nodes import (
     header,
     parameter_names,
 )
-from unslow.syntax.uses import uses
+from unslow.syntax.uses import bound_in, uses
 
 _FUNCTION = "tf.function"
 
@@ -48,7 +47,7 @@ def _keeps_nothing(script: Script, node: ast.stmt) -> None:
     if code is None:
         return
     body = [ast.Expr(code.body)] if isinstance(code, ast.Lambda) else code.body
-    changing = frozen(
+    changing = captured(
         script, body, parameter_names(code), None if isinstance(code, ast.Lambda) else code, None
     )
     if changing is not None:

@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from unslow.fix.edit.blocks import above, extent, indent
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.call_invariance import VARIABLES, Needs, births, own_name
-from unslow.fix.moves.call_order import (
+from unslow.fix.moves.call_invariance import VARIABLES, Needs, own_name, set_by_init
+from unslow.fix.moves.session_feeds import tf_name
+from unslow.syntax.call_order import (
     Home,
     Users,
+    calls_reached,
     first_use,
     from_here,
     home_of,
-    reached,
     surely_before,
 )
-from unslow.fix.moves.captured_values import call_sites
-from unslow.fix.moves.session_feeds import tf_name
 from unslow.syntax.names import is_builtin
-from unslow.syntax.nodes import NAMED_FUNCTIONS, NamedFunction, last_name, parameter_names
+from unslow.syntax.nodes import (
+    DEFINITIONS,
+    NAMED_FUNCTIONS,
+    NamedFunction,
+    inside,
+    last_name,
+    method_of,
+    parameter_names,
+)
 from unslow.syntax.uses import uses
 
-_SCOPES = frozenset({"name_scope", "variable_scope"})
+Frames = Sequence[tuple[int, str]]  # line and function, innermost first
+_SESSIONS = ("Session", "InteractiveSession")
+_SCOPES = ("name_scope", "variable_scope")
+_NEW_GRAPHS = ("Graph", "reset_default_graph")
+_SEEDS = ("set_random_seed", "random.set_random_seed", "random.set_seed")
 _DRAWS = (
-    "random",
-    "truncated_normal",
-    "get_variable",
-    "layers.",
-    "keras.",
-    "contrib.",
-    "nn.dropout",
-    "set_random",
+    *("random", "truncated_normal", "get_variable", "layers.", "keras.", "contrib."),
+    *("nn.dropout", "set_random"),
 )
+_HARMLESS_MODULES = ("time.", "contextlib.", "threading.")
 
 
 @dataclass(frozen=True)
@@ -48,65 +54,38 @@ class Place:
     gap: bool = False  # two blank lines to a definition that follows
 
 
-def find_place(
-    script: Script,
-    function: NamedFunction,
-    needs: Needs,
-    frames: Sequence[tuple[int, str]],
-    caller: NamedFunction | None,
-) -> Place:
-    """The place for what a function makes; raises CannotEdit where there is none that is surely early enough.
-
-    A `caller` holds what the ops are made of: only there can they be made.
-    """
-    if needs.attributes and caller is not None:
-        raise script.refuse(f"its ops need attributes, and names of `{caller.name}` too", function)
+def find_place(script: Script, function: NamedFunction, needs: Needs, frames: Frames) -> Place:
+    """The place for what a function makes; raises CannotEdit where there is none that is surely early enough."""
     if needs.attributes:
-        return _at_birth(script, function, needs)
-    return _before_calls(script, function, needs, frames, caller)
-
-
-# In front of the function, or of what leads to its first call
-
-
-def _before_calls(
-    script: Script,
-    function: NamedFunction,
-    needs: Needs,
-    frames: Sequence[tuple[int, str]],
-    caller: NamedFunction | None,
-) -> Place:
-    home = caller or home_of(script, function)
-    owner = script.parents[function]
-    top = owner if isinstance(owner, ast.ClassDef) else function
-    first = first_use(home, Users(script, function))
-    if needs.whole is None and caller is None and _fits(script, home, top, needs, frames) is None:
+        return _in_init(script, function, needs)
+    home = home_of(script, function)
+    top = script.class_of_method(function) or function
+    if needs.whole is None and _obstacle(script, home, top, needs, frames) is None:
         return _behind_the_last(script, top)
-    if first is None:
-        late = _fits(script, home, top, needs, frames)
-        raise late or script.refuse("nothing in this file leads to its first call", function)
-    problem = _fits(script, home, first, needs, frames)
+    first = first_use(home, Users(script, function))
+    problem = _obstacle(script, home, first or top, needs, frames)
     if problem is not None:
         raise problem
+    if first is None:
+        raise script.refuse("nothing in this file leads to its first call", function)
     if needs.whole is not None:
-        _nothing_to_come(script, first, needs.whole)
+        _require_complete_graph(script, first, needs.whole)
     return Place(above(script, first), indent(script, first))
 
 
 def _behind_the_last(script: Script, top: ast.stmt) -> Place:
     """Behind the plain statement in front of a definition, so that the definition keeps its distance."""
     block, index = script.block(top)
-    before = block[index - 1] if index else None
-    if before is not None and not isinstance(before, (*NAMED_FUNCTIONS, ast.ClassDef)):
+    before = block[index - 1] if index else top
+    if not isinstance(before, DEFINITIONS):
         with suppress(CannotEdit):  # it shares its line with others
             return Place(extent(script, [before])[1], indent(script, top))
-    return Place(
-        above(script, top), indent(script, top), gap=isinstance(script.parents[top], ast.Module)
-    )
+    at_top = isinstance(script.parents[top], ast.Module)
+    return Place(above(script, top), indent(script, top), gap=at_top)
 
 
-def _fits(
-    script: Script, home: Home, place: ast.stmt, needs: Needs, frames: Sequence[tuple[int, str]]
+def _obstacle(
+    script: Script, home: Home, place: ast.stmt, needs: Needs, frames: Frames
 ) -> CannotEdit | None:
     """Why ops cannot be made in front of a statement."""
     for name, node in needs.names.items():
@@ -114,233 +93,200 @@ def _fits(
             return script.refuse(f"`{name}` is not surely defined before the first call", node)
     around = _context(script, place, frames, home)
     if around is not None:
-        return script.refuse(
-            "it is made inside a `with` block that may change what is made", around
-        )
+        reason = "it is made inside a `with` block that may change what is made"
+        return script.refuse(reason, around)
     later = from_here(script, place)
-    for call in reached(script, later):
-        if isinstance(call, ast.Call) and tf_name(script, call.func) in (
-            "Graph",
-            "reset_default_graph",
-        ):
+    for call in calls_reached(script, later):
+        if tf_name(script, call.func) in _NEW_GRAPHS:
             return script.refuse("another graph begins later", call)
-    return _disturbed(script, later)
+    return _shifted_seed(script, later)
 
 
 def _exists(script: Script, home: Home, node: ast.AST, place: ast.stmt) -> bool:
-    scope = next(
-        (
-            owner
-            for owner in script.ancestors(node)
-            if isinstance(owner, (ast.Module, *NAMED_FUNCTIONS))
-        ),
-        None,
-    )
+    """Whether a binding is surely made before a place in a function or module is reached."""
+    scope = home_of(script, node)
+    definition = script.statement_of(node)
     if scope is home:
-        return isinstance(node, ast.arg) or surely_before(script, script.statement_of(node), place)
+        return isinstance(node, ast.arg) or surely_before(script, definition, place)
     if not isinstance(scope, ast.Module) or isinstance(home, ast.Module):
         return False
-    definition = script.statement_of(node)
     first = first_use(scope, Users(script, home))
     early = surely_before(script, definition, home)
     return early or (first is not None and surely_before(script, definition, first))
 
 
-def _context(
-    script: Script, place: ast.stmt, frames: Sequence[tuple[int, str]], home: Home
-) -> ast.With | None:
+def _context(script: Script, place: ast.stmt, frames: Frames, home: Home) -> ast.With | None:
     """A `with` that is around the calls, but not around the place, and is more than a session or a file."""
     outside = set(script.ancestors(place))
     for line, _ in frames:
         node = script.statement_at(line)
-        if node is None:
-            continue
-        for owner in (node, *script.ancestors(node)):
-            if isinstance(owner, (*NAMED_FUNCTIONS, ast.ClassDef)):
-                break
-            if isinstance(owner, ast.With) and owner not in outside and not harmless(script, owner):
+        for owner in _withs_around(script, node):
+            if owner not in outside and not harmless(script, owner):
                 return owner
-        if script.function_of(node) is (None if isinstance(home, ast.Module) else home):
+        if node is not None and home_of(script, node) is home:
             break
     return None
 
 
+def _withs_around(script: Script, node: ast.stmt | None) -> list[ast.With]:
+    found: list[ast.With] = []
+    owner: ast.AST | None = node
+    while owner is not None and not isinstance(owner, DEFINITIONS):
+        if isinstance(owner, ast.With):
+            found.append(owner)
+        owner = script.parents.get(owner)
+    return found
+
+
 def harmless(script: Script, node: ast.With) -> bool:
     """Whether ops made inside a `with` are the same as those made outside of it, but for their names."""
-    return all(_harmless_item(script, item.context_expr) for item in node.items)
+    return all(_is_harmless(script, item.context_expr) for item in node.items)
 
 
-def _harmless_item(script: Script, node: ast.expr) -> bool:
+def _is_harmless(script: Script, node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return False
-    name = tf_name(script, node.func)
-    if name in ("Session", "InteractiveSession"):
-        return not node.args and all(word.arg not in ("graph", None) for word in node.keywords)
-    if name is not None:
-        return name in _SCOPES
-    used = script.name(node.func)
-    return is_builtin(used) or used.startswith(("time.", "contextlib.", "threading."))
+    name, used = tf_name(script, node.func), script.name(node.func)
+    if name in _SESSIONS:
+        return plain_session(node)
+    return name in _SCOPES or is_builtin(used) or used.startswith(_HARMLESS_MODULES)
 
 
-def _disturbed(script: Script, later: Iterable[ast.stmt]) -> CannotEdit | None:
+def plain_session(node: ast.Call) -> bool:
+    """Whether a session is made without a graph of its own."""
+    return not node.args and all(word.arg not in ("graph", None) for word in node.keywords)
+
+
+def _shifted_seed(script: Script, later: Sequence[ast.stmt]) -> CannotEdit | None:
     """With a seed for the whole graph, each op's own seed is its number: ops made earlier would shift later ones."""
-    names = [tf_name(script, call.func) or "" for call in script.every(ast.Call)]
-    if not any(
-        name in ("set_random_seed", "random.set_random_seed", "random.set_seed") for name in names
-    ):
-        return None
-    for node in reached(script, later):
-        if isinstance(node, ast.Call) and (tf_name(script, node.func) or "").startswith(_DRAWS):
-            return script.refuse(
-                f"`{script.source(node.func)}` is made later, and would get another seed", node
-            )
+    seeds = [call for call in script.every(ast.Call) if tf_name(script, call.func) in _SEEDS]
+    draws = calls_reached(script, later) if seeds else ()
+    for call in draws:
+        if tf_name(script, call.func).startswith(_DRAWS):
+            what = script.source(call.func)
+            return script.refuse(f"`{what}` is made later, and would get another seed", call)
     return None
 
 
-def _nothing_to_come(script: Script, first: ast.stmt, whole: ast.Call) -> None:
-    for node in reached(script, from_here(script, first)):
-        name = tf_name(script, node.func) if isinstance(node, ast.Call) else None
-        makes = name is not None and name.startswith(
-            (*VARIABLES, "summary.", "Graph", "reset_default_graph")
-        )
-        if makes or (
-            isinstance(node, ast.Call) and last_name(node.func) in ("minimize", "apply_gradients")
-        ):
+def _require_complete_graph(script: Script, first: ast.stmt, whole: ast.Call) -> None:
+    adds = (*VARIABLES, "summary.", *_NEW_GRAPHS)
+    for call in calls_reached(script, from_here(script, first)):
+        minimizes = method_of(call) in ("minimize", "apply_gradients")
+        if minimizes or tf_name(script, call.func).startswith(adds):
             what = script.source(whole.func)
-            raise script.refuse(
-                f"`{what}` takes all that the graph holds by then, and this may come later", node
-            )
+            reason = f"`{what}` takes all that the graph holds by then, and this may come later"
+            raise script.refuse(reason, call)
 
 
 # In `__init__`
 
 
-def _at_birth(script: Script, function: NamedFunction, needs: Needs) -> Place:
-    owner = script.parents[function]
-    assert isinstance(owner, ast.ClassDef)
-    init = next(
-        (
-            node
-            for node in owner.body
-            if isinstance(node, NAMED_FUNCTIONS) and node.name == "__init__"
-        ),
-        None,
-    )
+def _in_init(script: Script, function: NamedFunction, needs: Needs) -> Place:
+    owner = script.class_of_method(function)
+    assert owner is not None
+    init = _init_of(owner)
     if init is None or own_name(script, init) != own_name(script, function):
         raise script.refuse(f"`{owner.name}` has no `__init__` of the usual form", owner)
     if needs.whole is not None:
         what = script.source(needs.whole.func)
-        raise script.refuse(
-            f"`{what}` takes all that the graph holds by then: more than `__init__` makes",
-            needs.whole,
-        )
-    _one_kind(script, owner, needs)
-    _no_other_birth(script, owner)
-    last = _last_place(script, owner, init, needs)
-    users = Users(script, function)
-    if users.among(init.body):
-        raise script.refuse(
-            f"`__init__` may call `{function.name}` before its ops can be made", init
-        )
-    _names_exist(script, owner, init, needs)
-    own = own_name(script, init)
-    return Place(extent(script, [last])[1], indent(script, last), own)
+        reason = f"`{what}` takes all that the graph holds by then: more than `__init__` makes"
+        raise script.refuse(reason, needs.whole)
+    _require_one_kind(script, owner, needs)
+    _require_init_runs(script, owner)
+    last = _last_statement(script, owner, init, needs)
+    if Users(script, function).among(init.body):
+        reason = f"`__init__` may call `{function.name}` before its ops can be made"
+        raise script.refuse(reason, init)
+    _require_names(script, owner, init, needs)
+    return Place(extent(script, [last])[1], indent(script, last), own_name(script, init))
 
 
-def _last_place(script: Script, owner: ast.ClassDef, init: NamedFunction, needs: Needs) -> ast.stmt:
+def _init_of(owner: ast.ClassDef) -> NamedFunction | None:
+    methods = [node for node in owner.body if isinstance(node, NAMED_FUNCTIONS)]
+    return next((node for node in methods if node.name == "__init__"), None)
+
+
+def _last_statement(
+    script: Script, owner: ast.ClassDef, init: NamedFunction, needs: Needs
+) -> ast.stmt:
     """The statement behind which all attributes exist: the last one, or the last of a `with graph.as_default()`."""
-    blocks: list[ast.With] = []
+    graphs: list[ast.With] = []
     for name, read in needs.attributes.items():
-        statement = next(
-            (birth.statement for birth in births(script, read) if birth.owner is owner), None
-        )
-        if statement is None:
-            raise script.refuse(
-                f"`{script.source(read)}` is not set in the `__init__` of `{owner.name}`", read
-            )
-        graphs = [around for around in script.ancestors(statement) if isinstance(around, ast.With)]
-        blocks += [around for around in graphs if "as_default" in ast.unparse(around.items[0])]
-        if blocks and statement.lineno > (blocks[0].end_lineno or 0):
-            raise script.refuse(
-                f"`{name}` is set outside of the graph that the others are in", statement
-            )
-    if any(block is not blocks[0] for block in blocks):
-        raise script.refuse("`__init__` makes ops in more than one graph", blocks[0])
-    last = (blocks[0] if blocks else init).body[-1]
+        stores = set_by_init(script, read)
+        own = next((store.statement for store in stores if store.owner is owner), None)
+        if own is None:
+            what = script.source(read)
+            reason = f"`{what}` is not set in the `__init__` of `{owner.name}`"
+            raise script.refuse(reason, read)
+        withs = _withs_around(script, own)
+        graphs += [around for around in withs if "as_default" in ast.unparse(around.items[0])]
+        if graphs and own.lineno > (graphs[0].end_lineno or 0):
+            reason = f"`{name}` is set outside of the graph that the others are in"
+            raise script.refuse(reason, own)
+    if len(set(graphs)) > 1:
+        raise script.refuse("`__init__` makes ops in more than one graph", graphs[0])
+    last = (graphs[0] if graphs else init).body[-1]
     if isinstance(last, ast.Return | ast.Raise):
         raise script.refuse("`__init__` ends with a jump", last)
     return last
 
 
-def _one_kind(script: Script, owner: ast.ClassDef, needs: Needs) -> None:
+def _require_one_kind(script: Script, owner: ast.ClassDef, needs: Needs) -> None:
     """Raises where another object of the class may be given something that these ops cannot be made of."""
-    sites = [
-        call
-        for call in script.every(ast.Call)
-        if isinstance(call.func, ast.Name) and call.func.id == owner.name
-    ]
-    once = len(sites) == 1 and _runs_once(script, sites[0])
+    made = [call for call in script.every(ast.Call) if _makes(call, owner)]
+    once = len(made) == 1 and _runs_once(script, made[0])
     for name, read in needs.attributes.items():
-        for birth in births(script, read):
-            made = script.parents[birth.store]
-            value = (
-                made.value
-                if isinstance(made, ast.Assign) and made.targets == [birth.store]
-                else None
-            )
-            if birth.owner is owner and not once and not isinstance(value, ast.Call | ast.BinOp):
-                reason = f"more than one `{owner.name}` may be made, and not each with a `{name}` for these ops"
-                raise script.refuse(reason, read)
-    if any(isinstance(node, ast.Name) and node.id == "__slots__" for node in ast.walk(owner)):
+        stores = [store for store in set_by_init(script, read) if store.owner is owner]
+        values = [item.assigned for s in stores for item in script.store_bindings(s.store)]
+        computed = all(isinstance(value, ast.Call | ast.BinOp) for value in values)
+        if not once and not (values and computed):
+            reason = f"more than one `{owner.name}` may be made, and not each with a `{name}` for these ops"
+            raise script.refuse(reason, read)
+    if "__slots__" in {node.id for node in inside(owner, ast.Name)}:
         raise script.refuse(f"`{owner.name}` has `__slots__`", owner)
-    for site in sites:
-        problem = _disturbed(script, from_here(script, script.statement_of(site))[1:])
+    for call in made:
+        problem = _shifted_seed(script, from_here(script, script.statement_of(call))[1:])
         if problem is not None:
             raise problem
 
 
-def _no_other_birth(script: Script, owner: ast.ClassDef) -> None:
+def _makes(call: ast.Call, owner: ast.ClassDef) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == owner.name
+
+
+def _require_init_runs(script: Script, owner: ast.ClassDef) -> None:
     """Raises where a class that builds on this one has an `__init__` that may do without this one's."""
-    for kind in ast.walk(script.tree):
-        if not isinstance(kind, ast.ClassDef) or not any(
-            last_name(base) == owner.name for base in kind.bases
-        ):
+    for kind in script.every(ast.ClassDef):
+        if owner.name not in map(last_name, kind.bases):
             continue
-        for init in kind.body:
-            if isinstance(init, NAMED_FUNCTIONS) and init.name == "__init__":
-                calls = [node for node in ast.walk(init) if isinstance(node, ast.Call)]
-                if not any(
-                    isinstance(c.func, ast.Attribute) and c.func.attr == "__init__" for c in calls
-                ):
-                    raise script.refuse(
-                        f"`{kind.name}` is a `{owner.name}` and does not call its `__init__`", init
-                    )
-        _no_other_birth(script, kind)
+        init = _init_of(kind)
+        calls = inside(init, ast.Call) if init is not None else ()
+        if init is not None and not any(method_of(call) == "__init__" for call in calls):
+            reason = f"`{kind.name}` is a `{owner.name}` and does not call its `__init__`"
+            raise script.refuse(reason, init)
+        _require_init_runs(script, kind)
 
 
 def _runs_once(script: Script, call: ast.Call) -> bool:
     """Whether a call is made at most once, as far as the script itself calls what it stands in."""
     function = script.function_of(call)
-    if script.loops_around(call) or (
-        function is not None and isinstance(script.parents[function], ast.ClassDef)
-    ):
+    if script.loops_around(call):
         return False
-    sites = call_sites(script, function) if function is not None else []
-    return len(sites) < 2 and all(
-        not script.loops_around(site) and script.function_of(site) is None for site in sites
-    )
+    if function is None:
+        return True
+    sites = script.possible_calls(function)
+    repeated = any(script.loops_around(site) or script.function_of(site) for site in sites)
+    return len(sites) < 2 and not repeated and script.class_of_method(function) is None
 
 
-def _names_exist(script: Script, owner: ast.ClassDef, init: NamedFunction, needs: Needs) -> None:
+def _require_names(script: Script, owner: ast.ClassDef, init: NamedFunction, needs: Needs) -> None:
     home = home_of(script, owner)
     hidden = uses(init.body).writes | parameter_names(init)
-    first = first_use(home, Users(script, init))
+    first = first_use(home, Users(script, init)) or owner
     for name, node in needs.names.items():
         if name in hidden:
             raise script.refuse(f"`__init__` has a `{name}` of its own", init)
-        if not _exists(script, home, node, owner) and not (
-            first is not None and _exists(script, home, node, first)
-        ):
-            raise script.refuse(
-                f"`{name}` is not surely defined when a `{owner.name}` is made", node
-            )
+        early = _exists(script, home, node, owner) or _exists(script, home, node, first)
+        if not early:
+            reason = f"`{name}` is not surely defined when a `{owner.name}` is made"
+            raise script.refuse(reason, node)

@@ -7,21 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.captured_values import call_sites, called_in_loop, frozen, reset_objects
+from unslow.fix.moves.captured_values import called_in_loop, captured, reset_objects
 from unslow.fix.moves.defer_statement import updates_metric
 from unslow.fix.moves.extract_function import Part, in_order, part_of
 from unslow.fix.moves.graph_rules import Offence, offence
-from unslow.fix.moves.python_values import objects
 from unslow.fix.moves.step_arguments import (
     as_tensor,
-    bound_in,
     numbers_to_wrap,
     one_object_each,
     reads,
 )
 from unslow.fix.moves.training_step import Step
 from unslow.syntax.nodes import NamedFunction, StatementLoop, parameter_names
-from unslow.syntax.uses import uses
+from unslow.syntax.python_types import called_objects
+from unslow.syntax.uses import bound_in, uses
 
 
 class Offends(Exception):
@@ -74,7 +73,7 @@ def planned(script: Script, run: Sequence[ast.stmt], step: Step) -> Plan:
         method_of = _self_name(script, function)
     inputs = in_order([before], (part.needs & known) - {method_of or ""})
     handed = set(inputs)
-    found = offence(script, run, handed, None) or frozen(
+    found = offence(script, run, handed, None) or captured(
         script, run, handed | {method_of or ""}, None, loop
     )
     found = found or reset_objects(script, run, training_loops(script, run, function))
@@ -88,7 +87,7 @@ def training_loops(
     script: Script, run: Sequence[ast.stmt], function: NamedFunction | None
 ) -> list[StatementLoop]:
     """The loops around a step, in its own function and where the script calls that."""
-    sites = call_sites(script, function) if function is not None else []
+    sites = script.possible_calls(function) if function is not None else []
     return [loop for node in (run[0], *sites) for loop in script.loops_around(node)]
 
 
@@ -100,11 +99,11 @@ def _loop_to_leave(script: Script, run: Sequence[ast.stmt], step: Step) -> State
     function = step.function
     if step.loop is None:
         return None
-    called, _ = objects(run)
+    called, _ = called_objects(run)
     made_here = uses(run).writes
     imported = _imported_in(function, run) if function is not None else set()
     if function is not None and not imported and not _made_in(script, function, called - made_here):
-        repeated = len(call_sites(script, function)) > 1 or called_in_loop(script, function)
+        repeated = len(script.possible_calls(function)) > 1 or called_in_loop(script, function)
         if repeated or isinstance(script.parents[function], ast.ClassDef):
             return None
     chosen: StatementLoop | None = None
@@ -163,7 +162,7 @@ def _judged_inputs(
         if seen and as_tensor(script, seen[0], name, part.statements, seen[0]):
             tensors.add(name)
     if beside and step.function is not None:
-        one_object_each(script, step.function, set(inputs) & objects(part.statements)[0])
+        one_object_each(script, step.function, set(inputs) & called_objects(part.statements)[0])
         tensors |= set(numbers_to_wrap(script, step.function, part.statements)) & set(inputs)
     return tensors
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from unslow.fix.edit.blocks import statement
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.captured_values import call_sites
 from unslow.syntax.nodes import (
     NAMED_FUNCTIONS,
     STATEMENT_LOOPS,
@@ -69,7 +68,7 @@ def find_step(script: Script, update_line: int, loop_line: int | None) -> Step:
             return Step(update, function, loop)
         callers = [
             call
-            for call in call_sites(script, function)
+            for call in script.possible_calls(function)
             if script.function_of(call) is not function
         ]
         tapes = [
