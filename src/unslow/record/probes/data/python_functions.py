@@ -50,8 +50,8 @@ class PythonFunctions(Probe):
         self._lines: dict[
             tuple[Any, ...], list[float]
         ] = {}  # token, way and user's frames → amount, amount written
-        self.watcher.looks.append(self._write)
-        self.watcher.peeks.append(self._peek)
+        self.recorder.signals.tick.subscribe(self.name, self._write)
+        self.recorder.signals.wake.subscribe(self.name, self._peek)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         # Called for every Python function in a graph, on 2.15 to 2.21.

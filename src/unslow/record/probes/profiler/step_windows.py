@@ -44,21 +44,21 @@ class Window(Probe):
         self._look_at = 1
         self._wanted = 1
         self._thread = 0
-        self.steps.listeners.append(self._stepped)
-        self.recorder.windows.append(self._give_way)
+        self.recorder.signals.step.subscribe(self.name, self._stepped)
+        self.recorder.signals.profiler_taken.subscribe(self.name, self._give_way)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {_V2: self._on_profiler}
 
     def _on_profiler(self, module: ModuleType) -> None:
         self.replace(module, "start", self._yield)
-        self.watcher.looks.append(self._overdue)
+        self.recorder.signals.tick.subscribe(self.name, self._overdue)
 
     def _yield(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        give_way = self.recorder.give_way
+        taken = self.recorder.signals.profiler_taken
 
         def start(*args: Any, **kwargs: Any) -> Any:
-            give_way()
+            taken.send()
             return original(*args, **kwargs)
 
         return start
@@ -74,11 +74,7 @@ class Window(Probe):
                 self._close(lane)
             else:
                 self.steps.ask_again()
-        elif (
-            total >= self._look_at
-            and self._number < _WINDOWS
-            and self.recorder.kept_weights is None
-        ):
+        elif total >= self._look_at and self._number < _WINDOWS and not self.recorder.is_trial:
             self._look_at = total + (total >> 6)  # a trial is timed, and so is not looked at
             self._perhaps_open(lane)
             if self._session is not None:
