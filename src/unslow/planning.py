@@ -86,9 +86,10 @@ class Composition:
         where = finding.location
         if where is None or not set(planned.files) & set(self.texts):
             return planned
-        recorded = self._diagnosis.run.sources[where.file]
+        sources = self._diagnosis.run.sources
+        recorded, text = sources[where.file], self.texts.get(where.file, sources[where.file])
         try:
-            script = Script.continued(where.file, recorded, self.texts.get(where.file, recorded))
+            script = Script.continued(where.file, recorded, text, {**sources, **self.texts})
             fix = cause.fix(finding, script)
         except CannotEdit as reason:
             return Refusal(f"it overlaps with a fix above: {reason}", where)

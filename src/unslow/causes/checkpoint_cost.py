@@ -139,7 +139,7 @@ class CheckpointCost(Cause):
         return Fix(
             title=f"save every {every:,} steps",
             safety=Safety.REVIEW,
-            files={where.file: fixed.text},
+            files=fixed.files,
             note=f"A failure then loses up to {every:,} steps, and the end of the training is saved only if the script "
             "saves once more after it.",
         )

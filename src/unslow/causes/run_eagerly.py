@@ -79,7 +79,7 @@ class RunEagerly(Cause):
         return Fix(
             title="take the debugging flag out",
             safety=Safety.REVIEW if inside else Safety.CLOSE,
-            files={script.path: edited.text},
+            files=edited.files,
             note=f"{inside}; compiled, that runs only while the step is traced." if inside else "",
         )
 

@@ -185,7 +185,7 @@ class SummaryCost(Cause):
         return Fix(
             f"write every {every:,} steps",
             Safety.REVIEW,
-            {where.file: fixed.text},
+            fixed.files,
             note=f"The curves then have one point for {every:,} steps.",
         )
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unslow.fix.edit.lines import Lines, Splice, matched, moved, spliced
 from unslow.fix.edit.verification import parsed, same_outside, span_of
 from unslow.syntax import Source
+from unslow.syntax.literals import Literal, Obstacle, find_literal
 from unslow.syntax.modules import module_path
 from unslow.syntax.nodes import NamedFunction, StatementLoop, last_header_line, last_name
 
@@ -40,6 +41,7 @@ class Script(Source):
         self.modules = modules or {}  # the texts of the program's files, by path
         self._origin: Script | None = None
         self._places: Sequence[int] = ()
+        self._others: dict[str, str] = {}  # other files of the program that were edited along
         try:
             super().__init__(path, text)
         except SyntaxError as problem:
@@ -57,10 +59,12 @@ class Script(Source):
         return hash((self.path, self.text))
 
     @classmethod
-    def continued(cls, path: str, recorded: str, text: str) -> Script:
+    def continued(
+        cls, path: str, recorded: str, text: str, modules: Mapping[str, str] | None = None
+    ) -> Script:
         """A script that was edited before, from its texts alone: lines still count in the recorded one."""
         places = matched(Lines(recorded.removeprefix(_BOM)), Lines(text.removeprefix(_BOM)))
-        return cls(path, text)._since(cls(path, recorded), places)
+        return cls(path, text, modules)._since(cls(path, recorded), places)
 
     def _since(self, origin: Script, places: Sequence[int]) -> Script:
         self._origin, self._places = origin, places
@@ -157,6 +161,33 @@ class Script(Source):
         return loops[-1] if loops else None
 
     # Editing
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The new texts by path: of this file, and of the others that were edited along."""
+        unchanged = self._others and self.text == self.origin.text
+        return self._others if unchanged else {**self._others, self.path: self.text}
+
+    def with_value(self, expression: ast.expr, new: Callable[[Literal[Script]], str]) -> Script:
+        """Another literal where the value of an expression is written, be it in another file."""
+        try:
+            literal = find_literal(self, expression)
+        except Obstacle as problem:
+            raise self._follow_refused(problem) from problem
+        source = literal.source
+        splice = Splice(*source.span(literal.node), new(literal))
+        edited = source.edit([splice])
+        if source is self:
+            return edited
+        found = Script(self.path, self.text, {**self.modules, edited.path: edited.text})
+        found._others = {**self._others, edited.path: edited.text}
+        return found._since(self.origin, self._places) if self._origin else found
+
+    def _follow_refused(self, problem: Obstacle) -> CannotEdit:
+        if problem.source is self:
+            return self.refuse(problem.reason, problem.node)
+        place = f"{problem.source.path}:{problem.line}"
+        return self.refuse(f"{problem.reason} ({place})")
 
     def edit(self, splices: Sequence[Splice]) -> Script:
         """The script after the splices; raises CannotEdit if it would not compile or mean something else."""

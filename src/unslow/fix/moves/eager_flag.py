@@ -8,40 +8,47 @@ from collections.abc import Iterable
 from unslow.fix.edit.blocks import statement
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import delete
-from unslow.fix.moves.call_arguments import argument, call, remove_keyword
+from unslow.fix.moves.call_arguments import call, remove_keyword
 from unslow.fix.moves.graph_rules import offence
-from unslow.syntax.nodes import values_taken
+from unslow.syntax.literals import Literal
+from unslow.syntax.nodes import argument, is_constant, values_taken
 
 
 def flag_off(script: Script, line: int, way: str) -> Script:
-    """Takes out `run_eagerly=True` of a compile(), or the statement that sets a flag; only where it says True."""
+    """Takes out `run_eagerly=True` of a compile(), or the statement that sets a flag.
+
+    A flag that comes from a configuration is set to False where it is written.
+    """
     if script.gone(line):
         return script
     node = statement(script, line)
     if way == "compile":
-        found = call(script, line, "compile")
-        value = argument(script, found, "run_eagerly")
+        value = argument(call(script, line, "compile"), "run_eagerly")
         if value is None:
             return script
-        _is_true(script, value)
-        return remove_keyword(script, line, "compile", "run_eagerly")
-    if isinstance(node, ast.Assign):
-        _is_true(script, node.value)
-    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        given = [*node.value.args, *(keyword.value for keyword in node.value.keywords)]
-        if len(given) != 1:
-            raise script.refuse("the call that sets the flag is not a plain one", node)
-        _is_true(script, given[0])
-    else:
-        raise script.refuse("the statement does more than set the flag", node)
-    return delete(script, line)
+        if is_constant(value, True):
+            return remove_keyword(script, line, "compile", "run_eagerly")
+        return _set_false(script, value)
+    match node:
+        case ast.Assign(value=value):
+            pass
+        case ast.Expr(value=ast.Call(args=[value], keywords=[])):
+            pass
+        case ast.Expr(value=ast.Call(args=[], keywords=[ast.keyword(value=value)])):
+            pass
+        case _:
+            raise script.refuse("the statement does more than set the flag", node)
+    return delete(script, line) if is_constant(value, True) else _set_false(script, value)
 
 
-def _is_true(script: Script, value: ast.expr) -> None:
-    if not (isinstance(value, ast.Constant) and value.value is True):
-        raise script.refuse(
-            f"the flag is set from `{script.source(value)}`: set it off there", value
-        )
+def _set_false(script: Script, value: ast.expr) -> Script:
+    def false(literal: Literal[Script]) -> str:
+        if literal.value not in (True, False):
+            what = literal.source.source(literal.node)
+            raise script.refuse(f"the flag is set from `{what}`, which is no True or False", value)
+        return "False"
+
+    return script.with_value(value, false)
 
 
 def needs_python(script: Script, places: Iterable[tuple[str, int, str]]) -> str:

@@ -6,24 +6,29 @@ import ast
 
 from unslow.fix.edit.blocks import siblings
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import replaced
 from unslow.fix.moves.run_every_n import guard
+from unslow.syntax.literals import Literal
 
 
 def rarer(script: Script, line: int, times: int) -> Script:
-    """Lets the statement at a line run so many times more rarely than it does, whatever its loop counts."""
+    """Lets the statement at a line run N times more rarely than it does, whatever its loop counts.
+
+    An interval that has a name is changed where its number is written.
+    """
     if times <= 1:
         return script
     part = siblings(script, line, line)
     found = _period(script, part[0])
     if found is None:
         return guard(script, line, times)
-    number = found.right
-    if not isinstance(number, ast.Constant) or not isinstance(number.value, int):
-        raise script.refuse(
-            f"how often it runs is said by `{script.source(number)}`: set that", number
-        )
-    return script.edit([replaced(script, number, str(number.value * times))])
+
+    def longer(literal: Literal[Script]) -> str:
+        if not isinstance(literal.value, int):
+            what = literal.source.source(literal.node)
+            raise script.refuse(f"it runs every `{what}` steps, which is no whole number", found)
+        return str(literal.value * times)
+
+    return script.with_value(found.right, longer)
 
 
 def _period(script: Script, node: ast.stmt) -> ast.BinOp | None:
