@@ -21,7 +21,7 @@ from unslow.syntax.nodes import (
 )
 from unslow.syntax.scopes import Binding, How
 from unslow.syntax.traced import Trace, label
-from unslow.syntax.training import Stepped
+from unslow.syntax.training import Trained
 
 __all__ = [
     "FUNCTIONS",
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-class Source(Stepped):
+class Source(Trained):
     """One file. Each layer adds one question: tree, scopes, reach, names, called, kinds, traced, values, stepped."""
 
     def __init__(self, path: str, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+import builtins
 from collections.abc import Sequence
 
 from unslow.syntax.nodes import FUNCTIONS, STATEMENT_LOOPS
@@ -21,14 +22,17 @@ class _Bindings:
     def __init__(self, bindings: Sequence[Binding]) -> None:
         self.sorted = sorted(bindings, key=lambda binding: _start(binding.node))
         self.places = [_start(binding.node) for binding in self.sorted]
-        self.nodes = {binding.node for binding in bindings}
 
-    def inside(self, first: ast.AST, last: ast.AST) -> list[Binding]:
-        low = bisect.bisect_left(self.places, _start(first))
-        high = bisect.bisect_right(self.places, _end(last))
+    def inside(self, block: Sequence[ast.AST]) -> list[Binding]:
+        """Those in a block of statements."""
+        if not block:
+            return []
+        low = bisect.bisect_left(self.places, _start(block[0]))
+        high = bisect.bisect_right(self.places, _end(block[-1]))
         return self.sorted[low:high]
 
     def at(self, node: ast.AST) -> list[Binding]:
+        """Those that a node makes itself; a parameter stands at its own node."""
         return [binding for binding in self.sorted if binding.node is node]
 
 
@@ -46,33 +50,30 @@ class Reached(Scoped):
 
     def reaching(self, use: ast.Name) -> list[Binding]:
         """The bindings that a use may see. A closure may run at any time and sees them all."""
-        scope: Scope = self.scope_at(use)
-        owner = self._owner(use.id, scope)
-        if owner is None:
-            return []
-        bindings = owner.bindings.get(use.id, [])
-        while scope is not owner and scope.is_comprehension and scope.parent is not None:
-            scope = scope.parent
-        if len(bindings) < 2 or scope is not owner or owner.is_comprehension:
-            return bindings
-        if any(binding.remote for binding in bindings):
-            return bindings
+        owner = self.owner(use)
+        bindings = owner.bindings.get(use.id, []) if owner is not None else []
         statement = self.statement(use)
-        if statement is None or statement is owner.node:
+        if owner is None or statement is None or not self._has_order(use, owner, bindings):
             return bindings
         key = (statement, use.id)
         if key not in self._reaching:
-            place = (owner, use.id)
-            if place not in self._sorted:
-                self._sorted[place] = _Bindings(bindings)
-            self._reaching[key] = _Backwards(self, self._sorted[place], owner).walk(statement)
+            names = self._sorted.setdefault((owner, use.id), _Bindings(bindings))
+            self._reaching[key] = _Backwards(self, names, owner).walk(statement)
         return self._reaching[key]
+
+    def _has_order(self, use: ast.Name, owner: Scope, bindings: Sequence[Binding]) -> bool:
+        """Whether what runs before a use can be told, and matters."""
+        scope = self.scope_at(use)
+        while scope is not owner and scope.is_comprehension and scope.parent is not None:
+            scope = scope.parent
+        own = scope is owner and not owner.is_comprehension
+        plain = self.statement(use) is not owner.node and not any(item.remote for item in bindings)
+        return own and plain and len(bindings) > 1
 
     def never_bound(self, use: ast.Name) -> bool:
         """Whether reading a name must fail: nothing in the file binds it, and nothing unseen could."""
-        import builtins
-
-        return self.owner(use) is None and not self.star_imports and not hasattr(builtins, use.id)
+        unseen = self.star_imports or hasattr(builtins, use.id)
+        return self.owner(use) is None and not unseen
 
 
 class _Backwards:
@@ -84,7 +85,7 @@ class _Backwards:
 
     def walk(self, statement: ast.AST) -> list[Binding]:
         if isinstance(statement, ast.While):
-            self._take(self.names.inside(statement.body[0], statement.body[-1]))
+            self._take(self.names.inside(statement.body))
         current: ast.AST = statement
         while current is not self.owner.node:
             parent = self.tree.parents[current]
@@ -99,50 +100,44 @@ class _Backwards:
 
     def _before_in_block(self, current: ast.AST, parent: ast.AST) -> bool:
         """Take the bindings of the statements before; True when one of them always binds."""
-        return any(self._pass(sibling) for sibling in reversed(_earlier(current, parent)))
-
-    def _pass(self, statement: ast.stmt) -> bool:
-        hits = self.names.inside(statement, statement)
-        self._take(hits)
-        return bool(hits) and self._always(statement)
+        for statement in reversed(_earlier(current, parent)):
+            self._take(self.names.inside([statement]))
+            if self._always(statement):
+                return True
+        return False
 
     def _from_parent(self, current: ast.AST, parent: ast.AST) -> bool:
         """Take what the enclosing statement binds, and what comes round again in a loop."""
         if isinstance(parent, STATEMENT_LOOPS) and current in parent.body:
-            self._take(self.names.inside(parent.body[0], parent.body[-1]))
+            self._take(self.names.inside(parent.body))
         if isinstance(parent, _TRIES) and current not in parent.body:
-            self._take(self.names.inside(parent.body[0], parent.body[-1]))
+            self._take(self.names.inside(parent.body))
             if current in parent.finalbody:
-                self._take(self.names.inside(parent, current))
-        if parent in self.names.nodes and not isinstance(parent, FUNCTIONS):
-            own = [binding for binding in self.names.at(parent) if binding.how is not How.PARAMETER]
-            self._take(own)
-            return bool(own) and current in getattr(parent, "body", ())
-        return False
+                self._take(self.names.inside([parent, current]))
+        if isinstance(parent, FUNCTIONS):
+            return False
+        own = self.names.at(parent)
+        self._take(own)
+        return bool(own) and current in getattr(parent, "body", ())
 
     def _always(self, statement: ast.stmt) -> bool:
         """Whether the name is bound whenever a statement has run to its end."""
-        if isinstance(statement, (ast.With, ast.AsyncWith)):
-            return statement in self.names.nodes or self._block(statement.body)
-        if isinstance(statement, ast.If):
-            return (
-                bool(statement.orelse)
-                and self._block(statement.body)
-                and self._block(statement.orelse)
-            )
+        if not self.names.inside([statement]):
+            return False
+        match statement:
+            case ast.With(body=body) | ast.AsyncWith(body=body):
+                return bool(self.names.at(statement)) or self._block(body)
+            case ast.If(body=body, orelse=orelse):
+                return self._block(body) and self._block(orelse)
         if isinstance(statement, _TRIES):
-            body = self._block(statement.body) or self._block(statement.orelse)
+            tried = self._block(statement.body) or self._block(statement.orelse)
             handled = all(self._block(handler.body) for handler in statement.handlers)
-            return self._block(statement.finalbody) or (body and handled)
-        # What is left are simple statements, asked because they bind, and three kinds that may skip it.
+            return self._block(statement.finalbody) or (tried and handled)
+        # What is left are simple statements, and three kinds that may skip it.
         return not isinstance(statement, (*STATEMENT_LOOPS, ast.Match))
 
     def _block(self, body: Sequence[ast.stmt]) -> bool:
-        return any(
-            isinstance(statement, _LEAVES)
-            or (bool(self.names.inside(statement, statement)) and self._always(statement))
-            for statement in body
-        )
+        return any(isinstance(node, _LEAVES) or self._always(node) for node in body)
 
 
 def _earlier(current: ast.AST, parent: ast.AST) -> list[ast.stmt]:
