@@ -203,7 +203,7 @@ def test_looking_leaves_the_folder_as_it_is(tmp_path: Path) -> None:
 
 def packed(ends: range, site: int = 0) -> bytes:
     phases = [0] * len(Phase)
-    phases[Phase.RUN] = 900
+    phases[Phase.RUN], phases[Phase.OTHER] = 900, 100
     return b"".join(
         runfile.ROW.pack(end, 1000, 1000, 1000, 1, site, 1, 32.0, 0.5, *phases) for end in ends
     )
@@ -370,9 +370,9 @@ def test_a_folder_that_is_no_run_is_an_error_that_says_so(tmp_path: Path) -> Non
         Watch(str(tmp_path)).look()
 
 
-def test_a_folder_of_a_later_format_names_the_version_it_needs(tmp_path: Path) -> None:
+def test_a_folder_of_another_version_says_how_to_record_again(tmp_path: Path) -> None:
     (tmp_path / runfile.HEADER).write_text(json.dumps({"version": 99, "unslow": "9.9"}))
-    with pytest.raises(UnslowError, match=r"unslow 9\.9 or later"):
+    with pytest.raises(UnslowError, match="Record it again: `unslow run"):
         Watch(str(tmp_path)).look()
 
 

@@ -15,6 +15,14 @@ ERRORS: dict[str, tuple[str, str]] = {
         "be executed. Type the command without unslow first; once that works, put `unslow run "
         "--` before it.",
     ),
+    "attach": (
+        "a running process could not be recorded",
+        "`unslow attach PID` starts the recorder inside a Python process that has imported TensorFlow. It needs the "
+        "right to trace the process (ptrace): the same user or root, in a container `--cap-add=SYS_PTRACE`, and a "
+        "`kernel.yama.ptrace_scope` of 0 where the process is not a child of the shell. The way in is "
+        "`sys.remote_exec` on Python 3.14 and later, else hypno (`pip install 'unslow[attach]'`) or gdb. A process "
+        "in a long native call answers when it comes back to Python.",
+    ),
     "no-tensorflow": (
         "no process of the command imported TensorFlow",
         "Recording starts when a Python process imports TensorFlow. A script that ends before "

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from unslow.analyse.sketches.sketch import Sketch
-from unslow.fix.edit.apply import side_of
 from unslow.proof import launch
+from unslow.proof.sides import side_of
 from unslow.proof.workspace import Workspace
 from unslow.runfolder import layout as runfile
 

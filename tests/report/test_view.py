@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.sketches.sketch import Sketch, at, fact
+from unslow.facts.process import Imported
 from unslow.model import Diagnosis, Location, Phase, Run, Sample, Shape, Trend
 from unslow.report.view import clean, view_of
 from unslow.report.view.charts import bucket_starts
@@ -92,7 +93,7 @@ def test_a_graph_that_did_not_grow_is_not_drawn() -> None:
 
 def test_the_first_step_is_cut_into_import_set_up_and_its_parts() -> None:
     phases = {Phase.TRACE: [0.5] + [0.0] * 99, Phase.RUN: [0.4] + [0.9] * 99}
-    imported = fact("imported", 0)
+    imported = at(0, Imported(since=0.0))
     run = Sketch("start", [2.0, *(0.01,) * 99], phases, facts=[imported], before=3.0).run()
     rows = {row["label"]: row["seconds"] for row in of_run(run)["start"]["rows"]}  # type: ignore[index]
     assert rows["import of TensorFlow"] == pytest.approx(1.5)

@@ -17,6 +17,7 @@ from unslow.errors import UnslowError, suggestion
 
 _COMMANDS = {
     "run": "Run a training as it is, record it, and say why it is slow.",
+    "attach": "Record a training that already runs, and take everything out again.",
     "live": "Watch a run from another terminal, while it runs.",
     "why": "Show the report of a recorded run again.",
     "fix": "Print the fixes as a diff; prove and apply them.",

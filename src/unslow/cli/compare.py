@@ -67,8 +67,8 @@ def compare(
 
 
 def _proved(folders: list[str], runs: tuple[Run, Run], repeat: int) -> Proof:
-    from unslow.fix.edit.apply import side_of
     from unslow.proof.prove import Question, prove, steps_for
+    from unslow.proof.sides import side_of
 
     before, after = (side_of(run, folder) for run, folder in zip(runs, folders, strict=True))
     question = Question(min(map(steps_for, runs)), pairs=repeat)

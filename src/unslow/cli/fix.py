@@ -16,7 +16,7 @@ from unslow.errors import UnslowError, suggestion
 from unslow.model import Diagnosis, Finding, Fix, Proof, Refusal, Verdict
 
 if TYPE_CHECKING:
-    from unslow.fix.edit.apply import Step
+    from unslow.planning import Step
 
 Progress = Callable[[str], None]
 
@@ -129,7 +129,8 @@ def _is_fix(step: Step) -> bool:
 
 def _planned(diagnosis: Diagnosis, only: str | None, found: _Found) -> Iterator[Step]:
     """Each fix in turn, made on top of those that were accepted before it."""
-    from unslow.fix.edit.apply import Composition, check_unchanged
+    from unslow.fix.edit.apply import check_unchanged
+    from unslow.planning import Composition
 
     composition = Composition(diagnosis, only)
     for step in composition.steps():
@@ -196,8 +197,8 @@ def _prove(
     steps: int | None,
     progress: Progress = lambda text: click.echo(f"  {text}", err=True),
 ) -> Proof:
-    from unslow.fix.edit.apply import side_of
     from unslow.proof.prove import prove, question_for
+    from unslow.proof.sides import side_of
 
     run = diagnosis.run
     before, after = side_of(run, folder, step.before), side_of(run, folder, step.after)

@@ -67,9 +67,9 @@ def _of_scripts(
 
 def _of_patch(folder: str, patch: str, steps: int | None) -> tuple[str, Proof]:
     from unslow.analyse.run.assemble import load
-    from unslow.fix.edit.apply import side_of
     from unslow.proof.prove import Question, steps_for
     from unslow.proof.prove import prove as run_both
+    from unslow.proof.sides import side_of
 
     run = load(folder)
     texts = patched(run.sources, Path(patch))

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from unslow.analyse.run.loops import loops_of
+from unslow.analyse.run.recorded import decoded
 from unslow.live.follow import Followed, Follower
 from unslow.live.judge import Judge
 from unslow.live.remaining import remaining
@@ -85,7 +86,8 @@ def _find_loops(process: Followed, names: Callable[[str], str]) -> None:
     sites = process.rows.sites
     lines = [line for line in process.lines if line["k"] != "site" or line.get("id") in sites]
     log = ProcessLog(process.name, process.rows.packed(), lines)
-    process.loops = sorted(loops_of(0, log, process.began, names), key=lambda loop: loop.stop)
+    _, (recorded,) = decoded([log], process.began, names)
+    process.loops = sorted(loops_of(recorded), key=lambda loop: loop.stop)
 
 
 def _status(follower: Follower, quiet: float) -> Row:

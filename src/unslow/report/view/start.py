@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from unslow.facts.process import Imported
 from unslow.model import Loop, Phase, Run
 from unslow.report import words
 from unslow.report.words import Row
@@ -33,7 +34,7 @@ def start_of(run: Run) -> Row | None:
     if process is None:
         return None
     imported = next(
-        (each.time for each in run.of("imported") if each.process == loop.process), None
+        (each.time for each in run.facts(Imported) if each.process == loop.process), None
     )
     rows = []
     at = process.started
