@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from unslow.analyse.graphs import call_profile as inside
-from unslow.analyse.host.step_profile import seen
 from unslow.analyse.run.loops import loops_of
 from unslow.analyse.run.samples import samples_of
 from unslow.errors import UnslowError
@@ -58,9 +57,7 @@ def assemble(raw: runfile.Folder) -> Run:
     ]
     processes = tuple(_process(index, log, start) for index, log in enumerate(logs))
     events = [
-        replace(event, data=_looked_into(raw.path, event))
-        if event.kind in ("window", "call")
-        else event
+        replace(event, data=_looked_into(raw.path, event)) if event.kind == "call" else event
         for index, log in enumerate(logs)
         for event in _events(index, log, start, names)
     ]
@@ -201,8 +198,6 @@ def _events(index: int, log: ProcessLog, start: int, names: _Names) -> Iterable[
 
 def _looked_into(folder: str, event: Event) -> Mapping[str, Any]:
     """An event with what its own file says of it."""
-    if event.kind == "window":
-        return seen(folder, event.data)
     kept = event.data.get("trace")
     return {**event.data, **inside.parts(Path(folder) / Path(kept).name)} if kept else event.data
 

@@ -183,8 +183,11 @@ class Recorder:
             text = json.dumps({"k": "unwritten", "t": at, "kind": kind, "why": str(problem)})
         self._pending.append(text)
 
-    def emit(self, fact: Fact) -> None:
-        """Write a fact; one that is `Thinned` is counted, and written unless there were very many."""
+    def emit(self, fact: Fact, at: int = 0) -> None:
+        """Write a fact; one that is `Thinned` is counted, and written unless there were very many.
+
+        `at`: the clock when it happened, where that was not just now.
+        """
         if isinstance(fact, Thinned):
             tally = self._counted(fact.kind, fact.key, int(fact.took))
             if tally[0] < tally[2]:
@@ -192,7 +195,7 @@ class Recorder:
             tally[2] = _next_written(tally[0])
             fact = fact.replace(n=tally[0], sum=tally[1])
         try:
-            self._pending.append(encode(fact, clock()))
+            self._pending.append(encode(fact, at or clock()))
         except (TypeError, ValueError) as problem:
             self.lost(fact.probe, f"{type(fact).__name__} could not be written: {problem}")
 

@@ -8,22 +8,14 @@ from unslow.analyse.host.step_profile import Window, windows
 from unslow.model import Loop, Run
 
 SHOWN = 10
-WORTH = 0.005  # of a step: below it an op is not worth a row, but for the dearest three
+WORTH = 0.005  # of a step: ops below it get no row, except the three most expensive
 
 
 def kernels_of(run: Run) -> list[dict[str, Any]]:
-    """The last window of each loop: it shows the training as it goes on. Damaged windows are left out."""
+    """The last window of each loop, which shows the training as it goes on."""
     found = []
     for loop in run.loops:
-        try:
-            seen = windows(run, loop)
-        except (
-            KeyError,
-            IndexError,
-            TypeError,
-            ValueError,
-        ):  # written by another version, or cut off
-            continue
+        seen = windows(run, loop)
         if seen and seen[-1].wall > 0 and seen[-1].ops:
             found.append(_window(loop, seen[-1]))
     return found
