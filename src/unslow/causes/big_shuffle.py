@@ -115,9 +115,10 @@ class BigShuffle(Cause):
             loops = [one for one in run.loops if _is_fed_by(one, pipeline)]
             if not loops:
                 continue
+            slowest = max(loops, key=lambda loop: _filling(loop, pipeline))
             for stage in pipeline.stages:
                 if stage.kind == "Shuffle" and stage.location is not None:
-                    yield from self._judge(run, loops[0], pipeline, stage)
+                    yield from self._judge(run, slowest, pipeline, stage)
 
     def _judge(self, run: Run, loop: Loop, pipeline: Pipeline, stage: Stage) -> Iterable[Finding]:
         buffer = _Buffer(

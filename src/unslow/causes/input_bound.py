@@ -14,7 +14,7 @@ from unslow.analyse.input import remedies
 from unslow.analyse.input.overlay import READERS
 from unslow.analyse.input.pipeline import Stage
 from unslow.analyse.input.queues import QueueWait, queue_waits
-from unslow.analyse.input.remedies import SLEEPING_THREADS, Remedy, best_remedy
+from unslow.analyse.input.remedies import SLEEPING_THREADS, Remedy, best_remedy, certainty
 from unslow.analyse.input.repeated_work import cache_finding
 from unslow.analyse.input.waits import Wait, cores_of, limits_next, waits
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
@@ -22,7 +22,7 @@ from unslow.analyse.sketches.sketch import Fact, Sketch, at, fact
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage, Next, PythonFunction
 from unslow.facts.schema import Place
-from unslow.model import Certainty, Evidence, Finding, Fix, Location, Phase, Refusal, Run
+from unslow.model import Evidence, Finding, Fix, Location, Phase, Refusal, Run
 
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
@@ -143,7 +143,7 @@ class InputBound(Cause):
                 *_stage_evidence(wait, remedy.stage),
             ),
             advice=_advice(remedy),
-            certainty=Certainty.MEASURED if wait.pipeline else Certainty.LIKELY,
+            certainty=certainty(wait),
             detail=remedy,
         )
 

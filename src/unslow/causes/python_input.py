@@ -9,7 +9,7 @@ from unslow.analyse import wording as say
 from unslow.analyse.host.hot_lines import is_python
 from unslow.analyse.input import python_calls, remedies
 from unslow.analyse.input.python_calls import Stack, by_workers, hottest, lines_inside
-from unslow.analyse.input.remedies import PythonWork, Remedy, best_remedy
+from unslow.analyse.input.remedies import PythonWork, Remedy, best_remedy, certainty
 from unslow.analyse.input.waits import Wait, waits
 from unslow.analyse.scopes import Scope
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts, stack_at
@@ -93,6 +93,7 @@ class PythonInput(Cause):
             f"Python: {say.code(place)} makes the data",
             location=place,
             seconds=remedy.saved(wait),
+            certainty=certainty(wait),
             evidence=(
                 Evidence("wait per step", wait.per_step, "s"),
                 Evidence("share of the step", say.share(wait.share)),

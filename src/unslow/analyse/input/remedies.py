@@ -19,14 +19,17 @@ from unslow.analyse.input.waits import (
 )
 from unslow.facts.data import PythonFunction
 from unslow.facts.schema import Place
-from unslow.model import Run
+from unslow.model import Certainty, Run
 
 READS = (*waits.READS, PythonFunction)
 
 # For a stage that sleeps: more than there are cores, few enough for any disk or server (judgement).
 SLEEPING_THREADS = 16
 _AS_LONG = 0.7  # of a step: a stage that takes less would keep up with it
-_UNSEEN = 0.25  # of a step: a smaller wait for a pipeline without known stages may be noise
+_MOST = 0.5  # of a step: a busy machine alone does not make a step wait so long
+_EXPLAINS = 0.25  # of a wait, as the work of the slowest stage: in a burst others wait for it too
+_UNSEEN = 0.25  # of a step: a smaller wait that no stage explains may be noise
+_VISIBLE = 1e-3  # seconds per step: so long does no fetch of a ready batch take
 _TINY = 400e-6  # seconds per element below which calling a function is a real part of it
 _SMALLEST_BATCH = 8  # elements: calls of a function on fewer do not add up
 _FEWEST_PASSES = 1.5  # over the data, for a cache to pay
@@ -106,10 +109,8 @@ def best_remedy(run: Run, wait: Wait) -> Remedy | None:
 def remedies(run: Run, wait: Wait) -> list[Remedy]:
     """All that apply, the best first, `none` last; nothing where the pipeline is not to blame."""
     pipeline = wait.pipeline
-    if not _is_to_blame(wait):
-        return []
-    if pipeline is None or not pipeline.stages:
-        return [Remedy("none", None, wait.rest)]
+    if pipeline is None or not _is_explained(wait, pipeline):
+        return [Remedy("none", None, wait.rest)] if _is_certain(wait) else []
     cores = cores_of(run, wait.loop.process) or pipeline.cores
     case = _Case(run, wait, pipeline, Machine(processor(run, wait.loop), cores))
     found = [
@@ -126,17 +127,29 @@ def remedies(run: Run, wait: Wait) -> list[Remedy]:
     return [*found, Remedy("none", limiting, wait.rest)]
 
 
-def _is_to_blame(wait: Wait) -> bool:
-    """Whether a stage takes as long as the step, or iterators start slowly.
+def _is_explained(wait: Wait, pipeline: Pipeline) -> bool:
+    """Whether the stages do work that could be what is waited for."""
+    work = slowest(pipeline.stages)[0] * pipeline.per_step
+    return bool(pipeline.stages) and (wait.share >= _MOST or work >= _EXPLAINS * wait.per_step)
 
-    On a busy machine threads that are ready do not get a processor, and a step waits for a pipeline
-    that would keep up with it. Half of a step and more is not lost in this way.
+
+def _is_certain(wait: Wait) -> bool:
+    """Whether a wait is one for data although no stage explains it.
+
+    On a busy machine threads that are ready do not get a processor. Models of iterators count
+    waits inside compiled steps, and are off by rare long pauses; fetches in Python are measured.
     """
+    measured = not wait.compiled and wait.per_step >= _VISIBLE
+    return wait.share >= _UNSEEN or measured
+
+
+def certainty(wait: Wait) -> Certainty:
+    """MEASURED where the stages are slow enough to explain the wait without a busy machine."""
     if wait.pipeline is None or not wait.pipeline.stages:
-        return wait.share >= _UNSEEN
-    seconds = slowest(wait.pipeline.stages)[0] * wait.pipeline.per_step
-    slow_start = wait.starts >= 0.5 * wait.per_step and seconds >= _AS_LONG * wait.starts
-    return wait.share >= 0.5 or seconds >= _AS_LONG * wait.step or slow_start
+        return Certainty.LIKELY
+    work = slowest(wait.pipeline.stages)[0] * wait.pipeline.per_step
+    clear = wait.share >= _MOST or work >= _AS_LONG * wait.step
+    return Certainty.MEASURED if clear else Certainty.LIKELY
 
 
 def limiting_stage(pipeline: Pipeline) -> Stage | None:

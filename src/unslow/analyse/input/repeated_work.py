@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unslow.analyse import wording as say
-from unslow.analyse.input.remedies import Remedy
+from unslow.analyse.input.remedies import Remedy, certainty
 from unslow.analyse.input.waits import Wait
 from unslow.model import Evidence, Finding, Run
 
@@ -29,6 +29,7 @@ def cache_finding(cause: str, run: Run, wait: Wait, remedy: Remedy) -> Finding:
         f"{say.time(wait.per_step)} of its {say.time(wait.step)} for it",
         location=place,
         seconds=remedy.saved(wait),
+        certainty=certainty(wait),
         evidence=(
             Evidence("wait per step", wait.per_step, "s"),
             Evidence("share of the step", say.share(wait.share)),

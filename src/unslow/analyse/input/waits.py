@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +14,15 @@ from unslow.analyse.input import pipeline as pipeline_module
 from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest, without
 from unslow.model import Loop, Phase, Run
 
+if TYPE_CHECKING:
+    from unslow.model import Floats
+
 READS = pipeline_module.READS
 
 # A fetch in Python of a batch that is ready takes 0.1 ms on 2.21, and up to 1 ms on a busy machine.
 _FETCH = 1e-4
 _LONGEST_FETCH = 1e-3
+_AS_MODELLED = 1.5  # times the wait that the iterator's model measured
 _PREPARES = {"first", "reset", "shapes"}  # calls that prepare a graph while they run
 _FEWEST_BATCHES = 4  # over which a wait must have been measured
 _SHORTEST_READ = 0.5  # seconds: the processor's counters are read a few times a second
@@ -83,15 +88,14 @@ class _Measured:
 
     def wait(self) -> Wait | None:
         loop, count = self.loop, self.loop.count[self.first :]
-        fetching = self._mean(loop.phases[:, Phase.INPUT])
+        fetching = self._mean(self._fetching())
         if self.steps < 1 or not (self.feeding or fetching):
             return None
         compiled = self._compiled()
         hidden = sum(wait_per_batch(one) * one.per_step for one in compiled)
         hidden += self._starts(in_python=False)
         hidden = min(hidden, self._mean(loop.phases[:, Phase.RUN]))
-        overhead = [_overhead(one) * one.per_step for one in self.in_python] or [_FETCH]
-        visible = max(0.0, fetching - sum(overhead))
+        visible = self._visible(fetching)
         is_compiled = hidden > visible
         step = float((loop.seconds[self.first :] * count).sum()) / self.steps
         return Wait(
@@ -104,7 +108,25 @@ class _Measured:
             steps=self.steps,
         )
 
-    def _mean(self, seconds: np.ndarray) -> float:
+    def _fetching(self) -> Floats:
+        """Seconds per row in fetches of Python; preparing the functions of a pipeline is no wait."""
+        fetching = self.loop.phases[:, Phase.INPUT].copy()
+        rows = [row for row in self.prepared if row < len(fetching)]
+        fetching[rows] = np.minimum(fetching[rows], np.median(fetching[self.first :]))
+        return fetching
+
+    def _visible(self, fetching: float) -> float:
+        """The wait in fetches of Python: what is more than the models measured is overhead."""
+        if not self.in_python:
+            return max(0.0, fetching - _FETCH)
+        overhead = sum(_overhead(one) * one.per_step for one in self.in_python)
+        wait = max(0.0, fetching - overhead)
+        if any(one.over < _FEWEST_BATCHES or one.filling for one in self.in_python):
+            return wait
+        measured = sum(one.wait * one.per_step for one in self.in_python)
+        return min(wait, _AS_MODELLED * measured + self._starts(in_python=True))
+
+    def _mean(self, seconds: Floats) -> float:
         rows = slice(self.first, None)
         return float((seconds[rows] * self.loop.count[rows]).sum()) / max(1, self.steps)
 

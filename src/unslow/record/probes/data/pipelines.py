@@ -288,7 +288,7 @@ class Pipeline(Probe):
             evaluates=known.made.evaluates,
             step=self.steps.total,
             elements=known.elements,
-            wait=known.wait,
+            wait=max(0, known.wait),
             over=known.over,
             fetches=known.fetched[0],
             fetch=known.fetched[1],
@@ -320,7 +320,8 @@ def _count_wait(known: _Watched, now: int, elements: int, gaps: Any) -> None:
     if known.read_at and gaps:
         recent = gaps[-min(new, len(gaps)) :]
         between = sum(recent) * 1000 * new // len(recent)  # gaps are in microseconds
-        known.open_wait, known.open_over = max(0, now - known.read_at - between), new
+        # Negative where a gap began before the last reading, which then counted that part as a wait.
+        known.open_wait, known.open_over = now - known.read_at - between, new
     known.read_at = now
     known.elements = elements
 
