@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser unit live live-all lint format bench gains claims recorded docs clean screenshots
+.PHONY: help demo test browser unit live live-all lint format bench field gains claims recorded docs clean screenshots
 
 help: ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -68,6 +68,9 @@ bench: $(READY) browser ## Measure what unslow costs, beside other tools and at 
 	@echo "==> recordings of 10³ to 10⁷ steps and of 1 to 1 000 processes"
 	@$(BIN)/python bench/scale.py
 	@$(BIN)/python bench/report.py && echo "==> written: docs/benchmarks.md"
+
+field: $(READY) ## Run programs of strangers and score the answers (about an hour; what is there is kept)
+	@$(BIN)/python -m bench.field
 
 gains: $(READY) ## Measure what each automatic fix gives back, against what was promised (an hour; what is there is kept)
 	@$(BIN)/python bench/gains.py

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from unslow.analyse.account import account_of
 from unslow.cause import CannotJudge, Cause, load
 from unslow.fix.plan import fixes_for
-from unslow.model import Diagnosis, Evidence, Finding, Location, Phase, Run, Unjudged
+from unslow.model import Diagnosis, Evidence, Finding, Location, Run, Unjudged
 
 # Below this share of the time a cost is not worth a reader's attention, unless it grows.
 _WORTH = 0.02
@@ -34,12 +35,14 @@ def diagnose(run: Run, causes: Sequence[Cause] | None = None, with_fixes: bool =
             unjudged.append(Unjudged(cause.id, f"it failed: {type(problem).__name__}: {problem}"))
     told = findings if len(run.processes) < 2 else fold(findings)
     ranked = rank(merge((finding for finding in told if _worth(finding, run)), judged), run.trained)
+    account = account_of(run, ranked)
     return Diagnosis(
         run=run,
+        account=account,
         findings=tuple(ranked),
         fixes=fixes_for(ranked, run, judged) if with_fixes else {},
         not_judged=tuple(unjudged),
-        unexplained=_unexplained(run, ranked),
+        unexplained=account.unexplained,
         own_seconds=sum(process.own.get("seconds", 0.0) for process in run.processes),
         own_peak_bytes=max(
             (process.own.get("recorder_bytes", 0.0) for process in run.processes), default=0.0
@@ -150,10 +153,3 @@ def rank(findings: Iterable[Finding], trained: float) -> list[Finding]:
         return max(finding.seconds, _FILLING * trained if fills else 0.0)
 
     return sorted(findings, key=lambda finding: (not finding.fault, -worth(finding)))
-
-
-def _unexplained(run: Run, findings: Sequence[Finding]) -> float:
-    """Seconds of the user's own Python in the steps that no finding speaks of."""
-    other = sum(loop.phase(Phase.OTHER) for loop in run.loops)
-    found = sum(finding.seconds for finding in findings if finding.fault)
-    return max(0.0, min(other, run.trained - found))

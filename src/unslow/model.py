@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from unslow.analyse.account import Account
+
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
 
@@ -170,10 +172,20 @@ class Sample:
     second_half: int
     in_steps: int  # of them, while a training loop was under way
     phase: Phase = Phase.OTHER  # what the time at this place counts for
+    bins: tuple[tuple[float, float, int], ...] = ()  # start, end, samples: when they were taken
 
     @property
     def count(self) -> int:
         return self.first_half + self.second_half
+
+    def within(self, start: float, end: float) -> float:
+        """Samples in an interval; a bin that lies partly inside counts in part."""
+        found = 0.0
+        for first, last, count in self.bins:
+            common = min(end, last) - max(start, first)
+            if common > 0:
+                found += count * common / (last - first)
+        return found
 
 
 @dataclass(frozen=True)
@@ -306,6 +318,7 @@ class Finding:
     facts: Mapping[str, Any] = field(default_factory=dict)  # what `fix` needs to know
     detail: object = None  # what the cause hands to its own `fix`: a small class of its file
     merged: tuple[str, ...] = ()  # causes that explained the same seconds
+    stretch: str = ""  # outside of the steps: the name of the stretch of the account it lies in
 
 
 class Safety(enum.Enum):
@@ -385,7 +398,9 @@ class Diagnosis:
     unexplained: float  # seconds of steps that no finding and no compute explains
     own_seconds: float
     own_peak_bytes: float
+    account: Account | None = None  # where every second went
 
     @property
     def healthy(self) -> bool:
-        return self.run.steps > 0 and not any(finding.fault for finding in self.findings)
+        faults = any(finding.fault for finding in self.findings)
+        return self.run.steps > 0 and not faults and (self.account is None or self.account.complete)

@@ -18,6 +18,10 @@ class Clock:
         return self.now
 
 
+class Graph(SimpleNamespace):
+    """Weakly referenced, as TensorFlow's own are."""
+
+
 def module(name: str, **members: Any) -> ModuleType:
     made = ModuleType(name)
     vars(made).update(members)
@@ -42,7 +46,7 @@ def compiled(recording: Recording) -> Callable[[], object]:
         def _list_all_concrete_functions(self) -> list[Any]:
             node = SimpleNamespace(op="AssignSubVariableOp")
             definition = SimpleNamespace(node=[node], library=SimpleNamespace(function=[]))
-            graph = SimpleNamespace(inputs=[], outer_graph=SimpleNamespace(outer_graph=None))
+            graph = Graph(inputs=[], outer_graph=SimpleNamespace(outer_graph=None))
             graph.as_graph_def = lambda: definition
             return [SimpleNamespace(graph=graph)]
 

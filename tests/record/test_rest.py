@@ -140,9 +140,8 @@ def test_a_wrapper_that_rests_makes_no_other_place_of_a_line(training: Training)
 def test_a_trace_puts_everything_back(training: Training) -> None:
     for _ in range(LONG):
         training.step()
-    training.recording.recorder.stir()
+    training.recording.recorder.signals.trace_begins.send()
     assert is_wrapped(Layer, "__call__")
-    assert not training.recording.recorder.resting
 
 
 def test_layers_are_let_alone_while_all_batches_are_alike(training: Training) -> None:

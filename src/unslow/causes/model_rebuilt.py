@@ -55,7 +55,7 @@ class ModelRebuilt(Cause):
 
     title = "the same model is made again and again"
     needs = ("objects",)
-    deeper_than = ("function-in-loop", "retracing", "variables-in-loop")
+    deeper_than = ("fit-in-loop", "function-in-loop", "retracing", "variables-in-loop")
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:

@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from unslow.analyse.graphs.repeated_fits import Refit, refits
 from unslow.analyse.graphs.retrace_reasons import Blamed, blamed
 from unslow.analyse.graphs.traces import cost, quiet_calls, traces, usual_call
 from unslow.analyse.input.pipeline_rebuilds import lines_of, rebuilding, stages_of
 from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
-from unslow.model import Certainty, Evidence, Finding, Fix, Location, Phase, Refusal, Run, Safety
+from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 from unslow.syntax import Kind, argument
 
 if TYPE_CHECKING:
@@ -81,29 +80,6 @@ class Retracing(Cause):
     def detect(self, run: Run) -> Iterable[Finding]:
         for found in blamed(run, traces(run)):
             yield self._finding(run, found)
-        for refit in refits(run):
-            yield self._refit(refit)
-
-    def _refit(self, found: Refit) -> Finding:
-        each = found.seconds / (found.calls - 1)
-        few = found.steps <= 2 * found.calls
-        return Finding(
-            cause=self.id,
-            location=found.location,
-            seconds=found.seconds,
-            title=f"fit() is called {found.calls} times on one model, each time {each * 1e3:.3g} ms around its steps",
-            evidence=(
-                Evidence("calls of fit()", found.calls),
-                Evidence("steps", found.steps),
-                Evidence("seconds per call around its steps", each, "s"),
-                Evidence("functions of its input traced again", found.traces),
-                Evidence("seconds in these traces", found.trace_seconds, "s"),
-            ),
-            advice="Use train_on_batch() for single batches: it keeps its graph and needs no input pipeline."
-            if few
-            else "Call fit() once with epochs=…, and do what the loop does between the calls in a callback.",
-            facts={"reason": "fit", "single": found.steps == found.calls and found.arrays},
-        )
 
     def _finding(self, run: Run, found: Blamed) -> Finding:
         first, bad, change = found.found[0], found.traces, found.change
@@ -140,8 +116,6 @@ class Retracing(Cause):
         facts, where = finding.facts, finding.location
         reason = facts["reason"]
         assert where is not None
-        if reason == "fit":
-            return _single(script, where.line) if facts["single"] else None
         if reason == "pipeline":
             return _pipeline_once(script, where.line, facts)
         if reason == "number" and facts["leaf"] == facts["argument"]:
@@ -182,16 +156,6 @@ def _pipeline_once(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
         note="A pipeline that stays draws other random numbers in its later passes than a new one with the same seed."
         if facts["random"]
         else "",
-    )
-
-
-def _single(script: Script, line: int) -> Fix:
-    """A fit() that runs one step each time."""
-    from unslow.fix.fit_batches import fit_as_batch
-
-    edited = fit_as_batch(script, line)
-    return Fix(
-        "train on each batch without a call of fit()", Safety.CLOSE, {script.path: edited.text}
     )
 
 
@@ -321,18 +285,7 @@ def _trace(at: int, function: int = 1, took: float = 0.03, **arguments: str) -> 
     )
 
 
-def _fit(at: int) -> Any:
-    where = ["train.py", 10, "<module>"]
-    return fact("fit", at, stack=[where], model=1, data="ndarray", n=at, key=str(where))
-
-
 Retracing.FIRES = (
-    Sketch(
-        "fit() is called for every step, and most of its calls are not written",
-        phases={Phase.RUN: 0.1, Phase.TRACE: 0.3},
-        style="keras",
-        facts=[_fit(at) for at in (*range(1, 20), *range(20, 101, 5))],
-    ),
     Sketch(
         "a learning rate that changes in every tenth step",
         facts=[_trace(at, rate=f"float {1 / at}", x="float32[8]") for at in range(1, 100, 10)],

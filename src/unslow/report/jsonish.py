@@ -19,6 +19,7 @@ KEYS = (
     "loops",
     "findings",
     "not_judged",
+    "account",
     "unexplained_seconds",
     "own_cost",
     "healthy",

@@ -1,5 +1,5 @@
 # ruff: noqa
-# expect: numpy-in-function 21
+# expect: numpy-in-function 22
 
 import tensorflow as tf
 import keras
@@ -17,7 +17,6 @@ class Net(keras.Model):
         x, y = data
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.square(self(x) - y))
-        self.optimizer.apply_gradients(
-            zip(tape.gradient(loss, self.trainable_variables), self.trainable_variables)
-        )
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
         return {"loss": loss.numpy()}

@@ -110,7 +110,7 @@ class _Measured:
 
     def _fetching(self) -> Floats:
         """Seconds per row in fetches of Python; preparing the functions of a pipeline is no wait."""
-        fetching = self.loop.phases[:, Phase.INPUT].copy()
+        fetching: Floats = self.loop.phases[:, Phase.INPUT].copy()
         rows = [row for row in self.prepared if row < len(fetching)]
         fetching[rows] = np.minimum(fetching[rows], np.median(fetching[self.first :]))
         return fetching

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from unslow.model import Location, Loop, Phase, Sample
@@ -18,6 +18,7 @@ def samples_of(
     end = max((loop.stop for loop in mine), default=0.0)
     halves: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
     inside: Counter[int] = Counter()
+    bins: dict[int, list[tuple[float, float, int]]] = defaultdict(list)
     for line in log.lines:
         if line["k"] != "samples":
             continue
@@ -25,6 +26,7 @@ def samples_of(
         middle = (first + last) / 2
         for number, count in line["counts"]:
             halves[middle > (begin + end) / 2][number] += count
+            bins[number].append((first, last, count))
             if begin <= middle <= end:
                 inside[number] += count
     for number, line in stacks.items():
@@ -41,4 +43,5 @@ def samples_of(
                 second_half=halves[1][number],
                 in_steps=inside[number],
                 phase=Phase(line.get("phase", Phase.OTHER)),
+                bins=tuple(bins[number]),
             )

@@ -69,6 +69,7 @@ class Arming:
                     probe.name, f"{type(problem).__name__}: {problem} in {name} {version}".strip()
                 )
                 disarm(probe)
+                self.recorder.signals.silence(probe.name)
 
     def uninstall(self) -> None:
         if self in sys.meta_path:

@@ -1,115 +1,234 @@
-"""Rows in a row: updates that one line makes again and again are noted as they pass, and made into rows later."""
+"""The fast path: updates that one line repeats are only timed as they pass, and made into rows later.
+
+After a short step Python's caches are cold, and recording a call in full takes five times as long
+as in a loop of its own. So a call that is like the one before leaves its two times here and no more.
+"""
 
 from __future__ import annotations
 
+import _thread
+import sys
 import weakref
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple, cast
 
-from unslow.record.engine.recorder import Gathered, Lane
+from unslow.record.engine.probe import disguise
+from unslow.record.engine.recorder import Gathered, Lane, clock
 
-# The code and the instruction of the frame that calls; how far up the next frame is, its code and its instruction; how
-# far up the one after it, and its instruction. Where the stack ends, the last frame stands for those above it.
-Place = tuple[CodeType, int, int, CodeType, int, int, int]
+_NO_LIMIT = 1 << 62
 
 
-def place_of(frame: FrameType) -> Place:
-    """Where a call comes from: all that wrappers ask of each call in a streak, since to look at frames costs."""
-    above, middle = frame.f_back, 2
+class CallSite(NamedTuple):
+    """Where a call comes from. Where the stack ends, the last frame stands for those above it."""
+
+    code: CodeType  # of the calling frame
+    instruction: int
+    depth: int  # of the frame above it, counted from the wrapper
+    above_code: CodeType
+    above_instruction: int
+    far_depth: int  # of the frame above that one
+    far_instruction: int
+
+
+def call_site(frame: FrameType) -> CallSite:
+    """All that is compared for each call: reading more frames would cost a short step too much."""
+    above, depth = frame.f_back, 2
     if above is None:
-        above, middle = frame, 1
-    top, far = above.f_back, middle + 1
-    if top is None:
-        top, far = above, middle
-    return frame.f_code, frame.f_lasti, middle, above.f_code, above.f_lasti, far, top.f_lasti
+        above, depth = frame, 1
+    far, far_depth = above.f_back, depth + 1
+    if far is None:
+        far, far_depth = above, depth
+    return CallSite(
+        frame.f_code,
+        frame.f_lasti,
+        depth,
+        above.f_code,
+        above.f_lasti,
+        far_depth,
+        far.f_lasti,
+    )
 
 
-class Streak:
-    """After a short step Python is cold, and the little that recording does takes five times as long as it would.
-
-    So a call that is like the one before only leaves its times here. Whoever sees a call that is not says so. What a
-    wrapper needs of a streak it keeps in variables of its own: each object that it looks at costs, too.
-    """
+class FastPath:
+    """One update that is being repeated, and the times of its calls that are not rows yet."""
 
     __slots__ = (
+        "after",
         "calls",
-        "count",
+        "counted",
         "elements",
-        "ended",
         "extra",
-        "fetches",
-        "held",
         "lane",
         "left",
         "limit",
-        "nodes",
+        "matches",
         "note",
-        "noted",
+        "number",
         "owner",
-        "place",
         "site",
         "stop",
-        "tell",
-        "traced",
+        "times",
         "traces",
-        "who",
     )
 
-    def __init__(self, lane: Lane, owner: Any, site: int, place: Place) -> None:
+    def __init__(self, lane: Lane, owner: Any, number: int, site: CallSite) -> None:
         self.lane = lane
-        self.owner = id(owner)
-        self.who = weakref.ref(owner)  # what the program lets go must not be kept alive here
-        self.site, self.place = site, place
-        self.stop: Callable[[], None] = (
-            _nothing  # makes the wrapper look at the next call in full, or at this one
-        )
-        self.calls = lane.calls  # wrapped calls of the thread by the last row
+        self.owner = weakref.ref(owner)  # what the program drops must not be kept alive here
+        self.number = number  # of the update site
+        self.site = site
+        self.stop: Callable[[], None] = _nothing  # the next call, or this one, is recorded in full
+        self.calls = lane.calls  # wrapped calls of the thread up to the last row
         self.elements = 0.0  # numbers in a batch, where all have as many
         self.left = 1  # calls to note before they are made into rows
-        self.limit = 0  # nanoseconds: a call that takes more is not like the others
-        self.traces = self.traced = (
-            0  # of functions: how many traces there were by now, and their nanoseconds
-        )
-        self.fetches: Any = None  # of a session: the ids of what it fetches
-        self.held: Any = None  # the same themselves, so that their ids stay theirs
-        self.count: Callable[[], int] = int  # how many nodes its graph has now
-        self.nodes = 0  # and by then
-        self.ended: Callable[[], object] | None = None  # called when it is over
-        self.noted: list[
-            int
-        ] = []  # when each call began and ended, in turn: an odd number while one is under way
-        self.note = self.noted.append
-        self.extra: dict[
-            int, Gathered
-        ] = {}  # by the number of a call in `noted`: what else had gathered before it
-        self.tell: Callable[[int, int, int], None] | None = (
-            None  # told how many calls, their nanoseconds, the last's
-        )
+        self.limit = _NO_LIMIT  # nanoseconds: a call that takes more is not like the others
+        self.traces: Any = None  # of a tf.function: its traces when the fast path was entered
+        # Whether the arguments are the same; called with `left` and the arguments.
+        self.matches: Callable[[int, tuple[Any, ...], dict[str, Any]], bool] | None = None
+        self.after: Callable[[], object] | None = None  # called when the fast path is left
+        # When each call began and ended, in turn: an odd number of times while one is under way.
+        self.times: list[int] = []
+        self.note = self.times.append
+        # By the number of a call in `times`: what else the thread gathered before it.
+        self.extra: dict[int, Gathered] = {}
+        # Called with how many calls became rows, their nanoseconds, and those of the last one.
+        self.counted: Callable[[int, int, int], None] | None = None
 
     @property
     def calling(self) -> Any:
         """The owner, while one of its calls is under way."""
-        return self.who() if len(self.noted) & 1 else None
+        return self.owner() if len(self.times) & 1 else None
+
+    @property
+    def noted(self) -> int:
+        """Calls that are complete and not rows yet."""
+        return len(self.times) >> 1
 
     def gather(self) -> None:
         """More has happened since the last call than this one."""
-        self.extra[len(self.noted) >> 1] = self.lane.gathered()
-        self.calls = self.lane.calls
+        lane = self.lane
+        lane.elements = max(lane.elements, self.elements)
+        self.extra[self.noted] = lane.gathered()
+        self.calls = lane.calls
 
     def take(self) -> tuple[list[int], dict[int, Gathered]]:
-        """What was noted so far, but for a call that is under way."""
-        noted, extra = self.noted[: len(self.noted) & ~1], self.extra
-        del self.noted[
-            : len(noted)
-        ]  # the list itself stays: its thread may be about to append to it
+        """The times noted so far, without those of a call that is under way."""
+        times, extra = self.times[: len(self.times) & ~1], self.extra
+        del self.times[: len(times)]  # the list stays: its thread may be about to append to it
         self.extra = {}
-        return noted, extra
+        return times, extra
 
 
-def nobody(streak: Streak) -> None:
-    """Follows a streak where nothing is wrapped yet."""
+class Departure(NamedTuple):
+    """A call that was taken for one more repetition, and was not."""
+
+    path: FastPath
+    owner: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    result: Any
+    began: int
+    ended: int
+    frame: FrameType | None
+
+
+class Wrapped(NamedTuple):
+    """A method to repeat fast: how it is called, and who handles what is not a repetition."""
+
+    original: Callable[..., Any]
+    plain: Callable[..., Any]  # the same without TensorFlow's traceback filter, if it has one
+    raised: Callable[[BaseException], object]  # that filter, for an error of `plain`
+    in_full: Callable[..., Any]  # makes and records a call that is no repetition
+    departed: Callable[[Departure], None]
+    failed: Callable[[Lane], None]  # a repetition raised
+    settle: Callable[[FastPath], None]
+
+
+def fast_caller(
+    wrapped: Wrapped,
+) -> tuple[Callable[..., Any], Callable[[FastPath], None]]:
+    """A wrapper that takes the fast path where there is one, and the function that gives it one.
+
+    What the wrapper needs of a path is kept in variables of its own: each attribute that is read
+    costs, too. Another thread may stop the path at any time: first its owner is cleared, then `note`.
+    """
+    plain, raised, departed, failed = (
+        wrapped.plain,
+        wrapped.raised,
+        wrapped.departed,
+        wrapped.failed,
+    )
+    settle, in_full = wrapped.settle, wrapped.in_full
+    getframe, ident = sys._getframe, _thread.get_ident
+    owner = thread = left = calls = limit = last = depth = above_last = far = far_last = 0
+    path = lane = note = matches = stack = code = above = cast(Any, None)
+
+    def stop() -> None:
+        nonlocal owner, note
+        owner = 0
+        note = None
+
+    def follow(entered: FastPath) -> None:
+        nonlocal path, lane, owner, thread, stack, note, left, calls, limit, matches
+        nonlocal code, last, depth, above, above_last, far, far_last
+        entered.stop = stop
+        code, last, depth, above, above_last, far, far_last = entered.site
+        path, lane, note, limit = entered, entered.lane, entered.note, entered.limit
+        thread, stack, matches = lane.thread, lane.stack, entered.matches
+        left, calls, owner = entered.left, entered.calls, id(entered.owner())
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal left, calls
+        noted = note
+        if (
+            owner != id(self)
+            or thread != ident()
+            or stack
+            or (matches is not None and not matches(left, args, kwargs))
+        ):
+            return in_full(self, *args, **kwargs)
+        began = clock()
+        noted(began)
+        try:
+            result = plain(self, *args, **kwargs)
+        except BaseException as error:
+            failed(lane)
+            raised(error)
+            raise
+        now = clock()
+        try:
+            here, up = getframe(1), getframe(depth)
+            alike = (
+                here.f_lasti == last
+                and up.f_lasti == above_last
+                and here.f_code is code
+                and up.f_code is above
+                and getframe(far).f_lasti == far_last
+                and now - began <= limit
+                and note is noted
+            )
+        except ValueError:  # the stack is not as deep
+            alike = False
+        if not alike:
+            departed(Departure(path, self, args, kwargs, result, began, now, getframe(1)))
+            return result
+        if lane.calls != calls:
+            path.gather()
+            calls = path.calls
+        noted(now)
+        left -= 1
+        if not left:
+            settle(path)
+            left, calls = path.left, path.calls
+        return result
+
+    disguise(in_full, wrapped.original)
+    return call, follow
+
+
+def no_path(path: FastPath) -> None:
+    """Stands for `follow` where nothing is wrapped yet."""
 
 
 def _nothing() -> None:
-    """Nobody follows it yet."""
+    """No wrapper follows the path yet."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import CodeType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from unslow.record.engine.recorder import Recorder, clock
+from unslow.record.engine.recorder import Recorder
 
 if TYPE_CHECKING:
     from unslow.record.engine.steps import Steps
@@ -91,15 +91,13 @@ def _put_back(owner: Any, attribute: str, held: Any, placed: Any) -> None:
 
 
 def span(recorder: Recorder, original: Callable[..., Any], phase: int) -> Callable[..., Any]:
-    local = recorder.local
-    close = recorder.close_span
+    local, open_span, close = recorder.local, recorder.open_span, recorder.close_span
 
     def call(*args: Any, **kwargs: Any) -> Any:
         lane = local.lane
         if lane.tracing or lane.busy:
             return original(*args, **kwargs)
-        entry = [phase, clock(), 0]
-        lane.stack.append(entry)
+        entry = open_span(lane, phase)
         try:
             return original(*args, **kwargs)
         finally:
@@ -120,7 +118,11 @@ def disguise(wrapper: Any, original: Any) -> None:
         getattr(inner, "__func__", None), "__code__", None
     )
     if target is not None:
-        code = code.replace(co_filename=target.co_filename, co_firstlineno=target.co_firstlineno)
+        code = code.replace(
+            co_name=target.co_name,
+            co_filename=target.co_filename,
+            co_firstlineno=target.co_firstlineno,
+        )
         wrapper.__code__ = code
     WRAPPERS.add(code)
 

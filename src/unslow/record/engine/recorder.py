@@ -9,45 +9,48 @@ import threading
 import time
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unslow.facts.codec import encode
 from unslow.facts.phase import Phase
 from unslow.facts.schema import Fact, Place, Stack, Tally, Thinned
 from unslow.record.engine.frames import UserCode
+from unslow.record.engine.signals import Signals
 from unslow.runfolder.layout import Writer
+
+if TYPE_CHECKING:
+    from unslow.record.engine.fast_path import FastPath
 
 clock = time.perf_counter_ns
 PHASES = len(Phase)
 _HOST = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "localhost")
 
 # A kind of fact is written each time up to this many, then at counts that grow by one per cent: ten
-# million facts make some 1 500 lines. Every line carries the running count, so totals stay exact.
+# million facts make about 1 500 lines. Every line carries the running count: totals stay exact.
 _FACTS_IN_FULL = 400
 
 _MOST_KEYS = 5000  # a program may make up names without end
+_MOST_TALLIES = 2000
+_MOST_SOURCES = 500
+_MOST_SOURCE_CHARACTERS = 2_000_000
+
+# An open span is a list: opening and closing one as a slotted object takes 690 ns, as a list 490 ns
+# (Python 3.11, a 2 GHz core), and a short step opens several.
+Span = list[int]
+SPAN_PHASE, _BEGAN, SPAN_INNER = (
+    0,
+    1,
+    2,
+)  # its phase, when it began, nanoseconds of the spans inside it
 
 _NOTHING = float("nan")
-Gathered = tuple[
-    list[int], int, float, float
-]  # for a row: nanoseconds by phase, our own, elements, value
+# For a row: nanoseconds by phase, of our own inspections, elements in the batch, the last value.
+Gathered = tuple[list[int], int, float, float]
 _ABSORBED = frozenset((Phase.RUN, Phase.SYNC, Phase.INPUT, Phase.HOOKS))
 
 
-def _next_written(count: int) -> int:
-    """The number of the next fact of a key that is written."""
-    return count + 1 if count < _FACTS_IN_FULL else int(count * 1.01) + 1
-
-
-def _nothing(*_: object) -> None:
-    """Stands where no probe asked to be told."""
-
-
 class Lane:
-    """One thread: its open spans and what has gathered since its last row.
-
-    An open span is a list `[phase, started, nanoseconds of its children]`.
-    """
+    """One thread: its open spans and what it gathered since its last row."""
 
     __slots__ = (
         "busy",
@@ -55,6 +58,7 @@ class Lane:
         "calls",
         "elements",
         "evaluated",
+        "fast_path",
         "fit",
         "graded",
         "group",
@@ -64,7 +68,6 @@ class Lane:
         "ran",
         "stack",
         "steps",
-        "streak",
         "thread",
         "tracing",
         "updating",
@@ -75,44 +78,92 @@ class Lane:
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
-        self.stack: list[list[int]] = []
+        self.stack: list[Span] = []
         self.phases = [0] * PHASES
         self.last = clock()
-        self.own = 0  # nanoseconds of our own dear looks since the last row, kept out of the step
+        self.own = 0  # nanoseconds of our inspections since the last row, kept out of the step
         self.calls = 0
-        self.tracing = 0
-        self.graded = False  # gradients may have been taken since a step ended: assigning to weights may be training
+        self.tracing = 0  # depth of traces
+        # Gradients may have been taken since the last step: assigning to weights may be training.
+        self.graded = False
         self.updating = 0  # depth of update calls: only the outermost one ends a step
         self.fit: Any = None  # the library's own training loop that is under way, if any
-        self.called: list[
-            Any
-        ] = []  # tf.functions being called, outermost first; those of a streak are not here
+        # tf.functions being called, outermost first, without the one on the fast path.
+        self.called: list[Any] = []
         self.steps = 0
         self.group = 1  # updates in one call: Keras's steps_per_execution
         self.elements = 0.0
-        self.usual = 0.0  # the same where nobody looks, since all batches have as many
+        self.usual = 0.0  # elements of every batch, while nobody inspects them
         self.value = _NOTHING
         self.ran = 0  # nanoseconds that TensorFlow ran inside `within`
         self.evaluated = 0  # nanoseconds in evaluate and predict
-        self.streak: Any = None  # the update that is being repeated, if its calls are only noted
+        self.fast_path: FastPath | None = None
         self.within = -1  # the phase that everything inside counts for: EVAL while evaluate() runs
-        self.busy = False  # a look of ours is under way: wrapped calls inside it are not the user's
+        self.busy = False  # an inspection of ours: wrapped calls inside it are not the user's
 
     @property
     def functions(self) -> list[Any]:
         """All tf.functions that are being called, outermost first."""
-        streak = self.streak  # another thread may end it
-        calling = streak.calling if streak is not None else None
+        path = self.fast_path  # another thread may leave it
+        calling = path.calling if path is not None else None
         return self.called if calling is None else [calling, *self.called]
 
     def gathered(self) -> Gathered:
-        """What has gathered for the row that ends; the next begins."""
+        """What was gathered for the row that ends; the next begins."""
         row = self.phases, self.own, self.elements or self.usual, self.value
         self.phases = [0] * PHASES
         self.own = 0
         self.elements = 0.0
         self.value = _NOTHING
         return row
+
+    def split_spans(self, now: int) -> None:
+        """Give open spans their share of the row that ends, and let them begin anew."""
+        inner = 0
+        for span in reversed(self.stack):
+            took = now - span[_BEGAN]
+            self.phases[span[SPAN_PHASE]] += took - span[SPAN_INNER] - inner
+            inner = took
+            span[_BEGAN] = now
+            span[SPAN_INNER] = 0
+
+
+class _Count:
+    """The facts of one key so far."""
+
+    __slots__ = ("count", "next_written", "took")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.took = 0
+        self.next_written = 0
+
+    def add(self, took: int) -> None:
+        self.count += 1
+        self.took += took
+
+    def is_written(self) -> bool:
+        """Whether the last one is written; if so, the next that is will be further on."""
+        if self.count < self.next_written:
+            return False
+        count = self.count
+        self.next_written = count + 1 if count < _FACTS_IN_FULL else int(count * 1.01) + 1
+        return True
+
+
+class _LineTotal:
+    """What happened at one line so far."""
+
+    __slots__ = ("amount", "count", "data", "kind", "stack", "took", "written")
+
+    def __init__(self, kind: str, stack: Stack, data: dict[str, Any]) -> None:
+        self.kind = kind
+        self.stack = stack
+        self.data = data
+        self.count = 0
+        self.took = 0
+        self.amount = 0.0
+        self.written = 0  # count when it was last written
 
 
 class _Lanes(threading.local):
@@ -133,30 +184,15 @@ class Recorder:
         self.pid = os.getpid()
         self.writer = Writer(folder, f"{_HOST}-{self.pid}")
         self.probes: dict[str, str] = {}
-        self.weights: set[int] = set()  # ids of variables that a gradient was taken for
-        self.kept_weights: dict[int, Any] | None = (
-            None  # those variables themselves, in a trial only
-        )
-        self.calls: Any = None  # the probe that is told of unusual calls of compiled functions
-        self.full_trace: Any = (
-            None  # told when runs of a session begin or cease to be asked for a full trace
-        )
-        self.watch_runs: Callable[[bool], object] = (
-            bool  # whether what sessions run is looked at; not while it repeats
-        )
-        self.session_graph: Callable[[Lane, Any], object] = (
-            _nothing  # told of the graph of a session that trains, once
-        )
-        self.resting: set[Callable[[], None]] = (
-            set()
-        )  # put wrappers back that are out as long as all goes on as before
-        self.windows: list[Callable[[], None]] = []  # close a window of ours, and open none again
-        self.looks: dict[str, int] = {}  # nanoseconds of dear looks by probe, in any thread
+        self.signals = Signals(self._failed)
+        self.is_trial = False  # a trial is timed as it is: no expensive inspections
+        self.kept_weights: dict[int, Any] = {}  # in a trial: variables and sessions by their id
+        self.looks: dict[str, int] = {}  # nanoseconds of inspections by probe, in any thread
         self._pending: list[str] = []
-        self._counts: dict[tuple[str, str], list[int]] = {}
+        self._counts: dict[tuple[str, str], _Count] = {}
         self._sources: set[str] = set()
-        self.tallies: dict[tuple[str, int, int], list[Any]] = {}
-        self._kept: list[Any] = []
+        self._totals: dict[tuple[str, int, int], _LineTotal] = {}
+        self._kept: list[CodeType] = []  # of lines with totals: an id must not be used again
         self._lock = threading.Lock()
 
     def header(self) -> None:
@@ -189,11 +225,10 @@ class Recorder:
         `at`: the clock when it happened, where that was not just now.
         """
         if isinstance(fact, Thinned):
-            tally = self._counted(fact.kind, fact.key, int(fact.took))
-            if tally[0] < tally[2]:
+            counted = self._counted(fact.kind, fact.key, int(fact.took))
+            if not counted.is_written():
                 return
-            tally[2] = _next_written(tally[0])
-            fact = fact.replace(n=tally[0], sum=tally[1])
+            fact = fact.replace(n=counted.count, sum=counted.took)
         try:
             self._pending.append(encode(fact, at or clock()))
         except (TypeError, ValueError) as problem:
@@ -203,31 +238,30 @@ class Recorder:
         """Count a fact whose details nobody wants; see `wants`."""
         self._counted(kind.kind, key, took)
 
-    def _counted(self, kind: str, key: str, took: int) -> list[int]:
-        """The tally of a key, one fact later: how many, their nanoseconds, the next that is written."""
-        tally = self._counts.get((kind, key))
-        if tally is None:
+    def _counted(self, kind: str, key: str, took: int) -> _Count:
+        """The facts of a key, one more included."""
+        counted = self._counts.get((kind, key))
+        if counted is None:
             if len(self._counts) > _MOST_KEYS:
                 key = ""
-            tally = self._counts.setdefault((kind, key), [0, 0, 0])
-        tally[0] += 1
-        tally[1] += took
-        return tally
+            counted = self._counts.setdefault((kind, key), _Count())
+        counted.add(took)
+        return counted
 
     def fact(self, kind: str, key: str = "", took: int = 0, /, **data: Any) -> bool:
-        """Count a fact and write it unless there were very many with this key; says whether it was written."""
-        tally = self._counted(kind, key, took)
-        if tally[0] < tally[2]:
+        """Count a fact and write it unless there were very many; says whether it was written."""
+        counted = self._counted(kind, key, took)
+        if not counted.is_written():
             return False
-        tally[2] = _next_written(tally[0])
-        self.line(kind, clock(), n=tally[0], sum_ns=tally[1], key=key, took_ns=took, **data)
+        count, total = counted.count, counted.took
+        self.line(kind, clock(), n=count, sum_ns=total, key=key, took_ns=took, **data)
         return True
 
     def wants(self, kind: type[Thinned] | str, key: str = "") -> bool:
         """Whether the next fact of this key will be written: costly details are gathered only then."""
         name = kind if isinstance(kind, str) else kind.kind
-        tally = self._counts.get((name, key))
-        return tally is None or tally[0] + 1 >= tally[2]
+        counted = self._counts.get((name, key))
+        return counted is None or counted.count + 1 >= counted.next_written
 
     def stack(self, frame: FrameType | None, limit: int = 6) -> Stack:
         """The user's frames, innermost first; their files are kept with the run."""
@@ -239,14 +273,14 @@ class Recorder:
         return places
 
     def keep_source(self, file: str) -> None:
-        if file in self._sources or len(self._sources) > 500:
+        if file in self._sources or len(self._sources) > _MOST_SOURCES:
             return
         self._sources.add(file)
         import hashlib
         import linecache
 
         text = "".join(linecache.getlines(file))
-        if not text or len(text) > 2_000_000:
+        if not text or len(text) > _MOST_SOURCE_CHARACTERS:
             return
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
         self.line("source", clock(), file=file, digest=digest)
@@ -280,39 +314,48 @@ class Recorder:
             return
         kind = kind if isinstance(kind, str) else kind.kind
         key = (kind, id(frame.f_code), frame.f_lasti)
-        entry = self.tallies.get(key)
-        if entry is None:
-            if len(self.tallies) > 2000:
+        total = self._totals.get(key)
+        if total is None:
+            if len(self._totals) > _MOST_TALLIES:
                 return
-            self._kept.append(frame.f_code)  # its id must not be used again
-            entry = self.tallies[key] = [0, 0, 0.0, kind, self.stack(frame), data, 0]
-        entry[0] += 1
-        entry[1] += took
-        entry[2] += amount
+            self._kept.append(frame.f_code)
+            total = self._totals[key] = _LineTotal(kind, self.stack(frame), data)
+        total.count += 1
+        total.took += took
+        total.amount += amount
 
-    def tallied(self, kind: str, code: CodeType, last: int, count: int, took: int, _: int) -> None:
-        """Add so many at once, at a line that is known."""
-        entry = self.tallies.get((kind, id(code), last))
-        if entry is not None:
-            entry[0] += count
-            entry[1] += took
+    def is_tallied(self, kind: str, frame: FrameType) -> bool:
+        """Whether something of this kind was added up at this line before."""
+        return (kind, id(frame.f_code), frame.f_lasti) in self._totals
+
+    def tallier(self, kind: str, frame: FrameType) -> Callable[[int, int, int], None]:
+        """Adds many at once at a line: how many, their nanoseconds, and those of the last one."""
+        key = (kind, id(frame.f_code), frame.f_lasti)
+
+        def add(count: int, took: int, _: int) -> None:
+            total = self._totals.get(key)
+            if total is not None:
+                total.count += count
+                total.took += took
+
+        return add
 
     def write_tallies(self, steps: int) -> None:
-        """What has changed since it was last written, as running totals."""
-        for count, took, amount, kind, stack, data, written in list(self.tallies.values()):
-            if count != written:
-                self.line(
-                    kind,
-                    clock(),
-                    count=count,
-                    took_ns=took,
-                    amount=amount,
-                    stack=stack,
-                    steps=steps,
-                    **data,
-                )
-        for entry in list(self.tallies.values()):
-            entry[6] = entry[0]
+        """Write the running totals that have changed since they were last written."""
+        for total in list(self._totals.values()):
+            if total.count == total.written:
+                continue
+            total.written = total.count
+            self.line(
+                total.kind,
+                clock(),
+                count=total.count,
+                took_ns=total.took,
+                amount=total.amount,
+                stack=total.stack,
+                steps=steps,
+                **total.data,
+            )
 
     def flush(self, wait: bool = True) -> None:
         """Append what has gathered; nobody but the last to do so need wait for another thread that is at it."""
@@ -328,50 +371,44 @@ class Recorder:
         finally:
             self._lock.release()
 
-    def open_span(self, lane: Lane, phase: int) -> list[int]:
-        entry = [phase, clock(), 0]
-        lane.stack.append(entry)
-        return entry
+    def open_span(self, lane: Lane, phase: int) -> Span:
+        span = [phase, clock(), 0]
+        lane.stack.append(span)
+        return span
 
-    def close_span(self, lane: Lane, entry: list[int]) -> int:
+    def close_span(self, lane: Lane, span: Span) -> int:
         """End a span; its self time goes to its phase. Returns the whole of its nanoseconds."""
         stack = lane.stack
-        while (
-            stack and stack.pop() is not entry
-        ):  # a span that was never closed ends with its parent
+        while stack and stack.pop() is not span:  # an unclosed span ends with its parent
             pass
-        took = clock() - entry[1]
-        phase = entry[0]
+        phase, began, inner = span
+        took = clock() - began
         if lane.within >= 0 and phase in _ABSORBED:
             if phase == Phase.RUN:
-                lane.ran += took - entry[2]
+                lane.ran += took - inner
             phase = lane.within
-        lane.phases[phase] += took - entry[2]
+        lane.phases[phase] += took - inner
         lane.calls += 1
         if stack:
-            stack[-1][2] += took
+            stack[-1][SPAN_INNER] += took
         return took
 
-    def stir(self) -> None:
-        """A trace begins, which probes at rest may have to see."""
-        while self.resting:
-            self.resting.pop()()
-
-    def give_way(self) -> None:
-        """The program uses TensorFlow's profiler, of which there can be one in a process: it is the program's."""
-        for close in self.windows:
-            close()
+    def span_of_past(self, lane: Lane, phase: int, began: int, inner: int) -> Span:
+        """A span of a call that has ended: it is opened as if it had been seen from its start."""
+        span = [phase, began, inner]
+        lane.stack.append(span)
+        return span
 
     def keep_out(self, lane: Lane, spent: int, name: str) -> None:
-        """Take a look of a probe's out of the step that is under way, and out of the spans that are open around it."""
-        for entry in lane.stack:
-            entry[1] += spent
+        """Take an inspection out of the step under way, and out of the spans open around it."""
+        for span in lane.stack:
+            span[_BEGAN] += spent
         lane.own += spent
-        lane.calls += 1  # what is noted next is not just one more of a streak
+        lane.calls += 1  # what comes next is not just one more repetition of a call
         self.spent(name, spent)
 
     def spent(self, name: str, nanoseconds: int) -> None:
-        """A dear look of this probe took so long, in any thread."""
+        """An inspection by this probe took this long, in any thread."""
         self.looks[name] = self.looks.get(name, 0) + nanoseconds
 
     def after_fork(self) -> None:
@@ -380,12 +417,15 @@ class Recorder:
         self.writer = Writer(self.folder, f"{_HOST}-{self.pid}")
         self._pending = []
         self._counts = {}
-        self.tallies = {}
+        self._totals = {}
         self._sources = set()
         self._lock = threading.Lock()
         self.lanes[:] = [self.local.lane]
         self.local.lane.steps = 0
         self.header()
+
+    def _failed(self, name: str, problem: Exception) -> None:
+        self.lost(name, f"{type(problem).__name__}: {problem}")
 
     def lost(self, name: str, why: str) -> None:
         """A probe that failed is out, and the report says so."""

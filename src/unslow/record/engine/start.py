@@ -99,17 +99,17 @@ class Recording:
         self.watcher = Watcher(recorder, steps)
 
         def first_step(lane: object, total: int) -> None:
-            steps.listeners.remove(first_step)
+            recorder.signals.step.unsubscribe(first_step)
             self.watcher.start()
 
-        steps.listeners.append(first_step)
+        recorder.signals.step.subscribe("watcher", first_step)
 
     def end(self) -> None:
         """Put everything back and write the rest; safe to call twice."""
         if self._ended:
             return
         self._ended = True
-        self.steps.end_streak()
+        self.steps.leave_fast_path()
         self.arming.uninstall()
         self._show()
         if self.trial is not None:

@@ -4,65 +4,56 @@ from __future__ import annotations
 
 import sys
 from types import FrameType
-from typing import Any
 
 from unslow.facts.phase import Phase
-from unslow.record.engine.fast_path import Streak, place_of
+from unslow.record.engine.fast_path import FastPath, call_site
 from unslow.record.engine.recorder import PHASES, Gathered, Lane, Recorder, clock
 from unslow.record.engine.rows import Rows
-from unslow.record.engine.update_sites import Sites
+from unslow.record.engine.update_sites import Sites, Update
+from unslow.record.engine.weak_table import WeakTable
 
 _RUN = int(Phase.RUN)
-_COST_EVERY = 63  # one row in 64 is timed, to know what rows cost
-_ASKED_EACH_TIME = (
-    64  # the first rows; later after every 16th part of them, or as often as this in nanoseconds
-)
+_COST_EVERY = 64  # one row in 64 is timed, to know what rows cost
+# Inspections are asked for after each of the first rows; later after every 16th part of the rows so
+# far, or every half second, whichever comes first.
+_ASKED_EACH_TIME = 64
 _ASKED_EVERY = 500_000_000
-_SETTLED = 256  # rows after which calls may only be noted
+_SETTLED = 256  # rows after which calls may take the fast path
 _NOTHING = float("nan")
 _REPEATED = 12
-_ALIKE = 8  # so many rows in a row of one site, and more are to be expected
-_LEADER_GONE = 64  # so many updates elsewhere in a row, and the next loop has begun
-
-UPDATES = (
-    "_unslow_updates"  # an attribute of a tf.function and of its graph: it writes trainable weights
-)
+_ALIKE = 8  # rows in succession at one site before more of them are expected
+_LEADER_GONE = 64  # updates elsewhere in succession after which the next loop has begun
 
 
 class Steps:
-    """Closes the rows, counts the steps, and asks those who look now and then."""
+    """Closes the rows, counts the steps, and asks for inspections."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.closed = 0  # rows so far
-        self.listeners: list[
-            Any
-        ] = []  # called as listener(lane, total) after a row, for dear looks
-        self.counted: Any = None  # called as counted(lane) after every row, in a trial
-        self.trains = [
-            False
-        ]  # whether any weights were updated yet; a list, so that wrappers can hold on to it
+        self.trains = False  # whether any weights were updated yet
         self.cost = 0  # nanoseconds that rows took, as far as they were timed
-        self.streak: Streak | None = (
-            None  # the update that is being repeated, where its calls are only noted
-        )
-        self._sites = Sites(recorder, self.trains)
+        self.fast_path: FastPath | None = None
+        self.led = 0  # steps so far: updates at the leader
+        self._updating: WeakTable[bool] = WeakTable()  # graphs and functions that write weights
+        self._sites = Sites(recorder)
         self._rows = Rows(recorder)
         self._ask_at = 0
-        self._asked = (0, clock())  # after how many rows, and when
-        self._leader = [-1, -1]  # site and place of the update that leads
+        self._asked_rows = 0
+        self._asked_time = clock()
+        self._leading_site = -1
+        self._leading_place = -1
         self._missed = 0
         self._last_site = -1
-        self._alike = 0  # rows in a row of one site
+        self._alike = 0  # rows in succession at one site
         self._broken = False
         self._seen: set[int] = set()
-        self.led = 0  # steps so far: updates of the leader
 
     def after_fork(self) -> None:
         self.closed = 0
-        if self.streak is not None:
-            self.streak.take()  # the parent's
-            self.end_streak()
+        if self.fast_path is not None:
+            self.fast_path.take()  # the parent's
+            self.leave_fast_path()
         self._sites.clear()
         self._rows.clear()
         self._ask_at = 0
@@ -70,22 +61,29 @@ class Steps:
     @property
     def total(self) -> int:
         """Updates so far."""
-        streak = self.streak  # another thread may end it
-        return self.closed + (len(streak.noted) >> 1 if streak is not None else 0)
+        path = self.fast_path  # another thread may leave it
+        return self.closed + (path.noted if path is not None else 0)
 
     @property
     def under_way(self) -> int:
         """Steps so far, once it is clear that something is being repeated: what comes before only builds."""
-        return self.total if self.trains[0] or self.total >= _REPEATED else 0
+        return self.total if self.trains or self.total >= _REPEATED else 0
 
-    @staticmethod
-    def mark_updating() -> None:
+    def mark_updating(self) -> None:
         """The graph under construction, and those around it, write trainable weights."""
         ops = sys.modules.get("tensorflow.python.framework.ops")
         graph = ops.get_default_graph() if ops is not None else None
         while graph is not None and hasattr(graph, "outer_graph"):
-            setattr(graph, UPDATES, True)
+            self.writes_weights(graph)
             graph = graph.outer_graph
+
+    def writes_weights(self, owner: object) -> None:
+        """Remember that a graph or a tf.function writes trainable weights."""
+        self._updating.put(owner, True)
+
+    def is_updating(self, owner: object) -> bool:
+        """Whether a graph or a tf.function writes trainable weights."""
+        return id(owner) in self._updating.by_id
 
     def ended(
         self,
@@ -100,12 +98,12 @@ class Steps:
         if self._broken:
             return
         try:
-            if trains and not self.trains[0]:
+            if trains and not self.trains:
                 self._training_begins()
-            lane.graded = (
-                lane.graded and kind == "assign"
-            )  # an update by hand has an assignment for every weight
-            self._close_row(lane, self._sites.of(lane, kind, owner, name, frame))
+            # An update by hand makes an assignment for every weight.
+            lane.graded = lane.graded and kind == "assign"
+            update = Update(kind, owner, name, self.trains)
+            self._close_row(lane, self._sites.of(lane, update, frame))
         except Exception as problem:  # noqa: BLE001 - the fence of the step probe: the training goes on
             self._broken = True
             self.recorder.lost("steps", f"{type(problem).__name__}: {problem}")
@@ -114,15 +112,15 @@ class Steps:
         self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None
     ) -> None:
         """TensorFlow ran for one of the user's lines. As long as nothing trains, such calls are taken for steps."""
-        if not self.trains[0] and frame is not None and self.recorder.user.owns(frame.f_code):
+        if not self.trains and frame is not None and self.recorder.user.owns(frame.f_code):
             self.ended(lane, kind, owner, name, frame, trains=False)
 
     def _training_begins(self) -> None:
         """Count anew: what was repeated before was not the training."""
-        self.trains[0] = True
+        self.trains = True
         if self.total:
-            self.closed = self.led = self._ask_at = 0
-            self._leader, self._missed = [-1, -1], 0
+            self.closed = self.led = self._ask_at = self._missed = 0
+            self._leading_site = self._leading_place = -1
             self._sites.clear()
             for lane in self.recorder.lanes:
                 lane.steps = 0
@@ -130,25 +128,23 @@ class Steps:
     def _close_row(self, lane: Lane, site: int) -> None:
         """Close the row of this thread and start the next."""
         now = clock()
-        if self.streak is not None:
-            self.end_streak()
+        if self.fast_path is not None:
+            self.leave_fast_path()
         if lane.stack:
-            _settle(lane, now)
+            lane.split_spans(now)
         self._rows.append((now, lane.last, site, lane.group, *lane.gathered()))
         lane.last = now
         self._alike = self._alike + 1 if site == self._last_site else 0
         self._last_site = site
         self._count(lane, site, 1, now)
-        if (
-            not self.closed & _COST_EVERY
-        ):  # the looks that were due are counted by themselves, and kept out of the row
-            self.cost += max(0, clock() - now - lane.own) * (_COST_EVERY + 1)
+        if self.closed % _COST_EVERY == 0:  # inspections are counted separately
+            self.cost += max(0, clock() - now - lane.own) * _COST_EVERY
 
     def _count(self, lane: Lane, site: int, rows: int, now: int) -> None:
         """So many rows more, all of one site."""
         total = self.closed = self.closed + rows
         lane.steps += rows
-        if site == self._leader[0]:
+        if site == self._leading_site:
             self.led += rows * lane.group
             self._missed = 0
         else:
@@ -156,85 +152,93 @@ class Steps:
         self._rows.written_in_time(total, now)
         if total >= self._ask_at:
             self._ask(lane, total)
-        if self.counted is not None:
-            self.counted(lane)
+        if self.recorder.signals.row:
+            self.recorder.signals.row.send(lane)
 
-    def begin_streak(self, lane: Lane, who: object, frame: FrameType) -> Streak | None:
-        """After a step of `who` its calls from there may be noted only; None where rows differ, or each is needed."""
-        if self._alike < _ALIKE or self.closed < _SETTLED or self.counted is not None:
+    def enter_fast_path(self, lane: Lane, owner: object, frame: FrameType) -> FastPath | None:
+        """After a step of `owner`: its next calls from there need only be timed.
+
+        None where rows differ, or where each is needed.
+        """
+        if self._alike < _ALIKE or self.closed < _SETTLED or self.recorder.signals.row:
             return None
-        self.streak = lane.streak = Streak(lane, who, self._last_site, place_of(frame))
-        self._room(self.streak)
-        return self.streak
+        path = FastPath(lane, owner, self._last_site, call_site(frame))
+        self.fast_path = lane.fast_path = path
+        self._make_room(path)
+        return path
 
-    def _room(self, streak: Streak) -> None:
-        """Up to the row after which looks are due."""
-        streak.left = max(1, self._ask_at - self.closed)
+    def _make_room(self, path: FastPath) -> None:
+        """Up to the row after which inspections are due."""
+        path.left = max(1, self._ask_at - self.closed)
 
-    def settle(self, streak: Streak) -> None:
+    def settle(self, path: FastPath) -> None:
         """Make rows of the calls that were noted. Never raises."""
         try:
-            began, lane = clock(), streak.lane
-            noted, extra = streak.take()
-            rows = len(noted) >> 1
-            if extra:
-                self._settle_mixed(streak, noted, extra)
-            elif rows:
-                self._rows.alike(lane.last, streak.site, lane.group, streak.elements, noted)
-                lane.last = noted[-1]
-            lane.calls += rows
-            streak.calls += rows
-            if rows:
-                if streak.tell is not None:
-                    streak.tell(rows, sum(noted[1::2]) - sum(noted[::2]), noted[-1] - noted[-2])
-                self._count(lane, streak.site, rows, began)
-            self._room(streak)
+            began = clock()
+            self._add_rows(path, began)
+            self._make_room(path)
             self.cost += clock() - began
         except Exception as problem:  # noqa: BLE001 - the fence of the step probe: the training goes on
             self._broken = True
             self.recorder.lost("steps", f"{type(problem).__name__}: {problem}")
 
-    def _settle_mixed(self, streak: Streak, noted: list[int], extra: dict[int, Gathered]) -> None:
-        lane = streak.lane
-        for number, (start, now) in enumerate(zip(noted[::2], noted[1::2], strict=True)):
-            row = extra.get(number) or ([0] * PHASES, 0, streak.elements, _NOTHING)
+    def _add_rows(self, path: FastPath, now: int) -> None:
+        lane = path.lane
+        times, extra = path.take()
+        rows = len(times) >> 1
+        if not rows:
+            return
+        if extra:
+            self._add_mixed(path, times, extra)
+        else:
+            self._rows.alike(lane.last, path.number, lane.group, path.elements, times)
+            lane.last = times[-1]
+        lane.calls += rows
+        path.calls += rows
+        if path.counted is not None:
+            path.counted(rows, sum(times[1::2]) - sum(times[::2]), times[-1] - times[-2])
+        self._count(lane, path.number, rows, now)
+
+    def _add_mixed(self, path: FastPath, times: list[int], extra: dict[int, Gathered]) -> None:
+        lane = path.lane
+        for number, (start, now) in enumerate(zip(times[::2], times[1::2], strict=True)):
+            row = extra.get(number) or ([0] * PHASES, 0, path.elements, _NOTHING)
             row[0][_RUN] += now - start
-            self._rows.append((now, lane.last, streak.site, lane.group, *row))
+            self._rows.append((now, lane.last, path.number, lane.group, *row))
             lane.last = now
 
-    def end_streak(self) -> None:
-        streak, self.streak = self.streak, None
-        if streak is not None:
-            streak.lane.streak = None
-            streak.stop()
-            self.settle(streak)
-            if streak.ended is not None:
-                streak.ended()
+    def leave_fast_path(self) -> None:
+        path, self.fast_path = self.fast_path, None
+        if path is not None:
+            path.lane.fast_path = None
+            path.stop()
+            self.settle(path)
+            if path.after is not None:
+                path.after()
 
     def _ask(self, lane: Lane, total: int) -> None:
-        """Dear looks wait for powers of two or for time: past the first steps they need not be asked each time."""
+        """Inspections wait for powers of two or for time: later they need not be asked each time."""
         now = clock()
-        rows, took = max(1, total - self._asked[0]), max(1, now - self._asked[1])
-        self._asked = total, now
+        rows, took = max(1, total - self._asked_rows), max(1, now - self._asked_time)
+        self._asked_rows, self._asked_time = total, now
         self._ask_at = total + 1
         if total >= _ASKED_EACH_TIME:
             apart = max(1, min(total >> 4, _ASKED_EVERY * rows // took))
             self._ask_at = min(total + apart, 1 << total.bit_length())
-        for listener in self.listeners:
-            listener(lane, total)
+        self.recorder.signals.step.send(lane, total)
 
     def ask_again(self) -> None:
-        """Said by a listener that must be asked after the very next row: it has a window open."""
+        """Send `step` after the very next row: an inspection is under way."""
         self._ask_at = self.closed + 1
 
     def _lead(self, site: int, group: int) -> None:
-        """An update elsewhere than at the leader: of several updates in an iteration the first one seen leads."""
+        """An update elsewhere: of several updates in an iteration the first one seen leads."""
         place = self._sites.place_of(site)
-        fresh = place == self._leader[1] and site not in self._seen
-        if fresh or self._leader[0] < 0 or self._missed >= _LEADER_GONE:
+        replaces = place == self._leading_place and site not in self._seen
+        if replaces or self._leading_site < 0 or self._missed >= _LEADER_GONE:
             self.led += group
             self._missed = 0
-            self._leader = [site, place]
+            self._leading_site, self._leading_place = site, place
         else:
             self._missed += 1
         self._seen.add(site)
@@ -246,20 +250,9 @@ class Steps:
 
     def flush(self, last: bool = False) -> None:
         """Write what has gathered; `last` also writes merged rows that are not full yet."""
-        streak = self.streak
+        path = self.fast_path
         if last:
-            self.end_streak()
-        elif streak is not None:
-            streak.stop()  # nothing was written for a while: the next call shall make rows of what is noted
+            self.leave_fast_path()
+        elif path is not None:
+            path.stop()  # nothing was written for a while: the next call makes rows of the times
         self._rows.write(clock(), last)
-
-
-def _settle(lane: Lane, now: int) -> None:
-    """Give open spans their share of the row that ends, and let them start anew."""
-    inner = 0
-    for entry in reversed(lane.stack):
-        took = now - entry[1]
-        lane.phases[entry[0]] += took - entry[2] - inner
-        inner = took
-        entry[1] = now
-        entry[2] = 0

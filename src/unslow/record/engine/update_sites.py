@@ -1,12 +1,12 @@
-"""The places at which weights are updated, by their owner and the way to them; each has a number."""
+"""The places at which weights are updated, by their owner and the frames above; each has a number."""
 
 from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from unslow.record.engine.frames import column_of
 from unslow.record.engine.probe import WRAPPERS
@@ -14,10 +14,12 @@ from unslow.record.engine.recorder import Lane, Recorder, clock
 
 _OWNERS_PER_PLACE = 32
 _MOST_RECENT = 1000
+_MOST_SITES = 65_000  # a row has two bytes for its site
 _DEPTH = 4  # frames that tell one place from another
-# What is asked of a frame each time, as deep as its stack goes: the frames further up, and the code of the third, are
-# left out, since reading them costs a short step too much.
-_PATHS = [
+_FRAMES = 12
+# What is read of a frame each time, as deep as its stack goes. The frames further up, and the code
+# of the third, are left out: reading them would cost a short step too much.
+_FRAME_READERS = [
     operator.attrgetter("f_code", "f_lasti", "f_back"),
     operator.attrgetter("f_code", "f_lasti", "f_back.f_code", "f_back.f_lasti", "f_back.f_back"),
     operator.attrgetter(
@@ -25,121 +27,143 @@ _PATHS = [
     ),
 ]
 
+Place = tuple[Any, ...]  # kind, id of the fit, then code and instruction of each frame
+
+
+class _Owner(NamedTuple):
+    """An optimizer or function that updates weights, held weakly; its number outlives its id."""
+
+    held: Callable[[], object]
+    number: int
+
+
+class _Recent(NamedTuple):
+    """The last update of an owner: the same frame again means the same site."""
+
+    fit: Any
+    read: Callable[[Any], object]
+    frames: object
+    site: int
+    held: Callable[[], object]
+
+
+class Update(NamedTuple):
+    """An update as the site that is written for it describes it."""
+
+    kind: str  # function, session, optimizer, assign, …
+    owner: object
+    name: str
+    trains: bool
+
 
 class Sites:
     """Numbers each site, and writes it down when it is new."""
 
-    def __init__(self, recorder: Recorder, trains: list[bool]) -> None:
+    def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._trains = trains
         self._next = 0
-        self._made = 0  # numbers of owners so far
+        self._owner_count = 0
         self._sweep_at = _MOST_RECENT
-        self._numbers: dict[tuple[Any, ...], int] = {}
-        self._places: dict[tuple[Any, ...], set[int]] = {}
+        self._numbers: dict[tuple[int, Place], int] = {}  # by the owner's number and the place
+        self._owners_at: dict[Place, set[int]] = {}
         self._place_of: dict[int, int] = {}  # site → number of its place, whoever updates there
-        self._kept: list[Any] = []  # code objects of sites: an id must not be used again
-        self._owners: dict[
-            int, tuple[Any, int]
-        ] = {}  # by id: who had it when, and its number; ids are used again
-        # By the owner's id: its fit, its way to ask a frame, the answer, the site, and the owner.
-        self._recent: dict[int, tuple[Any, ...]] = {}
+        self._kept: list[object] = []  # code objects of sites: an id must not be used again
+        self._owners: dict[int, _Owner] = {}  # by id; ids are used again
+        self._recent: dict[int, _Recent] = {}  # by the owner's id
 
     def clear(self) -> None:
-        """What is known so far counts no more; numbers go on."""
+        """Forget what is known; numbers go on."""
         self._numbers.clear()
         self._recent.clear()
 
     def place_of(self, site: int) -> int:
         return self._place_of.get(site, -1)
 
-    def of(self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None) -> int:
-        """The number of the site at which `owner` updates, called from `frame`."""
+    def of(self, lane: Lane, update: Update, frame: FrameType | None) -> int:
+        """The number of the site of an update that is called from `frame`."""
+        owner = update.owner
         recent = self._recent.get(id(owner))
-        if recent is not None and recent[0] is lane.fit and recent[4]() is owner:
+        if recent is not None and recent.fit is lane.fit and recent.held() is owner:
             try:
-                if recent[1](frame) == recent[2]:
-                    return int(recent[3])
+                if recent.read(frame) == recent.frames:
+                    return recent.site
             except AttributeError:  # the stack is not as deep as the last time
                 pass
-        held, whose = self._owner(owner)
-        places: list[Any] = [whose, kind, id(lane.fit)]
-        for walk in _near(frame):
-            places.append(id(walk.f_code))
-            places.append(walk.f_lasti)
-        key = tuple(places)
-        number = self._numbers.get(key)
+        known = self._known_owner(owner)
+        frames = list(_frames_above(frame))
+        place: Place = (
+            update.kind,
+            id(lane.fit),
+            *((id(each.f_code), each.f_lasti) for each in frames),
+        )
+        number = self._numbers.get((known.number, place))
         if number is None:
-            number = self._new(lane, kind, name, frame, key)
+            number = self._new(lane, update, frame, (known.number, place))
         if frame is not None and len(self._recent) < _MOST_RECENT:
-            path = _PATHS[min((len(places) - 5) // 2, 2)]
-            self._recent[id(owner)] = (lane.fit, path, path(frame), number, held)
+            read = _FRAME_READERS[min(len(frames) - 1, 2)]
+            self._recent[id(owner)] = _Recent(lane.fit, read, read(frame), number, known.held)
         return number
 
-    def _owner(self, owner: object) -> tuple[Any, int]:
-        """A way to the owner that does not keep it alive, and its number."""
+    def _known_owner(self, owner: object) -> _Owner:
         known = self._owners.get(id(owner))
-        if known is not None and known[0]() is owner:
+        if known is not None and known.held() is owner:
             return known
         if len(self._owners) >= self._sweep_at:
-            self._owners = {
-                key: each for key, each in self._owners.items() if each[0]() is not None
-            }
-            self._sweep_at = max(_MOST_RECENT, 2 * len(self._owners))
+            alive = {key: each for key, each in self._owners.items() if each.held() is not None}
+            self._owners = alive
+            self._sweep_at = max(_MOST_RECENT, 2 * len(alive))
         try:
-            held: Any = weakref.ref(owner)
+            held: Callable[[], object] = weakref.ref(owner)
         except TypeError:  # None: a session's updates have no owner
             held = lambda: owner  # noqa: E731
-        self._made += 1
-        self._owners[id(owner)] = held, self._made
-        return held, self._made
+        self._owner_count += 1
+        known = self._owners[id(owner)] = _Owner(held, self._owner_count)
+        return known
 
     def _new(
-        self, lane: Lane, kind: str, name: str, frame: FrameType | None, key: tuple[Any, ...]
+        self, lane: Lane, update: Update, frame: FrameType | None, key: tuple[int, Place]
     ) -> int:
-        place = key[1:]
-        owners = self._places.setdefault(place, set())
-        owners.add(key[0])
-        if (
-            len(owners) > _OWNERS_PER_PLACE
-        ):  # a new optimizer or function each time: one site for all of them
-            key = (-1, *place)
+        owner, place = key
+        owners = self._owners_at.setdefault(place, set())
+        owners.add(owner)
+        if len(owners) > _OWNERS_PER_PLACE:  # a new optimizer or function each time: one site
+            key = (-1, place)
             if key in self._numbers:
                 return self._numbers[key]
         number = self._numbers[key] = self._next
-        self._next = min(self._next + 1, 65_000)
+        self._next = min(self._next + 1, _MOST_SITES)
         self._place_of[number] = hash(place)
-        self._kept += [walk.f_code for walk in _near(frame)]
+        self._kept += [each.f_code for each in _frames_above(frame)]
         if lane.fit is not None:
             self._kept.append(lane.fit)
-        user = self._recorder.user
-        stack = self._recorder.stack(frame, 12)
-        loop = None
-        for depth, (found, held) in enumerate(user.frames(frame, 12)):
-            lines = user.loop_around(found, column_of(held))
-            if lines is not None:
-                loop = [depth, *lines]
-                break
-        fit = None if lane.fit is None else lane.fit.get("place")
         self._recorder.line(
             "site",
             clock(),
             id=number,
-            kind=kind,
+            kind=update.kind,
             owner=len(owners),
-            name=name,
-            stack=stack,
-            loop=loop,
-            fit=fit,
+            name=update.name,
+            stack=self._recorder.stack(frame, _FRAMES),
+            loop=self._loop(frame),
+            fit=None if lane.fit is None else lane.fit.get("place"),
             thread=lane.thread,
-            trains=self._trains[0],
+            trains=update.trains,
         )
-        self._recorder.flush()  # rows say nothing without their site, and they may be all that a killed run leaves
+        self._recorder.flush()  # rows mean nothing without their site, also where a run is killed
         return number
 
+    def _loop(self, frame: FrameType | None) -> list[int] | None:
+        """Which of the user's frames is in a loop, and the loop's first and last line."""
+        user = self._recorder.user
+        for depth, (place, held) in enumerate(user.frames(frame, _FRAMES)):
+            lines = user.loop_around(place, column_of(held))
+            if lines is not None:
+                return [depth, *lines]
+        return None
 
-def _near(frame: FrameType | None) -> Iterator[FrameType]:
-    """The next frames, without those of our wrappers: some of these come and go while a training runs."""
+
+def _frames_above(frame: FrameType | None) -> Iterator[FrameType]:
+    """The next frames without our wrappers', some of which come and go while a training runs."""
     left = _DEPTH
     while frame is not None and left:
         if frame.f_code not in WRAPPERS:

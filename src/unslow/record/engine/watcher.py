@@ -13,7 +13,7 @@ from unslow.facts.phase import Phase
 from unslow.record.engine.probe import span
 from unslow.record.engine.procfs import read
 from unslow.record.engine.prompt import Prompt
-from unslow.record.engine.recorder import Lane, Recorder, clock
+from unslow.record.engine.recorder import SPAN_PHASE, Lane, Recorder, clock
 from unslow.record.engine.steps import Steps
 from unslow.record.engine.thread_stacks import Line, lines_of, threads
 
@@ -27,6 +27,7 @@ _TICK = (
 _TICKS_EARLY = 12, 36, 100  # after so many, half as often: after 3 s, 15 s and 79 s
 _TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
 _SAMPLES_EVERY = 250_000_000
+_SAMPLES_IN_FULL = 60  # then the distance doubles, and doubles again after as many
 _FLUSH = 1_000_000_000  # nanoseconds after the last write: a training thread that makes steps writes by itself
 _MOST_STACKS = 3000
 _FRAMES = 6
@@ -39,16 +40,7 @@ class Watcher:
     def __init__(self, recorder: Recorder, steps: Steps) -> None:
         self.recorder = recorder
         self.steps = steps
-        self.readers: list[Callable[[], dict[str, float]]] = []  # more columns for a tick
-        self.looks: list[
-            Callable[[], None]
-        ] = []  # called on each tick: probes that must ask now and then
-        self.sights: list[
-            Callable[[list[Line], int, int], None]
-        ] = []  # called with a sample: its lines, number, phase
-        self.peeks: list[
-            Callable[[], None]
-        ] = []  # called with each sample: probes that sample other threads
+        self._readers: list[Callable[[], dict[str, float]]] = [self._memory, _counters, _traffic]
         self.main = threading.main_thread().ident or 0
         self.call_cost = 0  # nanoseconds of one wrapped call, measured here
         self.samples = 0
@@ -62,8 +54,11 @@ class Watcher:
         self._due = 0.0
         self._prompt = Prompt()
         self._sampled = clock()
-        self._distance = [_TICK, 0, _SAMPLES_EVERY, 0]
         self._ticked = 0
+        self._ticks = 0
+        self._tick_distance = _TICK
+        self._samples_written = 0
+        self._samples_distance = _SAMPLES_EVERY
         self._began = clock()  # of the training, once it has begun
 
     def start(self) -> None:
@@ -92,14 +87,14 @@ class Watcher:
         try:
             self.call_cost = self._calibrate()
             self._began = began = clock()
-            steps, period, trains = self.steps.total, _PERIOD, self.steps.trains[0]
+            steps, period, trains = self.steps.total, _PERIOD, self.steps.trains
             while not self._stop.wait(period):
                 self._prompt.rest()
                 late = (clock() - began) / (_PERIOD * 1e9)
                 # A call that holds Python's lock keeps us waiting, and we see it once it ends: the wait was its
                 # own. But where steps went by meanwhile, it was the machine that kept us waiting.
                 self._due += late if self.steps.total == steps else period / _PERIOD
-                if trains != self.steps.trains[0]:
+                if trains != self.steps.trains:
                     trains, self._began = True, began
                 period = max(_PERIOD, min((began - self._began) / 1e9 / _SAMPLED, _MOST_PERIOD))
                 self._wake()
@@ -111,11 +106,10 @@ class Watcher:
     def _wake(self) -> None:
         now = clock()
         self._sample()
-        for peek in self.peeks:
-            peek()
-        if now - self._ticked >= self._distance[0]:
+        self.recorder.signals.wake.send()
+        if now - self._ticked >= self._tick_distance:
             self.tick(now)
-        if now - self._sampled >= self._distance[2]:
+        if now - self._sampled >= self._samples_distance:
             self._write_samples(now)
         if now - self.steps.flushed >= _FLUSH:
             self.steps.flush()
@@ -152,8 +146,7 @@ class Watcher:
         weight, self._due = divmod(self._due, 1.0)
         self.samples += int(weight)
         self._counts[number] = self._counts.get(number, 0) + int(weight)
-        for sight in self.sights:
-            sight(lines, number, phase)
+        self.recorder.signals.sample.send(lines, number, phase)
 
     def _key(self, lines: list[Line], phase: int) -> tuple[Any, ...] | None:
         """The library that is running, the phase it counts for, and the user's innermost lines above it."""
@@ -177,27 +170,30 @@ class Watcher:
             )
         self.recorder.write_tallies(self.steps.total)
         self._sampled = now
-        self._distance[3] += 1
-        if self._distance[3] % 60 == 0:
-            self._distance[2] *= 2
+        self._samples_written += 1
+        if self._samples_written % _SAMPLES_IN_FULL == 0:
+            self._samples_distance *= 2
 
     def tick(self, now: int) -> None:
         """One reading of the process's counters."""
         self._ticked = now
-        self._distance[1] += 1
-        if self._distance[1] in _TICKS_EARLY or self._distance[1] % _TICKS_IN_FULL == 0:
-            self._distance[0] *= 2
+        self._ticks += 1
+        if self._ticks in _TICKS_EARLY or self._ticks % _TICKS_IN_FULL == 0:
+            self._tick_distance *= 2
         values: dict[str, float] = {"steps": self.steps.total}
         if _thread.get_ident() == self._thread:
             values |= {"own_cpu": time.thread_time_ns(), "watcher": 1}
-        for reader in (self._memory, _counters, _traffic, *self.readers):
+        for reader in self._readers:
             try:
                 values.update(reader())
             except (OSError, ValueError, LookupError):  # the system does not tell
                 continue
         self.recorder.line("tick", now, **values)
-        for look in self.looks:
-            look()
+        self.recorder.signals.tick.send()
+
+    def add_counters(self, *readers: Callable[[], dict[str, float]]) -> None:
+        """More columns for each tick; a reader may raise where the system does not have them."""
+        self._readers += readers
 
     def resident(self) -> int:
         """Bytes of memory that the process holds now; those of the last time where the system does not tell."""
@@ -246,10 +242,10 @@ def _nothing() -> None:
 def _phase(lane: Lane) -> int:
     """The phase that the time of a lane goes to right now."""
     try:
-        return lane.within if lane.within >= 0 else lane.stack[-1][0]
+        return lane.within if lane.within >= 0 else lane.stack[-1][SPAN_PHASE]
     except IndexError:  # no span is open, or the last one was closed this very moment
-        streak = lane.streak  # its calls have no span
-        return _RUN if streak is not None and streak.calling is not None else _OTHER
+        path = lane.fast_path  # its calls have no span
+        return _RUN if path is not None and path.calling is not None else _OTHER
 
 
 def _library(file: str) -> str:

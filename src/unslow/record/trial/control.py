@@ -32,11 +32,10 @@ class Trial:
         self._steps = steps
         self._chance: Any = None
         self._done = False
-        recorder.kept_weights = {}
-        steps.counted = self._count
-        steps.trains[0] = not chosen.get(
-            "repeats"
-        )  # else what is repeated before the training would count
+        recorder.is_trial = True
+        recorder.signals.row.subscribe("trial", self._count)
+        # Else what is repeated before the training would count.
+        steps.trains = not chosen.get("repeats")
 
     def seed(self) -> None:
         """Before the script's own code runs; a script that sets its own seeds wins."""
@@ -70,7 +69,7 @@ class Trial:
         Not all in one direction: a network that is merely scaled takes the same turns as before.
         """
         lane.busy = True
-        for held in list((self._recorder.kept_weights or {}).values()):
+        for held in list(self._recorder.kept_weights.values()):
             try:
                 self._nudge_session(held) if hasattr(held, "partial_run") else self._nudge_variable(
                     held
@@ -125,7 +124,7 @@ class Trial:
 
     def _weights(self) -> list[tuple[str, Any]]:
         found: list[tuple[str, Any]] = []
-        for held in (self._recorder.kept_weights or {}).values():
+        for held in self._recorder.kept_weights.values():
             try:
                 found.extend(
                     _of_session(held) if hasattr(held, "partial_run") else [_of_variable(held)]

@@ -13,6 +13,7 @@ from typing import Any
 
 from unslow import cause
 from unslow.model import Diagnosis, Proof, Run
+from unslow.report.view.account import account_of
 from unslow.report.view.charts import step_charts
 from unslow.report.view.events import graphs_of, traces_of, workers_of
 from unslow.report.view.findings import finding_of
@@ -62,6 +63,7 @@ def view_of(diagnosis: Diagnosis, proofs: Mapping[int, Proof] | None = None) -> 
         "not_judged": [
             {"cause": each.cause, "reason": each.reason} for each in diagnosis.not_judged
         ],
+        "account": account_of(diagnosis.account),
         "unexplained_seconds": diagnosis.unexplained,
         "unexplained_share": diagnosis.unexplained / run.trained if run.trained > 0 else 0.0,
         "own_cost": {

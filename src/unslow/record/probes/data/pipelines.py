@@ -68,8 +68,8 @@ class Pipeline(Probe):
         self._made = 0
         self._next_reading = 2  # the step after which the models are read next
         self._next_watched = 0  # number of the next iterator that is watched, once there are many
-        self.watcher.looks.append(self._read_models)
-        self.steps.listeners.append(self._step)
+        self.recorder.signals.tick.subscribe(self.name, self._read_models)
+        self.recorder.signals.step.subscribe(self.name, self._step)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {
@@ -108,14 +108,15 @@ class Pipeline(Probe):
         return __init__
 
     def _create(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, close, made = self.recorder.local, self.recorder.close_span, self._iterator_made
+        local, open_span = self.recorder.local, self.recorder.open_span
+        close = self.recorder.close_span
+        made = self._iterator_made
 
         def _create_iterator(self: Any, dataset: Any) -> Any:
             lane = local.lane
             if lane.busy or lane.tracing:
                 return original(self, dataset)
-            entry = [_INPUT, clock(), 0]
-            lane.stack.append(entry)
+            entry = open_span(lane, _INPUT)
             try:
                 return original(self, dataset)
             finally:

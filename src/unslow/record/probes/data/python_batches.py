@@ -10,7 +10,7 @@ from typing import Any
 from unslow.facts.data import Next
 from unslow.facts.phase import Phase
 from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import clock
+from unslow.record.engine.recorder import SPAN_PHASE, clock
 
 _INPUT = int(Phase.INPUT)
 _EVAL = int(Phase.EVAL)
@@ -41,22 +41,22 @@ class Input(Probe):
         self.replace(module.DistributedIteratorBase, "get_next", self._next)
 
     def _next(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, close, tally = self.recorder.local, self.recorder.close_span, self.recorder.tally
-        trains, repeated = self.steps.trains, self.steps.repeated
+        local, open_span = self.recorder.local, self.recorder.open_span
+        close, tally = self.recorder.close_span, self.recorder.tally
+        steps = self.steps
 
         def fetch(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
             if lane.tracing or lane.busy:
                 return original(self, *args, **kwargs)
-            if lane.stack and lane.stack[-1][0] == _INPUT:
+            if lane.stack and lane.stack[-1][SPAN_PHASE] == _INPUT:
                 # A distributed or NumPy iterator fetches from this one.
                 began = clock()
                 try:
                     return original(self, *args, **kwargs)
                 finally:
                     _count(self, clock() - began)
-            entry = [_INPUT, clock(), 0]
-            lane.stack.append(entry)
+            entry = open_span(lane, _INPUT)
             try:
                 result = original(self, *args, **kwargs)
             finally:
@@ -65,8 +65,8 @@ class Input(Probe):
             if lane.within != _EVAL:
                 lane.elements = _elements(result)
                 tally(Next, sys._getframe().f_back, took, lane.elements)
-                if not trains[0] and lane.within < 0 and not lane.functions:
-                    repeated(lane, "data", None, "next", sys._getframe().f_back)
+                if not steps.trains and lane.within < 0 and not lane.functions:
+                    steps.repeated(lane, "data", None, "next", sys._getframe().f_back)
             return result
 
         return fetch

@@ -69,8 +69,8 @@ class PythonFunctions(Probe):
         self._known: dict[Any, _Function] = {}
         self._running: dict[int, Any] = {}  # thread → the token of the function that it runs
         self._lines: dict[_Where, _Amount] = {}
-        self.watcher.looks.append(self._write)
-        self.watcher.peeks.append(self._sample)
+        self.recorder.signals.tick.subscribe(self.name, self._write)
+        self.recorder.signals.wake.subscribe(self.name, self._sample)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         # Called for every Python function in a graph, on 2.15 to 2.21.

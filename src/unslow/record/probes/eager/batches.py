@@ -31,8 +31,9 @@ class Batches(Probe):
         self._alike = 0  # calls in a row with them
         self._needed = _ALIKE
         self._rests_until = 0  # the step at which the next are looked at
+        self.recorder.signals.trace_begins.subscribe(self.name, self._wake)
         self._lane: Lane | None = None  # whose batches are taken to be as they were
-        self.steps.listeners.append(self._look)
+        self.recorder.signals.step.subscribe(self.name, self._look)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {
@@ -102,7 +103,6 @@ class Batches(Probe):
         self.rest("__call__")
         self._lane, self._rests_until = lane, total + max(_ALIKE, total >> 4)
         lane.usual = float(math.prod(self._last[0]) or 1)
-        self.recorder.resting.add(self._wake)
 
     def _resume(self, alike: int) -> None:
         if self._lane is not None:
@@ -111,14 +111,12 @@ class Batches(Probe):
             self.resume("__call__")
 
     def _wake(self) -> None:
-        self._needed *= (
-            2  # where functions and models take turns, to look away costs more than it saves
-        )
-        self._resume(0)
+        if self._lane is not None:
+            self._needed *= 2  # where functions and models take turns, looking away costs more
+            self._resume(0)
 
     def _look(self, lane: Lane, total: int) -> None:
         if self._lane is not None and total >= self._rests_until:
-            self.recorder.resting.discard(self._wake)
             self._resume(self._needed - _AGAIN)
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from unslow.facts.phase import Phase
 from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import Lane, clock
-from unslow.record.engine.steps import UPDATES
+from unslow.record.engine.recorder import Lane
 from unslow.record.probes.eager.op_timing import OpWindow
 
 _RUN = int(Phase.RUN)
@@ -31,9 +30,10 @@ class Eager(Probe):
         self._sources: dict[
             int, Any
         ] = {}  # by their ids: what gradients were taken for, as long as it lives
+        self._weights: set[int] = set()  # ids of variables that a gradient was taken for
         self._updates: list[str] = []  # one for each update that is under way, in any thread
         self._past: dict[tuple[str, int], list[int]] = {}
-        self.steps.listeners.append(self._look)
+        self.recorder.signals.step.subscribe(self.name, self._look)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         doors: dict[str, Callable[[ModuleType], None]] = {
@@ -96,8 +96,8 @@ class Eager(Probe):
         try:
             for source in _flat(sources):
                 variable = _held(source)
-                self.recorder.weights.add(id(variable))
-                if self.recorder.kept_weights is not None:
+                self._weights.add(id(variable))
+                if self.recorder.is_trial:
                     self.recorder.kept_weights[id(variable)] = variable
                 if hasattr(source, "__weakref__"):  # once it is gone, its id may be another's
                     gone = functools.partial(self._sources.pop, id(source))
@@ -106,7 +106,8 @@ class Eager(Probe):
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, close = self.recorder.local, self.recorder.close_span
+        local, open_span = self.recorder.local, self.recorder.open_span
+        close = self.recorder.close_span
         known, meet = self._sources, self._meet
 
         def gradient(self: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
@@ -116,8 +117,7 @@ class Eager(Probe):
             if lane.tracing or lane.busy:
                 return original(self, target, sources, *args, **kwargs)
             lane.graded = True
-            entry = [_RUN, clock(), 0]
-            lane.stack.append(entry)
+            entry = open_span(lane, _RUN)
             try:
                 return original(self, target, sources, *args, **kwargs)
             finally:
@@ -147,7 +147,7 @@ class Eager(Probe):
 
     def _assigned(self, original: Callable[..., Any], variable: Any, *args: Any) -> Any:
         lane = self.recorder.local.lane
-        if lane.updating or id(variable) not in self.recorder.weights or lane.busy:
+        if lane.updating or id(variable) not in self._weights or lane.busy:
             return original(variable, *args)
         if lane.tracing:
             self.steps.mark_updating()
@@ -188,16 +188,15 @@ class Eager(Probe):
         """Run an update, so many frames below the line that asked for it; if it ran eagerly, the step ends here."""
         lane.updating += 1
         self._updates.append(kind)
-        entry = [_RUN, clock(), 0]
-        lane.stack.append(entry)
+        entry = self.recorder.open_span(lane, _RUN)
         try:
             result = original(*args, **kwargs)
         finally:
             self._updates.pop()
             lane.updating -= 1
             self.recorder.close_span(lane, entry)
-        within = lane.functions if lane.called or lane.streak is not None else ()
-        if not lane.updating and not any(UPDATES in function.__dict__ for function in within):
+        within = lane.functions if lane.called or lane.fast_path is not None else ()
+        if not lane.updating and not any(map(self.steps.is_updating, within)):
             name = type(owner).__name__ if kind == "optimizer" else str(getattr(owner, "name", ""))
             self.steps.ended(lane, kind, owner, name, sys._getframe(depth))
         return result

@@ -9,7 +9,7 @@ from typing import Any
 
 from unslow.facts.phase import Phase
 from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import clock
+from unslow.record.engine.recorder import SPAN_PHASE, clock
 
 _RUN, _SYNC = int(Phase.RUN), int(Phase.SYNC)
 _WRITTEN = (int(Phase.SAVE), int(Phase.LOG))  # what saving and summaries fetch is their own
@@ -51,22 +51,22 @@ class Tensors(Probe):
         return lambda original: self._fetch(original, way)
 
     def _fetch(self, original: Callable[..., Any], way: str) -> Callable[..., Any]:
-        local, close, tally = self.recorder.local, self.recorder.close_span, self.recorder.tally
+        local, open_span = self.recorder.local, self.recorder.open_span
+        close, tally = self.recorder.close_span, self.recorder.tally
         owner, owns = self._owner, self.recorder.user.owns
 
         def fetch(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
             if lane.stack:
                 # To print asks for the text, and that for the array; what TensorFlow fetches for a gradient is its own.
-                inside = lane.stack[-1][0]
+                inside = lane.stack[-1][SPAN_PHASE]
                 if inside == _SYNC or (
                     inside == _RUN and lane.fit is None and not owns(sys._getframe(1).f_code)
                 ):
                     return original(self, *args, **kwargs)
             if lane.tracing or lane.busy or lane.within in _WRITTEN:
                 return original(self, *args, **kwargs)
-            entry = [_SYNC, clock(), 0]
-            lane.stack.append(entry)
+            entry = open_span(lane, _SYNC)
             try:
                 result = original(self, *args, **kwargs)
             finally:

@@ -62,7 +62,7 @@ class Files(Probe):
         import logging  # TensorFlow has loaded it by now
 
         self.replace(logging.Logger, "callHandlers", self._logging("logging"))
-        self.watcher.looks.append(self._folders.look)
+        self.recorder.signals.tick.subscribe(self.name, self._folders.look)
 
     def _on_checkpoint(self, module: ModuleType) -> None:
         for kind in (module.Checkpoint, module.CheckpointV1):
@@ -140,7 +140,8 @@ class Files(Probe):
         return lambda original: self._saving(original, call)
 
     def _saving(self, original: Callable[..., Any], call: str) -> Callable[..., Any]:
-        local, close = self.recorder.local, self.recorder.close_span
+        local, open_span = self.recorder.local, self.recorder.open_span
+        close = self.recorder.close_span
         probe = self
 
         def save(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -155,8 +156,7 @@ class Files(Probe):
                 return result
             outer, lane.within = lane.within, _SAVE
             probe._inner = ""
-            entry = [_SAVE, clock(), 0]
-            lane.stack.append(entry)
+            entry = open_span(lane, _SAVE)
             try:
                 result = original(self, *args, **kwargs)
             finally:
@@ -216,7 +216,8 @@ class Files(Probe):
         )
 
     def _logging(self, call: str) -> Callable[[Any], Any]:
-        local, close = self.recorder.local, self.recorder.close_span
+        local, open_span = self.recorder.local, self.recorder.open_span
+        close = self.recorder.close_span
         probe = self
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -225,8 +226,7 @@ class Files(Probe):
                 if lane.tracing or lane.busy or lane.within in (_LOG, _SAVE):
                     return original(*args, **kwargs)
                 outer, lane.within = lane.within, _LOG
-                entry = [_LOG, clock(), 0]
-                lane.stack.append(entry)
+                entry = open_span(lane, _LOG)
                 try:
                     return original(*args, **kwargs)
                 finally:
@@ -251,7 +251,7 @@ class Files(Probe):
         if frame is None:
             return
         data: dict[str, Any] = {}
-        if ("log", id(frame.f_code), frame.f_lasti) not in self.recorder.tallies:
+        if not self.recorder.is_tallied("log", frame):
             maker = dict(local_names(board)).get("self") if board is not None else None
             data = {
                 "call": "TensorBoard" if maker is not None else call,
@@ -262,8 +262,7 @@ class Files(Probe):
 
     def disarm(self) -> None:
         super().disarm()
-        if self._folders.look in self.watcher.looks:
-            self.watcher.looks.remove(self._folders.look)
+        if self.recorder.signals.tick.unsubscribe(self._folders.look):
             self._folders.last_look()
 
 

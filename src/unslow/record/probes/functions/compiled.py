@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from unslow.record.engine.frames import UserCode
+from unslow.record.engine.recorder import Lane, Span
 
-KNOWN = "_unslow_known"  # an attribute of a tf.function
 EARLY = 8  # calls that are looked at whatever they took: what is usual is not known yet
 _LONG = 3  # times the usual call, and a little more so that a hiccup of the machine is not one
 _MORE = 2_000_000
 _LEAVES = 12
+_MOST_SHAPES = 10_000
 _STEPPING = ("ResourceApply", "ResourceSparseApply", "AssignSubVariableOp")
 
 
@@ -59,8 +60,12 @@ class Compiled:
         self.looks = self.resets = 0
         self.shapes: set[Any] = set()
 
+    def always_writes(self) -> bool:
+        """Whether every graph of it writes weights, so that every call does."""
+        return 0 < self.writes == self.traces
+
     def follow(self, took: int) -> None:
-        """Down in a few calls, up in many: what is usual is what most calls take when nothing is in their way."""
+        """Moving average: falls fast, rises slowly."""
         if not self.usual:
             self.usual = took
         else:
@@ -76,6 +81,78 @@ class Compiled:
 
     def is_long(self, took: int) -> bool:
         return bool(self.usual) and took > self.limit
+
+    def unusual(self, took: int, traced: int, shapes: Any, resets: int) -> list[str]:
+        """Why a call was not like the others, if it was not; what is usual follows from the rest."""
+        fresh, reset = shapes not in self.shapes, self.resets != resets
+        why = self._reasons(traced, fresh, reset)
+        expected = not (fresh or reset or took > self.limit or self.seen < EARLY)
+        if not why:
+            if not expected:
+                why.append("long" if self.is_long(took) else "early")
+            self.follow(took)  # even of a long call: it may be a new level
+        if fresh and len(self.shapes) < _MOST_SHAPES:
+            self.shapes.add(shapes)
+        self.resets = resets
+        return why
+
+    def _reasons(self, traced: int, fresh: bool, reset: bool) -> list[str]:
+        why = [] if self.seen else ["first"]
+        if traced:
+            why.append("traced")
+        if reset and self.seen:
+            why.append("reset")
+        if fresh and self.seen and self.shapes:
+            why.append("shapes")
+        return why
+
+    def inspected(self) -> None:
+        """One more call was inspected."""
+        self.seen += 1
+        self.fixed = self.traces > 0 and not self.open and self.seen >= EARLY
+
+
+class Traces(NamedTuple):
+    """All traces so far, outermost ones only."""
+
+    number: int = 0
+    took: int = 0  # nanoseconds
+
+
+class Call:
+    """A call of a tf.function that is recorded in full."""
+
+    __slots__ = (
+        "args",
+        "function",
+        "inspected",
+        "known",
+        "kwargs",
+        "lane",
+        "own",
+        "span",
+        "traces",
+    )
+
+    def __init__(
+        self, lane: Lane, function: Any, known: Compiled, args: tuple[Any, ...], kwargs: Any
+    ) -> None:
+        self.lane, self.function, self.known = lane, function, known
+        self.args, self.kwargs = args, kwargs
+        self.span: Span = []
+        self.inspected = False
+        self.traces = Traces()  # before the call
+        self.own = lane.own  # nanoseconds of our inspections before the call
+
+
+class UnusualCall(NamedTuple):
+    """A call that was not like the others."""
+
+    call: Call
+    took: int
+    traced: int  # nanoseconds of tracing in it
+    shapes: tuple[Any, ...]
+    why: list[str]  # first, traced, reset, shapes, long or early
 
 
 def batch_size(args: tuple[Any, ...]) -> float:

@@ -9,8 +9,7 @@ from typing import Any
 
 from unslow.facts.phase import Phase
 from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import Lane, clock
-from unslow.record.engine.steps import UPDATES
+from unslow.record.engine.recorder import Lane
 from unslow.record.probes.functions.compiled import batch_size
 
 _RUN = int(Phase.RUN)
@@ -36,20 +35,21 @@ class Concrete(Probe):
         self.replace(module.ConcreteFunction, "__call__", self._call)
 
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, close = self.recorder.local, self.recorder.close_span
-        ended, mark_updating, user = self._ended, self.steps.mark_updating, self.recorder.user
+        local, open_span = self.recorder.local, self.recorder.open_span
+        close = self.recorder.close_span
+        ended, user = self._ended, self.recorder.user
+        mark_updating, is_updating = self.steps.mark_updating, self.steps.is_updating
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
-            if lane.busy or not getattr(self.graph, UPDATES, False):
+            if lane.busy or not is_updating(self.graph):
                 lane.graded = lane.graded or not lane.functions
                 return original(self, *args, **kwargs)
             if lane.tracing:
                 mark_updating()
             if lane.tracing or lane.functions or lane.updating:
                 return original(self, *args, **kwargs)
-            entry = [_RUN, clock(), 0]
-            lane.stack.append(entry)
+            entry = open_span(lane, _RUN)
             try:
                 result = original(self, *args, **kwargs)
             finally:

@@ -10,8 +10,9 @@ from types import FrameType
 from typing import Any
 
 from unslow.record.engine.recorder import Lane, Recorder, clock
-from unslow.record.engine.steps import UPDATES, Steps
-from unslow.record.probes.functions.compiled import KNOWN, Compiled, holds_update, way_to_user
+from unslow.record.engine.steps import Steps
+from unslow.record.engine.weak_table import WeakTable
+from unslow.record.probes.functions.compiled import Compiled, holds_update, way_to_user
 from unslow.record.probes.functions.signatures import code_place, describe, weights_of
 
 _LAST_WORDS = 500
@@ -26,6 +27,7 @@ class Registry:
         self._recorder = recorder
         self._steps = steps
         self._mixed = mixed  # told when a function trains in one mode and not in another
+        self.known: WeakTable[Compiled] = WeakTable()  # by tf.function
         self._count = 0
         self._owners: dict[int, weakref.ref[Any]] = {}  # by the id of a function's cache of traces
 
@@ -36,7 +38,7 @@ class Registry:
             user = self._recorder.user
             known = Compiled(self._count, way_to_user(frame, user), user.stack(frame, 3))
             known.name = str(function._name)
-            vars(function)[KNOWN] = known
+            self.known.put(function, known)
             key = id(function._function_cache)
             self._owners[key] = weakref.ref(function, functools.partial(self._gone, key))
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
@@ -45,7 +47,7 @@ class Registry:
     def meet(self, function: Any) -> Compiled:
         """A function that was made, and perhaps traced, before the recording began."""
         known = Compiled(0, "", [])
-        vars(function)[KNOWN] = known
+        self.known.put(function, known)
         try:
             known.name = str(function._name)
             for concrete in function._list_all_concrete_functions():
@@ -65,9 +67,8 @@ class Registry:
 
     def last_words(self) -> None:
         """On every function that was traced, so that its calls are counted to the end."""
-        for held in list(self._owners.values())[:_LAST_WORDS]:
-            known = vars(held() or object).get(KNOWN)
-            if known is not None and known.traces:
+        for known in list(self.known.by_id.values())[:_LAST_WORDS]:
+            if known.number and known.traces:
                 self._recorder.line(
                     "function",
                     clock(),
@@ -82,8 +83,8 @@ class Registry:
         graph = getattr(concrete, "graph", None)
         place = code_place(options.python_function)
         owner = self._owner(lane, place, options)
-        known = vars(owner).get(KNOWN) if owner is not None else None
-        updates = graph is not None and getattr(graph, UPDATES, False)
+        known = self.known.get(owner)
+        updates = graph is not None and self._steps.is_updating(graph)
         if known is not None and graph is not None:
             self._learn(owner, known, graph, updates)
         name = str(options.name)
@@ -123,8 +124,8 @@ class Registry:
             tensor.shape.is_fully_defined() for tensor in graph.inputs
         )
         if updates:
-            setattr(graph, UPDATES, True)
-            setattr(function, UPDATES, True)
+            self._steps.writes_weights(graph)
+            self._steps.writes_weights(function)
         if known.writes and known.writes != known.traces:
             self._mixed()
         if not self.context.executing_eagerly() and not hasattr(graph.outer_graph, "outer_graph"):

@@ -44,7 +44,7 @@ class Traced(Probe):
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self.recorder.session_graph = self._session_graph
+        self.recorder.signals.session_graph.subscribe(self.name, self._session_graph)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         place = "tensorflow.python.eager.polymorphic_function"

@@ -10,10 +10,9 @@ from typing import Any
 
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
-from unslow.record.probes.functions.compiled import EARLY, Compiled, shapes
+from unslow.record.probes.functions.compiled import Call, UnusualCall, shapes
 from unslow.record.probes.profiler.window import close_window, open_window, stop_window
 
-_MOST_SHAPES = 10_000
 _MOST_BYTES = 12 << 20  # of all windows
 _TOO_LONG = 20_000_000_000  # nanoseconds that a window may be open
 
@@ -23,8 +22,7 @@ class Calls(Probe):
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self.recorder.calls = self
-        self.resets = [0]  # how often what TensorFlow had prepared was thrown away
+        self._resets = 0  # how often what TensorFlow had prepared was thrown away
         self._reset: Any = None  # the user's frames at the last reset, and its way
         self._depth: dict[int, int] = {}  # traces that are open, by thread
         self._first: set[int] = (
@@ -34,8 +32,12 @@ class Calls(Probe):
         self._firsts: dict[str, int] = {}  # first calls of functions, by their name
         self._windows: dict[int, tuple[Any, int]] = {}  # open windows by thread, and since when
         self._given_way = False  # the program uses the profiler
-        self.watcher.looks.append(self._overdue)
-        self.recorder.windows.append(self._give_way)
+        signals = self.recorder.signals
+        signals.tick.subscribe(self.name, self._overdue)
+        signals.call_begins.subscribe(self.name, self._prepare)
+        signals.call_was_unusual.subscribe(self.name, self._write_down)
+        signals.call_raised.subscribe(self.name, self._given_up)
+        signals.profiler_taken.subscribe(self.name, self._give_way)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         place = "tensorflow.python.eager.polymorphic_function"
@@ -73,9 +75,10 @@ class Calls(Probe):
         lane = self.recorder.local.lane
         if lane.busy or lane.tracing:
             return
-        self.resets[0] += 1
-        if lane.streak is not None:
-            self.steps.end_streak()
+        self._resets += 1
+        self.recorder.signals.kernels_reset.send()
+        if lane.fast_path is not None:
+            self.steps.leave_fast_path()
         held = next(
             (frame for _, frame in self.recorder.user.frames(sys._getframe(1).f_back, 1)), None
         )
@@ -100,11 +103,7 @@ class Calls(Probe):
 
     def _open(self, lane: Lane) -> None:
         """Open a window on the rest of a call; never in a trial, which is timed as it is."""
-        if (
-            self._given_way
-            or lane.thread in self._windows
-            or self.recorder.kept_weights is not None
-        ):
+        if self._given_way or lane.thread in self._windows or self.recorder.is_trial:
             return
         began = clock()
         window = open_window()
@@ -118,100 +117,35 @@ class Calls(Probe):
             if clock() - since > _TOO_LONG and self._windows.pop(thread, None) is not None:
                 stop_window(window)
 
-    def prepare(
-        self,
-        lane: Lane,
-        function: Any,
-        known: Compiled,
-        args: tuple[Any, ...],
-        kwds: dict[str, Any],
-    ) -> None:
-        """Open a window where it will tell something: after resets and for new shapes under XLA, ever more seldom."""
-        try:
-            reset = known.resets != self.resets[0]
-            if not known.seen:
-                # A script may make functions without end; those of one name prepare alike.
-                count = self._firsts[known.name] = self._firsts.get(known.name, 0) + 1
-                if count & (count - 1) == 0:
-                    self._first.add(lane.thread)
-            elif reset or (
-                getattr(function, "_jit_compile", False) and shapes(args, kwds) not in known.shapes
-            ):
-                known.looks += 1
-                if known.looks & (known.looks - 1) == 0:
-                    self._open(lane)
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self._lost(problem)
+    def _prepare(self, call: Call) -> None:
+        """Open a window where it will show something: after resets, and for new shapes under XLA.
 
-    def given_up(self, lane: Lane) -> None:
-        """The end of the data, an error: no call like the others."""
+        At growing distances. The probe `functions` reports every call that may need one.
+        """
+        known, lane = call.known, call.lane
+        if not known.seen:
+            # A script may make functions without end; those of one name prepare alike.
+            count = self._firsts[known.name] = self._firsts.get(known.name, 0) + 1
+            if count & (count - 1) == 0:
+                self._first.add(lane.thread)
+        elif known.resets != self._resets or _is_new_to_xla(call):
+            known.looks += 1
+            if known.looks & (known.looks - 1) == 0:
+                self._open(lane)
+
+    def _given_up(self, lane: Lane) -> None:
+        """A call raised: the end of the data, or an error."""
         self._first.discard(lane.thread)
         window = self._windows.pop(lane.thread, None)
         if window is not None:
             stop_window(window[0])
 
-    def judge(
-        self,
-        lane: Lane,
-        function: Any,
-        known: Compiled,
-        took: int,
-        traced: int,
-        args: tuple[Any, ...],
-        kwds: dict[str, Any],
-    ) -> None:
-        """After a call that may be unlike the others: of shapes not seen before, after a reset, long, or early."""
-        began = clock()
-        try:
-            key = shapes(args, kwds)
-            fresh, reset = key not in known.shapes, known.resets != self.resets[0]
-            if fresh or reset or traced or took > known.limit or known.seen < EARLY:
-                self._special(lane, function, known, took, traced, key, fresh, reset)
-            else:
-                known.follow(took)
-            known.seen += 1
-            known.fixed = known.traces > 0 and not known.open and known.seen >= EARLY
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self._lost(problem)
-        self.recorder.keep_out(lane, clock() - began, self.name)
-
-    def _lost(self, problem: Exception) -> None:
-        self.recorder.calls = None
-        self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-
-    def _special(
-        self,
-        lane: Lane,
-        function: Any,
-        known: Compiled,
-        took: int,
-        traced: int,
-        key: Any,
-        fresh: bool,
-        reset: bool,
-    ) -> None:
+    def _write_down(self, unusual: UnusualCall) -> None:
         """Write down a call that was not like the others, with what a window saw of it."""
-        first = not known.seen
+        lane = unusual.call.lane
         self._first.discard(lane.thread)
         window = self._windows.pop(lane.thread, None)
-        inside = close_window(window[0]) if window is not None else b""
-        why = [
-            word
-            for word, holds in (
-                ("first", first),
-                ("traced", traced),
-                ("reset", reset and not first),
-                ("shapes", fresh and not first and len(known.shapes)),
-            )
-            if holds
-        ]
-        if fresh and len(known.shapes) < _MOST_SHAPES:
-            known.shapes.add(key)
-        known.resets = self.resets[0]
-        if not why:
-            why = ["long" if known.is_long(took) else "early"]
-            known.follow(took)  # a new level, perhaps: it must not look long for ever
-        self._write(lane, function, known, took, traced, key, why, inside)
+        self._write(unusual, close_window(window[0]) if window is not None else b"")
 
     def _give_way(self) -> None:
         self._given_way = True
@@ -224,20 +158,11 @@ class Calls(Probe):
         self._give_way()
         super().disarm()
 
-    def _write(
-        self,
-        lane: Lane,
-        function: Any,
-        known: Compiled,
-        took: int,
-        traced: int,
-        key: Any,
-        why: list[str],
-        inside: bytes,
-    ) -> None:
+    def _write(self, unusual: UnusualCall, inside: bytes) -> None:
+        function, known, why = unusual.call.function, unusual.call.known, unusual.why
         name = f"{function._name}:{'+'.join(why)}"
         if not inside and not self.recorder.wants("call", name):
-            self.recorder.fact("call", name, took)
+            self.recorder.fact("call", name, unusual.took)
             return
         parts: dict[str, Any] = {}
         if inside:
@@ -248,18 +173,18 @@ class Calls(Probe):
         self.recorder.fact(
             "call",
             name,
-            took,
+            unusual.took,
             name=str(function._name),
             function=known.number,
             why=why,
-            traced_ns=traced,
+            traced_ns=unusual.traced,
             usual_ns=known.usual,
             number=known.seen + 1,
             jit=bool(getattr(function, "_jit_compile", False)),
-            shapes=[list(shape or ()) for shape in key],
+            shapes=[list(shape or ()) for shape in unusual.shapes],
             distinct=len(known.shapes),
             step=self.steps.total,
-            stack=self.recorder.stack(sys._getframe(2).f_back),
+            stack=self.recorder.stack(sys._getframe()),
             **parts,
         )
 
@@ -275,3 +200,9 @@ class Calls(Probe):
             return ""
         self._sizes.append(len(inside))
         return name
+
+
+def _is_new_to_xla(call: Call) -> bool:
+    """Whether XLA must compile for these shapes."""
+    compiles = getattr(call.function, "_jit_compile", False)
+    return compiles and shapes(call.args, call.kwargs) not in call.known.shapes

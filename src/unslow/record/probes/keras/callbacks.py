@@ -9,7 +9,7 @@ from typing import Any
 
 from unslow.facts.phase import Phase
 from unslow.record.engine.probe import WRAPPERS, Probe, span
-from unslow.record.engine.recorder import Lane, clock
+from unslow.record.engine.recorder import Lane
 from unslow.record.probes.keras.fit import plain
 
 _HOOKS = int(Phase.HOOKS)
@@ -132,8 +132,7 @@ class Hooks(Probe):
         phases = lane.phases
         apart = sum(phases[phase] for phase in _NOT_THE_HOOKS)
         evaluated = lane.evaluated
-        entry = [_HOOKS, clock(), 0]
-        lane.stack.append(entry)
+        entry = self.recorder.open_span(lane, _HOOKS)
         try:
             return original(*args, **kwargs)
         finally:
@@ -190,7 +189,8 @@ class Hooks(Probe):
         return on_epoch_end
 
     def _batch_ends(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, close = self.recorder.local, self.recorder.close_span
+        local, open_span = self.recorder.local, self.recorder.open_span
+        close = self.recorder.close_span
 
         def on_train_batch_end(self: Any, batch: Any, logs: Any = None) -> Any:
             lane = local.lane
@@ -199,8 +199,7 @@ class Hooks(Probe):
             loss = logs.get("loss") if isinstance(logs, dict) else None
             if isinstance(loss, float):
                 lane.value = loss
-            entry = [_HOOKS, clock(), 0]
-            lane.stack.append(entry)
+            entry = open_span(lane, _HOOKS)
             try:
                 return original(self, batch, logs)
             finally:

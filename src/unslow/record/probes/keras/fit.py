@@ -10,7 +10,7 @@ from typing import Any
 
 from unslow.facts.phase import Phase
 from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import Lane, clock
+from unslow.record.engine.recorder import Lane
 
 _EVAL, _BUILD = int(Phase.EVAL), int(Phase.BUILD)
 
@@ -51,12 +51,12 @@ class Keras(Probe):
         def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
             outer, group = lane.fit, lane.group
-            steps.end_streak()
+            steps.leave_fast_path()
             lane.fit, lane.group = probe._begin(self, args, kwargs), _group(self)
             try:
                 return original(self, *args, **kwargs)
             finally:
-                steps.end_streak()
+                steps.leave_fast_path()
                 lane.fit, lane.group = outer, group
 
         return fit
@@ -95,7 +95,8 @@ class Keras(Probe):
         return known
 
     def _evaluate(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, close, tally = self.recorder.local, self.recorder.close_span, self.recorder.tally
+        local, open_span = self.recorder.local, self.recorder.open_span
+        close, tally = self.recorder.close_span, self.recorder.tally
         probe = self
 
         def evaluate(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -104,8 +105,7 @@ class Keras(Probe):
                 return original(self, *args, **kwargs)
             outer, lane.within = lane.within, _EVAL
             ran = lane.ran
-            entry = [_EVAL, clock(), 0]
-            lane.stack.append(entry)
+            entry = open_span(lane, _EVAL)
             try:
                 return original(self, *args, **kwargs)
             finally:

@@ -37,7 +37,7 @@ class Machine(Probe):
             quota_cores=groups.quota,
             load=os.getloadavg()[0],
         )
-        self.watcher.readers += [_available, groups.stalled, groups.used, _busy, _waited]
+        self.watcher.add_counters(_available, groups.stalled, groups.used, _busy, _waited)
 
 
 def _bytes(text: str, name: str) -> int:

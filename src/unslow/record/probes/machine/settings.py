@@ -34,7 +34,7 @@ class Settings(Probe):
         self._session: Any = None  # the last session's own configuration
         self._start = _affinity()
         self._looked = False
-        self.steps.listeners.append(self._stepped)
+        self.recorder.signals.step.subscribe(self.name, self._stepped)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {

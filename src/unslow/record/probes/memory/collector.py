@@ -11,7 +11,6 @@ from typing import Any
 from unslow.facts.memory import Gc
 from unslow.facts.phase import Phase
 from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import clock
 
 _GC = int(Phase.GC)
 _LONG = 1_000_000  # collections shorter than a millisecond are only added up
@@ -37,8 +36,7 @@ class Collector(Probe):
         lane = self.recorder.local.lane
         if phase == "start":
             self._asked = info["generation"] == 2 and _is_asked_for()
-            entry = [_GC, clock(), 0]
-            lane.stack.append(entry)
+            entry = self.recorder.open_span(lane, _GC)
             self._open.append(entry)
         elif self._open:
             took = self.recorder.close_span(lane, self._open.pop())

@@ -28,7 +28,7 @@ class Sizes(Probe):
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
         self._hits: dict[int, int] = {}  # how often a stack was sampled
-        self.watcher.sights.append(self._sampled)
+        self.recorder.signals.sample.subscribe(self.name, self._sampled)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {"tensorflow": lambda module: None}

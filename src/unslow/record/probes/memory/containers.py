@@ -62,17 +62,17 @@ class Memory(Probe):
         self._lengths: dict[tuple[str, str, str], int] = {}
         self._grown: dict[tuple[str, str, str], int] = {}
         self._mallinfo: Any = None
-        self.steps.listeners.append(self._look)
+        self.recorder.signals.step.subscribe(self.name, self._look)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {"tensorflow": self._on_tensorflow}
 
     def _on_tensorflow(self, module: ModuleType) -> None:
-        self.watcher.readers.append(self._python)
+        self.watcher.add_counters(self._python)
         try:  # glibc 2.33 and later; without it the allocator's own slack is not known
             self._mallinfo = ctypes.CDLL(None).mallinfo2
             self._mallinfo.restype = _MallInfo
-            self.watcher.readers.append(self._allocator)
+            self.watcher.add_counters(self._allocator)
         except (OSError, AttributeError):
             return
 
@@ -100,7 +100,7 @@ class Memory(Probe):
             self._walk(sys._getframe(1), total, began + _LONGEST)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-            self.steps.listeners.remove(self._look)
+            self.recorder.signals.step.unsubscribe(self._look)
         finally:
             lane.busy = False
             self.recorder.keep_out(lane, clock() - began, self.name)

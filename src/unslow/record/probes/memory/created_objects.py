@@ -47,8 +47,8 @@ class Objects(Probe):
         self._models = 0
         self._burst: dict[str, Any] = {}
         self._slots = 0
-        self.watcher.looks.append(self._write)
-        self.steps.listeners.append(self._stepped)
+        self.recorder.signals.tick.subscribe(self.name, self._write)
+        self.recorder.signals.step.subscribe(self.name, self._stepped)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         doors: dict[str, Callable[[ModuleType], None]] = {
@@ -120,7 +120,8 @@ class Objects(Probe):
         return ensure_initialized
 
     def _variable(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, close = self.recorder.local, self.recorder.close_span
+        local, open_span = self.recorder.local, self.recorder.open_span
+        close = self.recorder.close_span
         probe = self
 
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -133,8 +134,7 @@ class Objects(Probe):
                 original(self, *args, **kwargs)
                 probe._variable_made(self, clock() - began)
                 return
-            entry = [_BUILD, clock(), 0]
-            lane.stack.append(entry)
+            entry = open_span(lane, _BUILD)
             try:
                 original(self, *args, **kwargs)
             finally:

@@ -28,7 +28,7 @@ class Live(Probe):
         self._next = _FIRST
         self._due = 0
         self._rested = 0
-        self.steps.listeners.append(self._stepped)
+        self.recorder.signals.step.subscribe(self.name, self._stepped)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {"tensorflow": self._on_tensorflow}
@@ -76,5 +76,4 @@ class Live(Probe):
 
     def disarm(self) -> None:
         super().disarm()
-        if self._stepped in self.steps.listeners:
-            self.steps.listeners.remove(self._stepped)
+        self.recorder.signals.step.unsubscribe(self._stepped)

@@ -30,6 +30,7 @@ class Weights(Probe):
         self._tapes = 0
         self._patience = _TAPES  # eager gradients before they are let alone; ever more, since to look again costs
         self._made = 0  # optimizers
+        self.recorder.signals.trace_begins.subscribe(self.name, self._wake)
         self._unused: set[int] = (
             set()
         )  # ids of optimizers that were made, and have not updated anything yet
@@ -88,7 +89,6 @@ class Weights(Probe):
         """Until the next trace."""
         self._patience = 2 * self._tapes
         self.rest("gradient")
-        self.recorder.resting.add(self._wake)
 
     def _wake(self) -> None:
         self.resume("gradient")

@@ -11,7 +11,7 @@ from typing import Any
 from unslow.facts.phase import Phase
 from unslow.facts.profiler import ProfilerSwitch, Timeline
 from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import Lane, clock
+from unslow.record.engine.recorder import Lane
 
 _LOG = int(Phase.LOG)
 _INTERVAL = 64  # steps between checks of Python's own hooks, after the first 64
@@ -24,8 +24,9 @@ class Profilers(Probe):
         super().__init__(*parts)
         self._on: dict[str, bool] = {}
         self._next = 0
-        self.recorder.full_trace = functools.partial(self._switched, "FULL_TRACE")
-        self.steps.listeners.append(self._stepped)
+        full_trace = functools.partial(self._switched, "FULL_TRACE")
+        self.recorder.signals.full_trace.subscribe(self.name, full_trace)
+        self.recorder.signals.step.subscribe(self.name, self._stepped)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {
@@ -49,12 +50,12 @@ class Profilers(Probe):
 
     def _written_out(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Formatting the trace of a run is a part of what tracing costs."""
-        local, close, tally = self.recorder.local, self.recorder.close_span, self.recorder.tally
+        local, open_span = self.recorder.local, self.recorder.open_span
+        close, tally = self.recorder.close_span, self.recorder.tally
 
         def generate_chrome_trace_format(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
-            entry = [_LOG, clock(), 0]
-            lane.stack.append(entry)
+            entry = open_span(lane, _LOG)
             try:
                 return original(self, *args, **kwargs)
             finally:
@@ -73,7 +74,8 @@ class Profilers(Probe):
         self.replace(module, "disable_dump_debug_info", self._switch(what, False))
 
     def _switch(self, what: str, on: bool) -> Callable[[Any], Any]:
-        local, close = self.recorder.local, self.recorder.close_span
+        local, open_span = self.recorder.local, self.recorder.open_span
+        close = self.recorder.close_span
         probe = self
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,8 +83,7 @@ class Profilers(Probe):
                 lane = local.lane
                 if lane.busy:  # a window of ours
                     return original(*args, **kwargs)
-                entry = [_LOG, clock(), 0]
-                lane.stack.append(entry)
+                entry = open_span(lane, _LOG)
                 try:
                     result = original(*args, **kwargs)
                 finally:
@@ -118,8 +119,7 @@ class Profilers(Probe):
 
     def disarm(self) -> None:
         super().disarm()
-        if self._stepped in self.steps.listeners:
-            self.steps.listeners.remove(self._stepped)
+        self.recorder.signals.step.unsubscribe(self._stepped)
 
 
 def _monitored() -> bool:

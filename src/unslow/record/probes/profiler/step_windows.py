@@ -42,21 +42,21 @@ class StepWindows(Probe):
         self._next_check = 1  # step
         self._wanted = 1
         self._thread = 0
-        self.steps.listeners.append(self._stepped)
-        self.recorder.windows.append(self._give_way)
+        self.recorder.signals.step.subscribe(self.name, self._stepped)
+        self.recorder.signals.profiler_taken.subscribe(self.name, self._give_way)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {_V2: self._on_profiler}
 
     def _on_profiler(self, module: ModuleType) -> None:
         self.replace(module, "start", self._yield)
-        self.watcher.looks.append(self._overdue)
+        self.recorder.signals.tick.subscribe(self.name, self._overdue)
 
     def _yield(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        give_way = self.recorder.give_way
+        taken = self.recorder.signals.profiler_taken
 
         def start(*args: Any, **kwargs: Any) -> Any:
-            give_way()
+            taken.send()
             return original(*args, **kwargs)
 
         return start
@@ -75,7 +75,7 @@ class StepWindows(Probe):
         elif (
             total >= self._next_check
             and self._number < _MOST_WINDOWS
-            and self.recorder.kept_weights is None  # a trial, whose steps are timed
+            and not self.recorder.is_trial  # whose steps are timed
         ):
             self._next_check = total + (total >> 6)
             self._perhaps_open(lane)

@@ -43,17 +43,17 @@ class Graphs(Probe):
         plain = module.BaseSession._do_run
         self.replace(module.BaseSession, "_do_run", self._run)
         self._doors = (module.BaseSession, plain, module.BaseSession._do_run)
-        self.recorder.watch_runs = self._watch_runs
+        self.recorder.signals.session_repeats.subscribe(self.name, self._runs_repeat)
         if hasattr(module.BaseSession, "_Callable"):
             self.replace(module.BaseSession._Callable, "__call__", self._call)
 
-    def _watch_runs(self, on: bool) -> None:
+    def _runs_repeat(self, repeat: bool) -> None:
         """Put the plain door back while runs only repeat: even to pass through ours costs a short step too much."""
         if self._doors is None:
             return
         owner, plain, ours = self._doors
-        if vars(owner).get("_do_run") is (plain if on else ours):
-            owner._do_run = ours if on else plain
+        if vars(owner).get("_do_run") is (ours if repeat else plain):
+            owner._do_run = plain if repeat else ours
 
     def _time_extensions(self) -> None:
         """A graph has grown: time how long sessions take to take over new ops. Seen on 2.15 to 2.21."""
@@ -80,8 +80,8 @@ class Graphs(Probe):
 
         def _do_run(self: Any, handle: Any, targets: Any, fetches: Any, *rest: Any) -> Any:
             lane = local.lane
-            streak = lane.streak
-            if lane.busy or (streak is not None and streak.calling is not None):
+            path = lane.fast_path
+            if lane.busy or (path is not None and path.calling is not None):
                 return original(self, handle, targets, fetches, *rest)
             graph = probe._graph(self._graph)
             fresh, worked = graph.begin(targets, fetches), 0
@@ -198,7 +198,7 @@ class Graphs(Probe):
 
     def disarm(self) -> None:
         """The last word on every graph that grew, so that its totals are exact."""
-        self._watch_runs(True)
+        self._runs_repeat(False)
         self._doors = None
         for graph in self._graphs.values():
             if graph.growths:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import _thread
 import functools
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any, cast
+from typing import Any
 
 from unslow.facts.phase import Phase
 from unslow.facts.profiler import FullTrace
-from unslow.record.engine.fast_path import Streak, nobody
+from unslow.record.engine.fast_path import Departure, FastPath, Wrapped, fast_caller, no_path
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
+from unslow.record.engine.weak_table import WeakTable
 from unslow.record.probes.sessions.node_times import lasted
 from unslow.record.probes.sessions.restarts import Restarts
 from unslow.record.probes.sessions.session_graph import SessionGraph, key_of
 from unslow.record.probes.sessions.step_inspection import Ran, Window
 
 _RUN = int(Phase.RUN)
+
+Matches = Callable[[int, tuple[Any, ...], dict[str, Any]], bool]
 _FIRST_LOOK = 4  # steps: the first ones pay for much that later ones do not
 _MOST_RUNS = 200  # in one step: one that has more is not looked at
 
@@ -34,11 +36,10 @@ class Sessions(Probe):
         self._full = False  # runs are asked for a full trace of themselves
         self._weighed = 0  # such runs
         self._restarts = Restarts(self.recorder, self.steps)
-        self._follow: Callable[[Streak], None] = (
-            nobody  # makes the wrapper of runs only note the next ones
-        )
+        self._follow: Callable[[FastPath], None] = no_path
+        self._fetches: WeakTable[tuple[Any, ...]] = WeakTable()  # of what `make_callable` gave
         self._traced: Any = None  # makes the options and the metadata of a run that times its nodes
-        self.steps.listeners.append(self._look)
+        self.recorder.signals.step.subscribe(self.name, self._look)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {"tensorflow.python.client.session": self._on_session}
@@ -82,35 +83,27 @@ class Sessions(Probe):
             or not self._graphs
         ):
             return
-        if self.recorder.kept_weights is None:  # a trial is timed as it is
+        if not self.recorder.is_trial:  # a trial is timed as it is
             self._window = Window(lane.thread)
-            if lane.streak is not None:
-                lane.streak.stop()
+            if lane.fast_path is not None:
+                lane.fast_path.stop()
 
     def _run(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, close = self.recorder.local, self.recorder.close_span
-        settle, end_streak, unchanged = self.steps.settle, self.steps.end_streak, self._unchanged
-        getframe, ident = sys._getframe, _thread.get_ident
+        wrapped = Wrapped(
+            original,
+            plain=original,
+            raised=_raised_by_caller,
+            in_full=self._in_full(original),
+            departed=self._departed,
+            failed=self._repetition_failed,
+            settle=self.steps.settle,
+        )
+        wrapper, self._follow = fast_caller(wrapped)
+        return wrapper
+
+    def _in_full(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        recorder, local, getframe = self.recorder, self.recorder.local, sys._getframe
         probe = self
-        # Of the streak that is under way.
-        owner = thread = left = calls = last = middle = above_last = far = far_last = 0
-        streak = lane = note = fetched = stack = code = above = cast(Any, None)
-
-        def stop() -> None:
-            nonlocal owner, note
-            owner = 0
-            note = None
-
-        def follow(begun: Streak) -> None:
-            nonlocal streak, lane, owner, thread, stack, note, left, calls, fetched
-            nonlocal code, last, middle, above, above_last, far, far_last
-            begun.stop = stop
-            code, last, middle, above, above_last, far, far_last = begun.place
-            streak, lane, note, fetched = begun, begun.lane, begun.note, begun.fetches
-            thread, stack = lane.thread, lane.stack
-            left, calls, owner = begun.left, begun.calls, begun.owner
-
-        self._follow = follow
 
         def run(
             self: Any,
@@ -119,96 +112,48 @@ class Sessions(Probe):
             options: Any = None,
             run_metadata: Any = None,
         ) -> Any:
-            nonlocal left, calls
-            noted = note  # first, since another thread may end the streak at any time: first its owner goes, then this
-            if (
-                owner == id(self)
-                and options is None
-                and (tuple(map(id, fetches)) if fetches.__class__ is list else id(fetches))
-                == fetched
-                and thread == ident()
-                and not stack
-                and (left & 7 != 1 or unchanged(streak, feed_dict))
-            ):
-                began = clock()
-                noted(began)
-                try:
-                    result = original(self, fetches, feed_dict, None, run_metadata)
-                except BaseException:
-                    end_streak()
-                    raise
-                now = clock()
-                try:
-                    here, up = getframe(1), getframe(middle)
-                    alike = (
-                        here.f_lasti == last
-                        and up.f_lasti == above_last
-                        and here.f_code is code
-                        and up.f_code is above
-                        and getframe(far).f_lasti == far_last
-                        and note is noted
-                    )
-                except ValueError:  # the stack is not as deep
-                    alike = False
-                if not alike:
-                    end_streak()
-                    lane.phases[_RUN] += now - began
-                    lane.calls += 1
-                    probe._ran(lane, self, fetches, feed_dict, now - began, result, None)
-                    return result
-                if lane.calls != calls:
-                    lane.elements = max(lane.elements, streak.elements)
-                    streak.gather()
-                    calls = streak.calls
-                noted(now)
-                left -= 1
-                if not left:
-                    settle(streak)
-                    left, calls = streak.left, streak.calls
-                return result
-            mine = local.lane
-            if mine.tracing or mine.busy:
+            lane = local.lane
+            if lane.tracing or lane.busy:
                 return original(self, fetches, feed_dict, options, run_metadata)
-            window = probe._window
+            frame = getframe(2)
             if probe._full or options is not None:
-                probe._asked(options, getframe().f_back)
-            if (
-                window is not None
-                and window.thread == mine.thread
-                and options is None
-                and run_metadata is None
-            ):
+                probe._asked(options, frame)
+            if probe._is_inspected(lane) and options is None and run_metadata is None:
                 options, run_metadata = probe._traced()
-            entry = [_RUN, clock(), 0]
-            mine.stack.append(entry)
+            span = recorder.open_span(lane, _RUN)
             try:
                 result = original(self, fetches, feed_dict, options, run_metadata)
             finally:
-                took = close(mine, entry)
-            probe._ran(mine, self, fetches, feed_dict, took, result, run_metadata)
+                took = recorder.close_span(lane, span)
+            probe._ran(lane, self, fetches, feed_dict, took, result, run_metadata, frame)
             return result
 
         return run
 
-    @staticmethod
-    def _unchanged(streak: Streak, feed: Any) -> bool:
-        """Whether neither the graph has grown nor the batch another size: asked at one run in eight, since it costs."""
-        try:
-            return (
-                streak.count() == streak.nodes
-                and (_elements(feed) if feed else 0.0) == streak.elements
-            )
-        except Exception:  # noqa: BLE001 - the fence of a probe: what is fed is the program's own
-            return False
+    def _is_inspected(self, lane: Lane) -> bool:
+        return self._window is not None and self._window.thread == lane.thread
+
+    def _repetition_failed(self, lane: Lane) -> None:
+        self.steps.leave_fast_path()
+
+    def _departed(self, departure: Departure) -> None:
+        """A run that was taken for one more repetition: record it in full, after the fact."""
+        lane, took = departure.path.lane, departure.ended - departure.began
+        self.steps.leave_fast_path()
+        lane.phases[_RUN] += took
+        lane.calls += 1
+        fetches, feed = _arguments(*departure.args, **departure.kwargs)
+        result, frame = departure.result, departure.frame
+        self._ran(lane, departure.owner, fetches, feed, took, result, None, frame)
 
     def _asked(self, options: Any, frame: FrameType | None) -> None:
         """A run that is asked for a full trace of itself, by its options, or the first one that no longer is."""
         full = options is not None and getattr(options, "trace_level", 0) > 0
         if full:
-            self.recorder.give_way()
-        if full != self._full and self.recorder.full_trace is not None:
+            self.recorder.signals.profiler_taken.send()
+        if full != self._full and self.recorder.signals.full_trace:
             self._full = full
-            self.recorder.full_trace(full, frame, 0)
+            self.recorder.signals.full_trace.send(full, frame, 0)
 
     def _weigh(self, lane: Lane, metadata: Any, took: int) -> None:
         """How long the graph itself ran in a run that was traced in full, now and then: the rest is the tracing."""
@@ -219,31 +164,31 @@ class Sessions(Probe):
             self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _make_callable(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        give_way = self.recorder.give_way
+        taken, known = self.recorder.signals.profiler_taken, self._fetches
 
         def __init__(self: Any, session: Any, callable_options: Any) -> None:
             original(self, session, callable_options)
             if callable_options.run_options.trace_level > 0:
-                give_way()
-            self._unslow_fetches = (*callable_options.fetch, *callable_options.target)
+                taken.send()
+            known.put(self, (*callable_options.fetch, *callable_options.target))
 
         return __init__
 
     def _call_callable(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, close = self.recorder.local, self.recorder.close_span
+        recorder, local, fetches_of = self.recorder, self.recorder.local, self._fetches.get
         probe = self
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-            lane = local.lane
-            if lane.tracing or lane.busy or not hasattr(self, "_unslow_fetches"):
+            lane, fetches = local.lane, fetches_of(self)
+            if lane.tracing or lane.busy or fetches is None:
                 return original(self, *args, **kwargs)
-            entry = [_RUN, clock(), 0]
-            lane.stack.append(entry)
+            span = recorder.open_span(lane, _RUN)
             try:
                 result = original(self, *args, **kwargs)
             finally:
-                took = close(lane, entry)
-            probe._ran(lane, self._session, self._unslow_fetches, None, took, result, None)
+                took = recorder.close_span(lane, span)
+            frame = sys._getframe(1)
+            probe._ran(lane, self._session, fetches, None, took, result, None, frame)
             return result
 
         return __call__
@@ -257,6 +202,7 @@ class Sessions(Probe):
         took: int,
         result: Any,
         metadata: Any,
+        frame: FrameType | None,
     ) -> None:
         try:
             graph = session._graph
@@ -269,13 +215,12 @@ class Sessions(Probe):
                 size = _elements(feed)
                 if size > lane.elements:
                     lane.elements = size
-            frame = sys._getframe(1).f_back
             held = self._line(frame)
             self.recorder.tally("runs", held, took)
             if self._full and metadata is not None:
                 self._weigh(lane, metadata, took)
             self._restarts.ran(lane, session, known, fetches, key, updates, took, held)
-            if self._window is not None and self._window.thread == lane.thread:
+            if self._window is not None and self._is_inspected(lane):
                 ran = Ran(
                     session,
                     fetches,
@@ -290,17 +235,17 @@ class Sessions(Probe):
             if updates:
                 if not known.looked_at:
                     known.looked_at = True
-                    self.recorder.session_graph(lane, graph)
-                if self.recorder.kept_weights is not None:
+                    self.recorder.signals.session_graph.send(lane, graph)
+                if self.recorder.is_trial:
                     self.recorder.kept_weights[id(session)] = session
                 self.steps.ended(lane, "session", None, "run", frame)
                 if (
                     frame is not None
-                    and lane.streak is None
+                    and lane.fast_path is None
                     and not (lane.stack or self._window or self._full)
                 ):
                     self._repeat(lane, session, fetches, feed, known, frame)
-            elif not self.steps.trains[0]:
+            elif not self.steps.trains:
                 self.steps.repeated(lane, "session", None, "run", held)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
@@ -329,21 +274,16 @@ class Sessions(Probe):
             isinstance(leaf, list | tuple | dict) for leaf in leaves
         ):
             return
-        streak = self.steps.begin_streak(lane, session, frame)
-        if streak is not None:
-            streak.held = list(leaves)
-            streak.fetches = tuple(map(id, fetches)) if isinstance(fetches, list) else id(fetches)
-            streak.count, streak.nodes, streak.elements = known.count, known.nodes, known.size
-            held = self._line(frame) or frame
-            streak.tell = functools.partial(
-                self.recorder.tallied, "runs", held.f_code, held.f_lasti
-            )
-            if (
-                sum(1 for other in self.recorder.lanes if other.steps) == 1
-            ):  # no other thread trains
-                self.recorder.watch_runs(False)
-                streak.ended = functools.partial(self.recorder.watch_runs, True)
-            self._follow(streak)
+        path = self.steps.enter_fast_path(lane, session, frame)
+        if path is None:
+            return
+        path.elements, path.matches = known.size, _matcher(known, fetches)
+        path.counted = self.recorder.tallier("runs", self._line(frame) or frame)
+        if sum(1 for other in self.recorder.lanes if other.steps) == 1:  # no other thread trains
+            repeats = self.recorder.signals.session_repeats
+            repeats.send(True)
+            path.after = functools.partial(repeats.send, False)
+        self._follow(path)
 
     def _line(self, frame: FrameType | None) -> FrameType | None:
         """The user's frame from which a run was asked for; None where it was asked for by no Python at all."""
@@ -377,3 +317,44 @@ def _elements(feed: Any) -> float:
         if size.__class__ is int and size > most:
             most = size
     return float(most)
+
+
+def _arguments(
+    fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+) -> tuple[Any, Any]:
+    """The fetches and the feed among the arguments of `Session.run`."""
+    return fetches, feed_dict
+
+
+def _matcher(known: SessionGraph, fetches: Any) -> Matches:
+    """Whether the arguments of the next runs are those of this one.
+
+    Whether the graph has grown or the batch has another size is checked in one run of eight: it costs.
+    """
+    single = None if isinstance(fetches, list) else fetches
+    leaves = list(fetches) if isinstance(fetches, list) else []
+    nodes, size, count = known.nodes, known.size, known.count
+
+    def is_same_list(fetches: Any) -> bool:
+        return fetches.__class__ is list and list(map(id, fetches)) == list(map(id, leaves))
+
+    def is_unchanged(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        try:
+            _, feed = _arguments(*args, **kwargs)
+            return count() == nodes and (_elements(feed) if feed else 0.0) == size
+        except Exception:  # noqa: BLE001 - the fence of a probe: what is fed is the program's own
+            return False
+
+    def matches(left: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        if len(args) > 2 or "options" in kwargs:  # options, or not even a valid call
+            return False
+        fetches = args[0] if args else kwargs.get("fetches")
+        if fetches is not single and not is_same_list(fetches):
+            return False
+        return left & 7 != 1 or is_unchanged(args, kwargs)
+
+    return matches
+
+
+def _raised_by_caller(error: BaseException) -> None:
+    """`Session.run` has no traceback filter around it."""

@@ -1,4 +1,4 @@
-# expect: retracing
+# expect: fit-in-loop
 # also: input-bound
 # steps: 60
 """As in many a learner by reinforcement: fit() is called for every batch that was drawn from the memory."""
@@ -19,7 +19,7 @@ class Agent:
     def replay(self, rows):
         states = memory[rows]
         values = np.stack([states.sum(axis=1), states.max(axis=1)], axis=1)
-        self.model.fit(states, values, epochs=1, verbose=0)  # <-- retracing
+        self.model.fit(states, values, epochs=1, verbose=0)  # <-- fit-in-loop
 
 
 agent = Agent()

@@ -57,7 +57,7 @@ def repeat(
 
 
 def is_noted(recording: Recording) -> bool:
-    return recording.recorder.local.lane.streak is not None
+    return recording.recorder.local.lane.fast_path is not None
 
 
 def test_every_call_is_a_row(
@@ -135,7 +135,7 @@ def test_what_the_program_lets_go_is_not_kept_alive(recording: Recording, clock:
     step = compiled(recording)
     repeat(step, WARM, clock)
     assert is_noted(recording)
-    streak, function = recording.recorder.local.lane.streak, step.__closure__[1].cell_contents  # type: ignore[union-attr]
+    streak, function = recording.recorder.local.lane.fast_path, step.__closure__[1].cell_contents  # type: ignore[union-attr]
     assert not any(getattr(streak, name) is function for name in streak.__slots__)
 
 

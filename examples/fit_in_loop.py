@@ -1,7 +1,7 @@
-# expect: retracing
+# expect: fit-in-loop
 # also: iterator-rebuilt
 # steps: 120
-"""A call of fit() for each of many short epochs, each of which traces the functions of its input again."""
+"""One call of fit() per epoch: each call prepares its input and its loop again."""
 
 import numpy as np
 import tensorflow as tf
@@ -15,6 +15,6 @@ model = tf.keras.Sequential([tf.keras.layers.Dense(16, activation="relu"), tf.ke
 model.compile(optimizer="adam", loss="binary_crossentropy")
 best = np.inf
 for epoch in range(15):
-    history = model.fit(features, labels, batch_size=32, verbose=0)  # <-- retracing
+    history = model.fit(features, labels, batch_size=32, verbose=0)  # <-- fit-in-loop
     best = min(best, history.history["loss"][-1])
 print(f"best loss {best:.4f}")

@@ -1,0 +1,1 @@
+"""The field suite: programs as strangers write them, recorded, judged and scored against an expert."""

@@ -1,0 +1,132 @@
+"""Runs a field program: recorded, bare, and with the expert's change; what is measured is kept and reused.
+
+Recordings are kept below `.field/`, so that a change of the judgement needs no new runs. A recording is
+made again when the program or the recorder has changed, a bare measurement when the program has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bench.field.programs import EXPERT, ROOT, TWIN, Program
+
+KEPT = ROOT / ".field"
+_LONGEST = 300.0  # seconds that a program may take
+_RECORDER = ("facts", "record", "runfolder")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One process that ran to its end."""
+
+    seconds: float
+    peak_bytes: int
+    code: int
+
+
+@cache
+def recorder_digest() -> str:
+    """Of all that writes a recording."""
+    whole = hashlib.sha256()
+    for package in _RECORDER:
+        for file in sorted((ROOT / "src" / "unslow" / package).rglob("*.py")):
+            whole.update(file.read_bytes())
+    return whole.hexdigest()[:16]
+
+
+def bare(program: Program, twin: bool = False) -> Ran:
+    """The program without unslow, or with the expert's change; measured once per version of it."""
+    kept = KEPT / program.name / ("twin.json" if twin else "bare.json")
+    known = _known(kept, program.digest)
+    if known is not None:
+        return Ran(**known)
+    with tempfile.TemporaryDirectory() as place:
+        folder = _copied(program, Path(place), twin)
+        ran = _run([sys.executable, *program.command], folder, program.environment)
+    _keep(kept, program.digest, asdict(ran))
+    return ran
+
+
+def recorded(program: Program) -> tuple[Path, Ran]:
+    """The run folder of a recording, and what the recorded process took."""
+    kept = KEPT / program.name / "recorded.json"
+    target = KEPT / program.name / "run"
+    digest = f"{program.digest}-{recorder_digest()}"
+    known = _known(kept, digest)
+    if known is not None and target.is_dir():
+        return target, Ran(**known)
+    with tempfile.TemporaryDirectory() as place:
+        folder = _copied(program, Path(place), twin=False)
+        out = Path(place) / "run"
+        words = [sys.executable, "-m", "unslow", "run", "-q", "--out", str(out), *program.command]
+        ran = _run(words, folder, program.environment)
+        shutil.rmtree(target, ignore_errors=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if out.is_dir():
+            shutil.move(out, target)
+    _keep(kept, digest, asdict(ran))
+    return target, ran
+
+
+def report(folder: Path) -> dict[str, Any]:
+    """What unslow says about a recording, as its JSON."""
+    words = [sys.executable, "-m", "unslow", "why", str(folder), "--format", "json"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=_LONGEST, check=False)
+    if done.returncode not in (0, 1) or not done.stdout:
+        raise RuntimeError(f"unslow why failed: {done.stderr[-2000:]}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _copied(program: Program, place: Path, twin: bool) -> Path:
+    folder = place / "program"
+    shutil.copytree(
+        program.folder, folder, ignore=shutil.ignore_patterns(EXPERT, TWIN, "__pycache__")
+    )
+    if twin:
+        patch = ["patch", "-p1", "-s", "-i", str(program.folder / TWIN)]
+        subprocess.run(patch, cwd=folder, check=True)
+    return folder
+
+
+def _run(words: list[str], folder: Path, environment: Mapping[str, str]) -> Ran:
+    """Run to the end; `wait4` gives the peak memory of this very process and its children."""
+    env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment}
+    began = time.monotonic()
+    with (folder.parent / "output.txt").open("wb") as output:
+        process = subprocess.Popen(words, cwd=folder, env=env, stdout=output, stderr=output)
+        limit = threading.Timer(_LONGEST, process.kill)
+        limit.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        limit.cancel()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.monotonic() - began
+    return Ran(round(seconds, 3), usage.ru_maxrss * 1024, process.returncode)
+
+
+def _known(path: Path, digest: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found["measured"] if found.get("digest") == digest else None
+
+
+def _keep(path: Path, digest: str, measured: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        json.dumps({"digest": digest, "measured": measured}, indent=1), encoding="utf-8"
+    )

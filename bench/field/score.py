@@ -1,0 +1,118 @@
+"""Scores what unslow says about a field program against what the expert says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bench.field.measure import Ran, bare, recorded, report
+from bench.field.programs import Fault, Program
+
+
+@dataclass(frozen=True)
+class Score:
+    """One program: what was said first, whether it is right, and the figures beside it."""
+
+    name: str
+    healthy: bool
+    memory: bool
+    faults: int
+    expected: str  # the expert's first cause and line
+    said: str  # unslow's first cause and line; empty for none
+    right_cause: bool
+    right_line: bool
+    false_alarms: tuple[str, ...]  # causes that were said and should not have been
+    found: int  # of the expert's faults, those that stand in any place
+    steps_right: bool
+    unexplained: float  # share of the run
+    own_cost: float  # as reported, share of the run
+    recorded_seconds: float
+    bare_seconds: float
+    twin_seconds: float | None
+    bare_peak: int
+    twin_peak: int | None
+    claimed: float  # seconds that all findings which match a fault claim
+    has_diff: bool  # the first finding has an automatic diff
+    twin_lines: int
+
+    @property
+    def right(self) -> bool:
+        return self.right_cause and self.right_line and not self.false_alarms
+
+    @property
+    def saved(self) -> float | None:
+        """Seconds that the expert's change saves."""
+        return None if self.twin_seconds is None else self.bare_seconds - self.twin_seconds
+
+    def as_row(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def score(program: Program) -> Score:
+    """Record, judge and score one program."""
+    folder, ran = recorded(program)
+    plain = bare(program)
+    twin = bare(program, twin=True) if program.twin else None
+    return judged(program, report(folder), ran, plain, twin)
+
+
+def judged(
+    program: Program, said: Mapping[str, Any], ran: Ran, plain: Ran, twin: Ran | None
+) -> Score:
+    findings = [finding for finding in said["findings"] if finding["fault"]]
+    matched = [_matching(program, finding, any_line=False) for finding in findings]
+    first = findings[0] if findings else None
+    expected = program.faults[0] if program.faults else None
+    named = _matching(program, first, any_line=True) if first else None
+    claims = [f["seconds"] for f, fault in zip(findings, matched, strict=True) if fault]
+    return Score(
+        name=program.name,
+        healthy=program.healthy,
+        memory=program.about_memory,
+        faults=len(program.faults),
+        expected=f"{expected.causes[0]} {expected.lines[0]}" if expected else "",
+        said=f"{first['cause']} {_where(first)}" if first else "",
+        right_cause=first is None if expected is None else named is not None,
+        right_line=first is None if expected is None else bool(matched and matched[0]),
+        false_alarms=tuple(_false_alarms(program, findings)),
+        found=len({id(fault) for fault in matched if fault}),
+        steps_right=program.expert["steps"] in (None, said["steps"]),
+        unexplained=said["unexplained_seconds"] / max(said["seconds"], 1e-9),
+        own_cost=said["own_cost"]["share"],
+        recorded_seconds=ran.seconds,
+        bare_seconds=plain.seconds,
+        twin_seconds=twin.seconds if twin else None,
+        bare_peak=plain.peak_bytes,
+        twin_peak=twin.peak_bytes if twin else None,
+        claimed=sum(claims),
+        has_diff=bool(first and first.get("fix")),
+        twin_lines=program.twin_lines,
+    )
+
+
+def _where(finding: Mapping[str, Any]) -> str:
+    location = finding["location"]
+    return f"{location['file']}:{location['line']}" if location else "-"
+
+
+def _matching(program: Program, finding: Mapping[str, Any], any_line: bool) -> Fault | None:
+    """The expert's fault that a finding names, with its line or at any line."""
+    where = _where(finding)
+    for fault in program.faults:
+        if finding["cause"] not in fault.causes:
+            continue
+        if any_line or (where == "-" and not fault.lines):
+            return fault
+        if where != "-" and any(program.same_statement(where, line) for line in fault.lines):
+            return fault
+    return None
+
+
+def _false_alarms(program: Program, findings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Faults named that the expert calls wrong, or any in a healthy program."""
+    named = [finding["cause"] for finding in findings]
+    allowed = program.tolerated.union(*(fault.causes for fault in program.faults))
+    if program.healthy:
+        return [cause for cause in named if cause not in allowed]
+    return [cause for cause in named if cause in program.wrong and cause not in allowed]

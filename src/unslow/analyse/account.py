@@ -1,0 +1,280 @@
+"""Where every second of a run went: the stretches of the program, and what each consists of.
+
+One account for all reports. Inside the steps, the recorded phases say where the time went; outside of
+them, stack samples do. What a finding explains is its own; what nothing names is the rest.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from unslow.model import Finding, Location, Loop, Phase, Process, Run, Sample
+
+LIBRARIES = ("tensorflow", "keras", "tf_keras")  # below the user's line, their time is TensorFlow's
+UNEXPLAINED = (
+    0.1  # of the run: above it a run is not called healthy (a judgement; see docs/field.md)
+)
+_SHORT = 0.05  # seconds: a shorter stretch is no row of its own
+
+
+class Kind(enum.Enum):
+    """What a part of the account is."""
+
+    COMPUTE = "compute"  # TensorFlow does the program's work
+    FINDING = "finding"  # what a finding explains
+    KNOWN = "known"  # named, and asked for by the program: validation, data preparation, imports
+    WASTE = "overhead"  # a phase that does no work of the model's, and no finding explains
+    REST = "unexplained"
+
+
+# The phases of a step by what they are where no finding explains them.
+_PHASES: Mapping[Phase, tuple[str, Kind]] = {
+    Phase.RUN: ("TensorFlow runs", Kind.COMPUTE),
+    Phase.INPUT: ("waiting for data", Kind.WASTE),
+    Phase.TRACE: ("tracing functions", Kind.WASTE),
+    Phase.BUILD: ("building ops, layers and variables", Kind.WASTE),
+    Phase.SYNC: ("fetching values", Kind.WASTE),
+    Phase.SAVE: ("saving", Kind.WASTE),
+    Phase.LOG: ("logging", Kind.WASTE),
+    Phase.HOOKS: ("callbacks", Kind.WASTE),
+    Phase.GC: ("garbage collection", Kind.WASTE),
+    Phase.EVAL: ("validation and prediction", Kind.KNOWN),
+}
+_OWN_PYTHON = "your own Python"
+_CALLED = "TensorFlow called by your lines"
+_STARTING = frozenset((Phase.TRACE, Phase.BUILD, Phase.HOOKS))  # of a first step: paid once
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some seconds of a stretch under one name."""
+
+    name: str
+    seconds: float
+    kind: Kind
+    location: Location | None = None  # the user's line that most of it was spent at
+    cause: str = ""  # of a finding
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of the program's life: import, set-up, training, what comes between and after."""
+
+    name: str
+    seconds: float
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Account:
+    """All seconds of the process that the run is about."""
+
+    seconds: float
+    stretches: tuple[Stretch, ...]
+    overlap: float = 0.0  # seconds that findings claim beyond what there is
+
+    def parts(self, kind: Kind) -> list[Part]:
+        return [part for stretch in self.stretches for part in stretch.parts if part.kind is kind]
+
+    @property
+    def unexplained(self) -> float:
+        return sum(part.seconds for part in self.parts(Kind.REST))
+
+    @property
+    def uncovered(self) -> list[Part]:
+        """Overhead that is a real share of the run, and that no finding explains."""
+        named: dict[str, float] = defaultdict(float)
+        for part in self.parts(Kind.WASTE):
+            named[part.name] += part.seconds
+        large = {name for name, taken in named.items() if taken >= UNEXPLAINED * self.seconds}
+        return [part for part in self.parts(Kind.WASTE) if part.name in large]
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run is explained well enough to be called healthy."""
+        return self.unexplained <= UNEXPLAINED * self.seconds and not self.uncovered
+
+
+def account_of(run: Run, findings: Sequence[Finding]) -> Account:
+    """The account of the process that took longest; findings claim their seconds in order of rank."""
+    if not run.processes:
+        return Account(run.seconds, ())
+    process = max(run.processes, key=lambda each: each.ended - each.started)
+    loops = [loop for loop in run.loops if loop.process == process.index]
+    samples = [sample for sample in run.samples if sample.process == process.index]
+    faults = [finding for finding in findings if finding.fault and finding.seconds > 0]
+    inside = [finding for finding in faults if not finding.stretch]
+    stretches = []
+    overlap = 0.0
+    if loops:
+        training, overlap = _steps(loops, samples, inside)
+        stretches.append(training)
+    for name, start, end in _gaps(run, process, loops):
+        claims = [finding for finding in faults if finding.stretch == name]
+        stretches.append(_outside(name, (start, end), samples, claims))
+    stretches.sort(key=lambda stretch: _ORDER.index(stretch.name))
+    return Account(
+        seconds=sum(stretch.seconds for stretch in stretches),
+        stretches=tuple(stretches),
+        overlap=overlap,
+    )
+
+
+IMPORT, SETUP, TRAINING, BETWEEN, AFTER = (
+    "import of TensorFlow",
+    "set-up",
+    "steps",
+    "between loops",
+    "after the last step",
+)
+_ORDER = (IMPORT, SETUP, TRAINING, BETWEEN, AFTER)
+
+
+def stretch_at(run: Run, process: int, time: float) -> str:
+    """The name of the stretch that a moment falls into."""
+    loops = [loop for loop in run.loops if loop.process == process]
+    if not loops or time < min(loop.start for loop in loops):
+        return SETUP
+    if time > max(loop.stop for loop in loops):
+        return AFTER
+    return TRAINING if any(loop.start <= time <= loop.stop for loop in loops) else BETWEEN
+
+
+def _gaps(run: Run, process: Process, loops: Sequence[Loop]) -> Iterable[tuple[str, float, float]]:
+    """What of a process lies outside of its loops; a name may come several times."""
+    imported = min(_imported(run, process), process.ended)
+    yield IMPORT, process.started, imported
+    at, name = imported, SETUP
+    for start, end in _merged(loops):
+        if start > at:
+            yield name, at, start
+        at, name = max(at, end), BETWEEN
+    if process.ended > at:
+        yield (AFTER if loops else SETUP), at, process.ended
+
+
+def _imported(run: Run, process: Process) -> float:
+    times = [event.time for event in run.of("imported") if event.process == process.index]
+    return times[0] if times else process.started
+
+
+def _merged(loops: Sequence[Loop]) -> list[tuple[float, float]]:
+    """The intervals that loops cover."""
+    found: list[tuple[float, float]] = []
+    for loop in sorted(loops, key=lambda loop: loop.start):
+        if found and loop.start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], loop.stop))
+        else:
+            found.append((loop.start, loop.stop))
+    return found
+
+
+def _steps(
+    loops: Sequence[Loop], samples: Sequence[Sample], findings: Sequence[Finding]
+) -> tuple[Stretch, float]:
+    """The time inside of steps, by phase; findings take theirs first."""
+    total = sum(loop.total for loop in loops)
+    first = _first_steps(loops)
+    phases = {phase: sum(loop.phase(phase) for loop in loops) - first[phase] for phase in Phase}
+    parts = [
+        Part(name, phases[phase], kind) for phase, (name, kind) in _PHASES.items() if phases[phase]
+    ]
+    parts += _other(phases[Phase.OTHER], samples)
+    started = sum(first.values())
+    if started:
+        parts.append(Part("preparing the first step", started, Kind.KNOWN))
+    claimed, overlap = _claimed(findings, total)
+    return Stretch(TRAINING, total, (*claimed, *_without(parts, claimed))), overlap
+
+
+def _first_steps(loops: Sequence[Loop]) -> dict[Phase, float]:
+    """What first steps paid for once: tracing, building, starting callbacks."""
+    paid = dict.fromkeys(Phase, 0.0)
+    for loop in loops:
+        for phase in _STARTING:
+            paid[phase] += float(loop.phases[0][phase]) if len(loop.phases) else 0.0
+    return paid
+
+
+def _other(seconds: float, samples: Sequence[Sample]) -> list[Part]:
+    """The rest of the steps by stack samples: the user's own Python, and TensorFlow called by it."""
+    counts = {_OWN_PYTHON: Counter[Location](), _CALLED: Counter[Location]()}
+    for sample in samples:
+        if sample.phase is Phase.OTHER and sample.in_steps and sample.training and sample.stack:
+            counts[_name(sample)][sample.stack[0]] += sample.in_steps
+    whole = sum(sum(counter.values()) for counter in counts.values())
+    if not whole:
+        return [Part(_OWN_PYTHON, seconds, Kind.REST)]
+    kinds = {_OWN_PYTHON: Kind.REST, _CALLED: Kind.COMPUTE}
+    return [
+        Part(name, seconds * sum(counter.values()) / whole, kinds[name], _most(counter))
+        for name, counter in counts.items()
+        if counter
+    ]
+
+
+def _name(sample: Sample) -> str:
+    if sample.phase is not Phase.OTHER:
+        return _PHASES[sample.phase][0]
+    return _CALLED if sample.leaf in LIBRARIES else _OWN_PYTHON
+
+
+def _most(counts: Mapping[Location, float]) -> Location | None:
+    return max(counts, key=lambda place: counts[place], default=None)
+
+
+def _claimed(findings: Sequence[Finding], most: float) -> tuple[list[Part], float]:
+    """The seconds of each finding, and what they claim together beyond what there is."""
+    parts = []
+    left = most
+    for finding in findings:
+        seconds = min(finding.seconds, left)
+        left -= seconds
+        title = finding.cause
+        if seconds > 0:
+            parts.append(Part(title, seconds, Kind.FINDING, finding.location, finding.cause))
+    return parts, sum(finding.seconds for finding in findings) - (most - left)
+
+
+_GIVES = (Kind.WASTE, Kind.REST, Kind.COMPUTE, Kind.KNOWN)  # whose seconds findings explain first
+
+
+def _without(parts: Sequence[Part], claimed: Sequence[Part]) -> list[Part]:
+    """What is left of the parts once findings have taken theirs: overhead first, compute last."""
+    taken = sum(part.seconds for part in claimed)
+    left = []
+    for part in sorted(parts, key=lambda part: _GIVES.index(part.kind)):
+        seconds = max(0.0, part.seconds - taken)
+        taken = max(0.0, taken - part.seconds)
+        left.append(replace(part, seconds=seconds))
+    return [part for part in left if part.seconds > 0]
+
+
+def _outside(
+    name: str,
+    interval: tuple[float, float],
+    samples: Sequence[Sample],
+    findings: Sequence[Finding],
+) -> Stretch:
+    """A stretch outside of the steps, by stack samples. What the program does there once is known."""
+    seconds = interval[1] - interval[0]
+    if name == IMPORT:
+        return Stretch(name, seconds, (Part("import", seconds, Kind.KNOWN),))
+    lines: dict[str, dict[Location, float]] = defaultdict(lambda: defaultdict(float))
+    for sample in samples:
+        count = sample.within(*interval)
+        if count and sample.stack:
+            lines[_name(sample)][sample.stack[0]] += count
+    whole = sum(sum(counter.values()) for counter in lines.values())
+    if not whole:
+        kind = Kind.KNOWN if seconds < _SHORT else Kind.REST
+        return Stretch(name, seconds, (Part("not sampled", seconds, kind),))
+    parts = [
+        Part(label, seconds * sum(counter.values()) / whole, Kind.KNOWN, _most(counter))
+        for label, counter in lines.items()
+    ]
+    claimed, _ = _claimed(findings, seconds)
+    return Stretch(name, seconds, (*claimed, *_without(parts, claimed)))

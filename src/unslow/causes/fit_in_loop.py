@@ -1,0 +1,108 @@
+"""`fit()` is called repeatedly on one model, and each call pays for a new pipeline and loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from unslow.analyse import wording as say
+from unslow.analyse.graphs.repeated_fits import Refit, refits
+from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.cause import Cause
+from unslow.model import Evidence, Finding, Fix, Phase, Refusal, Run, Safety
+
+if TYPE_CHECKING:
+    from unslow.fix.edit.script import Script
+
+
+@dataclass(frozen=True)
+class _Detail:
+    """What the fix needs to know."""
+
+    one_step_per_call: bool  # and the data are arrays: train_on_batch does the same
+
+
+class FitInLoop(Cause):
+    """
+    What happens
+    The program calls `fit()` many times on the same model: once per batch, per row, per file or per epoch.
+
+    Why it is slow
+    Every call builds an input pipeline, traces the functions of that pipeline, creates an iterator with its
+    threads, starts the callbacks and waits for all of it to end. That takes tens to hundreds of milliseconds,
+    whatever the call trains.
+
+    The fix
+    For single batches, call `train_on_batch()`: it keeps its graph and needs no pipeline. For epochs, call
+    `fit()` once with `epochs=`, and do what the loop does between the calls in a callback
+    (`on_epoch_end`). For several files, put them into one `tf.data` pipeline.
+
+    When we are wrong
+    If each call trains for minutes, its fixed cost does not matter, and nothing is reported. If the data really
+    change between the calls in a way that depends on the training, several calls may be needed.
+    """
+
+    title = "fit() is called repeatedly on one model"
+    needs = ("keras", "functions")
+    deeper_than = ("retracing", "tiny-batches", "kernels-rebuilt", "iterator-rebuilt")
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        for found in refits(run):
+            yield self._finding(found)
+
+    def _finding(self, found: Refit) -> Finding:
+        each = found.seconds / (found.calls - 1)
+        per_batch = found.steps <= 2 * found.calls
+        return Finding(
+            cause=self.id,
+            location=found.location,
+            seconds=found.seconds,
+            title=f"fit() is called {found.calls:,} times on one model, and each call spends "
+            f"{say.time(each)} around its steps",
+            evidence=(
+                Evidence("calls of fit()", found.calls),
+                Evidence("steps", found.steps),
+                Evidence("seconds per call around its steps", each, "s"),
+                Evidence("functions of its input traced again", found.traces),
+                Evidence("seconds in these traces", found.trace_seconds, "s"),
+            ),
+            advice="Use train_on_batch() for single batches: it keeps its graph and needs no input pipeline."
+            if per_batch
+            else "Call fit() once with epochs=…, and do what the loop does between the calls in a callback.",
+            detail=_Detail(found.steps == found.calls and found.arrays),
+        )
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        detail, where = finding.detail, finding.location
+        assert isinstance(detail, _Detail) and where is not None
+        if not detail.one_step_per_call:
+            return None
+        from unslow.fix.fit_batches import fit_as_batch
+
+        edited = fit_as_batch(script, where.line)
+        title = "train on each batch without a call of fit()"
+        return Fix(title, Safety.CLOSE, {script.path: edited.text})
+
+
+def _fit(step: int) -> Any:
+    where = ["train.py", 10, "<module>"]
+    return fact("fit", step, stack=[where], model=1, data="ndarray", n=step, key=str(where))
+
+
+FitInLoop.FIRES = (
+    Sketch(
+        "fit() is called for every step, and most of its calls are not written",
+        phases={Phase.RUN: 0.1, Phase.TRACE: 0.3},
+        style="keras",
+        facts=[_fit(step) for step in (*range(1, 20), *range(20, 101, 5))],
+    ),
+)
+FitInLoop.QUIET = (
+    Sketch(
+        "one call of fit()",
+        phases={Phase.RUN: 0.6, Phase.OTHER: 0.4},
+        style="keras",
+        facts=[_fit(1)],
+    ),
+)

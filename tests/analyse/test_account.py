@@ -1,0 +1,104 @@
+"""One account: every second has a name, shares never exceed the whole, large overhead is never healthy."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.examples import RECORDED
+from unslow.analyse.account import IMPORT, SETUP, TRAINING, Kind, account_of
+from unslow.analyse.run.assemble import load
+from unslow.analyse.sketches.sketch import Sketch
+from unslow.diagnose import diagnose
+from unslow.model import Finding, Location, Phase, Run, Sample
+
+HERE = Location("train.py", 12)
+
+
+def finding(seconds: float, stretch: str = "") -> Finding:
+    return Finding("retracing", "a title", HERE, seconds, (), stretch=stretch)
+
+
+def sampled(leaf: str, bins: tuple[tuple[float, float, int], ...], phase: Phase) -> Sample:
+    return Sample((HERE,), leaf, 0, True, 0, 0, 0, phase, bins)
+
+
+def parts(run: Run, findings: list[Finding], name: str) -> dict[tuple[str, Kind], float]:
+    stretches = [found for found in account_of(run, findings).stretches if found.name == name]
+    return {(p.name, p.kind): p.seconds for found in stretches for p in found.parts}
+
+
+def test_a_finding_explains_overhead_before_compute() -> None:
+    run = Sketch("", [0.01] * 101, phases={Phase.RUN: 0.5, Phase.TRACE: 0.5}).run()
+    found = parts(run, [finding(0.4)], TRAINING)
+    assert found["retracing", Kind.FINDING] == pytest.approx(0.4)
+    assert found["tracing functions", Kind.WASTE] == pytest.approx(0.1)
+    assert found["TensorFlow runs", Kind.COMPUTE] == pytest.approx(0.505)
+
+
+def test_findings_never_claim_more_than_there_is() -> None:
+    run = Sketch("", [0.01] * 100, phases={Phase.RUN: 1.0}).run()
+    account = account_of(run, [finding(0.8), finding(0.8)])
+    claimed = sum(part.seconds for part in account.parts(Kind.FINDING))
+    assert claimed == pytest.approx(1.0)
+    assert account.overlap == pytest.approx(0.6)
+
+
+def test_own_python_in_the_steps_that_nothing_names_is_the_rest() -> None:
+    run = Sketch("", [0.01] * 100, phases={Phase.RUN: 0.4}, before=0.0).run()
+    account = account_of(run, [])
+    assert account.unexplained == pytest.approx(0.6)
+    assert not account.complete
+
+
+def test_large_overhead_without_a_finding_is_not_complete() -> None:
+    run = Sketch("", [0.1] * 100, phases={Phase.RUN: 0.7, Phase.SAVE: 0.3}).run()
+    account = account_of(run, [])
+    assert [part.name for part in account.uncovered] == ["saving"]
+    assert not account.complete
+    assert account_of(run, [finding(3.0)]).complete
+
+
+def test_what_first_steps_pay_for_once_is_no_overhead() -> None:
+    trace = [0.9] + [0.0] * 99
+    run = Sketch("", [5.0] + [0.1] * 99, phases={Phase.RUN: 0.1, Phase.TRACE: trace}).run()
+    assert "tracing functions" not in {part.name for part in account_of(run, []).uncovered}
+
+
+def test_time_before_the_steps_is_named_by_its_samples() -> None:
+    samples = [
+        sampled("numpy", ((0.0, 2.0, 30),), Phase.OTHER),
+        sampled("tensorflow", ((0.0, 2.0, 10),), Phase.OTHER),
+    ]
+    run = Sketch("", [0.1] * 10, phases={Phase.RUN: 1.0}, before=2.0, samples=samples).run()
+    found = parts(run, [], SETUP)
+    assert found["your own Python", Kind.KNOWN] == pytest.approx(1.5)
+    assert found["TensorFlow called by your lines", Kind.KNOWN] == pytest.approx(0.5)
+
+
+def test_a_finding_outside_of_the_steps_is_counted_in_its_stretch() -> None:
+    samples = [sampled("tensorflow", ((0.0, 2.0, 10),), Phase.OTHER)]
+    run = Sketch("", [0.1] * 10, phases={Phase.RUN: 1.0}, before=2.0, samples=samples).run()
+    assert parts(run, [finding(1.2, SETUP)], SETUP)["retracing", Kind.FINDING] == pytest.approx(1.2)
+    assert Kind.FINDING not in {kind for _, kind in parts(run, [finding(1.2, SETUP)], TRAINING)}
+
+
+def test_time_that_nobody_sampled_is_unexplained() -> None:
+    run = Sketch("", [0.1] * 10, phases={Phase.RUN: 1.0}, before=5.0).run()
+    assert account_of(run, []).unexplained == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("recording", sorted(RECORDED.glob("*.zip")), ids=lambda path: path.stem)
+def test_the_account_of_every_recording_adds_up(recording: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(recording) as packed:
+        packed.extractall(tmp_path)
+    diagnosis = diagnose(load(str(tmp_path)), with_fixes=False)
+    account = diagnosis.account
+    assert account is not None
+    for stretch in account.stretches:
+        assert all(part.seconds >= 0 for part in stretch.parts)
+        assert sum(part.seconds for part in stretch.parts) <= 1.001 * stretch.seconds + 1e-6
+    assert account.seconds <= 1.05 * max(process.ended for process in diagnosis.run.processes)
+    assert IMPORT in {stretch.name for stretch in account.stretches}
