@@ -104,7 +104,10 @@ def hottest(run: Run, counts: Counter[Stack]) -> Location | None:
 
 
 def _in_body(run: Run, found: Location, counts: Counter[Stack]) -> Location:
-    """For the first line of a loop the hottest line of its body, which is what repeats."""
+    """For the header of a loop the hottest line of its body, unless the header itself is hotter.
+
+    Time in a short loop spreads over its lines; in `for row in reader: yield row` it is the reader's.
+    """
     held: Counter[Location] = Counter()
     for stack, count in counts.items():
         held.update(dict.fromkeys(stack, count))
@@ -112,5 +115,6 @@ def _in_body(run: Run, found: Location, counts: Counter[Stack]) -> Location:
         if isinstance(node, ast.For | ast.While) and node.lineno == found.line:
             lines = range(node.body[0].lineno, (node.end_lineno or 0) + 1)
             body = [place for place in held if place.file == found.file and place.line in lines]
-            return max(body, key=lambda place: held[place], default=found)
+            if sum(held[place] for place in body) >= held[found]:
+                return max(body, key=lambda place: held[place], default=found)
     return found

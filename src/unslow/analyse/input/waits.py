@@ -22,7 +22,6 @@ READS = pipeline_module.READS
 # A fetch in Python of a batch that is ready takes 0.1 ms on 2.21, and up to 1 ms on a busy machine.
 _FETCH = 1e-4
 _LONGEST_FETCH = 1e-3
-_AS_MODELLED = 1.5  # times the wait that the iterator's model measured
 _PREPARES = {"first", "reset", "shapes"}  # calls that prepare a graph while they run
 _FEWEST_BATCHES = 4  # over which a wait must have been measured
 _SHORTEST_READ = 0.5  # seconds: the processor's counters are read a few times a second
@@ -116,15 +115,9 @@ class _Measured:
         return fetching
 
     def _visible(self, fetching: float) -> float:
-        """The wait in fetches of Python: what is more than the models measured is overhead."""
-        if not self.in_python:
-            return max(0.0, fetching - _FETCH)
-        overhead = sum(_overhead(one) * one.per_step for one in self.in_python)
-        wait = max(0.0, fetching - overhead)
-        if any(one.over < _FEWEST_BATCHES or one.filling for one in self.in_python):
-            return wait
-        measured = sum(one.wait * one.per_step for one in self.in_python)
-        return min(wait, _AS_MODELLED * measured + self._starts(in_python=True))
+        """The wait in fetches of Python, without what a fetch of a ready batch takes."""
+        overhead = [_overhead(one) * one.per_step for one in self.in_python] or [_FETCH]
+        return max(0.0, fetching - sum(overhead))
 
     def _mean(self, seconds: Floats) -> float:
         rows = slice(self.first, None)
