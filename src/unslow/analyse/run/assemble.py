@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from unslow.analyse.graphs import call_profile as inside
+from unslow.analyse.graphs.call_profile import read_call
 from unslow.analyse.run.loops import loops_of
 from unslow.analyse.run.samples import samples_of
 from unslow.errors import UnslowError
@@ -199,7 +199,8 @@ def _events(index: int, log: ProcessLog, start: int, names: _Names) -> Iterable[
 def _looked_into(folder: str, event: Event) -> Mapping[str, Any]:
     """An event with what its own file says of it."""
     kept = event.data.get("trace")
-    return {**event.data, **inside.parts(Path(folder) / Path(kept).name)} if kept else event.data
+    profile = read_call(Path(folder) / Path(kept).name) if kept else None
+    return {**event.data, **asdict(profile)} if profile is not None else event.data
 
 
 def _plain(data: dict[str, Any], names: _Names, start: int) -> dict[str, Any]:
