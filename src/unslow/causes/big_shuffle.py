@@ -86,24 +86,24 @@ class BigShuffle(Cause):
     """
     What happens
 
-    `shuffle(n)` keeps n elements in memory and reads all of them before it gives out the first one,
-    again in every epoch. Behind `batch` it keeps n whole batches.
+    `shuffle(n)` keeps n elements in memory and reads all of them before it gives out the first
+    one, again in every epoch. Behind `batch` it keeps n whole batches.
 
     Why it is slow
 
     What stands in front of the shuffle (often decoded images) is kept in full: a buffer of 10,000
-    images of a megabyte each is 10 GB, and the first step waits until they have all been read. Near
-    the end of the memory everything becomes slow.
+    images of a megabyte each is 10 GB, and the first step waits until they have all been read.
+    Near the end of the memory everything becomes slow.
 
     The fix
 
-    Shuffle what is small: file names or indices, before they are read. Or use a smaller buffer: about
-    fifty batches already mix well if the files themselves come in a random order.
+    Shuffle what is small: file names or indices, before they are read. Or use a smaller buffer:
+    about fifty batches already mix well if the files themselves come in a random order.
 
     When we are wrong
 
-    The size is the average of the elements that were in the buffer. A dataset that is sorted by label
-    needs a buffer that is large compared to it, or shuffled file names.
+    The size is the average of the elements that were in the buffer. A dataset that is sorted by
+    label needs a buffer that is large compared to it, or shuffled file names.
     """
 
     title = "a shuffle buffer is too large"

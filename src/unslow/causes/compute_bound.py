@@ -40,14 +40,15 @@ class ComputeBound(Cause):
 
     The fix
 
-    Only a cheaper step helps: XLA (`jit_compile=True`), 16-bit numbers where the hardware has them,
-    a smaller model or input, or a faster device. `unslow whatif` measures the first ones on this
-    script.
+    Only a cheaper step helps: XLA (`jit_compile=True`), 16-bit numbers where the hardware has
+    them, a smaller model or input, or a faster device. `unslow whatif` measures the first ones on
+    this script.
 
     When we are wrong
 
-    The kernels were profiled for a few steps. A kernel may be slow for a reason of its own (float64,
-    an optimizer that rewrites a large table, too few threads): these causes are reported first.
+    The kernels were profiled for a few steps. A kernel may be slow for a reason of its own
+    (float64, an optimizer that rewrites a large table, too few threads): these causes are reported
+    first.
     """
 
     title = "the model itself takes the time"

@@ -48,6 +48,9 @@ def _map(busy: float, **asked: object) -> Made:
 _SOURCE = Made("TensorSlice", 1e-5, line=4, elements=8)
 
 
+_BURSTS = ([0.0045] * 19 + [0.076]) * 10
+
+
 def _queue(wait: float) -> list[Fact]:
     where = {"took": 0.01, "updates": True, "stack": [["train.py", 12, "<module>"]], "index": 0}
     seen = {
@@ -63,24 +66,24 @@ class InputBound(Cause):
     """
     What happens
 
-    The step stands still until the next batch is ready. The batch is made by a tf.data pipeline, and
-    one of its stages takes longer per batch than the rest of the step does; or it comes from a queue
-    of TensorFlow 1, and the threads that fill it do not keep up.
+    The step stands still until the next batch is ready. The batch is made by a tf.data pipeline,
+    and one of its stages takes longer per batch than the rest of the step does; or it comes from a
+    queue of TensorFlow 1, and the threads that fill it do not keep up.
 
     Why it is slow
 
     A pipeline works ahead while the step computes, so its time is hidden until its slowest stage
-    takes longer than the step; from there on every step takes as long as that stage. TensorFlow runs
-    functions without side effects in parallel by itself, but not those that call Python or draw
-    random numbers, and never in more threads than there are cores: a stage that waits for a disk or
-    a server needs more.
+    takes longer than the step; from there on every step takes as long as that stage. TensorFlow
+    runs functions without side effects in parallel by itself, but not those that call Python or
+    draw random numbers, and never in more threads than there are cores: a stage that waits for a
+    disk or a server needs more.
 
     The fix
 
-    It follows the reason: more threads for a stage that sleeps, `num_parallel_calls` for one that is
-    limited to one thread while cores are idle, a function on whole batches where calling it costs
-    more than its work, `cache` for what is the same in every pass, `prefetch` where nothing works
-    ahead, more threads for a queue. The finding says what would limit the step next.
+    It follows the reason: more threads for a stage that sleeps, `num_parallel_calls` for one that
+    is limited to one thread while cores are idle, a function on whole batches where calling it
+    costs more than its work, `cache` for what is the same in every pass, `prefetch` where nothing
+    works ahead, more threads for a queue. The finding says what would limit the step next.
 
     When we are wrong
 
@@ -198,6 +201,17 @@ class InputBound(Cause):
             facts=pipeline_facts(_SOURCE, _map(0.0095, random=True), wait=0.006, in_python=False),
         ),
         Sketch(
+            "a shuffle that is refilled every 20 steps: 76 ms, and 4.5 ms in the others",
+            seconds=_BURSTS,
+            phases={Phase.INPUT: [0.95 if step > 0.01 else 0.05 for step in _BURSTS]},
+            facts=pipeline_facts(_SOURCE, _map(0.002, random=True), wait=0.0036, steps=200),
+        ),
+        Sketch(
+            "a fifth of each step is waiting, and no stage explains it",
+            phases={Phase.INPUT: 0.2, Phase.RUN: 0.75},
+            facts=pipeline_facts(_SOURCE, _map(0.00002), wait=0.002),
+        ),
+        Sketch(
             "a queue that one thread fills",
             phases={Phase.RUN: 0.95},
             style="session",
@@ -267,7 +281,7 @@ def _usually_waits(run: Run, wait: Wait) -> bool:
 
 def _fetched_at(run: Run, wait: Wait) -> Location:
     """The line that fetches the batches; the loop's own where it was not seen."""
-    fetches = [one for one in run.facts(Next) if one.process == wait.loop.process and one.stack]
+    fetches = [one for one in run.facts(Next, wait.loop.process) if one.stack]
     longest = max(fetches, key=lambda one: one.took, default=None)
     return say.place(run, longest.stack[0]) if longest is not None else wait.loop.location
 

@@ -26,7 +26,10 @@ _SPOTTED = (
     "the loop at line {line} makes an iterator in every iteration and takes one element of it: the "
     "pipeline starts again each time, its shuffle buffer too"
 )
-_INSTEAD = "iterator = iter(dataset) before the loop, next(iterator) in it; or loop over the dataset itself"
+_INSTEAD = (
+    "iterator = iter(dataset) before the loop, next(iterator) in it; or loop over the dataset "
+    "itself"
+)
 _MAKERS = ("tf.data.make_one_shot_iterator", "tf.data.make_initializable_iterator")
 
 _PER_STEP = 0.5  # iterators per step: one per epoch is how it should be
@@ -72,8 +75,8 @@ class IteratorRebuilt(Cause):
 
     Why it is slow
 
-    A new iterator starts its threads again and fills its shuffle buffer from the beginning: for one
-    batch it may read thousands of elements. Nothing that it prepared ahead is ever used.
+    A new iterator starts its threads again and fills its shuffle buffer from the beginning: for
+    one batch it may read thousands of elements. Nothing that it prepared ahead is ever used.
 
     The fix
 
@@ -82,9 +85,9 @@ class IteratorRebuilt(Cause):
 
     When we are wrong
 
-    A new iterator always gives the first batch (after shuffling, a batch of the first elements); one
-    that continues gives all of them in turn, which is nearly always what was meant, but not the same.
-    The time that is left is computed from the share of the elements that were needed.
+    A new iterator always gives the first batch (after shuffling, a batch of the first elements);
+    one that continues gives all of them in turn, which is nearly always what was meant, but not
+    the same. The time that is left is computed from the share of the elements that were needed.
     """
 
     title = "the iterator is recreated in every step"
@@ -107,21 +110,21 @@ class IteratorRebuilt(Cause):
                     yield self._restarted(loop, say.place(run, where), found)
 
     def _restarted(self, loop: Loop, place: Location, found: Restarts) -> Finding:
-        """A session's iterator that is initialized repeatedly, which discards what it had prepared."""
+        """A session's iterator that is initialized repeatedly, losing what it had prepared."""
         return Finding(
             cause=self.id,
             location=place,
             seconds=found.seconds,
-            title=f"{say.code(place)} restarts the pipeline {found.count} times in {loop.steps} steps, "
-            f"and the step that follows waits {say.time(found.each)} for it",
+            title=f"{say.code(place)} restarts the pipeline {found.count} times in {loop.steps} "
+            f"steps, and the step that follows waits {say.time(found.each)} for it",
             evidence=(
                 Evidence("runs of the initializer", found.count),
                 Evidence("seconds of one", found.start, "s"),
                 Evidence("the step that follows takes longer by", found.each, "s"),
                 Evidence("a usual step", loop.typical(), "s"),
             ),
-            advice="Give the training data an iterator of its own and let it continue (`repeat()`); "
-            "where one graph must switch between datasets, choose by the handle of an iterator "
+            advice="Give the training data an iterator of its own and let it continue "
+            "(`repeat()`); where one graph must switch between datasets, choose by the handle of an iterator "
             "(`tf.data.Iterator.from_string_handle`), which keeps the position of each.",
         )
 

@@ -103,20 +103,20 @@ class ProfilerLeftOn(Cause):
     """
     What happens
 
-    TensorFlow's profiler or one of its debuggers, a session's full trace, or a profiler or tracer of
-    Python is on for hundreds of steps.
+    TensorFlow's profiler or one of its debuggers, a session's full trace, or a profiler or tracer
+    of Python is on for hundreds of steps.
 
     Why it is slow
 
     Each op, or each Python call, is recorded. TensorFlow keeps its records in memory until the
-    profiler is stopped, and then writes them all at once. A step takes longer, memory climbs, and the
-    end takes minutes. A debugger puts an op of its own behind each op of the graph, which reads its
-    whole result once more.
+    profiler is stopped, and then writes them all at once. A step takes longer, memory climbs, and
+    the end takes minutes. A debugger puts an op of its own behind each op of the graph, which
+    reads its whole result once more.
 
     The fix
 
-    Profile ten steps in the middle of the training: `tf.profiler.experimental.start` and, ten steps
-    later, `stop`; `profile_batch=(10, 20)` in Keras's TensorBoard. Then remove it.
+    Profile ten steps in the middle of the training: `tf.profiler.experimental.start` and, ten
+    steps later, `stop`; `profile_batch=(10, 20)` in Keras's TensorBoard. Then remove it.
 
     When we are wrong
 
@@ -278,8 +278,7 @@ class ProfilerLeftOn(Cause):
 
 
 def _recorded(run: Run, loop: Loop, what: str) -> _Recorded:
-    facts = [one for one in run.facts(ProfilerSwitch) if one.process == loop.process]
-    switches = [one for one in facts if one.what == what]
+    switches = [one for one in run.facts(ProfilerSwitch, loop.process) if one.what == what]
     on = np.zeros(len(loop.end), dtype=bool)
     for switch in switches:
         on[loop.end > switch.time] = switch.on  # a step counts by when its update came
@@ -302,10 +301,9 @@ def _formatting(run: Run, loop: Loop) -> float:
     """Seconds in which traces of a loop were formatted."""
     before: dict[Stack, float] = {}
     after: dict[Stack, float] = {}
-    for total in run.facts(Timeline):
-        if total.process == loop.process:
-            totals = before if total.time < loop.start else after
-            totals[total.stack] = total.took
+    for total in run.facts(Timeline, loop.process):
+        totals = before if total.time < loop.start else after
+        totals[total.stack] = total.took
     return sum(took - before.get(stack, 0.0) for stack, took in after.items())
 
 
@@ -328,7 +326,10 @@ def _checking(run: Run, loop: Loop) -> float | None:
 
 def _advice(found: _Recorded) -> str:
     if found.what == _CHECKS:
-        return "Switch it on to find a NaN, and off again; `tf.debugging.check_numerics` checks one value."
+        return (
+            "Switch it on to find a NaN, and off again; `tf.debugging.check_numerics` checks one "
+            "value."
+        )
     if found.place is None:
         return "Run without it to see what it costs."
     return (

@@ -50,21 +50,21 @@ class PythonInput(Cause):
     Why it is slow
 
     Python runs one thread at a time: more calls at once do not make such code faster, and while it
-    runs in the background it also takes the interpreter from the training loop. A generator that the
-    loop itself drives is worse still, because nothing computes while it makes the next batch.
+    runs in the background it also takes the interpreter from the training loop. A generator that
+    the loop itself drives is worse still, because nothing computes while it makes the next batch.
 
     The fix
 
     Make the hot line cheaper first: one NumPy operation for a whole batch instead of a Python loop
-    over elements. Better, write it as TensorFlow operations in `Dataset.map`, which run in parallel
-    without the interpreter, or do it once and store the result. What only waits (files, a server) can
-    be called many times at once.
+    over elements. Better, write it as TensorFlow operations in `Dataset.map`, which run in
+    parallel without the interpreter, or do it once and store the result. What only waits (files, a
+    server) can be called many times at once.
 
     When we are wrong
 
     The line comes from samples of the stack, about fifty a second. Libraries that release the
-    interpreter while they work (large NumPy operations, image decoders) count as Python here, though
-    threads would help them.
+    interpreter while they work (large NumPy operations, image decoders) count as Python here,
+    though threads would help them.
     """
 
     title = "Python code makes the data, one piece at a time"
@@ -138,8 +138,8 @@ class PythonInput(Cause):
                 Evidence("stack samples there", count),
             ),
             advice="Make the batch with NumPy on whole arrays, or give the work to `tf.data` "
-            "(`from_generator` at least, with `prefetch`), so that the next batch is made while this "
-            "one is trained on.",
+            "(`from_generator` at least, with `prefetch`), so that the next batch is made while "
+            "this one is trained on.",
         )
 
     FIRES = (
@@ -187,7 +187,7 @@ class PythonInput(Cause):
 
 
 def _own_python(run: Run, scope: Scope, process: int) -> Iterable[tuple[Sample, int]]:
-    """Samples of the script's own Python in its training loops, with the depth of the loop's frame."""
+    """Samples of the script's own Python in its loops, with the depth of the loop's frame."""
     for sample in run.samples:
         own = sample.process == process and sample.training and sample.phase is Phase.OTHER
         depth = scope.depth(sample) if own and sample.in_steps else None
@@ -201,8 +201,9 @@ def _makes_data(scope: Scope, below: Stack) -> bool:
 
 
 _BY_WORKERS = (
-    "Python threads make the batches, and run one at a time: more of them do not help. Make this line "
-    "cheaper (do once what it reads or computes again), or use processes: `use_multiprocessing=True`."
+    "Python threads make the batches, and run one at a time: more of them do not help. Make this "
+    "line cheaper (do once what it reads or computes again), or use processes: "
+    "`use_multiprocessing=True`."
 )
 
 
@@ -211,8 +212,8 @@ def _advice(work: PythonWork) -> str:
     if work.slept > 0.5 * work.took:
         return (
             "It mostly waits: several at once would help. Make it a function of one element for "
-            "`Dataset.map` with `num_parallel_calls` and a larger `private_threadpool_size`, or give "
-            "a Keras `PyDataset` `workers`."
+            "`Dataset.map` with `num_parallel_calls` and a larger `private_threadpool_size`, or "
+            "give a Keras `PyDataset` `workers`."
         )
     if work.calls > _MANY_CALLS and each < _CHEAP:
         return (
@@ -220,6 +221,6 @@ def _advice(work: PythonWork) -> str:
             "batch per call (yield batches, map after `batch`), which enters Python once."
         )
     return (
-        "Write it as TensorFlow operations in `Dataset.map`, or with NumPy on whole batches; if it is "
-        "the same in every epoch, do it once before training and store the result."
+        "Write it as TensorFlow operations in `Dataset.map`, or with NumPy on whole batches; if it "
+        "is the same in every epoch, do it once before training and store the result."
     )

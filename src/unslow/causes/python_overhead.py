@@ -302,9 +302,9 @@ def _at_once(scope: Scope, seconds: float) -> bool:
 
 def _fetching(run: Run, process: int) -> set[tuple[str, int]]:
     """Lines that take batches from a dataset, or let Keras do so: to take its iterators down is not their Python."""
-    facts: list[Next | IteratorMade] = [*run.facts(Next), *run.facts(IteratorMade)]
-    stacks = [fact.stack for fact in facts if fact.process == process and fact.stack]
-    return {(stack[0].file, stack[0].line) for stack in stacks}
+    fetches, iterators = run.facts(Next, process), run.facts(IteratorMade, process)
+    stacks = [one.stack for one in fetches] + [one.stack for one in iterators]
+    return {(stack[0].file, stack[0].line) for stack in stacks if stack}
 
 
 def _rate(scope: Scope) -> Slope | None:

@@ -62,15 +62,16 @@ class Rereading(Cause):
 
     The fix
 
-    `cache()` behind the last step that is the same in every pass, and in front of everything random:
-    shuffling after it still gives a new order each time. The decoded data must fit into memory; where
-    it does not, a cache in a file (`cache("folder/name")`) trades decoding for reading.
+    `cache()` behind the last step that is the same in every pass, and in front of everything
+    random: shuffling after it still gives a new order each time. The decoded data must fit into
+    memory; where it does not, a cache in a file (`cache("folder/name")`) trades decoding for
+    reading.
 
     When we are wrong
 
     The size of the decoded data is computed from what the stage has produced so far. A cache is
-    filled during the first pass and only helps from the second one on: the longer the training, the
-    more it gains.
+    filled during the first pass and only helps from the second one on: the longer the training,
+    the more it gains.
     """
 
     title = "every pass decodes the same files again"

@@ -53,7 +53,7 @@ class IteratorMade(Thinned, probe="pipeline", kind="iterator"):
 
 
 class ModelNode(Record):
-    """One node of tf.data's own model of a running pipeline; figures since its iterator was made."""
+    """One node of tf.data's model of a running pipeline; figures since its iterator was made."""
 
     id: int
     name: str  # as TensorFlow runs it: "MapAndBatch", "ParallelMapV2"

@@ -17,7 +17,7 @@ class ProfilerWindow(Fact, probe="window", kind="window"):
 
 
 class ProfilerSwitch(Thinned, probe="profilers", kind="profiler"):
-    """A profiler, debugger or tracer went on or off; `took`: starting it, or writing its results."""
+    """A profiler, debugger or tracer went on or off; `took`: starting or writing its results."""
 
     what: str
     on: bool

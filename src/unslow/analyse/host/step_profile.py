@@ -1,4 +1,4 @@
-"""What a profiler window shows of the steps: kernels, the executor around them, loops in the graph."""
+"""What a profiler window shows of the steps: kernels, the executor, loops in the graph."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Window:
 
 
 def profile_of(run: Run, window: ProfilerWindow) -> StepProfile | None:
-    """The profile of a window, read when it is first needed; None where it is missing or damaged."""
+    """The profile of a window, read when first needed; None where it is missing or damaged."""
     if isinstance(window, SketchedWindow):
         return window.profile
     return _read_profile(run.folder, window.file) if window.file else None

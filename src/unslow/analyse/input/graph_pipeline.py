@@ -1,4 +1,4 @@
-"""Pipelines whose model cannot be read, such as those in a session's graph, from a profiler window."""
+"""Pipelines without a readable model, as in a session's graph, from a profiler window."""
 
 from __future__ import annotations
 

@@ -234,8 +234,8 @@ def _mean_wait(iterators: Sequence[Readings], since: PipelineReading | None = No
 
 def endless_cache(run: Run, process: int) -> Location | None:
     """The line that caches in memory what has no end, as behind a `repeat()`."""
-    for dataset in run.facts(Dataset):
-        for stage in dataset.stages if dataset.process == process else ():
+    for dataset in run.facts(Dataset, process):
+        for stage in dataset.stages:
             in_memory = stage.kind == "Cache" and not stage.file
             if in_memory and stage.length == ENDLESS and stage.stack:
                 return say.place(run, stage.stack[0])
@@ -297,7 +297,7 @@ def _location(run: Run, stage: BuiltStage) -> Location | None:
 
 
 def shuffle_elements(shuffle: BuiltStage) -> float:
-    """Elements that a shuffle reads before it gives its first: its buffer, or all that there are."""
+    """Elements that a shuffle reads before it gives its first: its buffer, or all there are."""
     size = float(max(0, shuffle.buffer_size or 0))
     return min(size, shuffle.length) if shuffle.length > 0 else size
 

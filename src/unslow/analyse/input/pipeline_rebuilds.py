@@ -34,14 +34,13 @@ def rebuilding(run: Run, found: Blamed) -> float:
     if found.reason != "pipeline":
         return 0.0
     lines = lines_of(run, found)
-    in_steps = [one for one in run.samples if one.training and one.stack and one.in_steps]
-    building = [
-        one
-        for one in in_steps
-        if one.phase is Phase.OTHER and (one.stack[0].file, one.stack[0].line) in lines
-    ]
-    total = sum(one.in_steps for one in in_steps)
-    share = sum(one.in_steps for one in building) / total if total else 0.0
+    total = building = 0
+    for sample in run.samples:
+        if sample.training and sample.stack:
+            total += sample.in_steps
+            line = (sample.stack[0].file, sample.stack[0].line)
+            building += sample.in_steps * (sample.phase is Phase.OTHER and line in lines)
+    share = building / max(1, total)
     needed_once = 1 - 1 / max(2, found.count + 1)
     return _preparing(run, found) + run.trained * share * needed_once
 

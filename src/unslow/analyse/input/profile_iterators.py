@@ -1,4 +1,4 @@
-"""What a profile shows of tf.data: how long steps wait for each iterator, and what its stages do."""
+"""What a profile shows of tf.data: how long steps wait for iterators, and what stages do."""
 
 from __future__ import annotations
 

@@ -29,13 +29,13 @@ class CalledBack:
 
 
 def called_back(run: Run, loop: Loop) -> list[CalledBack]:
-    ours = [fact for fact in run.facts(Dataset) if fact.process == loop.process]
-    fetching = {token for fact in ours for stage in fact.stages for token in stage.tokens}
+    fetching: set[str] = set()
+    for dataset in run.facts(Dataset, loop.process):
+        fetching.update(*(stage.tokens for stage in dataset.stages))
     # A function has another token in every graph that calls it.
     by_place: dict[Location, dict[str, list[PythonFunction]]] = defaultdict(dict)
-    for fact in run.facts(PythonFunction):
-        known = fact.process == loop.process and run.sources.get(fact.place.file)
-        if known and fact.token not in fetching:
+    for fact in run.facts(PythonFunction, loop.process):
+        if fact.token not in fetching and run.sources.get(fact.place.file):
             tokens = by_place[say.place(run, fact.place)]
             tokens.setdefault(fact.token, []).append(fact)
     return [_called_back(run, loop, place, tokens) for place, tokens in by_place.items()]
@@ -47,16 +47,16 @@ def _called_back(
     calls, seconds = 0, 0.0
     for totals in tokens.values():
         before, after = _at(totals, loop.start), _at(totals, loop.stop)
-        if after is not None:
-            calls += after.count - (before.count if before is not None else 0)
-            seconds += after.took - (before.took if before is not None else 0.0)
+        calls += after.count - before.count
+        seconds += after.took - before.took
     hot = hottest(run, lines_inside(run, loop.process, tokens))
     return CalledBack(function, calls, seconds, say.place(run, hot or function))
 
 
-def _at(totals: Sequence[PythonFunction], time: float) -> PythonFunction | None:
+def _at(totals: Sequence[PythonFunction], time: float) -> PythonFunction:
     """A running total as it was at a time."""
-    return next((fact for fact in reversed(totals) if fact.time <= time), None)
+    nothing = totals[0].replace(count=0, took=0.0)
+    return next((fact for fact in reversed(totals) if fact.time <= time), nothing)
 
 
 def lines_inside(run: Run, process: int, tokens: Collection[str]) -> Counter[Stack]:
@@ -66,8 +66,8 @@ def lines_inside(run: Run, process: int, tokens: Collection[str]) -> Counter[Sta
     of the threads that they wait for. Calls too short to be sampled were traced now and then.
     """
     last: dict[tuple[str, str, Stack], float] = {}
-    for fact in run.facts(PythonLine):
-        if fact.process == process and fact.token in tokens:
+    for fact in run.facts(PythonLine, process):
+        if fact.token in tokens:
             stack = tuple(say.place(run, place) for place in fact.stack)
             last[fact.token, fact.way, stack] = fact.count
     ways: dict[str, Counter[Stack]] = defaultdict(Counter)
@@ -80,8 +80,8 @@ def lines_inside(run: Run, process: int, tokens: Collection[str]) -> Counter[Sta
 
 def by_workers(run: Run, process: int, tokens: Collection[str]) -> bool:
     """Whether some functions only wait for other Python threads, which do the work."""
-    ours = [fact for fact in run.facts(PythonLine) if fact.process == process]
-    return {fact.way for fact in ours if fact.token in tokens} == {"workers"}
+    ways = {fact.way for fact in run.facts(PythonLine, process) if fact.token in tokens}
+    return ways == {"workers"}
 
 
 def hottest(run: Run, counts: Counter[Stack]) -> Location | None:
@@ -106,7 +106,8 @@ def hottest(run: Run, counts: Counter[Stack]) -> Location | None:
 def _in_body(run: Run, found: Location, counts: Counter[Stack]) -> Location:
     """For the header of a loop the hottest line of its body, unless the header itself is hotter.
 
-    Time in a short loop spreads over its lines; in `for row in reader: yield row` it is the reader's.
+    Time in a short loop spreads over its lines; in `for row in reader: yield row` it is the
+    reader's.
     """
     held: Counter[Location] = Counter()
     for stack, count in counts.items():

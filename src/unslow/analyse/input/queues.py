@@ -30,7 +30,7 @@ class QueueWait:
 
     @property
     def after(self) -> float:
-        """Seconds of a step if more threads filled the queue, limited by the step or the machine."""
+        """Seconds of a step if more threads filled the queue, limited by step or machine."""
         return min(self.step, max(self.step - self.per_step, self.floor))
 
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from unslow.analyse.input import waits
 from unslow.analyse.input.overlay import READERS
 from unslow.analyse.input.pipeline import Pipeline, Stage, slowest, without
@@ -171,20 +173,15 @@ def limiting_stage(pipeline: Pipeline) -> Stage | None:
 
 def python_work(run: Run, wait: Wait, pipeline: Pipeline, stage: Stage) -> PythonWork | None:
     """What the Python functions of a stage did."""
-    last: dict[str, PythonFunction] = {}
-    for fact in run.facts(PythonFunction):
-        if fact.process == wait.loop.process and fact.token in stage.asked.tokens:
-            last[fact.token] = fact
-    if not last:
+    last = {fact.token: fact for fact in run.facts(PythonFunction, wait.loop.process)}
+    called = [last[token] for token in stage.asked.tokens if token in last]
+    if not called:
         return None
     batches = max(1.0, wait.steps * pipeline.per_step)
-    return PythonWork(
-        place=max(last.values(), key=lambda fact: fact.took).place,
-        calls=sum(fact.count for fact in last.values()) / batches,
-        took=sum(fact.took for fact in last.values()) / batches,
-        ran=sum(fact.ran for fact in last.values()) / batches,
-        slept=sum(_slept(fact) for fact in last.values()) / batches,
-    )
+    totals = np.array([(one.count, one.took, one.ran, _slept(one)) for one in called])
+    calls, took, ran, slept = (totals.sum(axis=0) / batches).tolist()
+    place = max(called, key=lambda fact: fact.took).place
+    return PythonWork(place, calls, took, ran, slept)
 
 
 def _slept(fact: PythonFunction) -> float:

@@ -108,7 +108,7 @@ class _Measured:
         )
 
     def _fetching(self) -> Floats:
-        """Seconds per row in fetches of Python; preparing the functions of a pipeline is no wait."""
+        """Seconds per row in fetches of Python; preparing a pipeline's functions is no wait."""
         fetching: Floats = self.loop.phases[:, Phase.INPUT].copy()
         rows = [row for row in self.prepared if row < len(fetching)]
         fetching[rows] = np.minimum(fetching[rows], np.median(fetching[self.first :]))

@@ -1,4 +1,4 @@
-"""Hand-made pipelines for sketches: stages with seconds per batch in, the facts of a pipeline out."""
+"""Hand-made pipelines for sketches: stages with seconds per batch in, facts out."""
 
 from __future__ import annotations
 

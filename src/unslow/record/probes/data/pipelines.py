@@ -1,4 +1,4 @@
-"""Records tf.data pipelines: the line of each stage, new iterators, and what their models report."""
+"""Records tf.data pipelines: the line of each stage, iterators, and what their models report."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class Pipeline(Probe):
     def _record(
         self, lane: Lane, iterator: Any | None, dataset: Any, took: int, frame: FrameType | None
     ) -> None:
-        """An iterator was made; None for one in a graph, whose model only an op of ours could read."""
+        """An iterator was made; None for one in a graph, whose model cannot be read."""
         graph = iterator is None
         self._made += 1
         stack = self.recorder.stack(frame)
@@ -243,7 +243,7 @@ class Pipeline(Probe):
     # Reading the models
 
     def _step(self, lane: Lane, total: int) -> None:
-        """Read between two steps, at growing intervals: short runs have few ticks of the watcher."""
+        """Read between two steps, at growing intervals: short runs have few ticks."""
         if total >= self._next_reading and self._watched:
             self._next_reading = total + max(2, total // 4)
             began = clock()
@@ -301,14 +301,14 @@ class Pipeline(Probe):
 
 def _is_worth_writing(known: _Watched, nodes: int) -> bool:
     if not known.elements:
-        # Buffers fill before the first element: sources that are used up by then are not seen later.
+        # Buffers fill before the first element: sources may be used up by then.
         return known.readings < _READINGS_WHILE_FILLING and nodes > 1
     new = known.elements - known.written
     return new > 0 and (known.readings < _ALL_READINGS or new * 10 > known.elements)
 
 
 def _count_wait(known: _Watched, now: int, elements: int, gaps: Any) -> None:
-    """The time since the last reading, less the gaps between calls of GetNext, was spent in GetNext.
+    """The time since the last reading, less the gaps between calls of GetNext, was in GetNext.
 
     It counts once more elements came: an iterator that nobody uses any more does not wait.
     """
@@ -321,7 +321,7 @@ def _count_wait(known: _Watched, now: int, elements: int, gaps: Any) -> None:
     if known.read_at and gaps:
         recent = gaps[-min(new, len(gaps)) :]
         between = sum(recent) * 1000 * new // len(recent)  # gaps are in microseconds
-        # Negative where a gap began before the last reading, which then counted that part as a wait.
+        # Negative where a gap began before the last reading, which counted that part as a wait.
         known.open_wait, known.open_over = now - known.read_at - between, new
     known.read_at = now
     known.elements = elements

@@ -122,7 +122,7 @@ class PythonFunctions(Probe):
     def _watched(
         self, entry: _Function, token: Any
     ) -> tuple[Callable[..., Any], Callable[[int], None]]:
-        """A call that is measured more closely: its run-queue delay, or the lines of a short one."""
+        """A call that is measured closely: its run-queue delay, or the lines of a short one."""
         too_short_to_sample = entry.wall < entry.calls * _SHORT
         if entry.calls >= entry.traced and too_short_to_sample and sys.gettrace() is None:
             entry.traced = max(2 * _FIRST_TRACED, entry.calls * 2)

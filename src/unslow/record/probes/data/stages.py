@@ -1,4 +1,4 @@
-"""Describes a tf.data pipeline as the program built it: each transformation, its line and settings."""
+"""Describes a tf.data pipeline as the program built it: each stage, its line and settings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SAME_LENGTH = ("Map", "ParallelMap", "Shuffle", "Prefetch", "Cache", "Options")
 def describe(
     dataset: Any, keep_source: Callable[[str], None], graph: bool = False
 ) -> tuple[BuiltStage, ...]:
-    """The stages from the last to the sources; in a graph nothing is called that would add an op."""
+    """The stages from the last to the sources; nothing is called that adds an op to a graph."""
     description = _Description(keep_source, graph)
     description.add(dataset)
     return tuple(BuiltStage(**stage) for stage in description.stages)
@@ -103,7 +103,7 @@ def _kind(dataset: Any) -> str:
 
 
 def _nodes(graph: Any) -> list[tuple[Any, bool]]:
-    """A function's nodes and those of the functions that it calls, and whether each keeps a state."""
+    """A function's nodes and those of functions it calls, and whether each keeps a state."""
     definition = graph.as_graph_def()
     operations = graph.get_operations()[:_MOST_OPS]
     stateful = {op.name: bool(getattr(op, "_is_stateful", False)) for op in operations}
