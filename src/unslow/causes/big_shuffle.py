@@ -164,7 +164,7 @@ class BigShuffle(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix.pipelines import smaller_shuffle
+        from unslow.fix.moves.dataset_pipeline import smaller_shuffle
 
         where, detail = finding.location, finding.detail
         assert where is not None and isinstance(detail, _Smaller)

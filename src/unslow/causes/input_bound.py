@@ -151,18 +151,18 @@ class InputBound(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix import caches, pipelines
+        from unslow.fix.moves import dataset_cache, dataset_pipeline
 
         where, detail = finding.location, finding.detail
         assert where is not None
         if isinstance(detail, _MoreThreads):
-            return pipelines.fill_queue(script, where.line, detail.threads)
+            return dataset_pipeline.fill_queue(script, where.line, detail.threads)
         if not isinstance(detail, Remedy) or detail.stage is None:
             return None
         stage, asked = detail.stage, detail.stage.asked
         if detail.cache is not None:
             plan = detail.cache
-            return caches.cache_fix(
+            return dataset_cache.cache_fix(
                 script,
                 where,
                 stage.kind,
@@ -171,13 +171,15 @@ class InputBound(Cause):
                 moved=plan.moved,
             )
         if detail.kind == "threads" and detail.python is not None:
-            return pipelines.more_threads(script, where.line, SLEEPING_THREADS, detail.python.place)
+            return dataset_pipeline.more_threads(
+                script, where.line, SLEEPING_THREADS, detail.python.place
+            )
         if detail.kind == "parallel":
-            return pipelines.parallel_map(script, where.line, stage.kind, asked.random)
+            return dataset_pipeline.parallel_map(script, where.line, stage.kind, asked.random)
         if detail.kind == "vectorise":
-            return pipelines.whole_batches(script, where.line, asked.types, asked.scalars)
+            return dataset_pipeline.whole_batches(script, where.line, asked.types, asked.scalars)
         if detail.kind == "prefetch":
-            return pipelines.work_ahead(script, where.line)
+            return dataset_pipeline.work_ahead(script, where.line)
         return None
 
     FIRES = (

@@ -168,7 +168,7 @@ class IteratorRebuilt(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix.iterators import iterator_once
+        from unslow.fix.moves.hoist_iterator import iterator_once
 
         where, detail = finding.location, finding.detail
         if where is None or not isinstance(detail, _Recreated):  # an initializer that is run again

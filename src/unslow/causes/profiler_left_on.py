@@ -15,14 +15,14 @@ from unslow.analyse import wording as say
 from unslow.analyse.host import step_profile
 from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.host.step_profile import SketchedWindow, StepProfile, windows
+from unslow.analyse.run.tallies import line_totals
 from unslow.analyse.sketches.pipelines import stack_at
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.analyse.stats.robust import spread
 from unslow.cause import Cause, Spot
 from unslow.facts.profiler import FullTrace, ProfilerSwitch, Timeline
-from unslow.facts.schema import Stack
 from unslow.fix.edit.script import Script
-from unslow.fix.statements import delete
+from unslow.fix.edit.statements import delete
 from unslow.model import (
     Certainty,
     Evidence,
@@ -51,13 +51,13 @@ _CHECKS = "tf.debugging.enable_check_numerics"
 _DUMPS = "tf.debugging.experimental.enable_dump_debug_info"
 # What begins it, and what ends it again.
 _CALLS = {
-    _TF: ("tensorflow.profiler.experimental.start", "tensorflow.profiler.experimental.stop"),
+    _TF: ("tf.profiler.experimental.start", "tf.profiler.experimental.stop"),
     _CHECKS: (
-        "tensorflow.debugging.enable_check_numerics",
-        "tensorflow.debugging.disable_check_numerics",
+        "tf.debugging.enable_check_numerics",
+        "tf.debugging.disable_check_numerics",
     ),
     _DUMPS: tuple(
-        f"tensorflow.debugging.experimental.{way}_dump_debug_info" for way in ("enable", "disable")
+        f"tf.debugging.experimental.{way}_dump_debug_info" for way in ("enable", "disable")
     ),
 }
 _DOES = {_CHECKS: "checked every op for NaN and infinity in"}
@@ -171,7 +171,7 @@ class ProfilerLeftOn(Cause):
         what = detail.what
         if where is None or what not in _CALLS:
             return None
-        calls = [node for node in script.calls if script.resolve(node.func) in _CALLS[what]]
+        calls = [node for node in script.every(ast.Call) if script.name(node.func) in _CALLS[what]]
         lines = [script.recorded(node) for node in calls]
         if where.line not in lines or len(lines) < len(calls):
             return Refusal("the calls that start and stop it were not found", where)
@@ -285,7 +285,7 @@ def _recorded(run: Run, loop: Loop, what: str) -> _Recorded:
     stops = [one for one in switches if not one.on and one.time >= loop.start]
     writing = sum(one.took for one in stops)
     if what == _FULL:
-        writing += _formatting(run, loop)
+        writing += sum(total.seconds for total in line_totals(run, loop, Timeline))
     added = _added(loop.seconds[1:], on[1:])
     if added is None and what == _FULL:
         added = _beside_graph(run, loop)
@@ -295,16 +295,6 @@ def _recorded(run: Run, loop: Loop, what: str) -> _Recorded:
     place = say.place(run, starts[0]) if starts else None
     counts = int(loop.count[on].sum()), int(loop.count[~on].sum())
     return _Recorded(what, *counts, added, writing, place)
-
-
-def _formatting(run: Run, loop: Loop) -> float:
-    """Seconds in which traces of a loop were formatted."""
-    before: dict[Stack, float] = {}
-    after: dict[Stack, float] = {}
-    for total in run.facts(Timeline, loop.process):
-        totals = before if total.time < loop.start else after
-        totals[total.stack] = total.took
-    return sum(took - before.get(stack, 0.0) for stack, took in after.items())
 
 
 def _beside_graph(run: Run, loop: Loop) -> float | None:

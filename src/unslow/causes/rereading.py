@@ -85,7 +85,7 @@ class Rereading(Cause):
                 yield cache_finding(self.id, run, wait, best)
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix.caches import cache_fix
+        from unslow.fix.moves.dataset_cache import cache_fix
 
         where, remedy = finding.location, finding.detail
         assert where is not None and isinstance(remedy, Remedy)

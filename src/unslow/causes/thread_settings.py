@@ -18,7 +18,7 @@ from unslow.analyse.host.step_profile import (
 from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
 from unslow.cause import Cause
 from unslow.fix.edit.script import Script
-from unslow.fix.statements import delete
+from unslow.fix.edit.statements import delete
 from unslow.model import (
     Certainty,
     Evidence,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from unslow.analyse.host.step_profile import Window, windows
 from unslow.model import Loop, Run
+from unslow.report.words import Row
 
 SHOWN = 10
 WORTH = 0.005  # of a step: ops below it get no row, except the three most expensive
 
 
-def kernels_of(run: Run) -> list[dict[str, Any]]:
+def kernels_of(run: Run) -> list[Row]:
     """The last window of each loop, which shows the training as it goes on."""
     found = []
     for loop in run.loops:
@@ -21,7 +20,7 @@ def kernels_of(run: Run) -> list[dict[str, Any]]:
     return found
 
 
-def _window(loop: Loop, window: Window) -> dict[str, Any]:
+def _window(loop: Loop, window: Window) -> Row:
     return {
         "line": str(loop.location),
         "steps": window.steps,

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest
 from unslow.model import Run
+from unslow.report.words import Row
 
 PICTURES = 4  # pipelines that are drawn, those with most batches first
 
 
-def pipelines_of(run: Run) -> list[dict[str, Any]]:
+def pipelines_of(run: Run) -> list[Row]:
     """Pipelines that fed steps, the busiest first."""
     found = [one for one in pipelines(run) if one.stages]
     shown = sorted(found, key=lambda one: -one.batches)[:PICTURES]
     return [_pipeline(one) for one in shown]
 
 
-def _pipeline(pipeline: Pipeline) -> dict[str, Any]:
+def _pipeline(pipeline: Pipeline) -> Row:
     longest, limiting = slowest(pipeline.stages)
     return {
         "line": str(pipeline.location) if pipeline.location else "",
@@ -32,7 +32,7 @@ def _pipeline(pipeline: Pipeline) -> dict[str, Any]:
     }
 
 
-def _stage(stage: Stage, longest: float, slow: bool) -> dict[str, Any]:
+def _stage(stage: Stage, longest: float, slow: bool) -> Row:
     size = stage.asked.buffer_size or 0
     full = stage.buffered / size if size > 0 else None
     return {
