@@ -107,8 +107,7 @@ class Retracing(Cause):
                 "relaxed": first.relaxed,
                 "lines": sorted(lines_of(run, found)) if found.reason == "pipeline" else [],
                 "random": any(
-                    stage.get("random") or stage.get("kind") == "Shuffle"
-                    for stage in stages_of(run, found)
+                    stage.random or stage.kind == "Shuffle" for stage in stages_of(run, found)
                 ),
             },
         )
