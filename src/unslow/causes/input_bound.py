@@ -21,6 +21,7 @@ from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Fact, Sketch, at, fact
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage, Next, PythonFunction
+from unslow.facts.keras import Fit
 from unslow.facts.schema import Place
 from unslow.model import Evidence, Finding, Fix, Location, Phase, Refusal, Run
 
@@ -93,7 +94,7 @@ class InputBound(Cause):
     """
 
     title = "the step waits for data"
-    reads = (*remedies.READS, Next)
+    reads = (*remedies.READS, Next, Fit)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):
@@ -243,7 +244,7 @@ class InputBound(Cause):
             phases={Phase.INPUT: 0.4, Phase.RUN: 0.1},
             style="keras",
             facts=[
-                fact("fit", step, stack=[["train.py", 10, "main"]], model=1, data="ndarray")
+                at(step, Fit(stack=(Place("train.py", 10, "main"),), model=1, data="ndarray"))
                 for step in range(1, 101)
             ],
         ),

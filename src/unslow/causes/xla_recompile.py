@@ -9,8 +9,10 @@ from typing import Any
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.unusual_calls import Call, in_training, special_calls
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.sketch import Fact, Sketch, at, fact
 from unslow.cause import Cause
+from unslow.facts.keras import Fit
+from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Location, Run
 
 _FEW = 3  # compilations beyond the first: a last partial batch and a validation batch are no fault
@@ -36,6 +38,7 @@ class XlaRecompile(Cause):
     """
 
     title = "XLA compiles the step again for every new shape"
+    reads = (Fit,)
     needs = ("calls",)
     deeper_than = ("retracing", "kernels-rebuilt", "shape-churn")
 
@@ -96,11 +99,8 @@ class XlaRecompile(Cause):
 
     def _in_fit(self, run: Run, calls: Sequence[Call]) -> Iterable[Finding]:
         """Inside fit() the shapes are not seen: calls that are long again and again under jit_compile tell it."""
-        compiled = {
-            (str(event.data["stack"][0][0]), int(event.data["stack"][0][1]))
-            for event in run.of("fit")
-            if event.data.get("jit") and event.data.get("stack")
-        }
+        fits = [fit for fit in run.facts(Fit) if fit.jit and fit.stack]
+        compiled = {(fit.stack[0].file, fit.stack[0].line) for fit in fits}
         usual = min((call.usual for call in calls if call.usual > 0), default=0.0)
         long = [
             call
@@ -181,7 +181,7 @@ def _compiled(at: int, n: int, took: float = 0.6, usual: float = 0.002, **more: 
     return fact("call", at, **{**data, **more})
 
 
-_FIT = fact("fit", 0, stack=[["train.py", 10, "<module>"]], jit=True)
+_FIT = at(0, Fit(stack=(Place("train.py", 10, "<module>"),), jit=True))
 
 XlaRecompile.FIRES = (
     Sketch(
