@@ -11,7 +11,7 @@ vocabulary_size = 3000
 embedding_size = 96
 batch_size = 512
 num_sampled = 64
-num_steps = 300
+num_steps = 240
 start_lr, end_lr = 1.0, 0.05
 report_every = 60
 
