@@ -47,6 +47,7 @@ class SlowFirstStep(Cause):
     busy at that moment makes it look longer.
     """
 
+    from_the_start = True
     title = "the first step takes far longer than the rest"
     needs = ("functions", "calls")
     reads = (Imported,)

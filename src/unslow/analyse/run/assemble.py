@@ -58,6 +58,7 @@ def assemble(raw: Folder) -> Run:
         sources=_sources(raw.path, recorded),
         sampling_hz=_sampling(processes),
         table=table,
+        attached=bool(header.get("attached")),
         notes=tuple(_notes(raw, recorded, table)),
     )
 

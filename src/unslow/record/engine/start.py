@@ -25,7 +25,7 @@ from unslow.record.trial.control import Trial
 class Recording:
     """One process being recorded into a run folder."""
 
-    def __init__(self, folder: str, trial: str = "") -> None:
+    def __init__(self, folder: str, trial: str = "", attached: bool = False) -> None:
         self.recorder = Recorder(folder)
         self.steps = Steps(self.recorder)
         self.watcher = Watcher(self.recorder, self.steps)
@@ -33,6 +33,7 @@ class Recording:
         self.trial = Trial(trial, self.recorder, self.steps) if trial else None
         self.own_bytes = 0  # memory that the recorder took before the program began
         self._show = hide_wrappers()
+        self._attached = attached  # to a program that runs already, and goes on after the end
         self._begun = False
         self._ended = False
         self._is_fork = False
@@ -89,9 +90,9 @@ class Recording:
         self.watcher.start()
 
     def _end(self) -> End:
-        recorder, error = self.recorder, getattr(sys, "last_value", None)
+        recorder = self.recorder
         return End(
-            how=f"{type(error).__name__}: {error}"[:500] if error is not None else "exit",
+            how=self._how(),
             probes=recorder.probes,
             peak_rss=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             inspections=sum(recorder.looks.values()),
@@ -108,7 +109,7 @@ class Recording:
     def _forked(self) -> None:
         """A forked child writes its own files, from its first step on."""
         recorder, steps = self.recorder, self.steps
-        if not self._begun or recorder.pid == os.getpid():
+        if not self._begun or self._ended or recorder.pid == os.getpid():
             return
         self._is_fork = True
         self.watcher.after_fork()
@@ -127,6 +128,7 @@ class Recording:
         if self._ended:
             return
         self._ended = True
+        atexit.unregister(self.end)
         self.steps.leave_fast_path()
         self.arming.uninstall()
         self._show()
@@ -143,6 +145,13 @@ class Recording:
         self.recorder.emit(self._end())
         self.recorder.flush()
         self.recorder.writer.close()
+
+    def _how(self) -> str:
+        """How the process ended, or that it goes on."""
+        if self._attached:
+            return "detached"
+        error = getattr(sys, "last_value", None)
+        return f"{type(error).__name__}: {error}"[:500] if error is not None else "exit"
 
 
 def _keras_version() -> str:
