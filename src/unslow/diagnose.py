@@ -54,6 +54,8 @@ def _missing(cause: Cause, run: Run) -> str:
     """The first probe that a cause needs and that was lost, with its reason."""
     if not run.processes:
         return "no process of the command imported TensorFlow"
+    if cause.from_the_start and run.attached:
+        return "recording began after the program had started"
     for need in (*cause.needs, *dict.fromkeys(kind.probe for kind in cause.reads)):
         for process in run.processes:
             state = process.probes.get(need, "")

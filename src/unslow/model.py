@@ -232,6 +232,7 @@ class Run:
     sources: Mapping[str, str]  # file (as in Location) → its text when it ran
     sampling_hz: float = 0.0
     notes: tuple[str, ...] = ()  # what was damaged or missing in the folder
+    attached: bool = False  # recording began while the program was already running
     table: FactTable = field(default_factory=FactTable)
 
     def facts(self, kind: type[F]) -> tuple[F, ...]:

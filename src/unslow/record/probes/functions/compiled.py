@@ -218,6 +218,16 @@ def way_to_user(frame: FrameType | None, user: UserCode) -> str:
     return way
 
 
+def way_of_code(file: str, user: UserCode) -> str:
+    """The same of a function whose making nobody saw: by the file that its code is in."""
+    if user.owns_file(file):
+        return "direct"
+    for package in ("keras", "tf_keras"):
+        if f"{os.sep}{package}{os.sep}" in file:
+            return "keras"
+    return "data" if f"{os.sep}data{os.sep}ops{os.sep}" in file else "library"
+
+
 def _makes_functions(file: str) -> bool:
     """The files that a plain `tf.function(…)` passes through."""
     return "polymorphic_function" in file or file.endswith(("deprecation.py", "tf_decorator.py"))

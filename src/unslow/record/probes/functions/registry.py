@@ -12,7 +12,12 @@ from typing import Any
 from unslow.record.engine.recorder import Lane, Recorder, clock
 from unslow.record.engine.steps import Steps
 from unslow.record.engine.weak_table import WeakTable
-from unslow.record.probes.functions.compiled import Compiled, holds_update, way_to_user
+from unslow.record.probes.functions.compiled import (
+    Compiled,
+    holds_update,
+    way_of_code,
+    way_to_user,
+)
 from unslow.record.probes.functions.signatures import code_place, describe, weights_of
 
 _LAST_WORDS = 500
@@ -39,22 +44,29 @@ class Registry:
             known = Compiled(self._count, way_to_user(frame, user), user.stack(frame, 3))
             known.name = str(function._name)
             self.known.put(function, known)
-            key = id(function._function_cache)
-            self._owners[key] = weakref.ref(function, functools.partial(self._gone, key))
+            self._own(function)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self._lost(problem)
 
     def meet(self, function: Any) -> Compiled:
         """A function that was made, and perhaps traced, before the recording began."""
-        known = Compiled(0, "", [])
+        self._count += 1
+        known = Compiled(self._count, "", [])
         self.known.put(function, known)
         try:
             known.name = str(function._name)
+            known.way = way_of_code(code_place(function._python_function)[0], self._recorder.user)
+            self._own(function)
             for concrete in function._list_all_concrete_functions():
                 self._learn(function, known, concrete.graph, holds_update(concrete.graph))
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self._lost(problem)
         return known
+
+    def _own(self, function: Any) -> None:
+        """Traces are told apart by the cache they go into."""
+        key = id(function._function_cache)
+        self._owners[key] = weakref.ref(function, functools.partial(self._gone, key))
 
     def traced(
         self, lane: Lane, took: int, inner: int, concrete: Any, function_type: Any, options: Any

@@ -67,3 +67,29 @@ def test_the_collector_is_left_as_it_was() -> None:
         gc.enable()
     threads()
     assert gc.isenabled()
+
+
+def test_a_program_that_switches_the_collector_sees_nothing_of_ours() -> None:
+    """Before all of it was one call of C, a `gc.disable()` was undone a few times in a second."""
+    main, over, usual = threading.get_ident(), threading.Event(), sys.getswitchinterval()
+    wrong = 0
+
+    def sample() -> None:
+        while not over.is_set():
+            lines_of(main)
+            threads()
+
+    sampler = threading.Thread(target=sample)
+    sys.setswitchinterval(1e-6)
+    sampler.start()
+    try:
+        for number in range(6000):
+            (gc.enable if number % 2 else gc.disable)()
+            sum(range(50))
+            wrong += gc.isenabled() != bool(number % 2)
+    finally:
+        gc.enable()
+        over.set()
+        sampler.join()
+        sys.setswitchinterval(usual)
+    assert not wrong

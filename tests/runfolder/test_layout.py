@@ -78,7 +78,8 @@ def test_bytes_that_are_not_text_do_no_harm(folder: Path) -> None:
         ("", "not JSON"),
         ("[]", "not written by unslow"),
         ('{"a": 1}', "not written by unslow"),
-        ('{"version": 99, "unslow": "9.0"}', "it needs unslow 9.0 or later"),
+        ('{"version": 99, "unslow": "9.0"}', "unslow 9.0 wrote it in format 99"),
+        ('{"version": 2, "cwd": 5}', "`cwd` is 5"),
     ],
 )
 def test_a_folder_that_is_none_says_why(tmp_path: Path, text: str | None, why: str) -> None:
@@ -113,9 +114,19 @@ def test_a_full_disk_is_said_and_not_raised() -> None:
     assert "No space left" in writer.lost
 
 
-def test_the_header_of_an_older_format_is_read(tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text(json.dumps({"version": 0}))
-    assert runfile.read_header(str(tmp_path))["version"] == 0
+@pytest.mark.parametrize("version", [0, 99])
+def test_a_folder_of_another_version_says_how_to_record_again(tmp_path: Path, version: int) -> None:
+    header = {"version": version, "unslow": "0.1", "command": ["python", "fit.py", "--fast"]}
+    (tmp_path / "run.json").write_text(json.dumps(header))
+    with pytest.raises(UnslowError) as error:
+        load(str(tmp_path))
+    assert error.value.next_step == "Record it again: `unslow run python fit.py --fast`."
+    assert "this version reads formats 1 to 2" in error.value.why
+
+
+def test_the_format_before_this_one_is_read(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"version": 1}))
+    assert runfile.read_header(str(tmp_path))["version"] == 1
 
 
 def test_a_header_is_never_half_written(tmp_path: Path) -> None:

@@ -113,6 +113,94 @@ def test_every_error_is_explained(slug: str, capsys: pytest.CaptureFixture[str])
     assert code == 0 and ERRORS[slug][0] in out
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("rnu", "train.py"), "Did you mean run"),
+        (("train.py",), "unslow run train.py"),
+        (("run", "--hmtl", "x", "train.py"), "Did you mean --html"),
+        (("run", "trian.py"), "Did you mean train.py"),
+        (("run", "folder"), "it is a folder without __main__.py"),
+        (("run", "data.csv"), "it is not Python"),
+        (("run", "book.ipynb"), "jupyter nbconvert"),
+        (("run", "--json", "no/such/report.json", "train.py"), "there is no folder no/such"),
+        (("run", "--html", "folder", "train.py"), "it is a folder"),
+        (("check", "--only", "graph-grwth", "train.py"), "Did you mean graph-growth"),
+        (("fix", "--only", "graph-grwth"), "Did you mean graph-growth"),
+        (("whatif", "--only", "xlaa", "train.py"), "Did you mean xla"),
+    ],
+)
+def test_a_wrong_command_line_is_refused_with_what_to_type(
+    words: tuple[str, ...], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "train.py").write_text("pass")
+    (tmp_path / "data.csv").write_text("a,b\n1 2,3\n")
+    (tmp_path / "book.ipynb").write_text("{}")
+    (tmp_path / "folder").mkdir()
+    code, _, err = typed(capsys, *words)
+    assert code == 2 and says in err
+    assert not list(tmp_path.glob(".unslow/*/run.json"))
+
+
+def test_a_start_that_failed_leaves_no_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed(capsys, "run", "--", "no-such-program")
+    assert not list(tmp_path.glob(".unslow/2*"))
+
+
+def test_a_run_folder_is_ignored_by_git(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "train.py").write_text("pass")
+    typed(capsys, "run", "-q", "train.py")
+    assert (tmp_path / ".unslow" / ".gitignore").read_text() == "*\n"
+
+
+def test_a_name_that_several_runs_have_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("1-train", "2-train"):
+        (tmp_path / ".unslow" / name).mkdir(parents=True)
+        (tmp_path / ".unslow" / name / "run.json").write_text("{}")
+    code, _, err = typed(capsys, "why", "train")
+    assert code == 2 and "1-train, 2-train" in err
+
+
+def test_a_syntax_error_shows_its_own_traceback_and_one_line_of_ours(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "train.py").write_text("def f(:\n")
+    with pytest.raises(SystemExit) as leaving:
+        main(["run", "train.py"])
+    err = capfd.readouterr().err
+    assert leaving.value.code == 1 and "SyntaxError" in err
+    assert err.count("unslow: ") == 1 and "not judged" not in err
+
+
+def test_settings_are_defaults_of_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "unslow.toml").write_text('[explain]\nform = "json"\n')
+    code, out, _ = typed(capsys, "explain", "no-steps")
+    assert code == 0 and out.startswith("{")
+
+
+def test_runs_are_recorded_where_the_settings_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "unslow.toml").write_text('runs = "recordings"\n')
+    (tmp_path / "train.py").write_text("pass")
+    typed(capsys, "run", "-q", "train.py")
+    assert len(list(tmp_path.glob("recordings/*-train/run.json"))) == 1
+
+
+def test_a_wrong_setting_stops_every_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "unslow.toml").write_text("stpes = 3\n")
+    code, _, err = typed(capsys, "runs")
+    assert code == 2 and "unslow.toml:1" in err
+
+
 def test_a_misspelt_name_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = typed(capsys, "explain", "graph-grwth")
     assert code == 2 and "graph-growth" in err
@@ -121,7 +209,7 @@ def test_a_misspelt_name_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -
 def test_every_slug_in_the_source_is_explained() -> None:
     import re
 
-    source = Path(__file__).parents[1] / "src" / "unslow"
+    source = Path(__file__).parents[2] / "src" / "unslow"
     used = {
         slug
         for path in source.rglob("*.py")
@@ -139,7 +227,7 @@ def test_a_python_without_tensorflow_runs_and_the_report_says_so(
     with pytest.raises(SystemExit) as leaving:
         main(["run", "--python", sys.executable, "train.py"])
     out = capfd.readouterr()
-    assert leaving.value.code == 0 and out.out == "ran\n" and "No training step was seen" in out.err
+    assert leaving.value.code == 0 and out.out == "ran\n" and "imported TensorFlow" in out.err
 
 
 def test_the_exit_code_is_the_commands_own(tmp_path: Path) -> None:

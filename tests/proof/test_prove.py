@@ -146,7 +146,7 @@ def test_files_that_no_longer_pile_up_are_proved_once_as_many_are_there_as_are_k
 
     trials(make)
     found = proving.prove(BEFORE, AFTER, Question(200, grows=True))
-    assert found.growth is not None and found.growth.what == "what is on the disk"
+    assert found.growth is not None and found.growth.what == "disk use"
 
 
 def test_a_script_against_itself_has_no_growth_that_is_gone(trials: Callable[..., None]) -> None:

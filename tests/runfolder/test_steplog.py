@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from unslow.facts.phase import Phase
-from unslow.record.engine.rows import Rows
+from unslow.record.engine.rows import Calls, Rows
 from unslow.runfolder.layout import ROW, WORDS
-from unslow.runfolder.steplog import rows_of, taken
+from unslow.runfolder.steplog import parse, rows_of, taken
 
 CALLS = 40
 
@@ -28,13 +29,8 @@ def log() -> Log:
     kept = Log()
     rows = Rows(SimpleNamespace(writer=kept, flush=bool))  # type: ignore[arg-type]
     rows.append((100, 0, 3, 1, [0] * len(Phase), 0, 8.0, 0.5))
-    rows.alike(
-        100,
-        3,
-        1,
-        8.0,
-        [time for call in range(CALLS) for time in (110 + 100 * call, 200 + 100 * call)],
-    )
+    times = [time for call in range(CALLS) for time in (110 + 100 * call, 200 + 100 * call)]
+    rows.add_calls(Calls(100, 3, 1, 8.0, times))
     rows.append((5000, 4100, 3, 1, [0] * len(Phase), 0, 8.0, 0.5))
     rows.write(0)
     return kept
@@ -67,7 +63,7 @@ def test_a_log_that_still_grows_is_taken_once(log: Log) -> None:
     seen, rest = [], b""
     for begin in range(0, len(log.data), 50):
         rest += log.data[begin : begin + 50]
-        rows, size = taken(rest)
+        rows, size, _ = taken(rest)
         rest = rest[size:]
         seen += rows["end"].tolist()
     assert seen == rows_of(log.data)["end"].tolist()
@@ -75,3 +71,31 @@ def test_a_log_that_still_grows_is_taken_once(log: Log) -> None:
 
 def test_what_a_network_folder_shows_too_early_is_no_row(log: Log) -> None:
     assert len(rows_of(log.data + bytes(3 * ROW.size))) == CALLS + 2
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        (1000, 100, 100, 100, 0xFFFFFFFF, 3, 1, 8.0, 0.5, *[0] * 10, 100),
+        (1000, 100, 100, 100, 2, 3, 1, 8.0, 0.5, *[0] * 10, 100),
+        (1000, 100, 100, 100, 1, 3, 1, 8.0, 0.5, *[0] * 10, 99),
+        (1000, 1 << 62, 1 << 62, 1 << 62, 1, 3, 1, 8.0, 0.5, *[0] * 10, 1 << 62),
+        (-1000, 100, 100, 100, 1, 3, 1, 8.0, 0.5, *[0] * 10, 100),
+        (1000, 100, 100, 100, 1, 3, 1, float("inf"), 0.5, *[0] * 10, 100),
+        (1 << 60, 100, 100, 100, 1, 3, 1, 8.0, 0.5, *[0] * 10, 100),
+    ],
+    ids=["count", "mean", "phases", "time", "clock", "elements", "far apart"],
+)
+def test_a_row_that_contradicts_itself_is_left_out_and_counted(log: Log, row: Any) -> None:
+    parsed = parse(log.data + ROW.pack(*row))
+    assert len(parsed.rows) == CALLS + 2
+    assert parsed.damaged == 1
+
+
+def test_calls_after_a_damaged_time_are_left_out_and_counted(log: Log) -> None:
+    data = bytearray(log.data)
+    at = 2 * ROW.size + 8 * 20  # the start of the eleventh call
+    data[at : at + 8] = (1 << 61).to_bytes(8, "little")
+    parsed = parse(bytes(data))
+    assert parsed.rows["end"].tolist() == [100, *(200 + 100 * call for call in range(10)), 5000]
+    assert parsed.damaged == CALLS - 10

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from unslow.model import Evidence, Finding
-from unslow.report import jsonish
+from unslow.report import json_report
 from unslow.report.view import view_of
 
 from .gallery import GALLERY, proof, retracing
@@ -29,30 +29,30 @@ DESIGNED = {
 
 
 def dumped(name: str) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(jsonish.dumps(view_of(GALLERY[name](), {0: proof()})))
+    loaded: dict[str, Any] = json.loads(json_report.dumps(view_of(GALLERY[name](), {0: proof()})))
     return loaded
 
 
 @pytest.mark.parametrize("name", GALLERY)
 def test_every_report_follows_the_schema(name: str) -> None:
-    jsonschema.Draft202012Validator(jsonish.schema()).validate(dumped(name))
+    jsonschema.Draft202012Validator(json_report.schema()).validate(dumped(name))
 
 
 def test_the_schema_is_itself_valid() -> None:
-    jsonschema.Draft202012Validator.check_schema(jsonish.schema())
+    jsonschema.Draft202012Validator.check_schema(json_report.schema())
 
 
 def test_the_promised_keys_are_required_by_the_schema() -> None:
-    assert set(jsonish.schema()["required"]) >= DESIGNED
+    assert set(json_report.schema()["required"]) >= DESIGNED
 
 
 def test_the_schema_has_a_place_for_each_key_that_is_written() -> None:
-    assert set(jsonish.schema()["properties"]) == set(dumped("healthy"))
+    assert set(json_report.schema()["properties"]) == set(dumped("healthy"))
 
 
 def test_an_unknown_key_is_refused_by_the_schema() -> None:
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.Draft202012Validator(jsonish.schema()).validate(
+        jsonschema.Draft202012Validator(json_report.schema()).validate(
             {**dumped("healthy"), "surprise": 1}
         )
 
@@ -81,10 +81,10 @@ def test_a_number_that_json_cannot_carry_becomes_null() -> None:
     finding = Finding(
         "x", "x", None, 1.0, (Evidence("ratio", float("inf")), Evidence("none", float("nan")))
     )
-    loaded = json.loads(jsonish.dumps(view_of(replace(diagnosis, findings=(finding,)))))
+    loaded = json.loads(json_report.dumps(view_of(replace(diagnosis, findings=(finding,)))))
     assert [each["value"] for each in loaded["findings"][0]["evidence"]] == [None, None]
 
 
 def test_bytes_that_were_no_utf8_are_written_as_escapes() -> None:
     assert "b\\xe9ta\\x1b[31m" in dumped("unicode")["command"]
-    jsonish.dumps(view_of(GALLERY["unicode"]())).encode("utf-8")
+    json_report.dumps(view_of(GALLERY["unicode"]())).encode("utf-8")

@@ -1,0 +1,117 @@
+"""The process to attach to: whether it can be recorded, checked before anything is done to it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from unslow.errors import UnslowError
+
+_PROC = Path("/proc")
+_PYTHON = re.compile(r"python(?P<version>3\.\d+)?$|libpython(?P<library>3\.\d+)")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A running Python process that uses TensorFlow."""
+
+    pid: int
+    command: tuple[str, ...]
+    cwd: str
+    python: tuple[int, int] | None  # its version, where the loaded files tell
+
+
+def target_of(pid: int) -> Target:
+    """The process with this number, or an error that says why it cannot be recorded."""
+    folder = _PROC / str(pid)
+    if not folder.is_dir():
+        raise _refused(pid, "there is no such process", "Type `ps` to see the processes there are.")
+    try:
+        maps = (folder / "maps").read_text(errors="replace")
+        state = _state(folder)
+    except PermissionError:
+        raise _refused(
+            pid,
+            "it belongs to another user",
+            "Attach as the user who runs it, or as root.",
+        ) from None
+    except OSError:
+        raise _refused(pid, "it ended just now", "Attach to a process that runs.") from None
+    files = {row.split(maxsplit=5)[5] for row in maps.splitlines() if row.count("/")}
+    if not any(_is_python(file) for file in files):
+        raise _refused(pid, "it is not a Python process", "Give the process that runs Python.")
+    if not _uses_tensorflow(files):
+        raise _refused(
+            pid,
+            "it has not loaded TensorFlow",
+            "Attach once it trains, or record it from the start: unslow run train.py",
+        )
+    if state in "Tt":
+        raise _refused(pid, "it is stopped", f"Let it go on first: kill -CONT {pid}")
+    return Target(pid, _command(folder), str((folder / "cwd").readlink()), _version(files))
+
+
+def find(name: str) -> Target:
+    """The one TensorFlow process whose command line holds a word that ends in this name."""
+    found = [target for target in _targets() if _matches(target, name)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UnslowError(
+            f"no process {name}",
+            "no running Python process that uses TensorFlow has it in its command line",
+            "Give the number of the process: unslow attach PID",
+            "attach",
+        )
+    listed = "; ".join(f"{target.pid}: {' '.join(target.command)}" for target in found)
+    raise UnslowError(
+        f"several processes match {name}",
+        listed,
+        "Give the number of one of them: unslow attach PID",
+        "attach",
+    )
+
+
+def _targets() -> Iterator[Target]:
+    for folder in _PROC.iterdir():
+        if folder.name.isdecimal() and int(folder.name) != os.getpid():
+            try:
+                yield target_of(int(folder.name))
+            except (UnslowError, OSError):
+                continue
+
+
+def _matches(target: Target, name: str) -> bool:
+    return any(word == name or word.endswith(f"/{name}") for word in target.command)
+
+
+def _refused(pid: int, why: str, instead: str) -> UnslowError:
+    return UnslowError(f"cannot attach to process {pid}", why, instead, "attach")
+
+
+def _state(folder: Path) -> str:
+    return (folder / "stat").read_text().rpartition(")")[2].split()[0]
+
+
+def _command(folder: Path) -> tuple[str, ...]:
+    words = (folder / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+    return tuple(word for word in words if word)
+
+
+def _is_python(file: str) -> bool:
+    return bool(_PYTHON.search(Path(file).name.partition(".so")[0]))
+
+
+def _uses_tensorflow(files: set[str]) -> bool:
+    return any("tensorflow" in file for file in files)
+
+
+def _version(files: set[str]) -> tuple[int, int] | None:
+    for file in files:
+        found = re.search(r"python(\d)\.(\d+)", file)
+        if found:
+            return int(found[1]), int(found[2])
+    return None

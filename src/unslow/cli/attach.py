@@ -1,0 +1,86 @@
+"""`unslow attach`: record a training that already runs, then take everything out again."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from unslow.errors import UnslowError
+
+if TYPE_CHECKING:
+    from unslow.attach.session import Attached
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+_POLL = 0.5  # seconds between looks at the run folder
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """`90`, `90s`, `2m` or `1.5h`."""
+
+    name = "duration"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, context: click.Context | None
+    ) -> float:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value).strip())
+        if found is None:
+            self.fail(f"{value!r} is not a duration; write 90s, 2m or 1h", param, context)
+        return float(found[1]) * _UNITS[found[2]]
+
+
+@click.command(short_help="Record a training that already runs.")
+@click.argument("pid", type=int, required=False)
+@click.option("--name", help="The process whose command line holds this script, instead of PID.")
+@click.option("--for", "seconds", type=Duration(), help="Detach after this time: 90s, 2m, 1h.")
+@click.option("--steps", type=int, help="Detach after this many steps.")
+@click.option("-o", "--out", type=click.Path(), help="The run folder (default: below .unslow/).")
+def attach(
+    pid: int | None, name: str | None, seconds: float | None, steps: int | None, out: str | None
+) -> None:
+    """Record the running process PID, and say why its training is slow.
+
+    The training need not be prepared and is not restarted. Ctrl-C ends the recording, never the training: everything
+    is taken out of the process again, and the report is printed.
+    """
+    from unslow.attach.session import attached
+    from unslow.attach.target import find, target_of
+    from unslow.cli.show import print_report, report_on
+
+    if (pid is None) == (name is None):
+        raise click.UsageError("Give the number of a process or --name, and not both.")
+    target = target_of(pid) if pid is not None else find(str(name))
+    folder = Path(out or f".unslow/{time.strftime('%Y%m%d-%H%M%S')}-attach-{target.pid}").absolute()
+    if folder.exists():
+        raise UnslowError(
+            f"{folder} exists", "a run folder is never overwritten", "Name another.", "attach"
+        )
+    with attached(target, folder) as session:
+        click.echo(
+            f"unslow: attached to process {target.pid} by {session.way}; the training was held up "
+            f"for at most {1e3 * session.arming:.0f} ms. Ctrl-C ends the recording, not the training.",
+            err=True,
+        )
+        _follow(session, seconds, steps)
+    print_report(report_on(str(folder))[1], sys.stdout)
+
+
+def _follow(session: Attached, seconds: float | None, steps: int | None) -> None:
+    """Wait until the time or the steps are over, the process ends, or Ctrl-C is typed."""
+    from unslow.live.watch import Watch
+
+    watch = Watch(str(session.folder))
+    end = time.monotonic() + seconds if seconds is not None else None
+    try:
+        while not session.is_over():
+            if end is not None and time.monotonic() >= end:
+                return
+            if steps is not None and watch.look()["steps"] >= steps:
+                return
+            time.sleep(_POLL)
+    except KeyboardInterrupt:
+        click.echo("unslow: detaching", err=True)
