@@ -1,4 +1,5 @@
-"""The move for `eager-step`: a training step that runs op by op becomes a `tf.function`, where that is safe."""
+"""The move for `eager-step`: a training step that runs op by op becomes a `tf.function`, where that
+is safe."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ _RAGGED = frozenset(
 def compile_step(
     script: Script, update_line: int, loop_line: int | None = None, varying_shapes: bool = False
 ) -> Script:
-    """The step that updates the weights at a line runs as a `tf.function`; CannotEdit says what forbids it.
+    """The step that updates the weights at a line runs as a `tf.function`; CannotEdit says what
+    forbids it.
 
     A step in a function of its own is decorated, or split if it also does what only Python can do; a step
     inside a loop is lifted into a function. `loop_line` is the loop's own line where it is in this script.
@@ -58,12 +60,14 @@ class NotImported(Exception):
 
 
 def _varies(script: Script) -> bool:
-    """Whether the script pads its batches to the longest of each, so that every one has its own shape."""
+    """Whether the script pads its batches to the longest of each, so that every one has its own
+    shape."""
     return any(last_name(call.func) in _RAGGED for call in script.every(ast.Call))
 
 
 def _compiled(script: Script, step: Step) -> bool:
-    """Whether the step is in a compiled function already; raises where it is compiled at its calls."""
+    """Whether the step is in a compiled function already; raises where it is compiled at its
+    calls."""
     around = [
         owner for owner in script.ancestors(step.update) if isinstance(owner, NAMED_FUNCTIONS)
     ]
@@ -160,7 +164,8 @@ def _returned(node: ast.expr | None) -> list[ast.expr]:
 def _split(
     script: Script, step: Step, keywords: Mapping[str, str], problem: CannotEdit | Offends
 ) -> Script:
-    """The function keeps what is Python's; its tape and update become a compiled function beside it."""
+    """The function keeps what is Python's; its tape and update become a compiled function beside
+    it."""
     function = step.function
     assert function is not None
     runs = list(spans(script, step))

@@ -13,7 +13,8 @@ from unslow.syntax.nodes import StatementLoop, argument, dotted, is_stored, meth
 
 
 def converted_once(script: Script, line: int, position: int, dtype: str, order: bool) -> Script:
-    """Feeds from an array that is converted before the loop: `{x: rows[i:j]}` becomes `{x: rows_float32[i:j]}`."""
+    """Feeds from an array that is converted before the loop: `{x: rows[i:j]}` becomes `{x:
+    rows_float32[i:j]}`."""
     base = _array(script, line, position)
     path = dotted(base)
     if path is None:
@@ -34,7 +35,8 @@ def converted_once(script: Script, line: int, position: int, dtype: str, order: 
 
 
 def _array(script: Script, line: int, position: int) -> ast.expr:
-    """The array that a run is fed from: `rows` of `rows[i:j]`, also by way of `batch = rows[i:j]` in the loop."""
+    """The array that a run is fed from: `rows` of `rows[i:j]`, also by way of `batch = rows[i:j]`
+    in the loop."""
     value = _fed(script, line, position)
     if isinstance(value, ast.Name) and _bound_in_loop(script, value):
         value = _assigned(script, value)
@@ -76,7 +78,8 @@ def _assigned(script: Script, name: ast.Name) -> ast.expr:
 
 
 def _outermost(script: Script, base: ast.expr) -> StatementLoop:
-    """The outermost loop in which the data stays the same object; raises where it changes even in the innermost."""
+    """The outermost loop in which the data stays the same object; raises where it changes even in
+    the innermost."""
     target: StatementLoop | None = None
     for loop in script.loops_around(base):
         name = dependence(script, loop, [base])

@@ -1,4 +1,5 @@
-"""Moves what only reports on a step (prints, lists of losses, counters) behind it: the rest can be compiled."""
+"""Moves what only reports on a step (prints, lists of losses, counters) behind it: the rest can be
+compiled."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def updates_metric(node: ast.stmt) -> bool:
 
 
 def move_out(script: Script, found: Offence, run: Sequence[ast.stmt]) -> Script:
-    """The statement that offends goes behind the run it stands in; raises the offence where that would not do."""
+    """The statement that offends goes behind the run it stands in; raises the offence where that
+    would not do."""
     node = _movable(run, found.node)
     if node is None or node is run[-1] or not _may_wait(script, node, run):
         raise script.refuse(found.reason, found.node)
@@ -80,7 +82,8 @@ def _simple(node: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _only_reports(script: Script, node: ast.AST, made: set[str]) -> bool:
-    """Whether code only shows, keeps or counts values that stay as they are: later is as good as now."""
+    """Whether code only shows, keeps or counts values that stay as they are: later is as good as
+    now."""
     if not isinstance(node, ast.expr | ast.Expr | ast.Assign | ast.AugAssign):
         return False
     read = [name for name in inside(node, ast.Name) if not is_stored(name)]
@@ -94,7 +97,8 @@ def _is_report(script: Script, node: ast.Call) -> bool:
 
 
 def _stays(script: Script, node: ast.Name, made: set[str]) -> bool:
-    """Whether a name will mean the same behind the step: made in it, a plain value, or only told something."""
+    """Whether a name will mean the same behind the step: made in it, a plain value, or only told
+    something."""
     if node.id in made or script.name(node) or python_type(script, node) in _KEPT:
         return True
     parent = script.parents[node]

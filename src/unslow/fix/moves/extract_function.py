@@ -1,4 +1,5 @@
-"""The move that lifts a part of a block into a function: its inputs and outputs come from the scopes."""
+"""The move that lifts a part of a block into a function: its inputs and outputs come from the
+scopes."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ _SCOPE_BOUND = words("super locals vars eval exec __class__")
 
 @dataclass(frozen=True)
 class Part:
-    """Neighbouring statements, what they need from around them and what is needed of them afterwards."""
+    """Neighbouring statements, what they need from around them and what is needed of them
+    afterwards."""
 
     statements: Sequence[ast.stmt]
     needs: set[str]  # read before they are bound here
@@ -100,7 +102,8 @@ def _path_out(script: Script, last: ast.stmt) -> list[tuple[ast.AST, Sequence[as
 def _read_by_others(
     script: Script, statements: Sequence[ast.stmt], function: NamedFunction | None
 ) -> set[str]:
-    """Names that other functions may read at any time, or that are no names of this scope at all."""
+    """Names that other functions may read at any time, or that are no names of this scope at
+    all."""
     scope: NamedFunction | ast.Module = function or script.tree
     own = set(inside(statements, ast.AST))
     nested = [node for node in own_nodes(scope) if isinstance(node, (*FUNCTIONS, ast.ClassDef))]
@@ -108,7 +111,8 @@ def _read_by_others(
 
 
 def lift(script: Script, first: int, last: int, name: str, decorator: str | None = None) -> Script:
-    """The statements from one line to another become a function in front of their loops, called in their place.
+    """The statements from one line to another become a function in front of their loops, called in
+    their place.
 
     What changes in the loops is handed in, the rest is seen from where the function stands.
     """
@@ -157,7 +161,8 @@ def _definition(script: Script, part: Part, new: NewFunction, outputs: str) -> S
 
 
 def _blank_lines(script: Script, position: int, wanted: int) -> str:
-    """The blank lines that a definition still needs above it; none at the start of a file or of a block."""
+    """The blank lines that a definition still needs above it; none at the start of a file or of a
+    block."""
     line = script.lines.at(position) - 1
     present = 0
     while line > 0 and not script.lines.content(line).strip():
@@ -167,7 +172,8 @@ def _blank_lines(script: Script, position: int, wanted: int) -> str:
 
 
 def in_order(statements: Sequence[ast.stmt], names: Iterable[str]) -> list[str]:
-    """Names in the order in which the statements first mention them, as parameters, targets or values."""
+    """Names in the order in which the statements first mention them, as parameters, targets or
+    values."""
     places: dict[str, tuple[int, int]] = {}
     mentions: list[ast.Name | ast.arg] = [*inside(statements, ast.Name)]
     mentions += inside(statements, ast.arg)

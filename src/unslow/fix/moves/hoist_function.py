@@ -1,4 +1,5 @@
-"""The move for a tf.function that is made repeatedly: it is made once, in front of its loops or of the function around it."""
+"""The move for a tf.function that is made repeatedly: it is made once, in front of its loops or of
+the function around it."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ _FUNCTION = "tf.function"
 
 
 def function_once(script: Script, line: int) -> Script:
-    """The tf.function that is made at a line is made in front of its loops, or of the function around it."""
+    """The tf.function that is made at a line is made in front of its loops, or of the function
+    around it."""
     node = statement(script, line)
     _require_nothing_captured(script, node)
     if script.loops_around(node):
@@ -40,7 +42,8 @@ def function_once(script: Script, line: int) -> Script:
 
 
 def _require_nothing_captured(script: Script, node: ast.stmt) -> None:
-    """Raises where the code reads what changes between its calls: made once, it would keep the first value."""
+    """Raises where the code reads what changes between its calls: made once, it would keep the
+    first value."""
     code = _code_of(script, node)
     if code is None:
         return
@@ -100,7 +103,8 @@ def _kept_before(script: Script, made: ast.Call, place: ast.stmt, gap: str) -> S
 
 
 def _before_function(script: Script, node: ast.stmt, around: NamedFunction) -> Script:
-    """To the module's level, in front of the function that makes it, where it uses none of that function's names."""
+    """To the module's level, in front of the function that makes it, where it uses none of that
+    function's names."""
     owners = [owner for owner in script.ancestors(around) if isinstance(owner, DEFINITIONS)]
     top: ast.stmt = owners[-1] if owners else around
     made = node if isinstance(node, NAMED_FUNCTIONS) else _made(script, node)
@@ -139,7 +143,8 @@ def _require_defined(script: Script, made: ast.Call, top: ast.stmt) -> None:
 
 
 def _is_bound_elsewhere(script: Script, made: NamedFunction) -> bool:
-    """Whether the module's level, or another function, binds the name of the function that is to go there."""
+    """Whether the module's level, or another function, binds the name of the function that is to go
+    there."""
     definitions = [*script.functions, *script.every(ast.ClassDef)]
     defined = [node for node in definitions if node.name == made.name and node is not made]
     names = [node for node in script.every(ast.Name) if node.id == made.name]

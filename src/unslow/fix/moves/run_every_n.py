@@ -1,4 +1,5 @@
-"""The move that makes a statement of a loop run every n-th time only, by the loop's own counter if it has one."""
+"""The move that makes a statement of a loop run every n-th time only, by the loop's own counter if
+it has one."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ def _may_be_left_out(script: Script, part: Sequence[ast.stmt]) -> None:
 
 
 def _counter(script: Script, loop: StatementLoop) -> str | None:
-    """The name that counts the iterations by one: the target of `range(…)` or the first of `enumerate(…)`."""
+    """The name that counts the iterations by one: the target of `range(…)` or the first of
+    `enumerate(…)`."""
     match loop:
         case ast.For(target=ast.Name(id=name), iter=ast.Call(func=function, args=[_] | [_, _])):
             counts = script.name(function) == "range"
@@ -102,7 +104,8 @@ def _enumerated(script: Script, loop: ast.For, counter: str) -> list[Splice]:
 def _counted(
     script: Script, loop: StatementLoop, part: Sequence[ast.stmt], counter: str, every: int
 ) -> list[Splice]:
-    """A counter of our own for loops that `enumerate` cannot help: it counts how often the statement is met."""
+    """A counter of our own for loops that `enumerate` cannot help: it counts how often the
+    statement is met."""
     newline = script.lines.newline
     start = above(script, loop)
     zero = at_end(script, start, f"{indent(script, loop)}{counter} = 0{newline}")

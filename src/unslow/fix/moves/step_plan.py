@@ -26,7 +26,8 @@ from unslow.syntax.uses import bound_in, uses
 
 
 class Offends(Exception):
-    """Something in a run of statements cannot be compiled; it may be possible to move it behind them."""
+    """Something in a run of statements cannot be compiled; it may be possible to move it behind
+    them."""
 
     def __init__(self, offence: Offence, statements: Sequence[ast.stmt]) -> None:
         super().__init__(offence.reason)
@@ -36,7 +37,8 @@ class Offends(Exception):
 
 @dataclass(frozen=True)
 class Plan:
-    """A part that can be compiled, the statement its function goes in front of, and what it is handed."""
+    """A part that can be compiled, the statement its function goes in front of, and what it is
+    handed."""
 
     part: Part
     before: ast.stmt
@@ -46,7 +48,8 @@ class Plan:
 
 
 def extended(script: Script, run: Sequence[ast.stmt], step: Step) -> Sequence[ast.stmt]:
-    """The run with the metric updates right behind it, which cost as much op by op as the step does."""
+    """The run with the metric updates right behind it, which cost as much op by op as the step
+    does."""
     block, start = script.block(run[0])
     end = start + len(run)
     while end < len(block) and updates_metric(block[end]):
@@ -107,7 +110,8 @@ def training_loops(
 
 
 def _loop_to_leave(script: Script, run: Sequence[ast.stmt], step: Step) -> StatementLoop | None:
-    """The loop that the compiled function goes in front of; None: in front of the whole function around it."""
+    """The loop that the compiled function goes in front of; None: in front of the whole function
+    around it."""
     if step.loop is None:
         return None
     objects = called_objects(run)[0] - uses(run).writes
@@ -161,7 +165,8 @@ def _self_name(script: Script, function: NamedFunction) -> str | None:
 
 
 def _tensors(script: Script, part: Part, inputs: Sequence[str]) -> set[str]:
-    """The inputs that are numbers to be handed over as tensors; raises for those that cannot be handed over."""
+    """The inputs that are numbers to be handed over as tensors; raises for those that cannot be
+    handed over."""
     tensors: set[str] = set()
     written = uses(part.statements).writes
     for name in inputs:

@@ -1,4 +1,5 @@
-"""The moves for a function that is traced too often: a number is given as a tensor, shapes are relaxed."""
+"""The moves for a function that is traced too often: a number is given as a tensor, shapes are
+relaxed."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ _STATIC = words("shape get_shape as_list")
 def number_as_tensor(
     script: Script, line: int, function: str, name: str, number: str, body: NamedFunction | None
 ) -> Script:
-    """`step(x, rate)` becomes `step(x, tf.constant(rate))`; `body` is the traced function, in whichever file."""
+    """`step(x, rate)` becomes `step(x, tf.constant(rate))`; `body` is the traced function, in
+    whichever file."""
     kinds = {_use(body, node) for node in reads(body.body, name)} if body is not None else set()
     if "other" in kinds:
         reason = f"`{name}` is used in `{function}` in a way that needs a Python number"
@@ -55,7 +57,8 @@ def _given(
 
 
 def called_at(script: Script, line: int, function: str) -> ast.Call:
-    """The call of a traced function at a line, also under the name that `tf.function(…)` was given."""
+    """The call of a traced function at a line, also under the name that `tf.function(…)` was
+    given."""
     calls = script.calls_at(line)
     named = [call for call in calls if last_name(call.func) == function]
     aliased = [call for call in calls if _stands_for(script, call.func) == function]
@@ -80,7 +83,8 @@ def _position(body: NamedFunction | None, site: ast.Call, name: str) -> int | No
 
 
 def _use(body: NamedFunction, node: ast.Name) -> str:
-    """How a function uses a number: "compared" or "computed" with, "taken" as a tensor, or in an "other" way."""
+    """How a function uses a number: "compared" or "computed" with, "taken" as a tensor, or in an
+    "other" way."""
     match next(owner for owner in ast.walk(body) if node in ast.iter_child_nodes(owner)):
         case ast.Compare():
             return "compared"
@@ -94,7 +98,8 @@ def _use(body: NamedFunction, node: ast.Name) -> str:
 
 
 def relax_shapes(script: Script, line: int, made: int) -> Script:
-    """`reduce_retracing=True` on the function at a line, or on the call that makes it at another."""
+    """`reduce_retracing=True` on the function at a line, or on the call that makes it at
+    another."""
     function = script.function_at(line)
     if function is not None and decorator(script, function, _FUNCTION) is not None:
         return decorate(script, script.recorded(function), _FUNCTION, {"reduce_retracing": "True"})

@@ -1,4 +1,5 @@
-"""Where a training step is in the source: the statements from its tape to its last weight update."""
+"""Where a training step is in the source: the statements from its tape to its last weight
+update."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ _MOST_CALLS = 5  # between a tape and its update; no program was seen with more 
 
 @dataclass(frozen=True)
 class Step:
-    """A step's update as a statement of the function (None: the module) that holds the tape, and the loop
+    """A step's update as a statement of the function (None: the module) that holds the tape, and
+    the loop
     around it there (None: the function itself is called once per step)."""
 
     update: ast.stmt
@@ -51,7 +53,8 @@ def _minimizes(node: ast.AST) -> bool:
 
 
 def find_step(script: Script, update_line: int, loop_line: int | None) -> Step:
-    """The step that updates at a line: in the function with the tape, up the calls if it is not the updating one."""
+    """The step that updates at a line: in the function with the tape, up the calls if it is not the
+    updating one."""
     update = statement(script, update_line)
     wanted = script.now(loop_line) if loop_line is not None else None
     for _ in range(_MOST_CALLS):
@@ -79,7 +82,8 @@ def _caller_with_tape(script: Script, function: NamedFunction) -> ast.Call | Non
 
 
 def spans(script: Script, step: Step) -> Iterator[Sequence[ast.stmt]]:
-    """The runs of statements that could be compiled, the largest first; nothing if no tape leads to the update."""
+    """The runs of statements that could be compiled, the largest first; nothing if no tape leads to
+    the update."""
     node: ast.stmt | None = step.update
     while node is not None:
         block, index = script.block(node)
