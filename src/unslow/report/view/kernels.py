@@ -11,7 +11,7 @@ WORTH = 0.005  # of a step: below it an op is not worth a row, except for the fi
 
 
 def kernels_of(run: Run) -> list[Row]:
-    """The last window of each loop: it shows the training as it goes on. Damaged windows are left out."""
+    """The last window of each loop, which shows the steady state; damaged ones are left out."""
     found = []
     for loop in run.loops:
         try:

@@ -1,4 +1,4 @@
-"""Input pipelines as pictures: stages from the source to the step, what each takes, how full its buffer is."""
+"""Input pipelines: stages from the source to the step, their times and buffers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest
 from unslow.model import Run
 from unslow.report.words import Row
 
-PICTURES = 4  # pipelines that are drawn, those that handed out most first
+PICTURES = 4  # pipelines that are drawn, those with most batches first
 
 
 def pipelines_of(run: Run) -> list[Row]:
