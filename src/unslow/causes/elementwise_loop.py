@@ -11,6 +11,7 @@ from unslow.analyse.host.step_profile import SketchedWindow, StepProfile, repeat
 from unslow.analyse.run.tallies import totals
 from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
 from unslow.cause import Cause
+from unslow.facts.profiler import ProfilerWindow
 from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run, Sample
 
 _WORTH = 0.05  # of the training time
@@ -77,6 +78,7 @@ class ElementwiseLoop(Cause):
 
     title = "elements are handled one by one"
     needs = ("tensors",)
+    reads = (ProfilerWindow,)
     deeper_than = ("python-overhead",)
 
     def detect(self, run: Run) -> Iterable[Finding]:

@@ -14,6 +14,7 @@ from unslow.analyse.host.step_profile import Op, SketchedWindow, StepProfile, re
 from unslow.analyse.run.tallies import Total, totals
 from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
 from unslow.cause import Cause, Spot
+from unslow.facts.profiler import ProfilerWindow
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import set_keyword
 from unslow.fix.moves.run_less_often import rarer
@@ -71,6 +72,7 @@ class SummaryCost(Cause):
 
     title = "summaries are written in every step"
     needs = ("files",)
+    reads = (ProfilerWindow,)
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:

@@ -17,6 +17,7 @@ from unslow.analyse.host.step_profile import (
 )
 from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
 from unslow.cause import Cause
+from unslow.facts.profiler import ProfilerWindow
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import delete
 from unslow.model import (
@@ -81,7 +82,8 @@ class ThreadSettings(Cause):
     """
 
     title = "too few threads for the cores there are"
-    needs = ("settings", "window")
+    needs = ("settings",)
+    reads = (ProfilerWindow,)
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:

@@ -12,6 +12,7 @@ from unslow.analyse import wording as say
 from unslow.analyse.host.step_profile import SketchedWindow, StepProfile, Window, repeated, windows
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.profiler import ProfilerWindow
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import set_keyword
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
@@ -64,7 +65,7 @@ class TinyBatches(Cause):
     """
 
     title = "the fixed cost of a step outweighs its work"
-    needs = ("window",)
+    reads = (ProfilerWindow,)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.training:
