@@ -1,4 +1,4 @@
-"""A Chrome trace (JSON) that Perfetto and chrome://tracing open: steps, phases, traces, profiler windows, memory."""
+"""A Chrome trace (JSON) for Perfetto: steps, phases, traces, profiler windows, memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unslow.model import Diagnosis, Loop, Phase, Process, Run
 from unslow.report.view import clean
 from unslow.report.words import PHASES
 
-STEPS = 20_000  # rows of one loop: some 10 MB of trace, which both viewers open at once
+STEPS = 20_000  # rows of one loop: about 10 MB of trace, which both viewers open at once
 TRACES = 2  # the first thread number of function traces; loops have 10 and up
 LANES = 8
 WINDOWS = 1000  # the first thread number of TensorFlow's own threads
@@ -57,7 +57,7 @@ def _name(kind: str, process: int, thread: int, name: str) -> dict[str, Any]:
 def _slice(
     name: str, begin: int, end: int, process: int, thread: int, **args: Any
 ) -> dict[str, Any]:
-    """Whole microseconds: readers add `ts` and `dur`, and a float's last bit would make neighbours overlap."""
+    """Whole microseconds: the last bit of a float would make neighbors overlap."""
     return {
         "ph": "X",
         "name": clean(name),
@@ -75,7 +75,7 @@ def _micros(seconds: float) -> int:
 
 
 def _steps(loop: Loop, thread: int) -> Iterator[dict[str, Any]]:
-    """One slice per row. Phases are sums, so their order inside a step is ours and is said to be."""
+    """One slice per row. Phases are sums; a note says that their order in a step is not recorded."""
     free = 0  # where the last slice ended: rounding must not make two overlap
     for row in kept_rows(loop):
         count, seconds = int(loop.count[row]), float(loop.seconds[row])
@@ -168,7 +168,7 @@ def _opened(run: Run, window: ProfilerWindow) -> float:
 
 
 def _lane(lanes: list[list[int]], begin: int, end: int) -> int:
-    """The first lane in which a slice follows or lies inside the open ones; the last one takes what is left."""
+    """The first lane in which a slice follows or lies inside the open ones, else the last one."""
     for number, ends in enumerate(lanes):
         while ends and ends[-1] <= begin:
             ends.pop()

@@ -1,4 +1,4 @@
-"""Input pipelines as pictures: stages from the source up, their time and how full buffers are."""
+"""Input pipelines: stages from the source to the step, their times and buffers."""
 
 from __future__ import annotations
 
