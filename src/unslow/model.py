@@ -235,9 +235,10 @@ class Run:
     attached: bool = False  # recording began while the program was already running
     table: FactTable = field(default_factory=FactTable)
 
-    def facts(self, kind: type[F]) -> tuple[F, ...]:
-        """Every fact of a kind, in time order."""
-        return self.table.of(kind)
+    def facts(self, kind: type[F], process: int | None = None) -> tuple[F, ...]:
+        """Every fact of a kind, or those of one process, in time order."""
+        found = self.table.of(kind)
+        return found if process is None else tuple(one for one in found if one.process == process)
 
     def of(self, *kinds: str) -> Iterator[Event]:
         """Events of some kinds, in time order."""

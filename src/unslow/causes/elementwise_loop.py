@@ -8,11 +8,12 @@ from dataclasses import replace
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.eager_calls import Region, outside_steps, seconds_at
 from unslow.analyse.host.hot_lines import seconds_around
-from unslow.analyse.host.step_profile import repeated, windows
+from unslow.analyse.host.step_profile import SketchedWindow, StepProfile, repeated, windows
 from unslow.analyse.run.tallies import LineTotal, line_totals
-from unslow.analyse.sketches.sketch import Fact, Sketch, at, fact
+from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
 from unslow.cause import Cause
 from unslow.facts.eager import Index
+from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run, Sample
 
@@ -29,19 +30,15 @@ _MADE_BY = {
 }
 
 
-def _seen(looping: float, kernels: float, iterations: int = 64) -> Fact:
-    return fact(
-        "window",
-        50,
-        steps=10,
-        step=50,
-        wall=0.1,
+def _seen(looping: float, kernels: float, iterations: int = 64) -> Placed:
+    profile = StepProfile(
         kernels=0.1 * kernels + 0.01,
         executor=0.09,
-        waits=0.0,
-        ops=[],
-        loops={"iterations": iterations, "seconds": 0.1 * looping, "kernels": 0.1 * kernels},
+        iterations=iterations,
+        looping=0.1 * looping,
+        looping_kernels=0.1 * kernels,
     )
+    return at(50, SketchedWindow(steps=10, step=50, wall=0.1, profile=profile))
 
 
 def _looped(carried: bool = False, pipeline: bool = False) -> Fact:
@@ -87,7 +84,7 @@ class ElementwiseLoop(Cause):
     """
 
     title = "elements are handled one by one"
-    reads = (Index,)
+    reads = (Index, ProfilerWindow)
     deeper_than = ("python-overhead", "eager-calls")
 
     def detect(self, run: Run) -> Iterable[Finding]:

@@ -11,8 +11,11 @@ from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.input.pipeline import endless_cache
 from unslow.analyse.memory.created_objects import made_lines
 from unslow.analyse.memory.process_memory import Rise, held, limit, rise, tensors_held, used
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.pipelines import stack_at
+from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.data import BuiltStage, Dataset
+from unslow.facts.profiler import ProfilerSwitch
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Run
 
 _LEAST = 48 << 20  # bytes gained after the warm-up
@@ -48,6 +51,7 @@ class NativeGrowth(Cause):
 
     title = "memory grows below Python"
     needs = ("memory", "live")
+    reads = (Dataset, ProfilerSwitch)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
@@ -135,8 +139,9 @@ def _known(run: Run, loop: Loop) -> bool:
     late = [event for event in inside if event.time > loop.start + (loop.stop - loop.start) / 3]
     traces = sum(event.kind == "trace" for event in late)
     graphs = sum(event.kind == "graph" and bool(event.data.get("new")) for event in late)
-    profiled = any(event.kind == "profiler" and event.data.get("on") for event in run.events)
-    cached = any("Cache" in str(event.data) for event in run.of("pipeline", "dataset", "stages"))
+    profiled = any(fact.on for fact in run.facts(ProfilerSwitch))
+    stages = [stage for fact in run.facts(Dataset) for stage in fact.stages]
+    cached = any("Cache" in stage.kind for stage in stages)
     hoards = (
         any(size > _LEAST / 2 for _, size in held(run, loop)) or _variables(run, loop) > _LEAST / 2
     )
@@ -187,11 +192,9 @@ def _live(each: float) -> list[Fact]:
     ]
 
 
-def _cache(length: int) -> Fact:
-    stages = [
-        {"kind": "Cache", "stack": [["train.py", 6, "<module>"]], "file": "", "length": length}
-    ]
-    return fact("dataset", 0, dataset=1, stages=stages)
+def _cache(length: int) -> Placed:
+    stage = BuiltStage(kind="Cache", stack=stack_at(6), length=length)
+    return at(0, Dataset(dataset=1, stages=(stage,)))
 
 
 _LONG = [0.01] * 1200

@@ -9,6 +9,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from unslow.facts.phase import Phase
+from unslow.facts.profiler import FullTrace
 from unslow.record.engine.fast_path import Departure, FastPath, Wrapped, fast_caller, no_path
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
@@ -159,7 +160,7 @@ class Sessions(Probe):
         self._weighed += 1
         if self._weighed & (self._weighed - 1) == 0:
             began = clock()
-            self.recorder.line("full_trace", began, took_ns=took, inside_ns=lasted(metadata))
+            self.recorder.emit(FullTrace(took=took, inside=lasted(metadata)))
             self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _make_callable(self, original: Callable[..., Any]) -> Callable[..., Any]:
