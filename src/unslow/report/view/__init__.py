@@ -28,6 +28,7 @@ from unslow.report.view.machine import (
     seen_instead,
 )
 from unslow.report.view.memory import memory_charts
+from unslow.report.view.memory_account import memory_account_of
 from unslow.report.view.pipelines import pipelines_of
 from unslow.report.view.start import start_of
 from unslow.report.view.verdict import verdict_of
@@ -64,6 +65,7 @@ def view_of(diagnosis: Diagnosis, proofs: Mapping[int, Proof] | None = None) -> 
             {"cause": each.cause, "reason": each.reason} for each in diagnosis.not_judged
         ],
         "account": account_of(diagnosis.account),
+        "memory_account": memory_account_of(diagnosis.memory),
         "unexplained_seconds": diagnosis.unexplained,
         "unexplained_share": diagnosis.unexplained / run.trained if run.trained > 0 else 0.0,
         "own_cost": {

@@ -20,6 +20,7 @@ def finding_of(
         "location": location_of(run, finding.location),
         "seconds": finding.seconds,
         "share": share_of(run, finding.seconds),
+        "frees_bytes": finding.frees,
         "grows": finding.grows,
         "forecast": _forecast(finding.forecast),
         "certainty": finding.certainty.value,
