@@ -32,6 +32,7 @@ _ONE_ELEMENT = 32 << 20  # bytes of a single element of a pipeline that holds al
 _COPIES = (
     4  # of such an element a chain of ops holds at once, at most: measured 3 on TensorFlow 2.21
 )
+_INSTALLED = "-packages/"  # site-packages and dist-packages: not the user's own functions
 # A constant in a traced graph is in its proto, the optimized graph and the runtime. On TensorFlow
 # 2.21 a matrix of 92 MB cost 1.76 GB at the peak, 19 times its size.
 _CONSTANT_COPIES = 2, 20
@@ -162,7 +163,7 @@ def _single_elements(run: Run, account: MemoryAccount) -> Iterator[Cut]:
         place = tuple(stage["stack"][0]) if stage.get("stack") else ()
         if stage["kind"] != "Tensor" or not place or place in seen:
             continue
-        size = _mapped_bytes(run, event, stage)
+        size = _mapped_bytes(event, stage)
         if size < _ONE_ELEMENT:
             continue
         seen.add(place)
@@ -170,13 +171,13 @@ def _single_elements(run: Run, account: MemoryAccount) -> Iterator[Cut]:
         yield Cut(Reason.ONE_ELEMENT, frees, say.place(run, place), say.size(size))
 
 
-def _mapped_bytes(run: Run, event: Event, source: dict[str, Any]) -> float:
+def _mapped_bytes(event: Event, source: dict[str, Any]) -> float:
     """Bytes that a function of the user's makes of the one element; 0 where none is mapped."""
     stages = event.data["stages"]
     position = stages.index(source)
     for stage in stages:
         function = stage.get("function")
-        is_users = bool(function) and function[0] in run.sources
+        is_users = bool(function) and _INSTALLED not in function[0]
         if position in stage["inputs"] and is_users:
             return max(float(stage.get("bytes") or 0), float(source["bytes"]))
     return 0.0
