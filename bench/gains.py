@@ -36,10 +36,12 @@ from tests.examples import Example, all_examples, marked  # noqa: E402
 from unslow.analyse.run.assemble import load  # noqa: E402
 from unslow.diagnose import diagnose  # noqa: E402
 from unslow.errors import UnslowError  # noqa: E402
-from unslow.fix.edit.apply import Composition, Step, side_of, write  # noqa: E402
+from unslow.fix.edit.apply import write  # noqa: E402
 from unslow.fix.edit.diff import unified_diff  # noqa: E402
 from unslow.model import Diagnosis, Fix, Proof, Refusal, Run  # noqa: E402
+from unslow.planning import Composition, Step  # noqa: E402
 from unslow.proof.prove import prove, question_for  # noqa: E402
+from unslow.proof.sides import side_of  # noqa: E402
 
 KEPT = ROOT / "bench" / "gains.json"
 WITHIN = 0.25  # of what the fix gives back

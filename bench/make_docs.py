@@ -1,4 +1,4 @@
-"""Generates docs/causes and docs/errors.md from the words that the causes, their examples and the errors hold."""
+"""Generates docs/causes, docs/errors.md and docs/facts.md from what the code itself says."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from bench.facts_page import page as facts_page  # noqa: E402
 from bench.gains import Row, grown, off, plain, promised, read  # noqa: E402
 from tests.examples import Example, all_examples  # noqa: E402
 from unslow.cause import HEADINGS, Cause, load  # noqa: E402
@@ -40,7 +41,8 @@ def pages() -> dict[str, str]:
     made = {
         f"causes/{cause.id}.md": cause_page(cause, examples_of(cause), rows) for cause in causes
     }
-    return {**made, "causes/README.md": index(causes), "errors.md": errors()}
+    others = {"causes/README.md": index(causes), "errors.md": errors(), "facts.md": facts_page()}
+    return {**made, **others}
 
 
 def examples_of(cause: Cause) -> list[Example]:

@@ -72,6 +72,18 @@ def test_a_cause_neither_looks_nor_shows(path: Path) -> None:
     assert not [name for name in imported(path) if name.startswith(forbidden)]
 
 
+@pytest.mark.parametrize("path", sorted((SOURCE / "fix").rglob("*.py")), ids=named)
+def test_an_edit_knows_no_cause(path: Path) -> None:
+    forbidden = ("unslow.cause", "unslow.analyse", "unslow.record", "unslow.report", "unslow.cli")
+    assert not [name for name in imported(path) if name.startswith(forbidden)]
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "syntax").rglob("*.py")), ids=named)
+def test_the_model_of_source_knows_neither_edits_nor_runs(path: Path) -> None:
+    forbidden = ("unslow.fix", "unslow.causes", "unslow.analyse", "unslow.record", "unslow.report")
+    assert not [name for name in imported(path) if name.startswith(forbidden)]
+
+
 @pytest.mark.parametrize("path", sorted((SOURCE / "report").glob("*.py")), ids=named)
 def test_a_report_sees_only_the_view(path: Path) -> None:
     allowed = ("unslow.report", "unslow.errors")

@@ -18,12 +18,12 @@ from unslow.cli import main
 from unslow.errors import UnslowError
 from unslow.live import judge as judging
 from unslow.live import screen
-from unslow.live.beside import Manner, manner
+from unslow.live.beside import Display, Surroundings, display_for
 from unslow.live.follow import Follower
 from unslow.live.judge import Judge
+from unslow.live.loop_length import steps_of
 from unslow.live.rows import LATEST, MOST, Rows
 from unslow.live.state import state_of
-from unslow.live.turns import steps_of
 from unslow.live.watch import LONGEST, SHORTEST, Watch
 from unslow.model import Finding, Location, Phase
 from unslow.report.live import clock, frame, status_line
@@ -203,7 +203,7 @@ def test_looking_leaves_the_folder_as_it_is(tmp_path: Path) -> None:
 
 def packed(ends: range, site: int = 0) -> bytes:
     phases = [0] * len(Phase)
-    phases[Phase.RUN] = 900
+    phases[Phase.RUN], phases[Phase.OTHER] = 900, 100
     return b"".join(
         runfile.ROW.pack(end, 1000, 1000, 1000, 1, site, 1, 32.0, 0.5, *phases) for end in ends
     )
@@ -370,9 +370,9 @@ def test_a_folder_that_is_no_run_is_an_error_that_says_so(tmp_path: Path) -> Non
         Watch(str(tmp_path)).look()
 
 
-def test_a_folder_of_a_later_format_names_the_version_it_needs(tmp_path: Path) -> None:
+def test_a_folder_of_another_version_says_how_to_record_again(tmp_path: Path) -> None:
     (tmp_path / runfile.HEADER).write_text(json.dumps({"version": 99, "unslow": "9.9"}))
-    with pytest.raises(UnslowError, match=r"unslow 9\.9 or later"):
+    with pytest.raises(UnslowError, match="Record it again: `unslow run"):
         Watch(str(tmp_path)).look()
 
 
@@ -615,21 +615,22 @@ def test_times_read_as_a_watch_shows_them(seconds: float, text: str) -> None:
 @pytest.mark.parametrize(
     ("wanted", "shared", "said", "apart", "terminal", "how"),
     [
-        (None, True, True, False, True, Manner.LINES),  # a plain terminal: the program's own
-        (None, True, False, False, True, Manner.NONE),  # 2> errors
-        (None, False, False, True, True, Manner.PANEL),  # > log 2>&1
-        (None, False, False, False, True, Manner.NONE),  # | tee log
-        (None, False, False, False, False, Manner.NONE),  # no terminal
-        (True, True, True, False, True, Manner.PANEL),
-        (True, False, False, False, False, Manner.NONE),
-        (False, True, True, False, True, Manner.NONE),
-        (False, False, False, True, True, Manner.NONE),
+        (None, True, True, False, True, Display.LINES),  # a plain terminal: the program's own
+        (None, True, False, False, True, Display.NONE),  # 2> errors
+        (None, False, False, True, True, Display.PANEL),  # > log 2>&1
+        (None, False, False, False, True, Display.NONE),  # | tee log
+        (None, False, False, False, False, Display.NONE),  # no terminal
+        (True, True, True, False, True, Display.PANEL),
+        (True, False, False, False, False, Display.NONE),
+        (False, True, True, False, True, Display.NONE),
+        (False, False, False, True, True, Display.NONE),
     ],
 )
 def test_the_terminal_of_a_program_is_left_alone_unless_asked(
-    wanted: bool | None, shared: bool, said: bool, apart: bool, terminal: bool, how: Manner
+    wanted: bool | None, shared: bool, said: bool, apart: bool, terminal: bool, how: Display
 ) -> None:
-    assert manner(wanted, shared, said, apart, terminal) is how
+    around = Surroundings(shared, said, apart, 1 if terminal else -1, terminal)
+    assert display_for(wanted, around) is how
 
 
 class Wired:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from unslow.analyse.account import account_of
 from unslow.analyse.memory.account import memory_account
 from unslow.cause import CannotJudge, Cause, load
-from unslow.fix.plan import fixes_for
 from unslow.model import Diagnosis, Evidence, Finding, Location, Run, Unjudged
+from unslow.planning import fixes_for
 
 # Below this share of the time a cost is not worth a reader's attention, unless it grows.
 _WORTH = 0.02

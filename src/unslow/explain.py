@@ -4,9 +4,10 @@ from __future__ import annotations
 
 ERRORS: dict[str, tuple[str, str]] = {
     "no-script": (
-        "the script to run does not exist",
-        "unslow runs the very command that you would type without it, from the same directory. Check the path, or "
-        "use `unslow run -m package.module` for a module and `unslow run -- command …` for any other program.",
+        "there is no Python script to run",
+        "unslow runs the command that you would type without it, from the same directory. Check the path. A folder "
+        "needs a `__main__.py`. Use `unslow run -m package.module` for a module and `unslow run -- command …` for any "
+        "other program.",
     ),
     "no-command": (
         "the command could not be started",
@@ -21,10 +22,30 @@ ERRORS: dict[str, tuple[str, str]] = {
         "`sys.remote_exec` on Python 3.14 and later, else hypno (`pip install 'unslow[attach]'`) or gdb. A process "
         "in a long native call answers when it comes back to Python.",
     ),
+    "no-tensorflow": (
+        "no process of the command imported TensorFlow",
+        "Recording starts when a Python process imports TensorFlow. A script that ends before (a syntax error, a "
+        "missing package) shows its own traceback above. A training in a process started with `python -I` or `-E` "
+        "cannot be seen.",
+    ),
     "no-runs": (
         "no recorded run was found",
         "Runs are recorded in `.unslow/` below the directory in which `unslow run` was typed. Change to that "
         "directory, or give the path of a run folder. `unslow runs` lists those of the current directory.",
+    ),
+    "ambiguous-run": (
+        "several runs match the name",
+        "Part of a run's name is enough where only one run has it. Type more of the name, or the path of the folder. "
+        "`unslow runs` lists the names.",
+    ),
+    "bad-settings": (
+        "the settings file is wrong",
+        "Settings are read from `unslow.toml`, or from `[tool.unslow]` in `pyproject.toml`, of the current directory or "
+        "the nearest one above it. The message names the line. `unslow config` shows what is in force.",
+    ),
+    "usage": (
+        "the command line is wrong",
+        "Options of unslow go before the script, those of the script after it. `unslow COMMAND --help` lists the options.",
     ),
     "no-steps": (
         "no training step was seen",
@@ -36,17 +57,17 @@ ERRORS: dict[str, tuple[str, str]] = {
     "bad-run-folder": (
         "the run folder cannot be read",
         "A run folder holds run.json and two logs per process. It may have been moved, emptied, or written by a "
-        "later unslow; the message says which. Logs that are merely cut off (a kill, a full disk) are read as far "
-        "as they go.",
+        "later unslow; the message says which. Logs that are merely cut off (a kill, a full disk) are read up to "
+        "that point, and the report calls them damaged.",
     ),
     "folder-in-use": (
         "the folder for the recording is not empty",
         "Every run needs a folder of its own, so that no earlier recording is lost. Name another one with --out, or "
-        "leave --out away.",
+        "omit --out.",
     ),
     "unknown-name": (
-        "there is no such cause or error",
-        "`unslow explain` without a name lists all of them.",
+        "there is no such command, cause or error",
+        "`unslow --help` lists the commands, `unslow explain` the causes and errors.",
     ),
     "source-changed": (
         "the source has changed since the run",
@@ -54,17 +75,17 @@ ERRORS: dict[str, tuple[str, str]] = {
     ),
     "no-fix": (
         "nothing can be fixed automatically",
-        "The report says for each finding what to do in words, and why no diff was written.",
+        "The report says what to do for each finding, and why no diff was written.",
     ),
     "missing-extra": (
         "an optional package is needed",
-        "Some exports use packages that unslow does not install by itself, because they are large or because they "
-        "would change packages of a training environment. The message names the one to install.",
+        "Some exports use packages that unslow does not install by itself, because they are large or would change "
+        "packages of a training environment. The message names the one to install.",
     ),
     "cannot-write": (
         "a file could not be written",
-        "The message names the path and the reason: no such folder, no permission, or a full disk. Name another place "
-        "with -o.",
+        "The message names the path and the reason: no such folder, no permission, or a full disk. Name another "
+        "path.",
     ),
     "cannot-prove": (
         "the two scripts could not be compared",
@@ -72,16 +93,16 @@ ERRORS: dict[str, tuple[str, str]] = {
     ),
     "unknown-setting": (
         "there is no such setting",
-        "`unslow whatif --list` names all settings and their groups; --only takes either, with commas between them.",
+        "`unslow whatif --list` lists all settings and their groups; --only takes either, separated by commas.",
     ),
     "too-few-steps": (
-        "the script ends before enough steps were made",
+        "the script ends after too few steps",
         "A trial needs at least five steps, and as many as --steps asks for. Let the script train longer (its own "
         "options go after its name), or ask for fewer steps.",
     ),
     "cannot-measure": (
         "the script fails before any setting is changed",
         "`unslow whatif` first runs the script as it is, in a copy of its directory. The message ends in the script's "
-        "own error; paths that lead out of the directory must be absolute.",
+        "own error; paths to files outside the directory must be absolute.",
     ),
 }

@@ -6,11 +6,11 @@ import pytest
 
 from unslow.causes.eager_step import EagerStep
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.evals import eval_as_run
-from unslow.fix.feeds import converted_once
-from unslow.fix.rebuilt import model_once
-from unslow.fix.resets import once_before_loop
-from unslow.fix.tf_range import range_to_graph
+from unslow.fix.moves.convert_feed import converted_once
+from unslow.fix.moves.eval_to_run import eval_as_run
+from unslow.fix.moves.graph_loop import range_to_graph
+from unslow.fix.moves.hoist_model import model_once
+from unslow.fix.moves.hoist_reset import once_before_loop
 from unslow.model import Finding, Fix, Location, Refusal
 
 

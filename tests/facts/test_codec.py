@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from unslow.facts.codec import Context, Undecodable, decode, encode, readers
+from unslow.facts.kinds import all_kinds
 from unslow.facts.memory import Gc
 from unslow.facts.schema import KINDS, Duration, Fact, FilePath, Moment, Place, Record, Stack
 
@@ -135,7 +136,7 @@ def test_a_fact_is_immutable_and_names_what_does_not_fit() -> None:
         Everything()  # type: ignore[call-arg]
 
 
-@pytest.mark.parametrize("kind", list(KINDS.values()), ids=lambda kind: kind.kind)
+@pytest.mark.parametrize("kind", list(all_kinds().values()), ids=lambda kind: kind.kind)
 def test_every_field_of_every_kind_can_be_read(kind: type[Fact]) -> None:
     assert readers(kind)
     assert kind.__doc__ and kind.probe

@@ -6,9 +6,9 @@ import textwrap
 
 import pytest
 
-from unslow.fix.compile_step import compile_step
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.graphable import offence
+from unslow.fix.moves.compile_step import compile_step
+from unslow.fix.moves.graph_rules import offence
 
 from .inputs import NAMES, SURROUNDINGS, Surroundings, holds
 

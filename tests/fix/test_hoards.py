@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.hoards import keep_latest, keep_numbers
+from unslow.fix.moves.bound_container import keep_latest, keep_numbers
 
 LOSSES = "losses = []\nfor batch in data:\n    losses.append(step(batch))\n"
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from unslow.fix.edit.lines import Lines, Splice, moved, spliced
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.guard import guard
-from unslow.fix.hoist import hoist_expression, hoist_statement
-from unslow.fix.lift import lift
-from unslow.fix.merge import merge_calls
+from unslow.fix.moves.extract_function import lift
+from unslow.fix.moves.hoist import hoist_expression, hoist_statement
+from unslow.fix.moves.merge_runs import merge_calls
+from unslow.fix.moves.run_every_n import guard
 
 NAMES = ["a", "b", "c", "d", "x"]
 names = st.sampled_from(NAMES)

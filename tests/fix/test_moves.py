@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 import pytest
 
-from unslow.fix.calls import remove_keyword, rename_call, set_keyword, wrap_argument
-from unslow.fix.chains import add_link, swap_links
-from unslow.fix.decorators import decorate, remove_decorator
 from unslow.fix.edit.script import Script
-from unslow.fix.guard import guard
-from unslow.fix.hoist import hoist_expression, hoist_statement
-from unslow.fix.lift import lift
-from unslow.fix.merge import merge_calls
-from unslow.fix.statements import (
+from unslow.fix.edit.statements import (
     delete,
     insert_after,
     insert_before,
     replace_expression,
     with_import,
 )
+from unslow.fix.moves.call_arguments import remove_keyword, rename_call, set_keyword, wrap_argument
+from unslow.fix.moves.decorators import decorate, remove_decorator
+from unslow.fix.moves.extract_function import lift
+from unslow.fix.moves.hoist import hoist_expression, hoist_statement
+from unslow.fix.moves.merge_runs import merge_calls
+from unslow.fix.moves.method_chain import add_link, swap_links
+from unslow.fix.moves.run_every_n import guard
 
 from .inputs import NAMES, SURROUNDINGS, Surroundings, holds
 
@@ -42,7 +42,7 @@ CASES = [
     Case(
         "wrap an argument",
         "for i in range(3):\n    step(  # go\n        i,\n        x)\n",
-        lambda script, line: wrap_argument(script, line + 1, "step", 0, "tensorflow.constant"),
+        lambda script, line: wrap_argument(script, line + 1, "step", 0, "tf.constant"),
         (2,),
         "        i,",
         "tf.constant(i),",
@@ -50,7 +50,7 @@ CASES = [
     Case(
         "wrap an argument in an f-string",
         "for i in range(3):\n    print(f'ä {step(i)!r:>{3}} {i}')\n",
-        lambda script, line: wrap_argument(script, line + 1, "step", 0, "tensorflow.constant"),
+        lambda script, line: wrap_argument(script, line + 1, "step", 0, "tf.constant"),
         (1,),
         "step(i)",
         "step(tf.constant(i))",
@@ -91,7 +91,7 @@ CASES = [
         "decorate",
         "@first  # one\ndef step(a, b=2):\n    return a\n",
         lambda script, line: decorate(
-            script, line + 2, "tensorflow.function", {"reduce_retracing": "True"}
+            script, line + 2, "tf.function", {"reduce_retracing": "True"}
         ),
         (),
         "never",
@@ -230,7 +230,7 @@ CASES = [
     Case(
         "import a module",
         "for i in range(3):\n    use(i)\n",
-        lambda script, line: with_import(script, "tensorflow")[0],
+        lambda script, line: with_import(script, "tf")[0],
         (),
         "never",
         "import tensorflow as tf",

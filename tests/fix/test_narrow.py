@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.narrow import narrow
+from unslow.fix.moves.float32 import narrow
 
 HEAD = "import numpy as np\nrng = np.random.default_rng(0)\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.rarer import rarer
+from unslow.fix.moves.run_less_often import rarer
 
 
 def test_a_statement_without_a_guard_gets_one() -> None:

@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from unslow.fix.calls import set_keyword, wrap_argument
-from unslow.fix.chains import add_link, pipeline_end, swap_links
-from unslow.fix.decorators import decorate
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.guard import guard
-from unslow.fix.hoist import hoist_expression, hoist_statement
-from unslow.fix.lift import lift
-from unslow.fix.merge import merge_calls
-from unslow.fix.statements import delete, insert_after, replace_expression
+from unslow.fix.edit.statements import delete, insert_after, replace_expression
+from unslow.fix.moves.call_arguments import set_keyword, wrap_argument
+from unslow.fix.moves.decorators import decorate
+from unslow.fix.moves.extract_function import lift
+from unslow.fix.moves.hoist import hoist_expression, hoist_statement
+from unslow.fix.moves.merge_runs import merge_calls
+from unslow.fix.moves.method_chain import add_link, pipeline_end, swap_links
+from unslow.fix.moves.run_every_n import guard
 
 Move = Callable[[Script], Script]
 
@@ -142,26 +142,26 @@ REFUSED: list[tuple[str, Move, str, int]] = [
     # Calls and chains
     (
         "f(*a)\n",
-        lambda s: wrap_argument(s, 1, "f", 0, "tensorflow.constant"),
+        lambda s: wrap_argument(s, 1, "f", 0, "tf.constant"),
         "unpacks its arguments",
         1,
     ),
     (
         "f(a)\n",
-        lambda s: wrap_argument(s, 1, "f", 1, "tensorflow.constant"),
+        lambda s: wrap_argument(s, 1, "f", 1, "tf.constant"),
         "has no argument 1",
         1,
     ),
     (
         "f(v for v in a)\n",
-        lambda s: wrap_argument(s, 1, "f", 0, "tensorflow.constant"),
+        lambda s: wrap_argument(s, 1, "f", 0, "tf.constant"),
         "bare generator",
         1,
     ),
     ("f(v for v in a)\n", lambda s: set_keyword(s, 1, "f", "k", "1"), "bare generator", 1),
     ("f(**k)\n", lambda s: set_keyword(s, 1, "f", "k", "1"), "unpacks a dictionary", 1),
     ("x = 1\n", lambda s: set_keyword(s, 1, "f", "k", "1"), "not called on line 1", 1),
-    ("x = 1\n", lambda s: decorate(s, 1, "tensorflow.function"), "in no function", 1),
+    ("x = 1\n", lambda s: decorate(s, 1, "tf.function"), "in no function", 1),
     ("x = 1\n", lambda s: add_link(s, 1, "cache()"), "no chain", 1),
     (
         "d = s.map(f)\n",
@@ -276,7 +276,7 @@ MADE: list[tuple[str, Move, str]] = [
     (
         "@tf.function(jit_compile=True)\ndef f(): pass\nimport tensorflow as tf\n",
         lambda s: decorate(
-            s, 2, "tensorflow.function", {"jit_compile": "False", "reduce_retracing": "True"}
+            s, 2, "tf.function", {"jit_compile": "False", "reduce_retracing": "True"}
         ),
         "@tf.function(jit_compile=False, reduce_retracing=True)\ndef f(): pass\nimport tensorflow as tf\n",
     ),

@@ -8,7 +8,7 @@ import pytest
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.statements import delete, insert_before, with_import
+from unslow.fix.edit.statements import delete, insert_before, with_import
 
 TEXT = """\
 import tensorflow as tf
@@ -105,51 +105,51 @@ def test_a_loop_does_not_reach_into_a_function_defined_in_it() -> None:
 @pytest.mark.parametrize(
     ("head", "code", "name"),
     [
-        ("import tensorflow as tf", "tf.function", "tensorflow.function"),
-        ("import tensorflow", "tensorflow.data.AUTOTUNE", "tensorflow.data.AUTOTUNE"),
-        ("import tensorflow.compat.v1 as tf", "tf.Session", "tensorflow.compat.v1.Session"),
-        ("from tensorflow import keras", "keras.layers.Dense", "tensorflow.keras.layers.Dense"),
-        ("from tensorflow.keras import layers as L", "L.Dense", "tensorflow.keras.layers.Dense"),
-        ("import tensorflow as tf\nAUTO = tf.data.AUTOTUNE", "AUTO", "tensorflow.data.AUTOTUNE"),
+        ("import tensorflow as tf", "tf.function", "tf.function"),
+        ("import tensorflow", "tensorflow.data.AUTOTUNE", "tf.data.AUTOTUNE"),
+        ("import tensorflow.compat.v1 as tf", "tf.Session", "tf.Session"),
+        ("from tensorflow import keras", "keras.layers.Dense", "keras.layers.Dense"),
+        ("from tensorflow.keras import layers as L", "L.Dense", "keras.layers.Dense"),
+        ("import tensorflow as tf\nAUTO = tf.data.AUTOTUNE", "AUTO", "tf.data.AUTOTUNE"),
         (
             "try:\n    import tensorflow as tf\nexcept ImportError:\n    import tensorflow as tf",
             "tf",
-            "tensorflow",
+            "tf",
         ),
-        ("import tensorflow as tf\ntf = wrapped(tf)", "tf.function", None),
+        ("import tensorflow as tf\ntf = wrapped(tf)", "tf.function", ""),
         ("from .steps import step", "step", ".steps.step"),
         ("import os.path", "os.path", "os.path"),
-        ("x = 1", "print", "builtins.print"),
-        ("def print(*a): pass", "print", None),
-        ("x = y\ny = x", "x", None),
-        ("x = 1", "unknown.name", None),
+        ("x = 1", "print", "print"),
+        ("def print(*a): pass", "print", ""),
+        ("x = y\ny = x", "x", ""),
+        ("x = 1", "unknown.name", ""),
     ],
 )
-def test_a_name_is_followed_to_what_it_stands_for(head: str, code: str, name: str | None) -> None:
+def test_a_name_is_followed_to_what_it_stands_for(head: str, code: str, name: str) -> None:
     script = Script("train.py", f"{head}\nuse({code})\n")
     call = script.call_at(script.lines.count - 1, "use")
     assert call is not None
-    assert script.resolve(call.args[0]) == name
+    assert script.name(call.args[0]) == name
 
 
 def test_a_parameter_hides_the_import_of_the_same_name() -> None:
     script = Script("train.py", "import tensorflow as tf\ndef f(tf):\n    return tf.constant(1)\n")
     call = script.call_at(3)
-    assert call is not None and script.resolve(call.func) is None
+    assert call is not None and script.name(call.func) == ""
 
 
 @pytest.mark.parametrize(
     ("head", "name", "spelled"),
     [
-        ("import tensorflow as tf", "tensorflow.constant", "tf.constant"),
-        ("import tensorflow.compat.v1 as tf", "tensorflow.function", "tf.function"),
+        ("import tensorflow as tf", "tf.constant", "tf.constant"),
+        ("import tensorflow.compat.v1 as tf", "tf.function", "tf.function"),
         (
             "import tensorflow as t\nfrom tensorflow import keras",
-            "tensorflow.keras.layers",
+            "keras.layers",
             "keras.layers",
         ),
-        ("from tensorflow import function as compiled", "tensorflow.function", "compiled"),
-        ("import numpy as np", "tensorflow", None),
+        ("from tensorflow import function as compiled", "tf.function", "compiled"),
+        ("import numpy as np", "tf", None),
     ],
 )
 def test_a_dotted_name_is_spelled_as_the_user_would(
@@ -180,7 +180,7 @@ def test_a_dotted_name_is_spelled_as_the_user_would(
     ],
 )
 def test_a_missing_import_goes_to_the_right_place(before: str, after: str) -> None:
-    assert with_import(Script("train.py", before), "tensorflow")[0].text == after
+    assert with_import(Script("train.py", before), "tf")[0].text == after
 
 
 def test_a_text_that_does_not_parse_is_said_so_with_its_line() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from unslow.facts.phase import Phase
-from unslow.record.engine.rows import FULL, HALF, Rows
+from unslow.record.engine.rows import FULL, HALF, Calls, Rows
 from unslow.runfolder.layout import ROW
 from unslow.runfolder.steplog import rows_of
 
@@ -31,7 +31,8 @@ def packed(calls: list[tuple[int, int]], already: int, at_once: int) -> list[tup
     for start in range(0, len(calls), at_once):
         part = calls[start : start + at_once]
         if at_once > 1:
-            rows.alike(last, 7, 1, 32.0, [time for call in part for time in call])
+            times = [time for call in part for time in call]
+            rows.add_calls(Calls(last, 7, 1, 32.0, times))
         else:
             phases = [0] * len(Phase)
             phases[Phase.RUN] = part[0][1] - part[0][0]

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.sketch import Fact, Sketch, at, fact
+from unslow.facts.process import Imported
 from unslow.model import (
     Certainty,
     Diagnosis,
@@ -309,7 +310,7 @@ def hoarding() -> Diagnosis:
 def slower() -> Diagnosis:
     """Steps that drift without a cause, and a third of the time that nothing explains."""
     seconds = [0.02 + 0.00005 * number for number in range(800)]
-    imported = fact("imported", 0, tensorflow="2.21.0")
+    imported = at(0, Imported(since=0.0, tensorflow="2.21.0"))
     run = _run(
         Sketch("slower", seconds, {Phase.RUN: 0.6}, source=SOURCE, facts=[imported], before=4.0),
         Trend(Shape.DRIFTING, 0.02, 0.06, 0.00005, 0.000049, 0.000051),

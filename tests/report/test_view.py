@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.sketches.sketch import Sketch, at, fact
+from unslow.facts.process import Imported
 from unslow.model import Diagnosis, Location, Phase, Run, Sample, Shape, Trend
 from unslow.report.view import clean, view_of
 from unslow.report.view.charts import bucket_starts
@@ -23,13 +24,15 @@ def of_run(run: Run) -> dict[str, object]:
 def test_a_verdict_names_cost_share_and_line() -> None:
     verdict = view_of(retracing())["verdict"]
     assert verdict["kind"] == "fault"
-    assert verdict["text"].endswith("21.4 s of 30.3 s of training (71 %), at train.py:12.")
+    assert verdict["text"].startswith("Training could be ≈3.4× faster: step is traced again")
+    assert verdict["text"].endswith("at train.py:12.")
+    assert verdict["more"] == "It takes 21.4 s of 30.3 s of training (71%)."
 
 
 def test_a_run_that_got_slower_without_a_cause_is_not_called_healthy() -> None:
     verdict = view_of(GALLERY["slower"]())["verdict"]
     assert verdict["kind"] == "unexplained"
-    assert "35 % of the training is unexplained" in verdict["more"]
+    assert "35% of the training is unexplained" in verdict["more"]
 
 
 def test_what_could_not_be_judged_stands_beside_a_healthy_verdict() -> None:
@@ -90,13 +93,13 @@ def test_a_graph_that_did_not_grow_is_not_drawn() -> None:
 
 def test_the_first_step_is_cut_into_import_set_up_and_its_parts() -> None:
     phases = {Phase.TRACE: [0.5] + [0.0] * 99, Phase.RUN: [0.4] + [0.9] * 99}
-    imported = fact("imported", 0)
+    imported = at(0, Imported(since=0.0))
     run = Sketch("start", [2.0, *(0.01,) * 99], phases, facts=[imported], before=3.0).run()
     rows = {row["label"]: row["seconds"] for row in of_run(run)["start"]["rows"]}  # type: ignore[index]
     assert rows["import of TensorFlow"] == pytest.approx(1.5)
     assert rows["set-up before the first step"] == pytest.approx(1.5)
     assert rows["first step: tracing functions"] == pytest.approx(1.0)
-    assert rows["first step: optimising, compiling, first-time costs"] == pytest.approx(0.8 - 0.009)
+    assert rows["first step: optimizing, compiling, first-time costs"] == pytest.approx(0.8 - 0.009)
     assert sum(rows.values()) == pytest.approx(5.0, rel=0.01)
 
 
@@ -273,11 +276,26 @@ def test_memory_is_drawn_by_who_holds_it() -> None:
     assert chart["heap"][0] == pytest.approx(4.8e8)
 
 
-def test_a_cost_in_memory_alone_is_told_by_where_it_leads() -> None:
-    text = view_of(GALLERY["hoarding"]())["verdict"]["text"]
-    assert text.endswith(
-        "800 MB after 400 steps — the memory is full 7,300 steps later, at train.py:13."
-    )
+def test_a_cost_in_memory_alone_is_reported_by_its_forecast() -> None:
+    verdict = view_of(GALLERY["hoarding"]())["verdict"]
+    assert verdict["text"].endswith("800 MB after 400 steps, at train.py:13.")
+    assert verdict["more"] == "The memory is full 7,300 steps later."
+
+
+def test_a_finding_that_was_ignored_is_counted() -> None:
+    diagnosis = retracing()
+    view = view_of(replace(diagnosis, findings=()), ignored=[(diagnosis.findings[0], "a comment")])
+    assert view["ignored"] == [
+        {"cause": "retracing", "line": "train.py:12", "seconds": 21.4, "reason": "a comment"}
+    ]
+
+
+def test_what_to_type_next_names_the_run_and_its_fix() -> None:
+    commands = [command for command, _ in view_of(retracing())["next"]]
+    assert commands[:2] == [
+        "unslow fix 20260101-120000-train",
+        "unslow fix 20260101-120000-train --prove --apply",
+    ]
 
 
 def test_looks_at_containers_that_cannot_be_read_are_left_out() -> None:

@@ -38,7 +38,7 @@ def test_sizes_are_decimal(value: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0.0 %"), (0.0004, "under 0.1 %"), (0.05, "5.0 %"), (0.0996, "10 %"), (14.5, "1,450 %")],
+    [(0, "0.0%"), (0.0004, "under 0.1%"), (0.05, "5.0%"), (0.0996, "10%"), (14.5, "1,450%")],
 )
 def test_shares_are_per_cent(value: float, text: str) -> None:
     assert words.share(value) == text
@@ -50,8 +50,8 @@ def test_shares_are_per_cent(value: float, text: str) -> None:
         (297, "", "297"),
         (0.071, "s", "71.0 ms"),
         (4.1e8, "bytes", "410 MB"),
-        (0.71, "share", "71 %"),
-        (41.0, "%", "41 %"),
+        (0.71, "share", "71%"),
+        (41.0, "%", "41%"),
         (2e6, "bytes per step", "2.00 MB per step"),
         (0.01, "s/step", "10.0 ms/step"),
         ("a → b", "", "a → b"),
@@ -105,3 +105,33 @@ def test_ordinary_text_of_any_script_is_left_alone() -> None:
 )
 def test_a_sentence_has_a_capital_unless_it_begins_with_a_name(text: str, shown: str) -> None:
     assert words.sentence(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (11.2, "≈11× faster"),
+        (1.2, "≈1.2× faster"),
+        (1 / 1.2, "≈1.2× slower"),
+        (1000, "over 100× faster"),
+    ],
+)
+def test_every_ratio_is_a_speedup_in_words(ratio: float, text: str) -> None:
+    assert words.speed(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (1.1, 1.3, "1.10–1.30× faster"),
+        (0.5, 0.8, "1.25–2.00× slower"),
+        (0.8, 1.1, "1.25× slower to 1.10× faster"),
+    ],
+)
+def test_an_interval_says_the_direction_of_its_ends(low: float, high: float, text: str) -> None:
+    assert words.interval(low, high) == text
+
+
+def test_a_number_is_joined_to_its_unit_and_to_nothing_else() -> None:
+    joined = words.unbroken("12.3 ms of 2 cores, 91 % in 250 steps", "_")
+    assert joined == "12.3_ms of 2 cores, 91_% in 250_steps"

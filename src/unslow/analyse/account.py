@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from unslow.facts.process import Imported
 from unslow.model import Finding, Location, Loop, Phase, Process, Run, Sample
 
 LIBRARIES = ("tensorflow", "keras", "tf_keras")  # below the user's line, their time is TensorFlow's
@@ -157,7 +158,7 @@ def _gaps(run: Run, process: Process, loops: Sequence[Loop]) -> Iterable[tuple[s
 
 
 def _imported(run: Run, process: Process) -> float:
-    times = [event.time for event in run.of("imported") if event.process == process.index]
+    times = [fact.time for fact in run.facts(Imported) if fact.process == process.index]
     return times[0] if times else process.started
 
 

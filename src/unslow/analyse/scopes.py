@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property, lru_cache
 
 from unslow.model import Location, Run, Sample
+from unslow.syntax.nodes import NamedFunction, StatementLoop, own_nodes
+from unslow.syntax.tree import Tree
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _FRAMES_KEPT = 6  # a longer stack is cut off, and with it perhaps the frame that holds the loop
 _FILES = 64  # trees that are kept: a thousand workers run the same few files
 _PLACES = 8192
@@ -21,28 +21,27 @@ class Sources:
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
 
-    def tree(self, file: str) -> ast.Module | None:
+    def _model(self, file: str) -> Tree | None:
         return _parsed(self._texts.get(file, ""))
+
+    def tree(self, file: str) -> ast.Module | None:
+        model = self._model(file)
+        return model.tree if model is not None else None
 
     def around(self, place: Location) -> tuple[ast.AST, ...]:
         """The statements around a line, outermost first."""
-        tree = self.tree(place.file)
-        return _around(tree, place.line) if tree is not None else ()
+        model = self._model(place.file)
+        return _around(model, place.line) if model is not None else ()
 
-    def function(self, place: Location) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    def function(self, place: Location) -> NamedFunction | None:
         """The innermost function around a line."""
-        found = [node for node in self.around(place) if isinstance(node, _FUNCTIONS)]
-        return found[-1] if found else None
+        model = self._model(place.file)
+        return model.function_around(place.line) if model is not None else None
 
-    def loops(self, place: Location) -> list[ast.For | ast.AsyncFor | ast.While]:
+    def loops(self, place: Location) -> list[StatementLoop]:
         """The loops around a line, outermost first, within its function."""
-        found: list[ast.For | ast.AsyncFor | ast.While] = []
-        for node in self.around(place):
-            if isinstance(node, (*_FUNCTIONS, ast.ClassDef)) and place.line > node.lineno:
-                found = []
-            elif isinstance(node, _LOOPS):
-                found.append(node)
-        return found
+        model = self._model(place.file)
+        return model.loops_at(place.line) if model is not None else []
 
     def yields(self, place: Location) -> bool:
         """Whether a line stands in a generator function: its time is the consumer's wait for data."""
@@ -51,49 +50,21 @@ class Sources:
 
 
 @lru_cache(_FILES)
-def _parsed(text: str) -> ast.Module | None:
+def _parsed(text: str) -> Tree | None:
     try:
-        return ast.parse(text)
+        return Tree("", text)
     except (SyntaxError, ValueError, RecursionError):
         return None
 
 
 @lru_cache(_PLACES)
-def _around(tree: ast.Module, line: int) -> tuple[ast.AST, ...]:
-    found: list[ast.AST] = []
-    node: ast.AST | None = tree
-    while node is not None:
-        node = next((child for child in _statements(node) if _holds(child, line)), None)
-        if node is not None:
-            found.append(node)
-    return tuple(found)
+def _around(model: Tree, line: int) -> tuple[ast.stmt, ...]:
+    return tuple(model.around(line))
 
 
 @lru_cache(_PLACES)
-def _generates(function: ast.AST) -> bool:
-    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own(function))
-
-
-def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
-            yield child
-
-
-def _holds(node: ast.AST, line: int) -> bool:
-    if isinstance(node, ast.ExceptHandler | ast.match_case):
-        return any(_holds(child, line) for child in node.body)
-    first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])  # type: ignore[attr-defined]
-    last = getattr(node, "end_lineno", None)
-    return last is not None and first <= line <= last
-
-
-def _own(function: ast.AST) -> Iterator[ast.AST]:
-    """What stands in a function itself, not in those defined inside it."""
-    for child in ast.iter_child_nodes(function):
-        if not isinstance(child, (*_FUNCTIONS, ast.Lambda, ast.ClassDef)):
-            yield child
-            yield from _own(child)
+def _generates(function: NamedFunction) -> bool:
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own_nodes(function))
 
 
 class Scope:

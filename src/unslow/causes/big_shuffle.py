@@ -136,7 +136,7 @@ class BigShuffle(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix.pipelines import smaller_shuffle
+        from unslow.fix.moves.dataset_pipeline import smaller_shuffle
 
         assert finding.location is not None
         if not finding.facts["smaller"]:

@@ -11,9 +11,9 @@ from unslow.analyse import wording as say
 from unslow.analyse.host.saves import Saves, saves_of
 from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause, Spot
-from unslow.fix.calls import argument, call, keyword_set
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.rarer import rarer
+from unslow.fix.moves.call_arguments import argument, call, keyword_set
+from unslow.fix.moves.run_less_often import rarer
 from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
 from unslow.syntax import Kind
 from unslow.syntax import argument as written
@@ -139,7 +139,7 @@ class CheckpointCost(Cause):
         return Fix(
             title=f"save every {every:,} steps",
             safety=Safety.REVIEW,
-            files={where.file: fixed.text},
+            files=fixed.files,
             note=f"A failure then loses up to {every:,} steps, and the end of the training is saved only if the script "
             "saves once more after it.",
         )

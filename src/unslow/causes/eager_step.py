@@ -78,7 +78,7 @@ class EagerStep(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix.compile_step import compile_step
+        from unslow.fix.moves.compile_step import compile_step
 
         update = next(
             (line for file, line in finding.facts["updates"] if file == script.path), None

@@ -142,7 +142,7 @@ class FeedDict(Cause):
         if not feeds:
             return None
         from unslow.fix.edit.script import CannotEdit
-        from unslow.fix.feeds import converted_once
+        from unslow.fix.moves.convert_feed import converted_once
 
         edited, refusal = script, None
         for line, position, wanted, reason in feeds:

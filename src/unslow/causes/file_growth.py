@@ -9,8 +9,8 @@ from unslow.analyse.host.saves import Folder, Saves, folders_of, saves_of
 from unslow.analyse.run.tallies import totals
 from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause
-from unslow.fix.calls import set_keyword
 from unslow.fix.edit.script import Script
+from unslow.fix.moves.call_arguments import set_keyword
 from unslow.model import Evidence, Finding, Fix, Forecast, Location, Loop, Refusal, Run, Safety
 
 _LEAST_BYTES = 16 << 20  # what a run may leave behind without a word

@@ -78,7 +78,7 @@ class FitInLoop(Cause):
         assert isinstance(detail, _Detail) and where is not None
         if not detail.one_step_per_call:
             return None
-        from unslow.fix.fit_batches import fit_as_batch
+        from unslow.fix.moves.fit_to_train_on_batch import fit_as_batch
 
         edited = fit_as_batch(script, where.line)
         title = "train on each batch without a call of fit()"

@@ -101,7 +101,7 @@ class FunctionInLoop(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix.function_once import function_once
+        from unslow.fix.moves.hoist_function import function_once
 
         assert finding.location is not None
         if finding.facts["inside"]:

@@ -15,7 +15,7 @@ from unslow.cause import Cause, Spot
 from unslow.facts.memory import Gc
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
-from unslow.fix.statements import delete
+from unslow.fix.edit.statements import delete
 from unslow.model import (
     Evidence,
     Finding,
@@ -130,7 +130,7 @@ class GcPauses(Cause):
         where = finding.location
         if where is None or not finding.facts.get("asked"):
             return None
-        calls = [node for node in script.calls if script.resolve(node.func) == "gc.collect"]
+        calls = [node for node in script.every(ast.Call) if script.name(node.func) == "gc.collect"]
         here = [node for node in calls if script.recorded(node) == where.line]
         if len(here) != 1:
             return Refusal("the collection is asked for by something that this line calls", where)

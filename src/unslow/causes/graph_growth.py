@@ -138,7 +138,7 @@ class GraphGrowth(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix.ops_once import ops_once
+        from unslow.fix.moves.ops_before_loop import ops_once
 
         edited = ops_once(script, finding.facts["stacks"], finding.facts["running"])
         note = str(finding.facts["note"])

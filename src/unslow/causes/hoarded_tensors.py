@@ -13,7 +13,7 @@ from unslow.analyse.memory.process_memory import tensors_held
 from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.fix.edit.script import Script
-from unslow.fix.hoards import keep_latest, keep_numbers
+from unslow.fix.moves.bound_container import keep_latest, keep_numbers
 from unslow.model import (
     Certainty,
     Evidence,

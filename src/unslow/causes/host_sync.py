@@ -12,7 +12,7 @@ from unslow.analyse.run.tallies import Total, totals
 from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
 from unslow.fix.edit.script import Script
-from unslow.fix.guard import guard
+from unslow.fix.moves.run_every_n import guard
 from unslow.model import Certainty, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
 from unslow.syntax import How, Kind, Source
 

@@ -225,28 +225,28 @@ class InputBound(Cause):
     )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix import caches, pipelines
+        from unslow.fix.moves import dataset_cache, dataset_pipeline
 
         facts, where = finding.facts, finding.location
         assert where is not None
         if facts["remedy"] == "queue":
-            return pipelines.fill_queue(script, where.line, int(facts["threads"]))
+            return dataset_pipeline.fill_queue(script, where.line, int(facts["threads"]))
         settings = dict(facts["settings"])
         if facts["remedy"] == "cache":
-            return caches.cache_fix(finding, script)
+            return dataset_cache.cache_fix(finding, script)
         if facts["remedy"] == "threads":
             file, line, name = facts["python"]
-            return pipelines.more_threads(
+            return dataset_pipeline.more_threads(
                 script, where.line, int(facts["threads"]), (str(file), int(line), str(name))
             )
         if facts["remedy"] == "parallel":
-            return pipelines.parallel_map(
+            return dataset_pipeline.parallel_map(
                 script, where.line, str(facts["kind"]), bool(settings.get("random"))
             )
         if facts["remedy"] == "vectorise":
-            return pipelines.whole_batches(script, where.line, settings)
+            return dataset_pipeline.whole_batches(script, where.line, settings)
         if facts["remedy"] == "prefetch":
-            return pipelines.work_ahead(script, where.line)
+            return dataset_pipeline.work_ahead(script, where.line)
         return None
 
 

@@ -180,7 +180,7 @@ class IteratorRebuilt(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix.iterators import iterator_once
+        from unslow.fix.moves.hoist_iterator import iterator_once
 
         assert finding.location is not None
         if "endless" not in finding.facts:  # an initializer that is run again

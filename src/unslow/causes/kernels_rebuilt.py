@@ -181,7 +181,7 @@ class KernelsRebuilt(Cause):
         way = finding.facts.get("way")
         if way is None:
             return None
-        from unslow.fix.resets import once_before_loop
+        from unslow.fix.moves.hoist_reset import once_before_loop
 
         lines = [
             int(line) for file, line, _ in finding.facts.get("stack", ()) if file == script.path

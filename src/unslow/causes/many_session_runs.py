@@ -100,8 +100,8 @@ class ManySessionRuns(Cause):
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.edit.script import CannotEdit
-        from unslow.fix.evals import eval_as_run
-        from unslow.fix.merge import merge_calls
+        from unslow.fix.moves.eval_to_run import eval_as_run
+        from unslow.fix.moves.merge_runs import merge_calls
 
         lines = [int(line) for file, line in finding.facts["lines"] if file == script.path]
         edited, refusal = script, None

@@ -110,7 +110,7 @@ class ModelRebuilt(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix.rebuilt import model_once
+        from unslow.fix.moves.hoist_model import model_once
 
         if finding.facts["what"] == "model" and not finding.facts["weights"]:
             return Refusal(

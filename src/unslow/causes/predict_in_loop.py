@@ -12,8 +12,8 @@ from typing import Any
 from unslow.analyse import wording as say
 from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause, Spot
-from unslow.fix.calls import argument, call, remove_keyword, rename_call
 from unslow.fix.edit.script import Script
+from unslow.fix.moves.call_arguments import argument, call, remove_keyword, rename_call
 from unslow.model import Event, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
 from unslow.syntax import How, Kind, Source, own_nodes
 from unslow.syntax import Loop as LoopNode

@@ -18,7 +18,7 @@ from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.analyse.stats.robust import spread
 from unslow.cause import Cause, Spot
 from unslow.fix.edit.script import Script
-from unslow.fix.statements import delete
+from unslow.fix.edit.statements import delete
 from unslow.model import (
     Certainty,
     Evidence,
@@ -47,13 +47,13 @@ _CHECKS = "tf.debugging.enable_check_numerics"
 _DUMPS = "tf.debugging.experimental.enable_dump_debug_info"
 # What begins it, and what ends it again.
 _CALLS = {
-    _TF: ("tensorflow.profiler.experimental.start", "tensorflow.profiler.experimental.stop"),
+    _TF: ("tf.profiler.experimental.start", "tf.profiler.experimental.stop"),
     _CHECKS: (
-        "tensorflow.debugging.enable_check_numerics",
-        "tensorflow.debugging.disable_check_numerics",
+        "tf.debugging.enable_check_numerics",
+        "tf.debugging.disable_check_numerics",
     ),
     _DUMPS: tuple(
-        f"tensorflow.debugging.experimental.{way}_dump_debug_info" for way in ("enable", "disable")
+        f"tf.debugging.experimental.{way}_dump_debug_info" for way in ("enable", "disable")
     ),
 }
 _DOES = {_CHECKS: "looked for NaN and infinity behind every op of"}
@@ -170,7 +170,7 @@ class ProfilerLeftOn(Cause):
         what = finding.facts["what"]
         if where is None or what not in _CALLS:
             return None
-        calls = [node for node in script.calls if script.resolve(node.func) in _CALLS[what]]
+        calls = [node for node in script.every(ast.Call) if script.name(node.func) in _CALLS[what]]
         lines = [script.recorded(node) for node in calls]
         if where.line not in lines or len(lines) < len(calls):
             return Refusal("the calls that start and stop it were not found", where)

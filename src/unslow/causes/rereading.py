@@ -80,7 +80,7 @@ class Rereading(Cause):
                 yield cache_finding(self.id, run, wait, best)
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix.caches import cache_fix
+        from unslow.fix.moves.dataset_cache import cache_fix
 
         return cache_fix(finding, script)
 

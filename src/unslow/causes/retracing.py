@@ -147,9 +147,11 @@ class Retracing(Cause):
 
 def _pipeline_once(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
     """The pipeline is put together in front of the loop."""
-    from unslow.fix.block_once import block_once
+    from unslow.fix.moves.hoist import hoist_statements
 
-    edited = block_once(script, [line, *(at for file, at in facts["lines"] if file == script.path)])
+    edited = hoist_statements(
+        script, [line, *(at for file, at in facts["lines"] if file == script.path)]
+    )
     return Fix(
         title="put the pipeline together once",
         safety=Safety.REVIEW if facts["random"] else Safety.EXACT,
@@ -162,7 +164,7 @@ def _pipeline_once(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
 
 def _as_tensor(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
     """The number that changes is handed in as a tensor."""
-    from unslow.fix.tensor_argument import number_as_tensor
+    from unslow.fix.moves.tensor_arguments import number_as_tensor
 
     body = _body(script, facts)
     kind = facts["new"].partition(" ")[0]
@@ -181,7 +183,7 @@ def _as_tensor(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
 def _relaxed(script: Script, place: Location, facts: Mapping[str, Any]) -> Fix:
     """One graph for all shapes."""
     from unslow.fix.edit.script import Script as Text
-    from unslow.fix.tensor_argument import reads_shapes, relax_shapes
+    from unslow.fix.moves.tensor_arguments import reads_shapes, relax_shapes
 
     home = script if place.file == script.path else Text(place.file, facts["source"])
     body = _body(script, facts)

@@ -71,7 +71,7 @@ class RunEagerly(Cause):
             )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix.flags import flag_off, needs_python
+        from unslow.fix.moves.eager_flag import flag_off, needs_python
 
         assert finding.location is not None
         edited = flag_off(script, finding.location.line, str(finding.facts["way"]))
@@ -79,7 +79,7 @@ class RunEagerly(Cause):
         return Fix(
             title="take the debugging flag out",
             safety=Safety.REVIEW if inside else Safety.CLOSE,
-            files={script.path: edited.text},
+            files=edited.files,
             note=f"{inside}; compiled, that runs only while the step is traced." if inside else "",
         )
 

@@ -15,9 +15,9 @@ from unslow.analyse.host.hot_lines import hottest_below
 from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.analyse.stats.growth import slope
 from unslow.cause import Cause
-from unslow.fix.calls import set_keyword
 from unslow.fix.edit.script import Script
-from unslow.fix.statements import insert_before
+from unslow.fix.edit.statements import insert_before
+from unslow.fix.moves.call_arguments import set_keyword
 from unslow.model import (
     Event,
     Evidence,

@@ -11,6 +11,7 @@ from unslow.analyse.graphs.first_step import REMEDIES, FirstStep, first_step, no
 from unslow.analyse.graphs.unusual_calls import first_place
 from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause
+from unslow.facts.process import Imported
 from unslow.model import Certainty, Event, Evidence, Finding, Location, Loop, Phase, Run
 
 _TIMES = 10  # of a usual step: less is no riddle
@@ -49,6 +50,7 @@ class SlowFirstStep(Cause):
     from_the_start = True
     title = "the first step takes far longer than the rest"
     needs = ("functions", "calls")
+    reads = (Imported,)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         seen: set[int] = set()
@@ -186,7 +188,7 @@ def _evidence(run: Run, loop: Loop, first: FirstStep) -> tuple[Evidence, ...]:
     found.append(Evidence("a usual step", first.usual, "s"))
     process = next((each for each in run.processes if each.index == loop.process), None)
     imported = next(
-        (each.time for each in run.of("imported") if each.process == loop.process), None
+        (each.time for each in run.facts(Imported) if each.process == loop.process), None
     )
     if process is not None and imported is not None:
         found.append(

@@ -14,9 +14,9 @@ from unslow.analyse.host.step_profile import repeated, windows
 from unslow.analyse.run.tallies import Total, totals
 from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause, Spot
-from unslow.fix.calls import set_keyword
 from unslow.fix.edit.script import Script
-from unslow.fix.rarer import rarer
+from unslow.fix.moves.call_arguments import set_keyword
+from unslow.fix.moves.run_less_often import rarer
 from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
 from unslow.syntax import argument
 
@@ -185,7 +185,7 @@ class SummaryCost(Cause):
         return Fix(
             f"write every {every:,} steps",
             Safety.REVIEW,
-            {where.file: fixed.text},
+            fixed.files,
             note=f"The curves then have one point for {every:,} steps.",
         )
 

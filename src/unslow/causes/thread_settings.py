@@ -11,7 +11,7 @@ from unslow.analyse.host.step_profile import Window, repeated, windows
 from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause
 from unslow.fix.edit.script import Script
-from unslow.fix.statements import delete
+from unslow.fix.edit.statements import delete
 from unslow.model import (
     Certainty,
     Evidence,

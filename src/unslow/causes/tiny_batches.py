@@ -12,8 +12,8 @@ from unslow.analyse import wording as say
 from unslow.analyse.host.step_profile import Window, repeated, windows
 from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import CannotJudge, Cause
-from unslow.fix.calls import set_keyword
 from unslow.fix.edit.script import Script
+from unslow.fix.moves.call_arguments import set_keyword
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
 
 _FEWEST = 500  # steps: in fewer, the fixed cost is over before it hurts

@@ -152,7 +152,7 @@ class UnrolledLoop(Cause):
         line = finding.facts.get("loop")
         if line is None:
             return None
-        from unslow.fix.tf_range import range_to_graph
+        from unslow.fix.moves.graph_loop import range_to_graph
 
         return Fix(
             title="Make it a loop of the graph: tf.range for range",

@@ -12,8 +12,8 @@ from unslow.analyse.host.step_profile import Window, repeated, windows
 from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import CannotJudge, Cause
 from unslow.fix.edit.script import Script
-from unslow.fix.narrow import narrow
-from unslow.fix.statements import replaced
+from unslow.fix.edit.statements import replaced
+from unslow.fix.moves.float32 import narrow
 from unslow.model import (
     Certainty,
     Evidence,

@@ -14,7 +14,7 @@ from pathlib import Path
 from unslow.cause import Cause, Spot
 from unslow.model import Unjudged
 from unslow.syntax import Source
-from unslow.syntax.neighbours import parsed
+from unslow.syntax.modules import parsed
 
 # A file that names none of these can hold no TensorFlow, not even under another name.
 _MENTIONS = re.compile(r"tensorflow|keras|\btf\b", re.IGNORECASE)

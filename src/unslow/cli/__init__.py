@@ -1,29 +1,34 @@
-"""The command line: one file per command, loaded only when it is asked for."""
+"""The command line: one file per command, loaded only when it is called."""
 
 from __future__ import annotations
 
 import importlib
+import itertools
+import json
 import sys
+from collections.abc import Collection
+from pathlib import Path
 from typing import Any
 
 import click
 
 import unslow
-from unslow.errors import UnslowError
+from unslow.errors import UnslowError, suggestion
 
 _COMMANDS = {
     "run": "Run a training as it is, record it, and say why it is slow.",
     "attach": "Record a training that already runs, and take everything out again.",
     "live": "Watch a run from another terminal, while it runs.",
     "why": "Show the report of a recorded run again.",
-    "fix": "Write the fixes as a diff; prove and apply them.",
-    "prove": "Run before and after in turn, and say what a change brings.",
-    "whatif": "Try other settings on the same script, unedited.",
-    "check": "Look for causes in source, without running it.",
+    "fix": "Print the fixes as a diff; prove and apply them.",
+    "prove": "Run before and after in turn, and measure what a change gains.",
+    "whatif": "Measure other settings on the same script, unedited.",
+    "check": "Find causes in source, without running it.",
     "explain": "Explain a cause or an error.",
-    "compare": "Set two runs side by side.",
+    "compare": "Compare two runs.",
     "export": "Write a run for TensorBoard, Perfetto, Parquet or OpenTelemetry.",
     "runs": "List the recorded runs.",
+    "config": "Show the settings in force and where they come from.",
 }
 
 
@@ -34,34 +39,70 @@ class _Lazy(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in _COMMANDS:
-            return None
-        command: click.Command = getattr(importlib.import_module(f"unslow.cli.{name}"), name)
-        return command
+        return _command(name) if name in _COMMANDS else None
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = arguments[0]
+        if name in _COMMANDS or name.startswith("-"):
+            return super().resolve_command(context, arguments)
+        hint = suggestion(name, _COMMANDS) or "`unslow --help` lists them."
+        if Path(name).is_file():
+            hint = f"Record a script with: unslow run {name}"
+        raise UnslowError(f"cannot do {name}", "there is no such command", hint, "unknown-name")
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
 
 
+def _command(name: str) -> click.Command:
+    command: click.Command = getattr(importlib.import_module(f"unslow.cli.{name}"), name)
+    return command
+
+
+def options_of(name: str) -> Collection[str]:
+    """The options of a command that a settings file may set."""
+    parameters = _command(name).params
+    return [each.name or "" for each in parameters if isinstance(each, click.Option)]
+
+
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(unslow.__version__, "--version", prog_name="unslow")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Why is my TensorFlow training slow?
 
     \b
     unslow run train.py          record it as it is, and say why it is slow
     unslow fix                   see the fix as a diff in plain TensorFlow
     unslow fix --prove --apply   prove it by running both, then write it
+
+    Exit codes: 0 done, 1 a check found something, 2 unslow could not do it, 130 interrupted. `unslow run` exits
+    with the code of the command.
     """
+    from unslow.cause import load as causes
+    from unslow.settings import Known, load
+
+    known = Known(_COMMANDS, options_of, lambda: [cause.id for cause in causes()[0]])
+    context.obj = load(Path.cwd(), known)
+    context.default_map = dict(context.obj.commands)
 
 
 def main(arguments: list[str] | None = None) -> Any:
+    """Every expected error is one sentence on stderr, and JSON on stdout where JSON was asked for."""
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        return cli(arguments, standalone_mode=False)
+        return cli(words, standalone_mode=False)
     except UnslowError as problem:
-        click.echo(f"unslow: {problem}", err=True)
-        sys.exit(2)
+        _fail(problem, words)
+    except click.UsageError as problem:
+        problem.show()
+        if _wants_json(words):
+            message = problem.format_message()
+            click.echo(json.dumps(UnslowError("usage", message, "", "usage").as_json()))
+        sys.exit(problem.exit_code)
     except click.ClickException as problem:
         problem.show()
         sys.exit(problem.exit_code)
@@ -70,3 +111,17 @@ def main(arguments: list[str] | None = None) -> Any:
         sys.exit(130)
     except click.exceptions.Exit as leaving:
         sys.exit(leaving.exit_code)
+
+
+def _fail(problem: UnslowError, words: list[str]) -> None:
+    click.echo(f"unslow: {problem}", err=True)
+    if _wants_json(words):
+        click.echo(json.dumps(problem.as_json()))
+    sys.exit(2)
+
+
+def _wants_json(words: list[str]) -> bool:
+    """Of our own options only: those of a recorded script belong to the script."""
+    if words[:1] == ["run"]:
+        return False
+    return "--format=json" in words or ("--format", "json") in itertools.pairwise(words)

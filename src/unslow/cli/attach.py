@@ -49,7 +49,7 @@ def attach(
     """
     from unslow.attach.session import attached
     from unslow.attach.target import find, target_of
-    from unslow.cli.show import emit, report_on
+    from unslow.cli.show import print_report, report_on
 
     if (pid is None) == (name is None):
         raise click.UsageError("Give the number of a process or --name, and not both.")
@@ -66,7 +66,7 @@ def attach(
             err=True,
         )
         _follow(session, seconds, steps)
-    emit(report_on(str(folder))[1], "terminal", sys.stdout)
+    print_report(report_on(str(folder))[1], sys.stdout)
 
 
 def _follow(session: Attached, seconds: float | None, steps: int | None) -> None:

@@ -1,4 +1,4 @@
-"""`unslow check`: causes seen in source, without running it."""
+"""`unslow check`: causes found in source, without running it."""
 
 from __future__ import annotations
 
@@ -9,29 +9,22 @@ import click
 from unslow.cause import Cause, load
 from unslow.check import Report, check_paths
 from unslow.check.formats import FORMATS
+from unslow.cli.output import format_option
+from unslow.cli.recorded import settings
+from unslow.errors import UnslowError, suggestion
 
 
-@click.command(short_help="Look for causes in source, without running it.")
+@click.command(short_help="Find causes in source, without running it.")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True))
+@format_option("text", *(name for name in FORMATS if name != "text"))
 @click.option(
-    "--format",
-    "form",
-    type=click.Choice(list(FORMATS)),
-    default="text",
-    show_default=True,
-    help="How to print.",
+    "--only", metavar="CAUSE", multiple=True, help="Only this cause; several separated by commas."
 )
 @click.option(
-    "--only", metavar="CAUSE", multiple=True, help="Look for this cause only; several with commas."
+    "--skip", metavar="CAUSE", multiple=True, help="Not this cause; several separated by commas."
 )
 @click.option(
-    "--skip",
-    metavar="CAUSE",
-    multiple=True,
-    help="Do not look for this cause; several with commas.",
-)
-@click.option(
-    "--exclude", metavar="GLOB", multiple=True, help="Leave out files below a folder that match."
+    "--exclude", metavar="GLOB", multiple=True, help="Leave out matching files of folders."
 )
 def check(
     paths: tuple[str, ...],
@@ -40,47 +33,42 @@ def check(
     skip: tuple[str, ...],
     exclude: tuple[str, ...],
 ) -> None:
-    """Look for causes in the files PATHS, and in the Python files below the folders PATHS.
+    """Find causes in the files PATHS, and in the Python files below the folders PATHS.
 
-    It runs nothing, so it says what is there and when that matters, never what it costs: that is what
-    `unslow run` measures. A comment silences a line: `# unslow: ignore[cause]`, or `# unslow: ignore`.
+    It runs nothing, so it reports what is there and when that matters, never what it costs: `unslow run` measures
+    that. A comment silences a line: `# unslow: ignore[cause]`, or `# unslow: ignore`.
 
     Exit code: 0 nothing found, 1 something found, 2 nothing found but not everything could be read.
     """
-    causes = _chosen(load()[0], only, skip)
+    causes = _chosen(load()[0], only, (*skip, *settings().ignore))
     reports = check_paths(paths, causes, exclude)
     click.echo(FORMATS[form](reports, causes), nl=False)
     found = sum(len(report.found) for report in reports)
-    unread = _tell_problems(reports)
+    complete = _tell_problems(reports)
     if form == "text":
         files = f"{len(reports)} file{'' if len(reports) == 1 else 's'}"
-        click.echo(
-            f"unslow: {found} found in {files}" if found else f"unslow: nothing found in {files}",
-            err=True,
-        )
-    sys.exit(1 if found else 2 if unread else 0)
+        click.echo(f"unslow: {found or 'nothing'} found in {files}", err=True)
+    if found:
+        sys.exit(1)
+    sys.exit(0 if complete else 2)
 
 
 def _chosen(causes: tuple[Cause, ...], only: tuple[str, ...], skip: tuple[str, ...]) -> list[Cause]:
-    known = {cause.id for cause in causes}
-    only, skip = (
-        tuple(name for text in texts for name in text.split(",")) for texts in (only, skip)
-    )
-    for name in (*only, *skip):
-        if name not in known:
-            raise click.BadParameter(f"there is no cause {name}; `unslow explain` lists them")
-    return [cause for cause in causes if (not only or cause.id in only) and cause.id not in skip]
+    wanted, unwanted = (set(filter(None, ",".join(each).split(","))) for each in (only, skip))
+    known = [cause.id for cause in causes]
+    for name in (wanted | unwanted) - set(known):
+        hint = suggestion(name, known) or "`unslow explain` lists them."
+        raise UnslowError(f"no cause {name}", "there is none of that name", hint, "unknown-name")
+    kept = (wanted or set(known)) - unwanted
+    return [cause for cause in causes if cause.id in kept]
 
 
 def _tell_problems(reports: list[Report]) -> bool:
-    """Say on stderr what was not looked at; True if there was any."""
-    unread = False
+    """Say on stderr what was not read or judged; False if there was any."""
+    problems = [f"{report.file} {report.problem}" for report in reports if report.problem]
     for report in reports:
-        if report.problem:
-            click.echo(f"unslow: {report.file} {report.problem}", err=True)
         for item in report.not_judged:
-            click.echo(
-                f"unslow: {report.file}: {item.cause} was not judged: {item.reason}", err=True
-            )
-        unread = unread or bool(report.problem or report.not_judged)
-    return unread
+            problems.append(f"{report.file}: {item.cause} was not judged: {item.reason}")
+    for problem in problems:
+        click.echo(f"unslow: {problem}", err=True)
+    return not problems

@@ -1,62 +1,94 @@
-"""`unslow compare`: did it get better?"""
+"""`unslow compare`: did it get faster or slower?"""
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
-from unslow.cli.show import chosen_run
+from unslow.cli.output import format_option, must_be_writable, print_rich, progress, write
+from unslow.cli.recorded import chosen_run
+from unslow.cli.show import diagnosis_of
+
+if TYPE_CHECKING:
+    from unslow.model import Proof, Run
+    from unslow.report.words import Row
 
 
-@click.command(short_help="Set two runs side by side.")
+@click.command(short_help="Compare two runs.")
 @click.argument("before")
 @click.argument("after")
 @click.option(
     "--fail-if",
     metavar="slower=N%",
-    help="Exit with 1 if a loop is surely slower by more than this.",
+    help="Exit with 1 if a loop is surely slower by more than this, or could not be compared.",
 )
 @click.option(
-    "--format",
-    "form",
-    type=click.Choice(["terminal", "json"]),
-    default="terminal",
-    show_default=True,
+    "--repeat",
+    metavar="N",
+    type=click.IntRange(min=2),
+    help="Run both commands again, N times each in turn, and prove the difference.",
 )
-def compare(before: str, after: str, fail_if: str | None, form: str) -> None:
-    """Compare run BEFORE with run AFTER: folders, or parts of their names."""
-    from unslow.analyse.run.assemble import load
-    from unslow.compare import compare as set_side_by_side
-    from unslow.diagnose import diagnose
+@click.option("-o", "--output", metavar="PATH", help="Write to a file instead of the terminal.")
+@format_option("terminal", "json", "markdown", "html")
+def compare(
+    before: str,
+    after: str,
+    fail_if: str | None,
+    repeat: int | None,
+    output: str | None,
+    form: str,
+) -> None:
+    """Compare run BEFORE with run AFTER: folders, or parts of their names.
+
+    Loops are matched by line through edits of the source. Where other programs used the processor during a run, the
+    answer is "cannot be told", and --fail-if passes; a run that crashed or did not train fails it.
+    """
+    from unslow.compare import compare as compared
+    from unslow.compare.view import view_of
 
     limit = _limit(fail_if)
-    first, second = (diagnose(load(chosen_run(name)), with_fixes=False) for name in (before, after))
-    found = set_side_by_side(first, second)
-    if form == "json":
-        click.echo(json.dumps(asdict(found)))
-    else:
-        for loop in found.loops:
-            word = "slower" if loop.low > 1 else "faster" if loop.high < 1 else "no sure difference"
-            click.echo(
-                f"{loop.line}: {loop.before * 1e3:.3g} → {loop.after * 1e3:.3g} ms a step, {word} "
-                f"({loop.ratio:.2f}×, {loop.low:.2f} to {loop.high:.2f})"
-            )
-            for phase, (one, other) in loop.phases.items():
-                click.echo(f"    {phase:<8} {one * 1e3:9.3f} → {other * 1e3:9.3f} ms")
-        for title, causes in (
-            ("gone", found.gone),
-            ("new", found.new),
-            ("still there", found.stayed),
-        ):
-            if causes:
-                click.echo(f"{title}: {', '.join(causes)}")
-        if not found.loops:
-            click.echo("one of the runs has no training loop")
-    if limit is not None and found.slowest > 1 + limit:
+    must_be_writable(output)
+    folders = [chosen_run(name) for name in (before, after)]
+    first, second = (diagnosis_of(folder, with_fixes=False) for folder in folders)
+    found = compared(first, second)
+    proof = _proved(folders, (first.run, second.run), repeat) if repeat else None
+    _show(view_of(found, first, second, proof), form, output)
+    failures = list(found.failures(limit)) if limit is not None else []
+    if proof and limit is not None:
+        surely_slower = proof.high < 1 / (1 + limit)
+        failures = ["it is slower when both are run in turn"] if surely_slower else []
+    for failure in failures:
+        click.echo(f"unslow: failed: {failure}", err=True)
+    if failures:
         sys.exit(1)
+
+
+def _proved(folders: list[str], runs: tuple[Run, Run], repeat: int) -> Proof:
+    from unslow.proof.prove import Question, prove, steps_for
+    from unslow.proof.sides import side_of
+
+    before, after = (side_of(run, folder) for run, folder in zip(runs, folders, strict=True))
+    question = Question(min(map(steps_for, runs)), pairs=repeat)
+    return prove(before, after, question, progress)
+
+
+def _show(view: Row, form: str, output: str | None) -> None:
+    from unslow.report import comparison, json_report
+
+    writers = {
+        "json": json_report.written,
+        "markdown": comparison.as_markdown,
+        "html": comparison.as_html,
+    }
+    if form == "terminal":
+        print_rich(comparison.renderable(view))
+    elif output:
+        write(output, writers[form](view))
+        click.echo(output)
+    else:
+        click.echo(writers[form](view), nl=False)
 
 
 def _limit(text: str | None) -> float | None:

@@ -6,45 +6,50 @@ import sys
 
 import click
 
-from unslow.cause import by_id, load
-from unslow.errors import UnslowError
+from unslow.cause import load
+from unslow.cli.output import format_option, write_json
+from unslow.errors import UnslowError, suggestion
 from unslow.explain import ERRORS
+
+Entry = dict[str, str]
 
 
 @click.command(short_help="Explain a cause or an error.")
 @click.argument("name", required=False)
-def explain(name: str | None) -> None:
-    """Explain NAME: a cause such as graph-growth, or an error such as no-steps. Without one, list them all."""
-    if name is None:
-        for known in load()[0]:
-            click.echo(f"{known.id:<22} {known.title}")
-        for slug, (what, _) in ERRORS.items():
-            click.echo(f"{slug:<22} {what}")
-        return
-    cause = by_id(name)
-    if cause is not None:
-        _show(f"{cause.id}: {cause.title}", cause.words)
-    elif name in ERRORS:
-        _show(f"{name}: {ERRORS[name][0]}", ERRORS[name][1])
-    else:
-        names = [one.id for one in load()[0]] + list(ERRORS)
-        near = [
-            word for word in names if any(part in word for part in name.split("-") if len(part) > 2)
-        ]
+@format_option("terminal", "json")
+def explain(name: str | None, form: str) -> None:
+    """Explain NAME: a cause such as graph-growth, or an error such as no-steps; all without NAME."""
+    entries = _entries()
+    if name is not None:
+        entries = [entry for entry in entries if entry["name"] == name]
+    if not entries:
+        known = [entry["name"] for entry in _entries()]
+        hint = suggestion(str(name), known) or "Type `unslow explain` for the list."
         raise UnslowError(
-            f"nothing is known as {name}",
-            "it is neither a cause nor an error",
-            f"Did you mean {', '.join(near[:4])}?"
-            if near
-            else "Type `unslow explain` for the list.",
-            "unknown-name",
+            f"cannot explain {name}", "it is neither a cause nor an error", hint, "unknown-name"
         )
+    if form == "json":
+        write_json({"entries": entries})
+    elif name is not None:
+        _show(entries[0])
+    else:
+        for entry in entries:
+            click.echo(f"{entry['name']:<22} {entry['title']}")
 
 
-def _show(title: str, text: str) -> None:
+def _entries() -> list[Entry]:
+    causes = [_entry(each.id, "cause", each.title, each.words) for each in load()[0]]
+    return causes + [_entry(slug, "error", *words) for slug, words in ERRORS.items()]
+
+
+def _entry(name: str, kind: str, title: str, text: str) -> Entry:
+    return {"name": name, "kind": kind, "title": title, "text": text}
+
+
+def _show(entry: Entry) -> None:
     from rich.console import Console
 
     console = Console(file=sys.stdout, highlight=False)
-    console.print(title, style="bold", markup=False)
+    console.print(f"{entry['name']}: {entry['title']}", style="bold", markup=False)
     console.print()
-    console.print(text, markup=False)
+    console.print(entry["text"], markup=False)

@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
-import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import click
 
-from unslow.cli.show import chosen_run
+from unslow.cli.output import format_option, progress, write_json
+from unslow.cli.recorded import chosen_run
 from unslow.errors import UnslowError
+from unslow.model import Proof
+
+_STEPS = 200  # of two scripts that were never recorded
 
 
-@click.command(short_help="Run before and after in turn, and say what a change brings.")
+@click.command(short_help="Run before and after in turn, and measure what a change gains.")
 @click.argument("what", nargs=-1)
 @click.option(
     "--diff", "patch", metavar="FILE", help="Prove this patch of the recorded run's files."
 )
 @click.option(
-    "--steps",
-    type=click.IntRange(min=5),
-    help="Steps per trial (default: about ten seconds' worth).",
+    "--steps", type=click.IntRange(min=5), help="Steps per trial (default: about ten seconds)."
 )
 @click.option(
     "--python", metavar="PATH", help="The Python that has TensorFlow, when two scripts are given."
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["terminal", "json"]),
-    default="terminal",
-    show_default=True,
-)
+@format_option("terminal", "json")
 def prove(
     what: tuple[str, ...], patch: str | None, steps: int | None, python: str | None, form: str
 ) -> None:
@@ -47,87 +41,93 @@ def prove(
     unslow prove before.py after.py   two scripts
     unslow prove RUN --diff my.patch  a patch of your own
     """
+    if len(what) > 2:
+        raise click.UsageError("give a run, or two scripts")
+    if len(what) == 2:
+        proofs: Iterable[tuple[str, Proof]] = [_of_scripts(what[0], what[1], steps, python)]
+    elif patch:
+        proofs = [_of_patch(chosen_run(what[0] if what else None), patch, steps)]
+    else:
+        proofs = _of_fixes(chosen_run(what[0] if what else None), steps)
+    _show(proofs, form)
+
+
+def _of_scripts(
+    before: str, after: str, steps: int | None, python: str | None
+) -> tuple[str, Proof]:
+    from unslow.proof import launch
     from unslow.proof.prove import Question
     from unslow.proof.prove import prove as run_both
     from unslow.proof.trials import Side
 
-    if len(what) == 2:
-        from unslow.proof import launch
+    here = str(Path.cwd())
+    one, other = (Side(launch.command_for([name], python), here) for name in (before, after))
+    return after, run_both(one, other, Question(steps or _STEPS), progress)
 
-        before, after = (Side(launch.command_for([name], python), str(Path.cwd())) for name in what)
-        proof = run_both(before, after, Question(steps or 200), _progress)
-        _show(what[1], proof, form)
-        sys.exit(0)
-    if len(what) > 2:
-        raise click.UsageError("give a run, or two scripts")
-    folder = chosen_run(what[0] if what else None)
-    if patch:
-        from unslow.analyse.run.assemble import load
-        from unslow.fix.edit.apply import side_of
-        from unslow.proof.prove import steps_for
 
-        run = load(folder)
-        texts = _patched(run.sources, Path(patch))
-        question = Question(steps or steps_for(run), grows=True)
-        proof = run_both(side_of(run, folder), side_of(run, folder, texts), question, _progress)
-        _show(patch, proof, form)
-        return
+def _of_patch(folder: str, patch: str, steps: int | None) -> tuple[str, Proof]:
+    from unslow.analyse.run.assemble import load
+    from unslow.proof.prove import Question, steps_for
+    from unslow.proof.prove import prove as run_both
+    from unslow.proof.sides import side_of
+
+    run = load(folder)
+    texts = patched(run.sources, Path(patch))
+    question = Question(steps or steps_for(run))
+    return patch, run_both(side_of(run, folder), side_of(run, folder, texts), question, progress)
+
+
+def _of_fixes(folder: str, steps: int | None) -> Iterator[tuple[str, Proof]]:
     from unslow.cli.fix import prove_all
 
-    for title, proof in prove_all(folder, steps, _progress):
-        _show(title, proof, form)
+    return prove_all(folder, steps, progress)
 
 
-def _progress(text: str) -> None:
-    click.echo(f"unslow: {text}", err=True)
+def _show(proofs: Iterable[tuple[str, Proof]], form: str) -> None:
+    from unslow.cli.fix import proof_row
 
-
-def _show(title: str, proof: object, form: str) -> None:
-    from dataclasses import asdict
-
-    from unslow.model import Proof
-
-    assert isinstance(proof, Proof)
+    rows = []
+    for title, proof in proofs:
+        rows.append({"title": title, **proof_row(proof)})
+        if form == "terminal":
+            click.echo(f"{title}\n  {proof.text}")
     if form == "json":
-        click.echo(json.dumps({"title": title, **asdict(proof), "verdict": proof.verdict.name}))
-    else:
-        click.echo(f"{title}\n  {proof.text}")
+        write_json({"proofs": rows})
 
 
-def _patched(sources: Mapping[str, str], patch: Path) -> dict[str, str]:
-    """The recorded sources with a patch applied, by the `patch` program, in a folder of its own."""
+def patched(sources: Mapping[str, str], patch: Path) -> dict[str, str]:
+    """The recorded sources with a patch applied, by the `patch` program, in a temporary folder."""
+    if not patch.is_file():
+        raise UnslowError(f"cannot apply {patch}", "there is no such file", "", "cannot-prove")
+    own = {file: text for file, text in sources.items() if not Path(file).is_absolute()}
+    with tempfile.TemporaryDirectory(prefix="unslow-") as place:
+        for file, text in own.items():
+            target = Path(place) / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(text.encode("utf-8", "surrogatepass"))
+        _apply(patch, place)
+        now = {
+            file: (Path(place) / file).read_bytes().decode("utf-8", "surrogatepass") for file in own
+        }
+    return {file: text for file, text in now.items() if text != own[file]}
+
+
+def _apply(patch: Path, place: str) -> None:
     program = shutil.which("patch")
     if program is None:
+        why = "the program `patch` is not installed"
+        raise UnslowError("cannot apply the patch", why, "Install it.", "cannot-prove")
+    done = subprocess.run(
+        [program, "-p1", "--quiet", "-i", str(patch.resolve())],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
         raise UnslowError(
-            "cannot apply the patch",
-            "the program `patch` is not here",
-            "Install it.",
-            "cannot-prove",
+            f"cannot apply {patch}",
+            (done.stdout + done.stderr).strip().replace("\n", " ") or "patch failed",
+            "Was it made for the files as they were when the run was recorded?",
+            "source-changed",
         )
-    with tempfile.TemporaryDirectory(prefix="unslow-") as place:
-        for file, text in sources.items():
-            if not Path(file).is_absolute():
-                target = Path(place) / file
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(text.encode("utf-8", "surrogatepass"))
-        done = subprocess.run(
-            [program, "-p1", "--quiet", "-i", str(patch.resolve())],
-            cwd=place,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise UnslowError(
-                f"cannot apply {patch}",
-                (done.stdout + done.stderr).strip().replace("\n", " ") or "patch failed",
-                "Was it made for the files as they were when the run was recorded?",
-                "source-changed",
-            )
-        found = {}
-        for file, text in sources.items():
-            if not Path(file).is_absolute():
-                now = (Path(place) / file).read_bytes().decode("utf-8", "surrogatepass")
-                if now != text:
-                    found[file] = now
-        return found

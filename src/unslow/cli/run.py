@@ -1,15 +1,34 @@
-"""`unslow run`: record a command, then print the report to stderr, since stdout is the command's own."""
+"""`unslow run`: record a command, then print the report to stderr: stdout is the command's own."""
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
-from unslow.cli.show import FORMATS, emit, report_on
-from unslow.live.beside import Beside, Manner, Place, manner
+from unslow.cli.output import must_be_writable, write
+from unslow.cli.recorded import settings
+from unslow.cli.show import print_report, report_on, text_of
+from unslow.errors import UnslowError, suggestion
+from unslow.live.beside import Beside, Display, Surroundings, display_for
 from unslow.proof import launch
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What to do with the recording."""
+
+    json_path: str | None
+    html_path: str | None
+    check: bool
+    quiet: bool
+
+    @property
+    def anything(self) -> bool:
+        return not self.quiet or self.check or bool(self.json_path or self.html_path)
 
 
 @click.command(
@@ -25,25 +44,28 @@ from unslow.proof import launch
 @click.option("--out", metavar="FOLDER", help="Where to record (default: .unslow/<time>-<name>).")
 @click.option("--json", "json_path", metavar="PATH", help="Also write the report as JSON.")
 @click.option("--html", "html_path", metavar="PATH", help="Also write the report as a web page.")
-@click.option("--check", is_flag=True, help="Exit with 1 when findings remain.")
+@click.option(
+    "--check", is_flag=True, help="Exit with 1 if a problem was found or nothing was judged."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Record only; print no report.")
+@click.option(
+    "--no-sources", is_flag=True, help="Keep no copy of the source files in the recording."
+)
 @click.option(
     "--live/--no-live",
     "live",
     default=None,
-    help="Show how it goes in the last rows of the terminal (default: a line now and then, and only on a terminal).",
+    help="Show progress in the last rows of the terminal (default: occasional lines on a terminal).",
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(
+    command: tuple[str, ...],
     module: bool,
     python: str | None,
     out: str | None,
-    json_path: str | None,
-    html_path: str | None,
-    check: bool,
-    quiet: bool,
     live: bool | None,
-    command: tuple[str, ...],
+    no_sources: bool,
+    **wanted: bool,
 ) -> None:
     """Run COMMAND as it is, record it, and say why it is slow.
 
@@ -51,47 +73,74 @@ def run(
     unslow run train.py --epochs 3
     unslow run -m package.train --epochs 3
     unslow run -- sh train.sh
+
+    Exits with the code of the command. Options of unslow go before the script, its own after it.
     """
+    after = _Wanted(**wanted)  # type: ignore[arg-type]
+    must_be_writable(after.json_path)
+    must_be_writable(after.html_path)
+    _must_be_no_option(command[0])
     words = launch.command_for(command, python, module)
     folder = _folder(out, command[0])
-    with _view(folder, False if quiet and live is None else live) as shown:
-        ended = launch.record(words, folder)
-    if shown.problem:
+    extra = {"UNSLOW_NO_SOURCES": "1"} if no_sources else {}
+    with _beside(folder, False if after.quiet and live is None else live) as beside:
+        ended = launch.record(words, folder, extra)
+    if beside.problem:
         click.echo(
-            f"unslow: the live view failed, the recording did not: {shown.problem}", err=True
+            f"unslow: the live view failed, the recording did not: {beside.problem}", err=True
         )
-    healthy = True
-    if not quiet or json_path or html_path or check:
-        diagnosis, view = report_on(folder)
-        healthy = diagnosis.healthy or not diagnosis.findings
-        if not quiet:
-            emit(view, "terminal", sys.stderr)
-        for path, chosen in ((json_path, "json"), (html_path, "html")):
-            if path:
-                with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - the user's own path, as typed
-                    file.write(FORMATS[chosen](view))
-    if check and not healthy and not ended.signal and ended.code == 0:
+    healthy = _report(folder, ended, after) if after.anything else True
+    if after.check and not healthy and ended.code == 0:
         sys.exit(1)
     launch.die_as(ended)
 
 
-def _view(folder: str, wanted: bool | None) -> Beside:
-    place = Place()
-    how = manner(wanted, place.shared, place.said, place.apart, place.terminal)
-    if wanted and how is Manner.NONE:
+def _must_be_no_option(word: str) -> None:
+    if not word.startswith("-"):
+        return
+    known = [name for parameter in run.params for name in parameter.opts if name.startswith("--")]
+    hint = suggestion(word, known) or "Options of the script go after its name."
+    raise UnslowError(f"unslow run {word}", "there is no such option of unslow", hint, "usage")
+
+
+def _report(folder: str, ended: launch.Ended, wanted: _Wanted) -> bool:
+    """Print and write the report; says whether the run is healthy."""
+    diagnosis, view = report_on(folder)
+    if not wanted.quiet and not diagnosis.run.processes:
         click.echo(
-            f"unslow: no terminal to draw on; watch it from one: unslow live {folder}", err=True
+            f"unslow: {_without_tensorflow(ended)}  (unslow explain no-tensorflow)", err=True
         )
-    return Beside(folder, how, place.fd)
+    elif not wanted.quiet:
+        print_report(view, sys.stderr)
+    for path, form in ((wanted.json_path, "json"), (wanted.html_path, "html")):
+        if path:
+            write(path, text_of(view, form))
+    return diagnosis.healthy
+
+
+def _without_tensorflow(ended: launch.Ended) -> str:
+    if ended.code:
+        return (
+            f"the command ended with {ended.text} before it imported TensorFlow: nothing to report."
+        )
+    return "no Python process of this command imported TensorFlow: nothing to report."
+
+
+def _beside(folder: str, wanted: bool | None) -> Beside:
+    around = Surroundings.here()
+    display = display_for(wanted, around)
+    if wanted and display is Display.NONE:
+        hint = f"watch it from another terminal: unslow live {folder}"
+        click.echo(f"unslow: no terminal to draw on; {hint}", err=True)
+    return Beside(folder, display, around.fd)
 
 
 def _folder(out: str | None, name: str) -> str:
-    """The run folder; where none can be made the training runs all the same, recorded into a temporary one."""
+    """The run folder. The training runs even where none can be made: into a temporary one."""
     try:
-        return launch.new_folder(out, name)
+        return launch.new_folder(out, name, settings().runs)
     except OSError as problem:
         folder = tempfile.mkdtemp(prefix="unslow-")
-        click.echo(
-            f"unslow: cannot write here ({problem.strerror}); recording into {folder}", err=True
-        )
-        return folder
+        reason = problem.strerror or str(problem)
+        click.echo(f"unslow: cannot write here ({reason}); recording into {folder}", err=True)
+        return str(Path(folder))

@@ -1,103 +1,44 @@
-"""From a run folder to text: what `run`, `why` and others print, and how they find the run that is meant."""
+"""From a run folder to a report, in every format."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+import importlib
+from typing import TYPE_CHECKING, TextIO
 
-from unslow.errors import UnslowError
-from unslow.proof.launch import RUNS
+from unslow.cli.output import print_rich
+from unslow.cli.recorded import settings
 
 if TYPE_CHECKING:
     from unslow.model import Diagnosis
+    from unslow.report.words import Row
+
+# Name → the module that writes it.
+FORMATS = {"json": "json_report", "html": "html", "sarif": "sarif", "markdown": "markdown"}
+_REPORT_WIDTH = 80  # where there is no terminal
 
 
-def report_on(folder: str) -> tuple[Diagnosis, dict[str, Any]]:
+def diagnosis_of(folder: str, with_fixes: bool = True) -> Diagnosis:
     from unslow.analyse.run.assemble import load
     from unslow.diagnose import diagnose
+
+    return diagnose(load(folder), with_fixes=with_fixes)
+
+
+def report_on(folder: str) -> tuple[Diagnosis, Row]:
+    """The diagnosis of a run and its view, without the findings that the settings ignore."""
     from unslow.report.view import view_of
+    from unslow.settings.ignores import without_ignored
 
-    diagnosis = diagnose(load(folder))
-    return diagnosis, view_of(diagnosis)
-
-
-def emit(view: dict[str, Any], chosen: str, stream: TextIO) -> None:
-    if chosen == "terminal":
-        _print(view, stream)
-    else:
-        stream.write(FORMATS[chosen](view))
-        stream.write("\n")
+    diagnosis, ignored = without_ignored(diagnosis_of(folder), settings())
+    return diagnosis, view_of(diagnosis, ignored=ignored)
 
 
-def _print(view: dict[str, Any], stream: TextIO) -> None:
-    from rich.console import Console
+def text_of(view: Row, form: str) -> str:
+    text: str = importlib.import_module(f"unslow.report.{FORMATS[form]}").dumps(view)
+    return text
 
+
+def print_report(view: Row, stream: TextIO) -> None:
     from unslow.report.terminal import renderable
 
-    console = Console(file=stream, highlight=False, soft_wrap=False)
-    width = min(console.width, 100) if console.is_terminal else 80
-    console.print(renderable(view), width=width)
-
-
-def _json(view: dict[str, Any]) -> str:
-    from unslow.report import jsonish
-
-    return jsonish.dumps(view)
-
-
-def _html(view: dict[str, Any]) -> str:
-    from unslow.report import html
-
-    return html.dumps(view)
-
-
-def _sarif(view: dict[str, Any]) -> str:
-    from unslow.report import sarif
-
-    return sarif.dumps(view)
-
-
-def _markdown(view: dict[str, Any]) -> str:
-    from unslow.report import markdown
-
-    return markdown.dumps(view)
-
-
-FORMATS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "json": _json,
-    "html": _html,
-    "sarif": _sarif,
-    "markdown": _markdown,
-}
-
-
-def recorded() -> list[Path]:
-    """Run folders below the current directory, oldest first."""
-    found = Path(RUNS).glob("*/run.json") if Path(RUNS).is_dir() else ()
-    return sorted((path.parent for path in found), key=lambda folder: folder.name)
-
-
-def chosen_run(named: str | None) -> str:
-    """The folder that was named, by path or by its name in `.unslow`; the newest one when none was."""
-    runs = recorded()
-    if named is None:
-        if not runs:
-            raise UnslowError(
-                "no recorded run",
-                f"there is none in {RUNS}/ here",
-                "Record one: unslow run train.py",
-                "no-runs",
-            )
-        return str(runs[-1])
-    if Path(named).is_dir():
-        return named
-    matching = [folder for folder in runs if named in folder.name]
-    if matching:
-        return str(matching[-1])
-    raise UnslowError(
-        f"no run {named}",
-        "it is neither a folder nor a name in .unslow/",
-        "Type `unslow runs` to see what there is.",
-        "no-runs",
-    )
+    print_rich(renderable(view), stream, 100 if stream.isatty() else _REPORT_WIDTH)

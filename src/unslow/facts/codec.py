@@ -1,7 +1,7 @@
 """Facts to lines of JSON and back: the one place where units and paths are converted.
 
-Encoding runs in the user's process and uses the standard library only. Decoding never trusts a line:
-what does not fit the schema is reported by `Undecodable`, and the caller skips and counts it.
+Encoding runs in the user's process and uses the standard library only. Decoding never trusts a
+line: what does not fit the schema raises `Undecodable`, and the caller skips and counts it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from unslow.facts.schema import KINDS, Duration, Fact, FilePath, Moment, Place, 
 Reader = Callable[[Any, "Context"], Any]
 _ENVELOPE = ("time", "process")  # filled in by the reader, never written
 _NANOSECONDS = 1e9
+_MOST = 1 << 63  # a larger number is damage: no clock, size or count has it
 
 
 class Undecodable(ValueError):
@@ -26,7 +27,7 @@ class Undecodable(ValueError):
 
 
 class Context(typing.NamedTuple):
-    """What a recording needs to be read: whose it is, when it began, and how its paths are shown."""
+    """What a line needs to be read: whose it is, when the run began, and how paths are shown."""
 
     process: int
     start: int  # nanoseconds on the process's clock at which the run began
@@ -39,12 +40,12 @@ def encode(fact: Fact, at: int) -> str:
 
 
 def _written(record: Record) -> dict[str, Any]:
-    defaults, durations = record.DEFAULTS, record.DURATIONS
+    defaults, keys = record.DEFAULTS, record.WRITTEN
     line: dict[str, Any] = {}
     for name, value in vars(record).items():
         if name in _ENVELOPE or (name in defaults and value == defaults[name]):
             continue
-        line[f"{name}_ns" if name in durations else name] = value
+        line[keys[name]] = value
     return line
 
 
@@ -57,18 +58,19 @@ def decode(line: Mapping[str, Any], context: Context) -> Fact | None:
     kind = KINDS.get(str(line.get("k")))
     if kind is None:
         return None
-    at = _number(line.get("t"), context)
     values = _values(kind, line, context)
-    return kind(
-        **{**values, "time": (at - context.start) / _NANOSECONDS, "process": context.process}
-    )
+    try:
+        values["time"] = _moment(line.get("t"), context)
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise Undecodable(f"{kind.__name__}.t: {problem}") from None
+    return kind(**{**values, "process": context.process})
 
 
 def _values(kind: type[Record], line: Mapping[str, Any], context: Context) -> dict[str, Any]:
     """The fields of a line that the schema knows; unknown ones are from another version."""
     values: dict[str, Any] = {}
     for name, read in readers(kind).items():
-        written = f"{name}_ns" if name in kind.DURATIONS else name
+        written = kind.WRITTEN[name]
         if written not in line:
             if name not in kind.DEFAULTS:
                 raise Undecodable(f"{kind.__name__}: {name} is missing")
@@ -180,8 +182,15 @@ def _number(value: Any, _: Context) -> float:
     raise TypeError("not a number")
 
 
-def _integer(value: Any, _: Context) -> int:
-    if isinstance(value, bool | int):
+def _nanoseconds(value: Any, context: Context) -> float:
+    number = _number(value, context)
+    if abs(number) < _MOST:
+        return number
+    raise ValueError("no time")
+
+
+def _integer(value: Any, context: Context) -> int:
+    if isinstance(value, int) and abs(value) < _MOST:
         return int(value)
     if isinstance(value, float) and math.isfinite(value):
         return int(value)
@@ -200,6 +209,10 @@ def _text(value: Any, _: Context) -> str:
     raise TypeError("not a text")
 
 
+def _moment(value: Any, context: Context) -> float:
+    return (_nanoseconds(value, context) - context.start) / _NANOSECONDS
+
+
 def _place(value: Any, context: Context) -> Place:
     file, line, function = _list(value)
     return Place(context.shown(_text(file, context)), _integer(line, context), str(function))
@@ -212,8 +225,8 @@ _SIMPLE.update(
         bool: _flag,
         str: _text,
         Place: _place,
-        Duration: lambda value, context: _number(value, context) / _NANOSECONDS,
-        Moment: lambda value, context: (_number(value, context) - context.start) / _NANOSECONDS,
+        Duration: lambda value, context: _nanoseconds(value, context) / _NANOSECONDS,
+        Moment: _moment,
         FilePath: lambda value, context: context.shown(_text(value, context)),
     }
 )

@@ -6,7 +6,7 @@ import enum
 
 
 class Phase(enum.IntEnum):
-    """A share of a step. The phases of a step sum to its wall time; OTHER is the user's own Python."""
+    """A share of a step. Phases sum to the step's wall time; OTHER is the user's own Python."""
 
     INPUT = 0  # waiting for data in Python
     TRACE = 1  # turning Python into a graph

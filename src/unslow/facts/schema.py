@@ -7,9 +7,10 @@ A fact is an immutable object with typed, keyword-only fields::
 
         way: str  # set_seed, clear_session or context reset
 
-The field's type decides how a value is converted when a recording is read (see `unslow.facts.codec`):
-a `Duration` is an integer of nanoseconds in the user's process and in the file, and seconds when it is
-read; a `FilePath`, a `Place` and a `Stack` are made relative to the run's working directory.
+The field's type decides how a value is converted when a recording is read (see
+`unslow.facts.codec`): a `Duration` is an integer of nanoseconds in the user's process and in the
+file, and seconds when it is read; a `FilePath`, a `Place` and a `Stack` are made relative to the
+run's working directory.
 
 This is not `dataclasses`: sixty generated classes would take 25–70 ms in every recorded process.
 """
@@ -17,6 +18,7 @@ This is not `dataclasses`: sixty generated classes would take 25–70 ms in ever
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
@@ -52,19 +54,21 @@ _MISSING: Any = object()
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Record:
-    """An immutable object with typed fields; also a part of a fact, such as a stage of a pipeline."""
+    """An immutable object with typed fields: a fact, or a part of one."""
 
     FIELDS: ClassVar[dict[str, Any]] = {}  # name → default, or _MISSING where there is none
     DEFAULTS: ClassVar[dict[str, Any]] = {}
-    DURATIONS: ClassVar[frozenset[str]] = frozenset()  # written with the suffix `_ns`
+    KEYS: ClassVar[Mapping[str, str]] = {}  # field → its key in the file, where they differ
+    WRITTEN: ClassVar[Mapping[str, str]] = {}  # the same for every field, filled in
 
     def __init_subclass__(cls) -> None:
         hints = cls.__annotations__  # texts: every module of this package postpones annotations
         own = [name for name, hint in hints.items() if "ClassVar" not in hint]
-        durations = [name for name in own if hints[name].startswith("Duration")]
         cls.FIELDS = {**cls.FIELDS, **{name: vars(cls).get(name, _MISSING) for name in own}}
         cls.DEFAULTS = {n: value for n, value in cls.FIELDS.items() if value is not _MISSING}
-        cls.DURATIONS = cls.DURATIONS.union(durations)
+        durations = {n: f"{n}_ns" for n in own if hints[n].startswith("Duration")}
+        plain = {name: name for name in own}
+        cls.WRITTEN = {**cls.WRITTEN, **plain, **durations, **cls.KEYS}
 
     def __init__(self, **values: Any) -> None:
         attributes = self.__dict__

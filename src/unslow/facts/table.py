@@ -1,14 +1,15 @@
-"""The facts of a run by kind: decoded when they are first read, damaged lines skipped and counted."""
+"""The facts of a run by kind: decoded when first read, damaged lines skipped and counted."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from unslow.facts.codec import Context, Undecodable, decode
+from unslow.facts.kinds import all_kinds
 from unslow.facts.schema import Fact
 
 F = TypeVar("F", bound=Fact)
@@ -35,6 +36,7 @@ class FactTable:
         self.damaged: Counter[str] = Counter()  # lines that do not fit the schema, by kind
         self._lines: dict[str, list[Line]] = {}
         self._facts: dict[str, tuple[Fact, ...]] = {}
+        self._by_process: dict[str, dict[int, list[Fact]]] = {}
         for line, context in lines:
             self._lines.setdefault(str(line.get("k")), []).append((line, context))
         for fact in facts:
@@ -49,12 +51,26 @@ class FactTable:
             found = self._facts[kind.kind] = tuple(self._decoded(kind.kind))
         return found  # type: ignore[return-value]  # decoded by the class of this name
 
+    def of_process(self, kind: type[F], process: int) -> list[F]:
+        """The facts of one process."""
+        by_process = self._by_process.get(kind.kind)
+        if by_process is None:
+            by_process = self._by_process[kind.kind] = defaultdict(list)
+            for fact in self.of(kind):
+                by_process[fact.process].append(fact)
+        return by_process.get(process, [])  # type: ignore[return-value]  # as above
+
+    def decode_all(self) -> None:
+        """Decode every kind that this version knows, so that `damaged` is complete."""
+        for name in self._lines.keys() & all_kinds().keys():
+            self._facts[name] = tuple(self._decoded(name))
+
     def _decoded(self, kind: str) -> list[Fact]:
         facts = []
         for line, context in self._lines.pop(kind, ()):
             try:
                 fact = decode(line, context)
-            except (Undecodable, TypeError):
+            except Undecodable:
                 self.damaged[kind] += 1
                 continue
             if fact is not None:

@@ -1,6 +1,6 @@
-"""A view beside a command that runs: in a thread of low priority, on a terminal that the command may write to as well.
+"""A live view beside a running command: a thread of low priority, on the command's own terminal.
 
-The command's own streams are never touched: it writes to the same terminal, file or pipe as without us.
+The command's streams are never touched: it writes to the same terminal, file or pipe as without us.
 """
 
 from __future__ import annotations
@@ -12,55 +12,61 @@ import sys
 import threading
 import time
 from contextlib import ExitStack
+from dataclasses import dataclass
 from types import TracebackType
 
 from unslow.live import screen
 
-# Seconds after the start at which a line is said among the program's own; then after twice as many each time.
-SAID_AT = (10.0, 30.0, 60.0)
-_LOOK_FOR_LINES = 5.0  # seconds between looks where only lines are said
-_PATIENCE = 2.0  # seconds to wait at the end for a diagnosis under way: the report that follows needs the same core
+# Seconds after the start at which a status line is printed; later ones come at twice the time.
+STATUS_AT = (10.0, 30.0, 60.0)
+_BETWEEN_LOOKS = 5.0  # seconds, where only status lines are printed
+_PATIENCE = 2.0  # seconds to wait for a diagnosis under way: the report needs the same core
 _LEAST_ROWS = 10  # a terminal with fewer has no room for a panel
 
 
-class Manner(enum.Enum):
+class Display(enum.Enum):
     NONE = "nothing is shown"
-    LINES = "now and then a line"
+    LINES = "a status line from time to time"
     PANEL = "a panel"
 
 
-def manner(wanted: bool | None, shared: bool, said: bool, apart: bool, terminal: bool) -> Manner:
-    """How to show a view. Unasked, nothing is drawn on a terminal that the program writes to.
+@dataclass(frozen=True)
+class Surroundings:
+    """Where the streams of this process lead."""
 
-    `shared`: the program's output goes to a terminal; `said`: its stderr does; `apart`: both its streams go to
-    files; `terminal`: there is one that we may draw on.
-    """
-    if wanted is False:
-        return Manner.NONE
-    if terminal and (wanted or (apart and not shared)):
-        return Manner.PANEL
-    return Manner.LINES if wanted is None and said else Manner.NONE
+    output_on_terminal: bool  # stdout or stderr, which the program shares
+    errors_on_terminal: bool
+    output_in_files: bool  # both streams
+    fd: int  # a terminal that we may draw on, or -1
+    drawable: bool  # it has room, and understands control sequences
 
-
-class Place:
-    """What this process finds around it: its streams, and the terminal it was started from."""
-
-    def __init__(self) -> None:
-        out, err = sys.__stdout__, sys.__stderr__
-        streams = [each.fileno() for each in (out, err) if each is not None]
-        self.said = err is not None and os.isatty(err.fileno())
-        self.shared = any(os.isatty(fd) for fd in streams)
-        self.apart = len(streams) == 2 and all(_is_file(fd) for fd in streams)
-        self.fd = next((fd for fd in reversed(streams) if os.isatty(fd)), -1)
-        if self.fd < 0:
-            self.fd = _own_terminal()
+    @classmethod
+    def here(cls) -> Surroundings:
+        streams = [each.fileno() for each in (sys.__stdout__, sys.__stderr__) if each is not None]
+        terminals = [fd for fd in streams if os.isatty(fd)]
+        fd = terminals[-1] if terminals else _own_terminal()
         dumb = os.environ.get("TERM", "") in ("", "dumb")
-        self.terminal = self.fd >= 0 and not dumb and screen.size_of(self.fd)[1] >= _LEAST_ROWS
+        return cls(
+            output_on_terminal=bool(terminals),
+            errors_on_terminal=sys.__stderr__ is not None and os.isatty(sys.__stderr__.fileno()),
+            output_in_files=len(streams) == 2 and all(map(_is_file, streams)),
+            fd=fd,
+            drawable=fd >= 0 and not dumb and screen.size_of(fd)[1] >= _LEAST_ROWS,
+        )
+
+
+def display_for(wanted: bool | None, around: Surroundings) -> Display:
+    """How to show a view. Unasked, nothing is drawn on a terminal that the program writes to."""
+    if wanted is False:
+        return Display.NONE
+    terminal_is_free = around.output_in_files and not around.output_on_terminal
+    if around.drawable and (wanted or terminal_is_free):
+        return Display.PANEL
+    return Display.LINES if wanted is None and around.errors_on_terminal else Display.NONE
 
 
 def _is_file(fd: int) -> bool:
-    """A file that someone named. A pipe may lead back to the terminal, and a program that catches our output
-    does not expect us to draw."""
+    """A named file. A pipe may lead back to the terminal, or to a program that expects no drawing."""
     try:
         return stat.S_ISREG(os.fstat(fd).st_mode)
     except OSError:
@@ -79,8 +85,8 @@ def _own_terminal() -> int:
 class Beside:
     """Use as a context manager around the command."""
 
-    def __init__(self, folder: str, how: Manner, fd: int) -> None:
-        self._folder, self._how, self._fd = folder, how, fd
+    def __init__(self, folder: str, display: Display, fd: int) -> None:
+        self._folder, self._display, self._fd = folder, display, fd
         self._panel = screen.Panel(fd)
         self._stop = threading.Event()
         self._drawing = threading.Lock()
@@ -89,9 +95,9 @@ class Beside:
         self.problem = ""
 
     def __enter__(self) -> Beside:
-        if self._how is not Manner.NONE:
+        if self._display is not Display.NONE:
             self._thread.start()
-        if self._how is Manner.PANEL:
+        if self._display is Display.PANEL:
             self._stops.enter_context(screen.given_back_on_stop(self._clear))
         return self
 
@@ -112,13 +118,13 @@ class Beside:
             self._panel.close()
 
     def _work(self) -> None:
-        give_way()
+        lower_priority()
         try:
-            if self._how is Manner.PANEL:
+            if self._display is Display.PANEL:
                 self._draw()
             else:
-                self._speak()
-        except Exception as problem:  # noqa: BLE001 - the fence of the view: the training goes on without it
+                self._print_status()
+        except Exception as problem:  # noqa: BLE001 - the training goes on without the view
             self.problem = f"{type(problem).__name__}: {problem}"
             self._clear()
 
@@ -130,35 +136,37 @@ class Beside:
         while not self._stop.is_set():
             before = time.thread_time()
             columns, rows = self._panel.room
-            view = watch.look()
-            lines = painted(frame(view, columns, rows), columns)
+            lines = painted(frame(watch.look(), columns, rows), columns)
             with self._drawing:
                 if not self._stop.is_set():
                     self._panel.draw(lines)
             self._stop.wait(watch.rest(before))
 
-    def _speak(self) -> None:
+    def _print_status(self) -> None:
         from unslow.live.watch import Watch
         from unslow.report.live import status_line
 
         watch = Watch(self._folder)
-        began, times = time.monotonic(), list(SAID_AT)
-        while not self._stop.wait(
-            max(0.0, min(_LOOK_FOR_LINES, began + times[0] - time.monotonic()))
-        ):
+        began, times = time.monotonic(), list(STATUS_AT)
+        while not self._stop.wait(_until(began + times[0])):
             view = watch.look()
-            if time.monotonic() - began >= times[0]:
-                times = times[1:] or [2 * times[0]]
-                with self._drawing:
-                    if not self._stop.is_set():
-                        screen.say(self._fd, status_line(view))
+            if time.monotonic() - began < times[0]:
+                continue
+            times = times[1:] or [2 * times[0]]
+            with self._drawing:
+                if not self._stop.is_set():
+                    screen.say(self._fd, status_line(view))
 
 
-def give_way() -> None:
-    """A low priority for this thread alone: the training comes first.
+def _until(moment: float) -> float:
+    return max(0.0, min(_BETWEEN_LOOKS, moment - time.monotonic()))
 
-    Not the lowest, with which a busy machine would let a view stand still for seconds. Elsewhere than on Linux the
-    priority is the whole process's, the command included, and stays as it is.
+
+def lower_priority() -> None:
+    """Lower the priority of this thread alone: the training comes first.
+
+    Not to the lowest, with which a busy machine would stop the view for seconds. Outside Linux the
+    priority belongs to the whole process, the command included, and stays as it is.
     """
     if sys.platform == "linux":
         try:

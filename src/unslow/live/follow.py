@@ -1,4 +1,4 @@
-"""Follows a run folder as it grows: each look reads only what was added, and keeps a bounded part of it."""
+"""Follows a run folder as it grows: each look reads only what was added, in bounded memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from unslow.model import Loop
 from unslow.runfolder import layout as runfile
 from unslow.syntax import Source
 
-# Lines worth decoding: who it is, where its loops stand, how far it is and will go, what it uses, how it ended.
+# Lines worth decoding: the process, its loops, its progress, its resources, and how it ended.
 _KEPT = (
     "process",
     "imported",
@@ -27,13 +27,12 @@ _KEPT = (
     "dataset",
     "iterator",
 )
+_PROGRESS = ("fit", "epoch")
 _TICK = b'{"k": "tick"'
 _STARTS = tuple(f'{{"k": "{kind}"'.encode() for kind in (*_KEPT, "tick"))
 
 _MOST_LINES = 2000  # per process: places and epochs of a run without end
-_MOST_READ = (
-    32 << 20
-)  # bytes taken from one file at a look; a run that was joined late is caught up in several
+_MOST_READ = 32 << 20  # bytes of one file at a look; a run that was joined late takes several
 
 
 @dataclass
@@ -45,7 +44,7 @@ class Growing:
     rest: bytes = b""
 
     def more(self) -> bytes:
-        """What was added since the last look. It is opened anew: only so does a network folder tell its new size."""
+        """What was added since the last look. A network folder shows its size only when opened."""
         try:
             with self.path.open("rb") as file:
                 file.seek(self.taken)
@@ -71,32 +70,29 @@ class Followed:
     rss: float = 0.0
     peak: float = 0.0
     ticked: tuple[int, int] = (0, 0)  # the last two readings
-    loops: list[Loop] = field(
-        default_factory=list
-    )  # as they were found when it had `loops_at` rows and lines
+    loops: list[Loop] = field(default_factory=list)  # found when it had `loops_at` rows and lines
     loops_at: tuple[int, int] = (0, 0)
-    sources: dict[str, Source | None] = field(
-        default_factory=dict
-    )  # the user's files, as far as they were asked for
+    sources: dict[str, Source | None] = field(default_factory=dict)  # the files asked for so far
 
-    def source(self, file: str) -> Source | None:
-        """A file of the user's as it was run; None where it was not kept, or is no Python."""
-        if file not in self.sources:
-            line = next(
-                (each for each in self.lines if each["k"] == "source" and each.get("file") == file),
-                None,
-            )
-            if line is None:
-                return None
-            kept = self.events_file.path.parent / runfile.SOURCES / f"{line.get('digest')}.py"
-            try:
-                self.sources[file] = Source(file, kept.read_text(encoding="utf-8"))
-            except (OSError, ValueError, SyntaxError, RecursionError):
-                self.sources[file] = None
-        return self.sources[file]
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [line for line in self.lines if line["k"] == kind]
 
     def first(self, kind: str) -> dict[str, Any]:
         return next((line for line in self.lines if line["k"] == kind), {})
+
+    def source(self, file: str) -> Source | None:
+        """A file of the user's as it was run; None where it was not kept, or is no Python."""
+        if file in self.sources:
+            return self.sources[file]
+        digests = [line.get("digest") for line in self.of("source") if line.get("file") == file]
+        if not digests:
+            return None
+        kept = self.events_file.path.parent / runfile.SOURCES / f"{digests[0]}.py"
+        try:
+            self.sources[file] = Source(file, kept.read_text(encoding="utf-8"))
+        except (OSError, ValueError, SyntaxError, RecursionError):
+            self.sources[file] = None
+        return self.sources[file]
 
     @property
     def began(self) -> int:
@@ -142,17 +138,15 @@ class Followed:
             self.ticked = (self.ticked[1], moment)
         elif len(self.lines) < _MOST_LINES or line["k"] in ("end", "site"):
             self.lines.append(line)
-        elif line["k"] in ("fit", "epoch"):  # the last ones say how far it is
-            oldest = next(
-                (
-                    at
-                    for at, each in enumerate(self.lines)
-                    if each["k"] in ("epoch", "fit", "stack")
-                ),
-                None,
-            )
-            if oldest is not None:
-                self.lines[oldest:] = [*self.lines[oldest + 1 :], line]
+        elif line["k"] in _PROGRESS:
+            self._replace_oldest(line)
+
+    def _replace_oldest(self, line: dict[str, Any]) -> None:
+        """The last lines about progress say how far it is, so that the oldest one may go."""
+        for at, each in enumerate(self.lines):
+            if each["k"] in (*_PROGRESS, "stack"):
+                self.lines[at:] = [*self.lines[at + 1 :], line]
+                return
 
 
 class Follower:
@@ -173,7 +167,7 @@ class Follower:
         return str(self.header.get("ended") or "")
 
     def look(self) -> bool:
-        """Read what is new; says whether there was any. An unreadable folder raises `runfile.Unreadable`."""
+        """Read what is new; returns whether there was any. May raise `runfile.Unreadable`."""
         if not self.header and self._empty():
             return False
         before = self.header
@@ -184,17 +178,16 @@ class Follower:
             if before:  # it was readable before: a network folder that is away for a moment
                 return False
             raise
-        news = self.header != before
         for entry in entries:
-            if entry.suffix in (".steps", ".events") and entry.stem not in self.processes:
-                steps, events = (
-                    entry.with_name(f"{entry.stem}.steps"),
-                    entry.with_name(f"{entry.stem}.events"),
-                )
-                self.processes[entry.stem] = Followed(entry.stem, Growing(steps), Growing(events))
-        for process in self.processes.values():
-            news = process.look() or news
-        return news
+            if entry.suffix in (".steps", ".events"):
+                self._follow(entry)
+        changed = [process.look() for process in self.processes.values()]
+        return any(changed) or self.header != before
+
+    def _follow(self, entry: Path) -> None:
+        if entry.stem not in self.processes:
+            steps, events = (entry.with_suffix(suffix) for suffix in (".steps", ".events"))
+            self.processes[entry.stem] = Followed(entry.stem, Growing(steps), Growing(events))
 
     def _empty(self) -> bool:
         """A folder that `unslow run` has just made: the run begins in a moment."""

@@ -23,7 +23,7 @@ class Rows:
 
     def add(self, data: bytes) -> int:
         """Take whole rows as they were written; says how many bytes they were."""
-        fresh, size = taken(data)
+        fresh, size, _ = taken(data)
         self.steps_seen += int(fresh["count"].sum())
         for begin in range(0, len(fresh), _AT_ONCE):
             self._rows = np.concatenate((self._rows, fresh[begin : begin + _AT_ONCE]))

@@ -1,54 +1,47 @@
-"""What a live view shows, as plain data: only from the files, and by the clocks of the processes that wrote them."""
+"""What a live view shows, as plain data: by the clocks of the processes that wrote the files."""
 
 from __future__ import annotations
 
 import json
 import os
-import shlex
 import socket
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import PurePath
-from typing import Any
 
 import numpy as np
 
 from unslow.analyse.run.loops import loops_of
-from unslow.live.expect import expected_end
+from unslow.analyse.run.recorded import decoded
 from unslow.live.follow import Followed, Follower
 from unslow.live.judge import Judge
+from unslow.live.remaining import remaining
 from unslow.model import Loop
-from unslow.report.view import clean
+from unslow.report.view import clean, command_line
 from unslow.report.view.loops import STYLES, phase_bars, sparkline_of, trend_of
+from unslow.report.words import Row
 from unslow.runfolder.layout import ProcessLog
 
 RECENT = 20.0  # seconds that "now" means
-FEW = 8  # rows that it means at least, where steps are long
-QUIET = 5.0  # seconds without a word before it is said; the watcher writes several times a second at first
-STALLED = 60.0
-AT_ONCE = 4  # processes whose loops are found at one look
+FEW = 8  # rows that "now" means at least, where steps are long
+QUIET = 5.0  # seconds without news before it is shown; at first the watcher writes every second
+STALLED = 60.0  # seconds after which the machine itself may be gone
+AT_ONCE = 4  # processes whose loops are found at one look: each takes milliseconds
 
 
-def state_of(follower: Follower, judge: Judge, quiet: float) -> dict[str, Any]:
-    """The view at this moment; `quiet` is how long ago, by our clock, anything was added to the folder."""
+def state_of(follower: Follower, judge: Judge, quiet: float) -> Row:
+    """The current state; `quiet`: seconds since anything was added to the folder, by our clock."""
     names = _names(str(follower.header.get("cwd", "")))
     process = max(follower.trained, key=lambda each: each.rows.steps_seen, default=None)
     for each in _stalest(follower, process):
         _find_loops(each, names)
     workers = [_worker(each) for each in follower.trained]
-    loops = process.loops if process else []
-    command = [str(word) for word in follower.header.get("command", ())]
     state = {
-        "command_line": shlex.join([PurePath(command[0]).name, *command[1:]]) if command else "",
+        "command_line": command_line([str(word) for word in follower.header.get("command", ())]),
         "folder": str(follower.folder),
         "status": _status(follower, quiet),
         "seconds": max((each.seconds for each in follower.processes.values()), default=0.0),
         "steps": max((worker["steps"] for worker in workers), default=0),
-        "loop": _loop(loops[-1]) if loops else None,
-        "earlier": [_brief(loop) for loop in loops[:-1]],
-        "expected": expected_end(process, loops[-1], _pace(loops[-1]))
-        if process and loops
-        else None,
+        **_loops(process),
         "memory": _memory(process or _largest(follower), judge),
         "workers": workers if len(workers) > 1 else [],
         "findings": judge.certain,
@@ -56,18 +49,29 @@ def state_of(follower: Follower, judge: Judge, quiet: float) -> dict[str, Any]:
         "too_large": judge.too_large,
         "lost": _lost(follower),
     }
-    plain: dict[str, Any] = clean(state)
+    plain: Row = clean(state)
     return plain
 
 
+def _loops(process: Followed | None) -> Row:
+    if process is None or not process.loops:
+        return {"loop": None, "earlier": [], "expected": None}
+    *earlier, last = process.loops
+    return {
+        "loop": _loop(last),
+        "earlier": [_brief(loop) for loop in earlier],
+        "expected": remaining(process, last, _pace(last)),
+    }
+
+
 def _names(cwd: str) -> Callable[[str], str]:
-    """Paths as every report shows them: relative where they lie below the run's working directory."""
+    """Paths as every report shows them: relative to the run's working directory if below it."""
     below = cwd.rstrip("/") + "/"
     return lambda path: os.path.relpath(path, cwd) if cwd and path.startswith(below) else path
 
 
 def _stalest(follower: Follower, leader: Followed | None) -> list[Followed]:
-    """Whose loops to find anew: the leader's, and of many processes a few in turn, since each takes milliseconds."""
+    """Whose loops to find again: the leader's, and a few of many processes in turn."""
     changed = [
         each
         for each in follower.trained
@@ -77,46 +81,52 @@ def _stalest(follower: Follower, leader: Followed | None) -> list[Followed]:
 
 
 def _find_loops(process: Followed, names: Callable[[str], str]) -> None:
-    """Its loops, the one that stepped last at the end. A place may be written a moment before its first row."""
+    """Its loops, the latest at the end. A place may be written a moment before its first row."""
     process.loops_at = (process.rows.steps_seen, len(process.lines))
     sites = process.rows.sites
     lines = [line for line in process.lines if line["k"] != "site" or line.get("id") in sites]
     log = ProcessLog(process.name, process.rows.packed(), lines)
-    process.loops = sorted(loops_of(0, log, process.began, names), key=lambda loop: loop.stop)
+    _, (recorded,) = decoded([log], process.began, names)
+    process.loops = sorted(loops_of(recorded), key=lambda loop: loop.stop)
 
 
-def _status(follower: Follower, quiet: float) -> dict[str, str]:
+def _status(follower: Follower, quiet: float) -> Row:
     if follower.ended:
         return {"kind": "ended", "text": f"ended: {follower.ended}"}
     if not follower.started:
         return {"kind": "starting", "text": "not started yet"}
     processes = list(follower.processes.values())
-    if processes and all(process.how for process in processes):
-        errors = [process.how for process in processes if process.how != "exit"]
-        return {
-            "kind": "ending",
-            "text": f"the training has ended{f': {errors[0]}' if errors else ''}",
-        }
+    if not processes:
+        return _quiet_status([], quiet) or _starting("TensorFlow is not imported yet")
+    if all(process.how for process in processes):
+        errors = [f": {process.how}" for process in processes if process.how != "exit"]
+        return {"kind": "ending", "text": f"the training has ended{''.join(errors[:1])}"}
+    training = {"kind": "training", "text": "training"}
+    usual = training if follower.trained else _starting("no training step yet")
+    return _quiet_status(processes, quiet) or usual
+
+
+def _starting(text: str) -> Row:
+    return {"kind": "starting", "text": text}
+
+
+def _quiet_status(processes: list[Followed], quiet: float) -> Row | None:
+    """None while the recorder writes as often as it usually does."""
     usual = max((process.distance for process in processes), default=0.0)
-    if quiet > max(QUIET, 3 * usual):
-        return {
-            "kind": "quiet",
-            "text": f"no news for {quiet:.0f} s{_why(processes, quiet > max(STALLED, 6 * usual))}",
-        }
-    if follower.trained:
-        return {"kind": "training", "text": "training"}
-    if processes:
-        return {"kind": "starting", "text": "no training step yet"}
-    return {"kind": "starting", "text": "TensorFlow is not imported yet"}
+    if quiet <= max(QUIET, 3 * usual):
+        return None
+    why = _why(processes, quiet > max(STALLED, 6 * usual))
+    return {"kind": "quiet", "text": f"no news for {quiet:.0f} s{why}"}
 
 
 def _why(processes: list[Followed], long: bool) -> str:
-    """What can be told of a silence: of our own machine's processes that they are gone, of others little."""
+    """What is known about the silence: whether processes of this machine are gone."""
     heads = [process.first("process") for process in processes]
     here = bool(heads) and all(head.get("host") == socket.gethostname() for head in heads)
-    if here and not any(_lives(int(head.get("pid") or 0)) for head in heads):
-        return ": it is gone"
-    return "; is its machine still there?" if long and not here else ""
+    if here:
+        alive = any(_lives(int(head.get("pid") or 0)) for head in heads)
+        return "" if alive else ": it is gone"
+    return "; is its machine still there?" if long else ""
 
 
 def _lives(pid: int) -> bool:
@@ -150,7 +160,7 @@ def _pace(loop: Loop) -> float:
     return now.total / now.steps if now.steps else 0.0
 
 
-def _loop(loop: Loop) -> dict[str, Any]:
+def _loop(loop: Loop) -> Row:
     now = _recent(loop)
     return {
         **_brief(loop),
@@ -163,7 +173,7 @@ def _loop(loop: Loop) -> dict[str, Any]:
     }
 
 
-def _brief(loop: Loop) -> dict[str, Any]:
+def _brief(loop: Loop) -> Row:
     return {
         "line": str(loop.location),
         "kind": STYLES.get(loop.style, loop.style),
@@ -173,12 +183,11 @@ def _brief(loop: Loop) -> dict[str, Any]:
     }
 
 
-def _worker(process: Followed) -> dict[str, Any]:
-    now = _recent(process.loops[-1]) if process.loops else None
+def _worker(process: Followed) -> Row:
     return {
         "name": _called(process),
         "steps": sum(loop.steps for loop in process.loops),
-        "now": now.total / now.steps if now and now.steps else 0.0,
+        "now": _pace(process.loops[-1]) if process.loops else 0.0,
         "rss": process.rss,
         "how": process.how,
     }
@@ -197,7 +206,7 @@ def _largest(follower: Follower) -> Followed | None:
     return max(follower.processes.values(), key=lambda process: process.rss, default=None)
 
 
-def _memory(process: Followed | None, judge: Judge) -> dict[str, Any] | None:
+def _memory(process: Followed | None, judge: Judge) -> Row | None:
     if process is None or not process.rss:
         return None
     machine = process.first("machine")
@@ -211,12 +220,9 @@ def _memory(process: Followed | None, judge: Judge) -> dict[str, Any] | None:
 
 
 def _lost(follower: Follower) -> list[str]:
-    lines = [
-        line
-        for process in follower.processes.values()
-        for line in process.lines
-        if line["k"] == "probe"
-    ]
-    return sorted(
-        {str(line["name"]) for line in lines if str(line.get("state", "")).startswith("lost")}
-    )
+    lost = set()
+    for process in follower.processes.values():
+        for line in process.of("probe"):
+            if str(line.get("state", "")).startswith("lost"):
+                lost.add(str(line["name"]))
+    return sorted(lost)

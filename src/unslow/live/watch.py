@@ -49,7 +49,7 @@ class Watch:
             raise UnslowError(
                 f"cannot watch {self.follower.folder}",
                 str(problem),
-                "Type `unslow runs` to see the runs there are.",
+                problem.next_step or "Type `unslow runs` to see the runs there are.",
                 "bad-run-folder",
             ) from None
         if news:

@@ -1,4 +1,4 @@
-"""Starts a command, bare or recorded, waits for it, and hands back how it ended."""
+"""Starts a command, recorded, waits for it, and returns how it ended."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import unslow
-from unslow.errors import UnslowError
+from unslow.errors import UnslowError, suggestion
 from unslow.runfolder import layout as runfile
 
 INJECT = Path(__file__).parents[1] / "record" / "inject"
 RUNS = ".unslow"
 
-# What of the environment is kept with a run: enough to run it again, nothing that could be a secret.
+# Variables kept with a run: enough to run it again, nothing that could be a secret.
 _KEPT = (
     "TF_",
     "KERAS_",
@@ -56,20 +57,43 @@ def command_for(words: Sequence[str], python: str | None = None, module: bool = 
     interpreter = python or default_python()
     if module:
         return [interpreter, "-m", *words]
-    if words[0].endswith(".py") or (Path(words[0]).is_file() and not os.access(words[0], os.X_OK)):
-        if not Path(words[0]).is_file():
-            raise UnslowError(
-                f"cannot run {words[0]}",
-                "there is no such file",
-                f"Which file below {Path.cwd().name}/ starts the training?",
-                "no-script",
-            )
+    path = Path(words[0])
+    if path.suffix == ".py" or (path.is_dir() and (path / "__main__.py").is_file()):
+        if not path.exists():
+            raise _cannot_run(path, "there is no such file", _similar_scripts(path), "no-script")
+        return [interpreter, *words]
+    if path.is_dir():
+        hint = "Name the file in it that starts the training."
+        raise _cannot_run(path, "it is a folder without __main__.py", hint, "no-script")
+    if path.is_file() and not os.access(path, os.X_OK):
+        _must_be_python(path)
         return [interpreter, *words]
     return list(words)
 
 
+def _cannot_run(path: Path, why: str, next_step: str, slug: str) -> UnslowError:
+    return UnslowError(f"cannot run {path}", why, next_step, slug)
+
+
+def _similar_scripts(path: Path) -> str:
+    nearby = [str(each) for each in path.parent.glob("*.py")] if path.parent.is_dir() else []
+    return suggestion(str(path), nearby) or "Which file starts the training?"
+
+
+def _must_be_python(path: Path) -> None:
+    """A script of any name may be Python; a file that cannot be parsed is refused before the run."""
+    if path.suffix == ".ipynb":
+        hint = f"Convert it first: jupyter nbconvert --to script {path}"
+        raise _cannot_run(path, "it is a notebook", hint, "no-script")
+    try:
+        compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as problem:
+        hint = f"If another program runs it, type: unslow run -- PROGRAM {path}"
+        raise _cannot_run(path, f"it is not Python ({problem})", hint, "no-script") from None
+
+
 def default_python() -> str:
-    """This interpreter where it has TensorFlow, else the first `python` on the path that is another one."""
+    """This interpreter where it has TensorFlow, else the first other `python` on the path."""
     from importlib.util import find_spec
 
     if find_spec("tensorflow") is not None:
@@ -81,31 +105,40 @@ def default_python() -> str:
     return sys.executable
 
 
-def new_folder(out: str | None, name: str) -> str:
-    """A folder for a run: `.unslow/<time>-<name>` unless another place was named."""
-    if out:
-        folder = Path(out)
-    else:
-        stamp = time.strftime("%Y%m%d-%H%M%S")
-        stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(name).stem) or "run"
-        folder = Path(RUNS) / f"{stamp}-{stem}"
-        number = 1
-        while folder.exists():
-            number += 1
-            folder = Path(RUNS) / f"{stamp}-{stem}-{number}"
-    if folder.exists() and any(folder.iterdir()):
+def new_folder(out: str | None, name: str, runs: str = RUNS) -> str:
+    """A folder for a run: `<runs>/<time>-<name>` unless another place was named."""
+    folder = Path(out) if out else _unused(Path(runs), name)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UnslowError(
             f"cannot record into {folder}",
-            "it is not empty",
+            "it is not empty" if folder.is_dir() else "it is a file",
             "Name another folder with --out.",
             "folder-in-use",
         )
     folder.mkdir(parents=True, exist_ok=True)
+    if not out:
+        _keep_out_of_version_control(Path(runs))
     return str(folder.resolve())
 
 
+def _unused(runs: Path, name: str) -> Path:
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(name).stem) or "run"
+    names = (f"{stamp}-{stem}{ending}" for ending in ("", *(f"-{n}" for n in range(2, 1000))))
+    return next(runs / each for each in names if not (runs / each).exists())
+
+
+def _keep_out_of_version_control(runs: Path) -> None:
+    """Recordings hold sources and paths of one machine: git is told to ignore their folder."""
+    try:
+        with (runs / ".gitignore").open("x", encoding="utf-8") as file:
+            file.write("*\n")
+    except OSError:
+        return  # it is there already, or the folder is read-only
+
+
 def environment(folder: str, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The user's environment and what is added to it, with the way in before any PYTHONPATH."""
+    """The user's environment, with the folder of our sitecustomize first on PYTHONPATH."""
     env = {**os.environ, **(extra or {})}
     path = env.get("PYTHONPATH")
     env["PYTHONPATH"] = f"{INJECT}{os.pathsep}{path}" if path else str(INJECT)
@@ -115,15 +148,14 @@ def environment(folder: str, extra: Mapping[str, str] | None = None) -> dict[str
 
 def record(
     command: Sequence[str],
-    folder: str | None,
+    folder: str,
     extra: Mapping[str, str] | None = None,
-    meanwhile: Callable[[], None] | None = None,
     timeout: float | None = None,
     **options: object,
 ) -> Ended:
-    """Run a command with its own terminal and streams; recorded unless `folder` is None."""
-    env = environment(folder, extra) if folder else {**os.environ, **(extra or {})}
-    header = {
+    """Run a command with its own terminal and streams, recorded into a folder."""
+    env = environment(folder, extra)
+    header: dict[str, object] = {
         "unslow": unslow.__version__,
         "command": list(command),
         "cwd": str(options.get("cwd") or Path.cwd()),
@@ -132,27 +164,24 @@ def record(
         "started": time.time(),
         "clock": time.perf_counter_ns(),
         "launcher": os.getpid(),
+        "host": socket.gethostname(),
     }
-    if folder:
-        _write(folder, header)
+    _write(folder, header)
     began = time.perf_counter()
     try:
         child = subprocess.Popen(command, env=env, **options)  # type: ignore[call-overload]
     except OSError as problem:
+        _forget(Path(folder))
         raise UnslowError(
             f"cannot run {command[0]}",
             problem.strerror or str(problem),
             "Is the command spelled as you would type it without unslow?",
             "no-command",
         ) from None
-    code, interrupted = _wait(child, meanwhile, began + timeout if timeout else None)
-    ended = Ended(
-        code if code >= 0 else 128 - code, max(0, -code), time.perf_counter() - began, interrupted
-    )
-    if folder:
-        _write(
-            folder, {**header, "ended": ended.text, "code": ended.code, "seconds": ended.seconds}
-        )
+    code, interrupted = _wait(child, began + timeout if timeout else None)
+    seconds = time.perf_counter() - began
+    ended = Ended(code if code >= 0 else 128 - code, max(0, -code), seconds, interrupted)
+    _write(folder, {**header, "ended": ended.text, "code": ended.code, "seconds": ended.seconds})
     return ended
 
 
@@ -161,6 +190,15 @@ def _write(folder: str, header: dict[str, object]) -> None:
         runfile.write_header(folder, header)
     except OSError:
         return  # the training runs all the same; the report then says what is missing
+
+
+def _forget(folder: Path) -> None:
+    """A command that never started leaves no run behind."""
+    try:
+        (folder / runfile.HEADER).unlink(missing_ok=True)
+        folder.rmdir()
+    except OSError:
+        return  # something else is in it: it is not ours to delete
 
 
 def _stdin() -> str:
@@ -172,29 +210,26 @@ def _stdin() -> str:
     return path if Path(path).is_file() else ""
 
 
-def _wait(
-    child: subprocess.Popen[bytes], meanwhile: Callable[[], None] | None, until: float | None
-) -> tuple[int, bool]:
-    """Wait without ever dying before the child: Ctrl-C reaches it too, and other signals are passed on."""
+_PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+def _wait(child: subprocess.Popen[bytes], until: float | None) -> tuple[int, bool]:
+    """Wait without dying before the child: Ctrl-C reaches it too, other signals are passed on."""
     interrupts: list[int] = []
 
     def forward(number: int, frame: object) -> None:
         child.send_signal(number)
 
-    kept = {
-        signal.SIGINT: signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))
-    }
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
-        kept[number] = signal.signal(number, forward)
+    kept = {number: signal.signal(number, forward) for number in _PASSED_ON}
+    kept[signal.SIGINT] = signal.signal(
+        signal.SIGINT, lambda number, frame: interrupts.append(number)
+    )
+    left = None if until is None else max(0.0, until - time.perf_counter())
     try:
-        while True:
-            try:
-                return child.wait(timeout=0.5 if meanwhile or until else None), bool(interrupts)
-            except subprocess.TimeoutExpired:
-                if until is not None and time.perf_counter() > until:
-                    child.kill()
-                if meanwhile is not None:
-                    meanwhile()
+        return child.wait(timeout=left), bool(interrupts)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        return child.wait(), bool(interrupts)
     finally:
         for number, handler in kept.items():
             signal.signal(number, handler)

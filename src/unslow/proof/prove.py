@@ -1,9 +1,9 @@
-"""Interleaved trials of before and after, and a verdict that noise cannot buy."""
+"""Interleaved trials of before and after, and a verdict that noise alone cannot reach."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -11,17 +11,20 @@ from unslow.analyse.stats.growth import Slope, bootstrap_ratio, slope
 from unslow.errors import UnslowError
 from unslow.model import Finding, Growth, Proof, Run, Verdict
 from unslow.proof.trials import Side, Trial, difference, run_trial
+from unslow.report import words
 
-PAIRS = 5  # at most so many trials of each side
-_EARLY = 3  # a large and clear difference is called after so many
-_CLEAR = 1.5  # between the nearest two; simulated: with less, a busy machine proves a script against itself
-_FASTER = 1.10  # less is not worth a change of somebody's code
-_SECONDS = 10.0  # what one trial should take, start included
-_START = 5.0  # importing TensorFlow and building a model, roughly
-ROUNDING = 1e-7  # a change of the weights by less than a float32 can hold
+PAIRS = 5  # trials of each side at most
+_EARLY = 3  # pairs after which a large and clear difference ends the trials
+# Between the nearest two trials. Simulated: with less, a busy machine proves a script against itself.
+_CLEAR = 1.5
+_FASTER = 1.10  # a smaller gain is not worth changing somebody's code (judgement)
+_SECONDS = 10.0  # that one trial should take, its start included
+_START = 5.0  # importing TensorFlow and building a model, roughly (measured on CPUs)
+ROUNDING = 1e-7  # a relative change of the weights below the resolution of float32
 ALWAYS_SAME = 1e-5  # differences below this are rounding in any training
 _LEAST_STEPS = 5
-_ADAPTED = 3  # times that the number of steps is changed so that both sides can end there
+_MOST_ADAPTIONS = 3  # times that the number of steps is changed so that both sides can end there
+_SIDES = ("before", "after")
 
 Progress = Callable[[str], None]
 
@@ -33,10 +36,39 @@ class Question:
     steps: int
     whole: bool = False
     grows: bool = False
+    pairs: int = PAIRS
+
+
+@dataclass
+class _Trials:
+    """The trials of both sides so far."""
+
+    before: list[Trial] = field(default_factory=list)
+    after: list[Trial] = field(default_factory=list)
+
+    def figures(self, question: Question) -> tuple[list[float], list[float]]:
+        """Seconds per step of each trial, before and after."""
+        one, other = (
+            [_figure(trial, question) for trial in side] for side in (self.before, self.after)
+        )
+        return one, other
+
+    @property
+    def every(self) -> list[Trial]:
+        return [*self.before, *self.after]
+
+
+@dataclass(frozen=True)
+class _Results:
+    """Weights after the same steps: before against after, before against itself, and the verdict."""
+
+    difference: float | None
+    noise: float | None
+    same: bool
 
 
 def steps_for(run: Run, seconds: float = _SECONDS) -> int:
-    """So many steps that one trial takes about ten seconds, and no more than the run had."""
+    """As many steps as one trial of about ten seconds has, and no more than the run had."""
     typical = max((loop.typical() for loop in run.loops), default=0.0)
     if typical <= 0:
         return _LEAST_STEPS
@@ -45,60 +77,72 @@ def steps_for(run: Run, seconds: float = _SECONDS) -> int:
 
 def question_for(run: Run, finding: Finding, steps: int | None = None) -> Question:
     """What must be shown for a finding's fix: where its cost lies, and whether it grows."""
-    return Question(
-        steps or steps_for(run), whole=bool(finding.facts.get("first_step")), grows=finding.grows
-    )
+    whole = bool(finding.facts.get("first_step"))
+    return Question(steps or steps_for(run), whole, finding.grows)
 
 
 def prove(
     before: Side, after: Side, question: Question, progress: Progress = lambda text: None
 ) -> Proof:
     """Run A B B A … until the answer is clear, or enough has been tried."""
-    sides: tuple[list[Trial], list[Trial]] = ([], [])
-    pair = adapted = 0
-    while pair < PAIRS:
-        for which in (0, 1) if pair % 2 == 0 else (1, 0):
-            trial = run_trial((before, after)[which], question.steps)
-            _must_have_trained(trial, ("before", "after")[which], question)
-            sides[which].append(trial)
-            progress(
-                f"trial {len(sides[0]) + len(sides[1])} ({('before', 'after')[which]}): {_said(trial, question)}"
-            )
-        ends = sorted((sides[0][0].steps, sides[1][0].steps))
-        if pair == 0 and ends[0] < ends[1] and adapted < _ADAPTED:
-            adapted += 1
-            # A side that takes several steps in one go may end a few later: the other can go as far.
-            common = ends[0] if ends[0] < question.steps else ends[1]
-            progress(f"one side ends after {common} steps: both are compared there")
-            question = replace(question, steps=common)
-            sides = ([], [])
-            continue
-        pair += 1
-        if pair >= _EARLY and _is_clear(_figures(sides[0], question), _figures(sides[1], question)):
+    sides = (before, after)
+    question, trials = _first_pair(sides, question, progress)
+    while len(trials.before) < question.pairs:
+        enough = len(trials.before) >= _EARLY
+        if enough and _is_clear(*trials.figures(question)):
             break
-    return _judge(sides, before, question, progress)
+        _run_pair(trials, sides, question, progress)
+    return _judge(trials, before, question, progress)
 
 
-def _said(trial: Trial, question: Question) -> str:
-    return f"{_figure(trial, question) * 1e3:.3g} ms a step over {trial.steps} steps, first {trial.first:.2f} s"
+def _first_pair(
+    sides: tuple[Side, Side], question: Question, progress: Progress
+) -> tuple[Question, _Trials]:
+    """The first trial of each side, after a number of steps at which both can end.
+
+    A side that takes several steps in one call may end a few later; the other one can go as far.
+    """
+    for _ in range(_MOST_ADAPTIONS + 1):
+        trials = _Trials()
+        _run_pair(trials, sides, question, progress)
+        fewest, most = sorted(trial.steps for trial in trials.every)
+        if fewest == most:
+            break
+        common = fewest if fewest < question.steps else most
+        progress(f"one side ends after {common} steps: both are compared there")
+        question = replace(question, steps=common)
+    return question, trials
+
+
+def _run_pair(
+    trials: _Trials, sides: tuple[Side, Side], question: Question, progress: Progress
+) -> None:
+    """One trial of each side; every other pair begins with the second one."""
+    order = (0, 1) if len(trials.before) % 2 == 0 else (1, 0)
+    for which in order:
+        trial = run_trial(sides[which], question.steps)
+        _must_have_trained(trial, _SIDES[which], question)
+        (trials.before, trials.after)[which].append(trial)
+        each = f"{words.seconds(_figure(trial, question))} a step over {trial.steps} steps"
+        first = f"first {words.seconds(trial.first)}"
+        progress(f"trial {len(trials.every)} ({_SIDES[which]}): {each}, {first}")
 
 
 def _must_have_trained(trial: Trial, name: str, question: Question) -> None:
     if trial.ended == "killed by SIGINT":
         raise KeyboardInterrupt
     if not trial.ended.startswith("exit 0"):
-        last = [line for line in trial.errors.splitlines() if line.strip()][-1:]
-        why = f"it ended with {trial.ended}{': ' + last[0].strip() if last else ''}"
+        last = [line.strip() for line in trial.errors.splitlines() if line.strip()][-1:]
         raise UnslowError(
             f"the script {name} the change fails",
-            why,
+            ": ".join([f"it ended with {trial.ended}", *last]),
             "Run it by itself to see all of it.",
             "cannot-prove",
         )
     if trial.steps < min(_LEAST_STEPS, question.steps):
         raise UnslowError(
             f"the script {name} the change does not train",
-            f"only {trial.steps} steps were seen",
+            f"only {words.count(trial.steps, 'step')} seen",
             "Both sides must train for a comparison.",
             "cannot-prove",
         )
@@ -108,108 +152,108 @@ def _figure(trial: Trial, question: Question) -> float:
     return trial.whole if question.whole else trial.steady
 
 
-def _figures(trials: Sequence[Trial], question: Question) -> list[float]:
-    return [_figure(trial, question) for trial in trials]
-
-
 def _is_clear(before: Sequence[float], after: Sequence[float]) -> bool:
-    """Whether more trials would not change the answer: the nearest two are far apart, and the interval says so, too."""
+    """Whether more trials would not change the answer: by the nearest two, and by the interval."""
     _, low, high = bootstrap_ratio(before, after)
-    faster = low > 1.0 and min(before) >= _CLEAR * max(after)
-    return faster or (high < 1.0 and min(after) >= _CLEAR * max(before))
+    surely_faster = low > 1.0 and min(before) >= _CLEAR * max(after)
+    surely_slower = high < 1.0 and min(after) >= _CLEAR * max(before)
+    return surely_faster or surely_slower
 
 
-def _judge(
-    sides: tuple[list[Trial], list[Trial]], before: Side, question: Question, progress: Progress
-) -> Proof:
-    first, second = _figures(sides[0], question), _figures(sides[1], question)
+def _judge(trials: _Trials, before: Side, question: Question, progress: Progress) -> Proof:
+    first, second = trials.figures(question)
     ratio, low, high = bootstrap_ratio(first, second)
-    found, noise, same = _results(sides, before, question, progress)
-    growth = _growth_gone(sides) if question.grows else None
-    if not same:
-        verdict = Verdict.RESULTS_DIFFER
-    elif growth or (ratio >= _FASTER and low > 1.0 and _apart(first, second)):
+    results = _results(trials, before, question, progress)
+    growth = _growth_gone(trials) if question.grows else None
+    verdict = _speed_verdict(first, second)
+    if growth:
         verdict = Verdict.PROVED
-    elif ratio <= 1 / _FASTER and high < 1.0 and _apart(second, first):
-        verdict = Verdict.SLOWER
-    elif low > 1 / _FASTER and high < _FASTER:
-        verdict = Verdict.NO_EFFECT
-    else:
-        verdict = Verdict.UNSURE
-    return Proof(
+    if not results.same:
+        verdict = Verdict.RESULTS_DIFFER
+    proof = Proof(
         verdict=verdict,
         speedup=ratio,
         low=low,
         high=high,
         before=tuple(first),
         after=tuple(second),
-        steps=min(trial.steps for trial in sides[0] + sides[1]),
-        difference=found,
-        noise=noise,
-        text=_words(verdict, ratio, low, high, first, second, found, noise, growth),
+        steps=min(trial.steps for trial in trials.every),
+        difference=results.difference,
+        noise=results.noise,
+        text="",
         growth=growth,
     )
+    return replace(proof, text="; ".join(_sentences(proof)))
+
+
+def _speed_verdict(before: Sequence[float], after: Sequence[float]) -> Verdict:
+    ratio, low, high = bootstrap_ratio(before, after)
+    if ratio >= _FASTER and low > 1.0 and _apart(before, after):
+        return Verdict.PROVED
+    if ratio <= 1 / _FASTER and high < 1.0 and _apart(after, before):
+        return Verdict.SLOWER
+    is_narrow = low > 1 / _FASTER and high < _FASTER
+    return Verdict.NO_EFFECT if is_narrow else Verdict.UNSURE
 
 
 def _apart(slow: Sequence[float], fast: Sequence[float]) -> bool:
     """With few trials a bootstrap is sure too soon: every fast one must beat every slow one, too.
 
-    Of five and five, one pair may be the other way round: one burst of other work does that. A script against itself
-    then comes out as faster or slower in fewer than one of a hundred proofs (simulated, on machines that wander).
+    Of five and five, one pair may be reversed: one burst of other work does that. A script against
+    itself then comes out as faster or slower in fewer than 1 of 100 proofs (simulated, on machines
+    whose speed wanders).
     """
     reversed_pairs = sum(quick >= late for late in slow for quick in fast)
     return reversed_pairs <= (1 if min(len(slow), len(fast)) >= PAIRS else 0)
 
 
-def _results(
-    sides: tuple[list[Trial], list[Trial]], before: Side, question: Question, progress: Progress
-) -> tuple[float | None, float | None, bool]:
-    """Weights after the same steps: before against after, and before against itself."""
-    one, other = sides[0][0], sides[1][0]
+def _results(trials: _Trials, before: Side, question: Question, progress: Progress) -> _Results:
+    one, other = trials.before[0], trials.after[0]
     found = difference(one.weights, other.weights)
     if found is None:
-        return None, None, True
-    again = sides[0][1] if len(sides[0]) > 1 else run_trial(before, question.steps)
+        return _Results(None, None, True)
+    again = trials.before[1] if len(trials.before) > 1 else run_trial(before, question.steps)
     noise = difference(one.weights, again.weights) or 0.0
     if found <= max(3 * noise, ALWAYS_SAME):
-        return found, noise, True
+        return _Results(found, noise, True)
     if found == float("inf"):
-        return found, noise, False
-    progress(
-        "the weights differ: one more trial shows what rounding alone becomes in this training"
-    )
+        return _Results(found, noise, False)
+    progress("the weights differ: one more trial shows the effect of rounding in this training")
     nudged = run_trial(before, question.steps, nudge=ROUNDING)
     noise = max(noise, difference(one.weights, nudged.weights) or 0.0)
-    return found, noise, found <= 10 * noise
+    return _Results(found, noise, found <= 10 * noise)
 
 
-def _growth_gone(sides: tuple[list[Trial], list[Trial]]) -> Growth | None:
+def _growth_gone(trials: _Trials) -> Growth | None:
     """The step time, the memory or the files that grew before and do not after, by slope."""
     for name, rate in _GROWTHS.items():
-        before, after = (rate(side) for side in sides)
-        if (
-            before is not None
-            and after is not None
-            and before.low > 0
-            and abs(after.value) <= 0.2 * before.value
-        ):
+        before, after = rate(trials.before), rate(trials.after)
+        if before is None or after is None:
+            continue
+        if before.low > 0 and abs(after.value) <= _GONE * before.value:
             return Growth(name, before.value, after.value)
     return None
 
 
+_GONE = 0.2  # of the growth before: what is left is within the noise of a slope (judgement)
+
+
 def _step_time(trials: Sequence[Trial]) -> Slope | None:
-    """Of each step's median over the trials, and as sure as all of them but one: a busy machine can turn one around."""
+    """Of each step's median over the trials; a busy machine may reverse one trial, not two."""
     steps = min(len(trial.seconds) for trial in trials)
     rows = [trial.seconds[1:steps] for trial in trials]
-    middle, *each = (_slope(np.arange(steps - 1), row) for row in (np.median(rows, axis=0), *rows))
-    sure = sorted(one.low for one in each if one is not None)
-    if middle is None or not sure:
+    numbers = np.arange(steps - 1)
+    median = _slope(numbers, np.median(rows, axis=0))
+    each = [_slope(numbers, row) for row in rows]
+    lows = sorted(one.low for one in each if one is not None)
+    if median is None or not lows:
         return None
-    return Slope(middle.value, min(middle.low, *sure[1:2] or sure), middle.high)
+    second_lowest = lows[min(1, len(lows) - 1)]
+    return Slope(median.value, min(median.low, second_lowest), median.high)
 
 
 def _together(slopes: Sequence[Slope | None]) -> Slope | None:
-    """The typical one, as sure as the least sure of them."""
+    """The median slope, with the widest interval."""
     seen = [one for one in slopes if one is not None]
     if len(seen) < len(slopes):
         return None
@@ -220,7 +264,7 @@ def _together(slopes: Sequence[Slope | None]) -> Slope | None:
 _GROWTHS: Mapping[str, Callable[[Sequence[Trial]], Slope | None]] = {
     "step time": _step_time,
     "memory": lambda trials: _together([_slope(trial.rss_steps, trial.rss) for trial in trials]),
-    "what is on the disk": lambda trials: _together(
+    "disk use": lambda trials: _together(
         [_late_rate(trial.files_steps, trial.files) for trial in trials]
     ),
 }
@@ -231,48 +275,41 @@ def _slope(x: np.ndarray, y: np.ndarray) -> Slope | None:
 
 
 def _late_rate(x: np.ndarray, y: np.ndarray) -> Slope | None:
-    """What is gained per step in the second half: who keeps the last few files gains until there are so many.
+    """Bytes per step in the second half: a script that keeps its last few files grows until then.
 
-    Bytes of files are counted, so there is no interval to it.
+    Bytes of files are counted, so there is no interval.
     """
-    late = x >= x[-1] / 2 if len(x) else np.zeros(0, dtype=bool)
-    if np.count_nonzero(late) < 3 or x[late][-1] <= x[late][0]:
+    late = x >= x.max(initial=0.0) / 2
+    steps, sizes = x[late], y[late]
+    if len(steps) < 3 or steps[-1] <= steps[0]:
         return None
-    rate = float((y[late][-1] - y[late][0]) / (x[late][-1] - x[late][0]))
+    rate = float((sizes[-1] - sizes[0]) / (steps[-1] - steps[0]))
     return Slope(rate, rate, rate)
 
 
-def _words(
-    verdict: Verdict,
-    ratio: float,
-    low: float,
-    high: float,
-    first: Sequence[float],
-    second: Sequence[float],
-    found: float | None,
-    noise: float | None,
-    growth: Growth | None,
-) -> str:
-    speed = (
-        f"{np.median(first) * 1e3:.3g} → {np.median(second) * 1e3:.3g} ms a step, {ratio:.2f}× "
-        f"({low:.2f} to {high:.2f}) over {len(first)} + {len(second)} runs"
-    )
-    if found is None:
-        results = "the weights could not be compared"
-    elif found == 0:
-        results = "the weights are identical"
-    elif found == float("inf"):
-        results = "the weights are others, in number or shape"
-    else:
-        results = f"the weights differ by {found:.1e} (before against itself: {noise or 0:.1e})"
-    parts = [speed, _grown(growth), results] if growth else [speed, results]
-    return f"{verdict.value.upper().replace(' ', '_')}: {'; '.join(parts)}"
+def _sentences(proof: Proof) -> Iterator[str]:
+    before, after = (words.seconds(float(np.median(side))) for side in (proof.before, proof.after))
+    speed = f"{words.speed(proof.speedup)} ({words.interval(proof.low, proof.high)})"
+    runs = f"{len(proof.before)} + {len(proof.after)} runs"
+    verdict = proof.verdict.value.upper().replace(" ", "_")
+    yield f"{verdict}: {before} → {after} a step, {speed} over {runs}"
+    if proof.growth:
+        yield _grown(proof.growth)
+    yield _weights(proof)
+
+
+def _weights(proof: Proof) -> str:
+    if proof.difference is None:
+        return "the weights could not be compared"
+    if proof.difference == 0:
+        return "the weights are identical"
+    if proof.difference == float("inf"):
+        return "the weights differ in number or shape"
+    noise = f"before against itself: {proof.noise or 0:.1e}"
+    return f"the weights differ by {proof.difference:.1e} ({noise})"
 
 
 def _grown(growth: Growth) -> str:
-    unit, scale = ("ms", 1e6) if growth.what == "step time" else ("MB", 1e-3)
-    before, after = (
-        f"{rate:,.0f}" if abs(rate) >= 100 else f"{rate:.2g}"
-        for rate in (growth.before * scale, growth.after * scale)
-    )
-    return f"{growth.what} grew by {before} {unit} per 1 000 steps, and by {after} after"
+    form = words.seconds if growth.what == "step time" else words.size
+    before, after = (form(rate * 1000) for rate in (growth.before, growth.after))
+    return f"{growth.what} grew by {before} per 1,000 steps before, and by {after} after"

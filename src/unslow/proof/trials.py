@@ -1,4 +1,4 @@
-"""One trial: a fresh process, recorded, with fixed seeds, stopped after so many steps; its times and its weights."""
+"""One trial: a fresh recorded process with fixed seeds, stopped after a number of steps."""
 
 from __future__ import annotations
 
@@ -52,13 +52,10 @@ class Trial:
     interrupted: bool = False
     compiled: bool = False  # XLA said on stderr that it compiled something
     told: tuple[Mapping[str, Any], ...] = ()  # what the switches of `whatif` did
-    files: Floats = field(
-        default_factory=lambda: np.zeros(0)
-    )  # bytes in the folders it writes to, at `files_steps`
+    # Bytes in the folders it writes to, at `files_steps`.
+    files: Floats = field(default_factory=lambda: np.zeros(0))
     files_steps: Floats = field(default_factory=lambda: np.zeros(0))
-    lost: Mapping[str, str] = field(
-        default_factory=dict
-    )  # probes and switches that failed, and why
+    lost: Mapping[str, str] = field(default_factory=dict)  # probes and switches that failed, why
 
     @property
     def steady(self) -> float:
@@ -84,7 +81,7 @@ def run_trial(
     timeout: float = 3600.0,
     seconds: float | None = None,
 ) -> Trial:
-    """Run one side once: so many steps, or fewer when `seconds` have passed. Nothing is left behind."""
+    """Run one side once: some steps, or fewer when `seconds` have passed. Leaves no files behind."""
     with (
         tempfile.TemporaryDirectory(prefix="unslow-trial-") as place,
         Workspace(side.cwd, side.texts) as workspace,
@@ -123,7 +120,7 @@ def run_trial(
 
 def _trial(ended: launch.Ended, run: Run, out: Path, errors: bytes) -> Trial:
     loops = sorted(run.loops, key=lambda loop: loop.start)
-    # Updates, not groups of them, are compared: one side may make several in a call, and the other one.
+    # Updates are compared, not groups: one side may make several in a call, the other one.
     seconds = _joined(
         [np.repeat(loop.seconds / loop.group, loop.count * loop.group) for loop in loops]
     )

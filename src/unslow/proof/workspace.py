@@ -1,4 +1,4 @@
-"""A throw-away copy of the directory that a training runs in, so that trials never touch the user's files."""
+"""A temporary copy of a training's directory, so that trials never touch the user's files."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ class Workspace:
         self._texts = dict(texts or {})
         self._root = Path(tempfile.mkdtemp(prefix="unslow-"))
         self.cwd = self._root / "cwd"
-        self._outside: dict[
-            Path, Path
-        ] = {}  # folders of replaced files that are not below cwd → their copies
+        self._outside: dict[Path, Path] = {}  # folders of replaced files outside cwd → copies
 
     def __enter__(self) -> Workspace:
         _copy(self._cwd, self.cwd)
@@ -66,22 +64,20 @@ class Workspace:
     def _word(self, word: str) -> str:
         path = Path(os.path.normpath(self._cwd / word)) if word else self._cwd
         for root, copy in ((self._cwd, self.cwd), *self._outside.items()):
-            if (
-                path != root
-                and path.is_relative_to(root)
-                and (copy / path.relative_to(root)).exists()
-            ):
-                copied = copy / path.relative_to(root)
-                return str(copied) if Path(word).is_absolute() or root != self._cwd else word
+            if path == root or not path.is_relative_to(root):
+                continue
+            copied = copy / path.relative_to(root)
+            keeps_its_name = root == self._cwd and not Path(word).is_absolute()
+            if copied.exists():
+                return word if keeps_its_name else str(copied)
         return word
 
     def environment(self) -> dict[str, str]:
         """Replaced files of packages that live elsewhere must be found first."""
         if not self._outside:
             return {}
-        found = [str(copy) for copy in self._outside.values()]
-        own = os.environ.get("PYTHONPATH")
-        return {"PYTHONPATH": os.pathsep.join(found + ([own] if own else []))}
+        folders = [*map(str, self._outside.values()), os.environ.get("PYTHONPATH", "")]
+        return {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
 
 
 def _import_root(file: Path) -> Path:
@@ -95,18 +91,21 @@ def _import_root(file: Path) -> Path:
 def _copy(source: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for entry in os.scandir(source):
-        if entry.name in _LEFT_OUT:
-            continue
-        place = target / entry.name
-        try:
-            if entry.is_symlink():
-                place.symlink_to(Path(entry.path).resolve())
-            elif entry.is_dir():
-                if not (Path(entry.path) / "pyvenv.cfg").exists():
-                    _copy(Path(entry.path), place)
-            elif entry.is_file() and entry.stat().st_size <= _COPIED:
-                shutil.copy2(entry.path, place)
-            elif entry.is_file():
-                place.symlink_to(entry.path)
-        except OSError:
-            continue  # a file that may not be read cannot be the training's either
+        if entry.name not in _LEFT_OUT:
+            try:
+                _copy_entry(entry, target / entry.name)
+            except OSError:
+                continue  # a file that may not be read cannot be the training's either
+
+
+def _copy_entry(entry: os.DirEntry[str], place: Path) -> None:
+    path = Path(entry.path)
+    if entry.is_symlink():
+        place.symlink_to(path.resolve())
+    elif entry.is_dir():
+        if not (path / "pyvenv.cfg").exists():
+            _copy(path, place)
+    elif entry.is_file() and entry.stat().st_size <= _COPIED:
+        shutil.copy2(path, place)
+    elif entry.is_file():
+        place.symlink_to(path)

@@ -1,6 +1,6 @@
 """What lives in the user's process: standard library only, never raises, restores what it wrapped.
 
-The package is callable, so that `with unslow.record():` reads as it should although it shares the name.
+The package is callable: `with unslow.record():` shares its name.
 """
 
 from __future__ import annotations

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from typing import Any
+from collections.abc import Iterable
 
-from unslow.report import words
+from unslow.report import outline, words
+from unslow.report.words import Row
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&])|^([-+#=]|\d+[.)])")
-# GitHub makes mentions, references and links of plain text; an invisible space in the middle stops it.
+# GitHub turns plain text into mentions and links; an invisible space prevents it.
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|:(?=//)|(?<=www)\.")
 
 
-def dumps(view: dict[str, Any]) -> str:
-    faults = [finding for finding in view["findings"] if finding["fault"]]
-    honest = [finding for finding in view["findings"] if not finding["fault"]]
-    parts = [f"### {_text(view['verdict']['text'])}", _text(view["verdict"]["more"]), *_run(view)]
-    parts += [_finding(finding) for finding in faults]
-    parts += [f"No fault: {_text(finding['title'])}." for finding in honest]
+def dumps(view: Row) -> str:
+    problems, notes = outline.divided(view["findings"])
+    parts = [f"### {marked(view['verdict']['text'])}", marked(view["verdict"]["more"]), *_run(view)]
+    parts += [_finding(finding) for finding in problems]
+    parts += [f"{_code(note['cause'])}: {marked(note['title'].rstrip('.'))}." for note in notes]
     if view["loops"]:
         parts.append(_loops(view["loops"]))
     parts.append(_limits(view))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _text(text: str) -> str:
-    """Words of ours with the user's names in them: only back-ticked parts are markup, as code."""
+def marked(text: str) -> str:
+    """Text that may hold names of the user's: only back-ticked parts are markup, as code."""
     return "".join(
         _code(part) if code else _escaped(part)
         for code, part in words.spans(" ".join(text.split()))
@@ -52,70 +51,51 @@ def _block(text: str, language: str) -> str:
     return f"{ticks}{language}\n{text.rstrip(chr(10))}\n{ticks}"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """A code span in a table, where a bar would end the cell."""
     return _code(text).replace("|", "\\|")
 
 
-def _run(view: dict[str, Any]) -> list[str]:
+def _run(view: Row) -> list[str]:
     command = _code(view["command_line"])
     steps = words.count(view["steps"], "step")
-    lines = [f"{command}: {steps}, {words.seconds(view['seconds'])}, {_text(view['ended'])}."]
+    lines = [f"{command}: {steps}, {words.seconds(view['seconds'])}, {marked(view['ended'])}."]
     if view["how"]:
-        lines.append(f"**The run {_text(view['how'])}.**")
+        lines.append(f"**The run {marked(view['how'])}.**")
     if view["seen_instead"]:
-        lines.append(
-            "Seen instead:\n\n" + "\n".join(f"- {_text(seen)}" for seen in view["seen_instead"])
-        )
+        lines.append(f"Seen instead:\n\n{_list(view['seen_instead'])}")
     return lines
 
 
-def _finding(finding: dict[str, Any]) -> str:
+def _list(texts: Iterable[str]) -> str:
+    return "\n".join(f"- {marked(text)}" for text in texts)
+
+
+def _finding(finding: Row) -> str:
     cost = f"{words.seconds(finding['seconds'])}, {words.share(finding['share'])}"
     where = finding["location"]
     at = f" at {_code(where['file'] + ':' + str(where['line']))}" if where else ""
     grows = ", grows" if finding["grows"] else ""
-    parts = [f"#### {_code(finding['cause'])}{at}: {cost}{grows}", f"{_text(finding['title'])}."]
+    parts = [f"#### {_code(finding['cause'])}{at}: {cost}{grows}", f"{marked(finding['title'])}."]
     if where and where["context"]:
-        lines = (
-            f"{row['line']:>5}{'>' if row['line'] == where['line'] else ' '} {row['code']}"
-            for row in where["context"]
-        )
+        lines = (_code_line(row, where["line"]) for row in where["context"])
         parts.append(_block("\n".join(lines), "text"))
-    if finding["evidence"]:
-        parts.append(
-            "\n".join(
-                f"- {_text(each['label'])}: {_text(each['text'])}" for each in finding["evidence"]
-            )
-        )
-    return "\n\n".join([*parts, *_ways_out(finding)])
-
-
-def _ways_out(finding: dict[str, Any]) -> list[str]:
-    parts = []
-    if finding["forecast"] and finding["forecast"]["text"]:
-        parts.append(f"**Later:** {_text(finding['forecast']['text'].rstrip('.'))}.")
-    if finding["proof"]:
-        parts.append(
-            f"**Proof:** {finding['proof']['verdict']}: {_text(finding['proof']['text'].rstrip('.'))}."
-        )
+    parts.append(_list(f"{label}: {text}" for label, text in outline.evidence(finding)))
+    parts += [f"**{label}:** {marked(text)}" for label, text in outline.ways_out(finding)]
     if finding["fix"]:
-        fix = finding["fix"]
-        note = f" {_text(fix['note'])}" if fix["note"] else ""
-        parts.append(
-            f"**Fix:** {_text(fix['title'])} ({fix['safety']}: {words.SAFETY[fix['safety']]}).{note}"
-        )
-        parts.append(
-            f"<details><summary>Diff</summary>\n\n{_block(fix['diff'], 'diff')}\n\n</details>"
-        )
-    elif finding["advice"]:
-        parts.append(f"**Do:** {_text(finding['advice'].rstrip('.'))}.")
-    if finding["refusal"]:
-        parts.append(f"**No diff:** {_text(finding['refusal']['reason'].rstrip('.'))}.")
-    return parts
+        parts.append(_folded("Diff", _block(finding["fix"]["diff"], "diff")))
+    return "\n\n".join(part for part in parts if part)
 
 
-def _loops(loops: list[dict[str, Any]]) -> str:
+def _code_line(row: Row, here: int) -> str:
+    return f"{row['line']:>5}{'>' if row['line'] == here else ' '} {row['code']}"
+
+
+def _folded(title: str, text: str) -> str:
+    return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
+
+
+def _loops(loops: list[Row]) -> str:
     rows = [
         "| loop | steps | seconds | a step | where the time goes | trend |",
         "|---|---:|---:|---:|---|---|",
@@ -123,30 +103,11 @@ def _loops(loops: list[dict[str, Any]]) -> str:
     for loop in loops:
         bars = ", ".join(f"{bar['label']} {words.share(bar['share'])}" for bar in loop["bars"][:3])
         rows.append(
-            f"| {_cell(loop['line'])} | {loop['steps']:,} | {words.seconds(loop['seconds'])} "
+            f"| {cell(loop['line'])} | {loop['steps']:,} | {words.seconds(loop['seconds'])} "
             f"| {words.seconds(loop['typical'])} | {bars} | {loop['trend']['text']} |"
         )
     return "\n".join(rows)
 
 
-def _limits(view: dict[str, Any]) -> str:
-    grouped: dict[str, list[str]] = defaultdict(list)
-    for each in view["not_judged"]:
-        grouped[each["reason"]].append(each["cause"])
-    lines = [
-        f"- not judged: {', '.join(causes)} ({_text(reason)})" for reason, causes in grouped.items()
-    ]
-    lines += [
-        f"- probe lost: {lost['probe']} ({_text(lost['reason'])})" for lost in view["lost_probes"]
-    ]
-    lines += [f"- recording: {_text(note)}" for note in view["notes"]]
-    lines.append(f"- unexplained: {words.seconds(view['unexplained_seconds'])} of the training")
-    own = view["own_cost"]
-    lines.append(
-        f"- unslow itself cost {words.seconds(own['seconds'])} ({words.share(own['share'])})"
-    )
-    return (
-        "<details><summary>Limits of this report</summary>\n\n"
-        + "\n".join(lines)
-        + "\n\n</details>"
-    )
+def _limits(view: Row) -> str:
+    return _folded("Limits of this report", _list(outline.limits(view)))

@@ -1,10 +1,9 @@
-"""The report for a terminal: the verdict first, then what carries it; reads only the view."""
+"""The report for a terminal: the verdict first, then its evidence; reads only the view."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from typing import Any
+from collections.abc import Iterable
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -12,12 +11,13 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from unslow.report import words
+from unslow.report import outline, words
+from unslow.report.words import Row
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 BAR = 24  # columns of a phase's bar
-
-_MOST_LOOPS = 20  # of many workers
+_MOST_LOOPS = 20  # runs of many workers have one loop each
+_MOST_HOT_LINES = 5
 _VERDICT = {
     "fault": "bold red",
     "healthy": "bold green",
@@ -25,35 +25,42 @@ _VERDICT = {
     "no-steps": "bold yellow",
     "unexplained": "bold yellow",
 }
+_JOINT = "\ue000"  # a private character: rich breaks lines at every kind of space
 
 
-def renderable(view: dict[str, Any]) -> RenderableType:
+def renderable(view: Row) -> RenderableType:
     """The whole report; fits 80 columns."""
-    faults = [finding for finding in view["findings"] if finding["fault"]]
-    honest = [finding for finding in view["findings"] if not finding["fault"]]
+    problems, notes = outline.divided(view["findings"])
     parts: list[RenderableType] = [_head(view), *_verdict(view)]
+    for number, finding in enumerate(problems, 1):
+        parts.append(_finding(f"{number}. ", finding, titled=number > 1))
+    if notes:
+        parts += [_title("Also worth knowing"), *map(_note, notes)]
     parts += [
-        _finding(f"{number}. ", finding, number > 1) for number, finding in enumerate(faults, 1)
+        *_account(view),
+        *_loops(view["loops"]),
+        *_memory(view),
+        *_hot_lines(view),
+        *_limits(view),
     ]
-    if honest:
-        parts += [
-            _title("No fault, but good to know"),
-            *(_finding("", finding) for finding in honest),
-        ]
-    if view["loops"]:
-        parts += [_title("Loops"), *(_loop(loop) for loop in view["loops"][:_MOST_LOOPS])]
-        if len(view["loops"]) > _MOST_LOOPS:
-            parts.append(
-                Text(
-                    f"… and {len(view['loops']) - _MOST_LOOPS:,} more loops: unslow why --format json"
-                )
-            )
-    parts += [*_memory(view), *_hot_lines(view), *_limits(view)]
-    return Group(*parts)
+    return _Unbroken(Group(*parts, *_footer(view)))
 
 
-def _title(text: str) -> Text:
-    return Text(f"\n{text}", style="bold underline")
+class _Unbroken:
+    """Keeps a number and its unit on one line, and leaves no blanks at the ends of lines."""
+
+    def __init__(self, part: RenderableType) -> None:
+        self.part = part
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in console.render_lines(self.part, options, pad=False):
+            while line and not line[-1].text.strip():
+                line.pop()
+            for segment in line[:-1]:
+                yield Segment(segment.text.replace(_JOINT, " "), segment.style)
+            for last in line[-1:]:
+                yield Segment(last.text.rstrip().replace(_JOINT, " "), last.style)
+            yield Segment.line()
 
 
 class _Indented:
@@ -74,14 +81,8 @@ def _inside(part: RenderableType, left: int = 2) -> _Indented:
     return _Indented(part, left)
 
 
-def _head(view: dict[str, Any]) -> RenderableType:
-    """The command on one line, cut where it is too long: the page and the JSON have all of it."""
-    ended = "" if view["how"] else f", {view['ended']}"
-    counts = f"{words.seconds(view['seconds'])}, {words.count(view['steps'], 'step')}{ended}"
-    return Group(
-        _line(("unslow  ", "bold"), (view["command_line"], "dim")),
-        Text(f"        {counts}", "dim"),
-    )
+def _text(text: str, style: str = "") -> Text:
+    return Text(words.unbroken(text, _JOINT), style)
 
 
 def _line(*parts: tuple[str, str]) -> Text:
@@ -89,145 +90,148 @@ def _line(*parts: tuple[str, str]) -> Text:
     return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
 
 
-def _verdict(view: dict[str, Any]) -> list[RenderableType]:
+def _title(text: str) -> Text:
+    return Text(f"\n{text}", style="bold underline")
+
+
+def _item(text: str) -> RenderableType:
+    table = Table.grid()
+    table.add_column(width=2)
+    table.add_column(overflow="fold")
+    table.add_row("· ", _text(text))
+    return _inside(table)
+
+
+def _head(view: Row) -> RenderableType:
+    """The command on one line, cut where it is too long: the page and the JSON have all of it."""
+    ended = "" if view["how"] else f", {view['ended']}"
+    counts = f"{words.seconds(view['seconds'])}, {words.count(view['steps'], 'step')}{ended}"
+    command = _line(("unslow  ", "bold"), (view["command_line"], "dim"))
+    return Group(command, Text(f"        {counts}", "dim"))
+
+
+def _verdict(view: Row) -> list[RenderableType]:
     verdict = view["verdict"]
     parts: list[RenderableType] = []
     if view["how"]:
-        parts.append(Text(f"\nThe run {view['how']}.", style="bold yellow"))
-    parts.append(Text(f"\n{verdict['text']}", style=_VERDICT[verdict["kind"]]))
+        parts.append(_text(f"\nThe run {view['how']}.", "bold yellow"))
+    parts.append(_text(f"\n{verdict['text']}", _VERDICT[verdict["kind"]]))
     if verdict["more"]:
-        parts.append(Text(verdict["more"]))
+        parts.append(_text(verdict["more"]))
     if verdict["kind"] == "no-steps":
         parts.append(Text("Seen instead:"))
-        parts += [_item(seen) for seen in view["seen_instead"]]
+        parts += map(_item, view["seen_instead"])
         parts.append(Text("Is another file the training script?  (unslow explain no-steps)"))
     return parts
 
 
-def _finding(number: str, finding: dict[str, Any], titled: bool = True) -> RenderableType:
+def _finding(number: str, finding: Row, titled: bool = True) -> RenderableType:
     """The verdict has just said the first one's title, so that one goes without."""
-    parts: list[RenderableType] = [_facts(number, finding)]
+    parts: list[RenderableType] = [_summary(number, finding)]
     if titled:
-        parts.append(_inside(Text(finding["title"]), 3))
+        parts.append(_text(finding["title"]))
     if finding["location"]:
-        parts.append(_inside(_code(finding["location"]), 3))
-    if finding["evidence"]:
-        parts.append(
-            _inside(_pairs([(each["label"], each["text"]) for each in finding["evidence"]]), 3)
-        )
-    parts += [_inside(each, 3) for each in _ways_out(finding)]
-    return Group(*parts)
+        parts.append(_code(finding["location"]))
+    rows = outline.evidence(finding)
+    if rows:
+        parts.append(_pairs(rows))
+    parts += [_way(*way) for way in outline.ways_out(finding)]
+    return Group(parts[0], *(_inside(part, 3) for part in parts[1:]))
 
 
-def _facts(number: str, finding: dict[str, Any]) -> Text:
-    text = Text.assemble((f"\n{number}{finding['cause']}", "bold"))
-    said = []
-    if finding["seconds"] > 0:
-        said += [words.seconds(finding["seconds"]), words.share(finding["share"])]
-    if finding["grows"]:
-        said.append("grows")
-    said.append(finding["certainty"])
-    if finding["merged"]:
-        said.append(f"explains {', '.join(finding['merged'])} too")
-    text.append(f"  {' · '.join(said)}", style="dim")
-    return text
+def _summary(number: str, finding: Row) -> Text:
+    head = Text.assemble((f"\n{number}{finding['cause']}", "bold"))
+    head.append(f"  {' · '.join(outline.summary(finding))}", style="dim")
+    return head
 
 
-def _code(location: dict[str, Any]) -> RenderableType:
+def _note(finding: Row) -> RenderableType:
+    """What belongs to no line, such as a busy machine, takes one line."""
+    if finding["location"]:
+        return _finding("", finding)
+    return _item(f"{finding['cause']}: {finding['title'].rstrip('.')}.")
+
+
+def _code(location: Row) -> RenderableType:
     where = Text(f"{location['file']}:{location['line']}", style="bold", overflow="fold")
-    if location["function"] and location["function"] != "<module>":
+    if location["function"] not in ("", "<module>"):
         where.append(f" in {location['function']}", style="not bold")
     if not location["context"]:
         return where
     width = len(str(location["context"][-1]["line"])) + 2
-    lines = []
-    for row in location["context"]:
-        here = row["line"] == location["line"]
-        mark = f"{'> ' if here else ''}{row['line']}"
-        lines.append(_line((f"{mark:>{width}} │ {row['code']}", "bold" if here else "dim")))
+    lines = [_code_line(row, location["line"], width) for row in location["context"]]
     return Group(where, *lines)
 
 
-def _pairs(rows: list[tuple[str, str]]) -> Table:
+def _code_line(row: Row, here: int, width: int) -> Text:
+    if row["line"] == here:
+        return _line((f"{'> ' + str(here):>{width}} │ {row['code']}", "bold"))
+    return _line((f"{row['line']:>{width}} │ {row['code']}", "dim"))
+
+
+def _pairs(rows: Iterable[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", max_width=38)
     table.add_column(overflow="fold")
     for label, value in rows:
-        table.add_row(Text(label), Text(value))
+        table.add_row(Text(label), _text(value))
     return table
 
 
-def _ways_out(finding: dict[str, Any]) -> list[Text]:
-    ways = []
-    if finding["forecast"] and finding["forecast"]["text"]:
-        ways.append(_way("Later", finding["forecast"]["text"], "yellow"))
-    if finding["fix"]:
-        fix = finding["fix"]
-        words_of_it = (
-            f"{fix['title'].rstrip('.')} ({fix['safety']}: {words.SAFETY[fix['safety']]})."
-        )
-        if fix["note"]:
-            words_of_it += f" {_sentence(fix['note'])}"
-        ways.append(_way("Fix", f"{words_of_it} See it: unslow fix", "green"))
-    elif finding["advice"]:
-        ways.append(_way("Do" if finding["fault"] else "Note", finding["advice"], "green"))
-    if finding["refusal"]:
-        refusal = finding["refusal"]
-        where = f" ({refusal['line']})" if refusal["line"] else ""
-        ways.append(_way("No diff", f"{refusal['reason'].rstrip('.')}{where}.", "yellow"))
-    if finding["proof"]:
-        ways.append(
-            _way("Proof", f"{finding['proof']['verdict']}: {finding['proof']['text']}", "green")
-        )
-    return ways
+_WAYS = {"Later": "yellow", "No diff": "yellow"}
 
 
-def _way(label: str, text: str, style: str) -> Text:
-    return Text.assemble((f"{label}: ", f"bold {style}"), text)
+def _way(label: str, text: str) -> Text:
+    return Text.assemble((f"{label}: ", f"bold {_WAYS.get(label, 'green')}"), _text(text))
 
 
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
+def _account(view: Row) -> list[RenderableType]:
+    rows = outline.account(view)
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(style="dim", overflow="fold")
+    for name, seconds, share, parts in rows:
+        table.add_row(name, seconds, share, _text(parts))
+    return [_title("Where the run's time went"), _inside(table)] if rows else []
 
 
-def _loop(loop: dict[str, Any]) -> RenderableType:
+def _loops(loops: list[Row]) -> list[RenderableType]:
+    if not loops:
+        return []
+    parts: list[RenderableType] = [_title("Loops"), *map(_loop, loops[:_MOST_LOOPS])]
+    more = len(loops) - _MOST_LOOPS
+    if more > 0:
+        parts.append(Text(f"… and {words.count(more, 'more loop')}: unslow why --format json"))
+    return parts
+
+
+def _loop(loop: Row) -> RenderableType:
     head = Text(f"\n{loop['line']}", style="bold", overflow="fold")
-    worker = f", {loop['worker']}" if loop["worker"] else ""
-    steps = f"{words.count(loop['steps'], 'step')} in {words.seconds(loop['seconds'])}"
-    several = loop["updates_per_step"]
-    updates = f", {words.count(several)} updates a step" if several > 1.05 else ""
-    head.append(f"  {loop['kind']}{worker}: {steps}{updates}", style="not bold")
-    parts: list[RenderableType] = [head]
+    head.append_text(_text(f"  {outline.loop_summary(loop)}", "not bold"))
+    parts: list[RenderableType] = []
     if loop["location"]["code"]:
-        parts.append(
-            _inside(Text(loop["location"]["code"], style="dim", no_wrap=True, overflow="ellipsis"))
-        )
-    parts += [_inside(_sparkline(loop["sparkline"])), _inside(Text(_sentence(_course(loop))))]
-    parts.append(_inside(_phases(loop["bars"])))
-    return Group(*parts)
+        parts.append(_line((loop["location"]["code"], "dim")))
+    course = words.capitalized(words.ended(outline.loop_course(loop)))
+    parts += [_sparkline(loop["sparkline"]), _text(course), _phases(loop["bars"])]
+    return Group(head, *map(_inside, parts))
 
 
-def _course(loop: dict[str, Any]) -> str:
-    first = f"; the first step took {words.seconds(loop['first'])}" if loop["first_apart"] else ""
-    return f"{loop['trend']['text']}{first}"
-
-
-def _sparkline(line: dict[str, Any]) -> Text:
+def _sparkline(line: Row) -> Text:
     """Bars from zero, or from the smallest value on a log scale."""
-    values = line["values"]
-    if not values:
+    if not line["values"]:
         return Text("")
     log = line["scale"] == "log" and line["low"] > 0
-    low, high = (math.log(line["low"]), math.log(line["high"])) if log else (0.0, line["high"])
-    blocks = ""
-    for value in values:
-        height = ((math.log(value) if log else value) - low) / (high - low) if high > low else 0.0
-        blocks += BLOCKS[min(len(BLOCKS) - 1, int(height * len(BLOCKS)))]
-    ends = f"  {words.seconds(line['low'])} to {words.seconds(line['high'])}{', log scale' if log else ''}"
-    return Text.assemble((blocks, "cyan"), (ends, "dim"))
+    scaled = [math.log(value / line["low"]) if log else value for value in line["values"]]
+    top = max(scaled) or 1.0
+    steps = [int(value / top * len(BLOCKS)) for value in scaled]
+    blocks = "".join(BLOCKS[min(len(BLOCKS) - 1, step)] for step in steps)
+    ends = f"  {words.seconds(line['low'])} to {words.seconds(line['high'])}"
+    return Text.assemble((blocks, "cyan"), (f"{ends}{', log scale' if log else ''}", "dim"))
 
 
-def _phases(bars: list[dict[str, Any]]) -> Table:
+def _phases(bars: list[Row]) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
@@ -241,44 +245,31 @@ def _phases(bars: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _memory(view: dict[str, Any]) -> list[RenderableType]:
-    parts: list[RenderableType] = []
-    for row in view["memory"]:
-        start, peak, end = (words.size(row[f"{name}_bytes"]) for name in ("start", "peak", "end"))
-        who = (
-            f"{row['worker'] or 'process ' + str(row['process'])}: "
-            if len(view["memory"]) > 1
-            else ""
-        )
-        text = f"{who}{start} at the start → {peak} at the peak → {end} at the end"
-        growth = row["growth_per_1000_steps"]
-        if growth is not None and abs(growth) >= 1e5:
-            text += f"; {'+' if growth > 0 else ''}{words.size(growth)} per 1,000 steps"
-        parts.append(_inside(Text(text)))
-    return [_title("Memory"), *parts] if parts else []
+def _memory(view: Row) -> list[RenderableType]:
+    several = len(view["memory"]) > 1
+    lines = [_inside(_text(outline.memory(row, several))) for row in view["memory"]]
+    return [_title("Memory"), *lines] if lines else []
 
 
-def _hot_lines(view: dict[str, Any]) -> list[RenderableType]:
-    if not view["hot_lines"]:
+def _hot_lines(view: Row) -> list[RenderableType]:
+    rows = [_hot_line(row) for row in view["hot_lines"][:_MOST_HOT_LINES]]
+    if not rows:
         return []
-    rows = []
-    for row in view["hot_lines"][:5]:
-        below = row["below"][0]["name"]
-        inside = "own Python" if below == "python" else f"in {_tail(below, 14)}"
-        rows.append(
-            (
-                words.share(row["share"]),
-                inside,
-                _tail(f"{row['file']}:{row['line']}", 28),
-                row["code"],
-            )
-        )
-    widths = [max(cell_len(row[index]) for row in rows) for index in range(3)]
+    widths = [max(cell_len(row[column]) for row in rows) for column in range(3)]
     lines = []
     for share, inside, where, code in rows:
-        cells = f"{share:>{widths[0]}}  {set_cell_size(inside, widths[1])}  {set_cell_size(where, widths[2])}  "
-        lines.append(_inside(_line((cells, ""), (code, "dim"))))
+        cells = (set_cell_size(inside, widths[1]), set_cell_size(where, widths[2]))
+        lines.append(
+            _inside(_line((f"{share:>{widths[0]}}  {'  '.join(cells)}  ", ""), (code, "dim")))
+        )
     return [_title("Your hottest lines, by stack samples"), *lines]
+
+
+def _hot_line(row: Row) -> tuple[str, str, str, str]:
+    below = row["below"][0]["name"]
+    inside = "own Python" if below == "python" else f"in {_tail(below, 14)}"
+    where = _tail(f"{row['file']}:{row['line']}", 28)
+    return words.share(row["share"]), inside, where, row["code"]
 
 
 def _tail(text: str, width: int) -> str:
@@ -286,30 +277,15 @@ def _tail(text: str, width: int) -> str:
     return text if len(text) <= width else f"…{text[1 - width :]}"
 
 
-def _limits(view: dict[str, Any]) -> list[RenderableType]:
-    """What was not seen, and what looking cost."""
-    parts: list[RenderableType] = [_title("Limits of this report")]
-    grouped: dict[str, list[str]] = defaultdict(list)
-    for each in view["not_judged"]:
-        grouped[each["reason"]].append(each["cause"])
-    for reason, causes in grouped.items():
-        parts.append(_item(f"not judged: {', '.join(causes)} ({reason.rstrip('.')})"))
-    for lost in view["lost_probes"]:
-        parts.append(_item(f"probe lost: {lost['probe']} ({lost['reason']})"))
-    parts += [_item(f"recording: {note}") for note in view["notes"]]
-    if view["steps"]:
-        unexplained = f"{words.seconds(view['unexplained_seconds'])} ({words.share(view['unexplained_share'])})"
-        parts.append(_item(f"unexplained: {unexplained} of the training"))
-    own = view["own_cost"]
-    cost = f"{words.seconds(own['seconds'])} ({words.share(own['share'])})"
-    memory = f", {words.size(own['peak_rss_bytes'])} of memory" if own["peak_rss_bytes"] else ""
-    parts.append(_item(f"unslow itself cost {cost}{memory}"))
-    return parts
+def _limits(view: Row) -> list[RenderableType]:
+    return [_title("Limits of this report"), *map(_item, outline.limits(view))]
 
 
-def _item(text: str) -> RenderableType:
-    table = Table.grid()
-    table.add_column(width=2)
-    table.add_column(overflow="fold")
-    table.add_row("· ", Text(text))
-    return _inside(table)
+def _footer(view: Row) -> list[RenderableType]:
+    """Where the run is, and what to type next."""
+    table = Table.grid(padding=(0, 3))
+    table.add_column(no_wrap=True)
+    table.add_column(style="dim", overflow="fold")
+    for command, purpose in view["next"]:
+        table.add_row(Text(command), purpose)
+    return [Text(f"\nRecorded in {view['folder']}", "dim", overflow="fold"), table]

@@ -3,107 +3,93 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from unslow.report import words
+from unslow.report.words import Row
 
 _STYLES = {"faster": "bold green", "slower": "red", "as it is": "bold", "unsure": "dim"}
 _MARKS = {"faster": "+", "slower": "−", "no difference": "=", "unsure": "?", "as it is": ""}
-_MEANT = {
+_MEANINGS = {
     "faster": "surely faster",
     "slower": "surely slower",
-    "no difference": "within a tenth of it",
+    "no difference": "within 10% of the unchanged script",
     "unsure": "not settled",
 }
-_ORDER = {
-    "faster": 0,
-    "slower": 2,
-}  # what is not settled stands between them, with the script as it is
-_NAME = 22
-_WIDE = 96
-_HUGE = 1e5
-_HOPELESS = 0.01
-_NOISY = 0.2
+_ORDER = {"faster": 0, "slower": 2}  # everything else, and the unchanged script, stands between
+_KEPT = ("identical", "same", "rounding")  # results
+_NAME = 22  # columns
+_WIDE = 96  # columns below which ranges of speed and the time per example are left out
+_HUGE = 1e5  # a value beside which the digits of the others say nothing
+_NOISY = (
+    0.2  # of the step time: a wider interval of the unchanged script is pointed out (judgement)
+)
 _LEGEND = (
-    "± and ranges: 95 % over trials. first, s: what the first steps took beyond the pace of the others. results: the "
-    "weights after the same steps; `rounding`: no further apart than a rounding error leads to in this training."
+    "± and ranges: 95% over trials. first, s: extra time of the first steps. results: the weights after "
+    "the same steps; `rounding`: no further apart than rounding alone drives them in this training."
 )
 
 
-def renderable(view: dict[str, Any], width: int = 100) -> RenderableType:
-    """Fits 100 columns; on fewer the time per example is left out: `times as fast` says it too."""
+def renderable(view: Row, width: int = 100) -> RenderableType:
+    """Fits 100 columns; on fewer, ranges of speed and the time per example are left out."""
     parts: list[RenderableType] = [_head(view), _verdict(view)]
     if view["as_it_is"]:
-        parts.append(_table(view, width))
-        parts.append(Text(_legend(view), style="dim"))
+        parts += [_table(view, width), Text(_legend(view), style="dim")]
         parts += _noise(view["as_it_is"]["step_seconds"])
-    parts += _failed(view["failed"]) + _notes(view["settings"]) + _lines(view["settings"])
-    parts += _absent(view["does_not_apply"])
+    parts += map(_failed, view["failed"])
+    parts += [
+        Text(f"{row['name']}: {row['note']}", "dim") for row in view["settings"] if row["note"]
+    ]
+    parts += [*_lines_to_keep(view["settings"]), *_absent(view["does_not_apply"])]
     if view["interrupted"]:
         left = ", ".join(each["name"] for each in view["not_tried"])
-        parts.append(
-            Text(
-                f"\nInterrupted: this is what had been measured.{f' Not tried: {left}.' if left else ''}"
-            )
-        )
+        not_tried = f" Not tried: {left}." if left else ""
+        parts.append(Text(f"\nInterrupted: this is what had been measured.{not_tried}"))
     return Group(*parts)
 
 
-def _head(view: dict[str, Any]) -> Text:
-    examples = (
-        f", {words.count(view['examples_per_step'], 'example')} a step"
-        if view["examples_per_step"]
-        else ""
-    )
-    line = f"{view['line']}: " if view["line"] else ""
-    return Text(f"{line}{words.count(view['steps'], 'step')} a trial{examples}", style="dim")
+def _head(view: Row) -> Text:
+    text = f"{words.count(view['steps'], 'step')} a trial"
+    if view["examples_per_step"]:
+        text += f", {words.count(view['examples_per_step'], 'example')} a step"
+    return Text(f"{view['line']}: {text}" if view["line"] else text, style="dim")
 
 
-def _verdict(view: dict[str, Any]) -> Text:
-    faster = [row for row in view["settings"] if row["verdict"] == "faster"]
-    same = [row for row in faster if row["results"] in ("identical", "same", "rounding")]
+def _verdict(view: Row) -> Text:
     if not view["as_it_is"]:
         return Text("Nothing was measured.", style="bold yellow")
-    if same:
-        best = same[0]
-        return Text(f"{best['name']}: {_times(best)}, results kept.\n", style="bold green")
-    if faster:
-        best = faster[0]
-        why = f": {best['changes']}" if best["changes"] else ""
-        return Text(
-            f"{best['name']}: {_times(best)}, but the results are not the same{why}.\n",
-            style="bold yellow",
-        )
-    return Text("No setting is surely faster than the script as it is.\n", style="bold")
+    faster = [row for row in view["settings"] if row["verdict"] == "faster"]
+    for row in faster:
+        if row["results"] in _KEPT:
+            return Text(f"{row['name']}: {_gain(row)}, same results.\n", style="bold green")
+    for row in faster:
+        why = f": {row['changes']}" if row["changes"] else ""
+        text = f"{row['name']}: {_gain(row)}, but the results are not the same{why}.\n"
+        return Text(text, style="bold yellow")
+    return Text("No setting is surely faster than the unchanged script.\n", style="bold")
 
 
-def _times(row: dict[str, Any]) -> str:
+def _gain(row: Row) -> str:
     figure = row["speedup"]
-    value, low, high = (words.digits(figure[name]) for name in ("value", "low", "high"))
-    return f"{value}× as fast ({low} to {high})"
+    return f"{words.speed(figure['value'])} ({words.interval(figure['low'], figure['high'])})"
 
 
-def _table(view: dict[str, Any], width: int) -> Table:
+def _table(view: Row, width: int) -> Table:
+    rows = sorted([view["as_it_is"], *view["settings"]], key=_rank)
+    step = _Unit([row["step_seconds"] for row in rows])
+    per_example = [row["example_seconds"] for row in rows if row["example_seconds"]]
+    example = _Unit(per_example if width >= _WIDE else [])
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim", pad_edge=False)
-    rows = sorted(
-        [view["as_it_is"], *view["settings"]],
-        key=lambda row: (_ORDER.get(row["verdict"], 1), -(row["speedup"]["value"] or 0)),
-    )
-    step, step_unit = _unit([row["step_seconds"]["value"] for row in rows])
-    examples = [
-        row["example_seconds"]["value"] for row in rows if row["example_seconds"] and width >= _WIDE
-    ]
-    example, example_unit = _unit(examples)
     table.add_column("")
     table.add_column("setting", min_width=12, max_width=_NAME, overflow="fold")
-    table.add_column("times as fast", no_wrap=True)
-    table.add_column(f"{step_unit}/step", no_wrap=True, justify="right")
-    if examples:
-        table.add_column(f"{example_unit}/example", no_wrap=True, justify="right")
+    table.add_column("speed", no_wrap=True)
+    table.add_column(f"{step.name}/step", no_wrap=True, justify="right")
+    if example.used:
+        table.add_column(f"{example.name}/example", no_wrap=True, justify="right")
     table.add_column("peak MB", no_wrap=True, justify="right")
     table.add_column("first, s", no_wrap=True, justify="right")
     table.add_column("results", min_width=9)
@@ -111,141 +97,130 @@ def _table(view: dict[str, Any], width: int) -> Table:
         cells = [
             _MARKS[row["verdict"]],
             row["name"],
-            _speedup(row),
-            _within(row["step_seconds"], step),
+            _speed(row, width >= _WIDE),
+            _within(row["step_seconds"], step.scale),
         ]
-        if examples:
-            cells.append(_within(row["example_seconds"], example))
-        cells += [
-            _within(row["peak_bytes"], 1e-6),
-            _within(row["first_step_seconds"], 1.0),
-            _results(row),
-        ]
-        style = _STYLES.get(row["verdict"], "")
-        table.add_row(*(Text(cell) for cell in cells), style=style)
+        if example.used:
+            cells.append(_within(row["example_seconds"], example.scale))
+        cells += [_within(row["peak_bytes"], 1e-6), _within(row["first_step_seconds"], 1.0)]
+        cells.append(_results(row))
+        table.add_row(*map(Text, cells), style=_STYLES.get(row["verdict"], ""))
     return table
 
 
-def _legend(view: dict[str, Any]) -> str:
+def _rank(row: Row) -> tuple[int, float]:
+    return _ORDER.get(row["verdict"], 1), -(row["speedup"]["value"] or 0)
+
+
+def _legend(view: Row) -> str:
     seen = {row["verdict"] for row in view["settings"]}
-    marks = ", ".join(f"{_MARKS[name]} {meant}" for name, meant in _MEANT.items() if name in seen)
-    return f"{marks}. {_LEGEND}" if marks else _LEGEND
+    marks = [f"{_MARKS[name]} {meant}" for name, meant in _MEANINGS.items() if name in seen]
+    return ". ".join(filter(None, (", ".join(marks), _LEGEND)))
 
 
-def _unit(values: list[float]) -> tuple[float, str]:
+class _Unit:
     """One unit for a column: the one that fits its smallest value."""
-    least = min((value for value in values if value), default=1.0)
-    return next(
-        ((scale, unit) for scale, unit in ((1.0, "s"), (1e3, "ms")) if least * scale >= 1),
-        (1e6, "µs"),
-    )
+
+    def __init__(self, figures: Iterable[Row]) -> None:
+        values = [figure["value"] for figure in figures if figure["value"]]
+        least = min(values, default=1.0)
+        self.used = bool(values)
+        self.scale, self.name = 1e6, "µs"
+        if least >= 1:
+            self.scale, self.name = 1.0, "s"
+        elif least >= 1e-3:
+            self.scale, self.name = 1e3, "ms"
 
 
-def _within(figure: dict[str, Any] | None, scale: float) -> str:
+def _within(figure: Row | None, scale: float) -> str:
+    """A value and its reach, with no more digits than either of them has."""
     if figure is None or figure["value"] is None:
         return "–"
     value = figure["value"] * scale
-    text = words.digits(value)
     if value >= _HUGE:
-        return f"{value:.2g}"  # beside the others of its column the rest of it says nothing, and takes their room
+        return f"{value:.2g}"
+    text = words.digits(value)
     if figure["high"] is None:
         return text
     reach = (figure["high"] - figure["low"]) / 2 * scale
-    # No more digits than the value itself has, nor than two of what it may be wrong by.
-    places = min(
-        len(text.partition(".")[2]),
-        len(words.digits(reach, 2).partition(".")[2]) if reach else 9,
-        2,
-    )
+    places = min(2, _places(text), _places(words.digits(reach, 2)) if reach else 2)
     return f"{value:,.{places}f} ±{reach:,.{places}f}"
 
 
-def _speedup(row: dict[str, Any]) -> str:
+def _places(text: str) -> int:
+    return len(text.partition(".")[2])
+
+
+def _speed(row: Row, ranged: bool) -> str:
     figure = row["speedup"]
     if row["verdict"] == "as it is":
         return "1"
-    if not figure["low"] or figure["high"] is None:
-        return words.digits(figure["value"])
-    if figure["high"] < _HOPELESS:
-        return f"under {_HOPELESS}"
-    value, low, high = (_ratio(figure[name]) for name in ("value", "low", "high"))
-    return f"{value} ({low}–{high})"
+    text = words.speed(figure["value"]).removeprefix("≈")
+    known = bool(figure["low"]) and figure["high"] is not None
+    if not (ranged and known):
+        return text
+    low, high = figure["low"], figure["high"]
+    if figure["value"] < 1:  # the ends of how many times slower it is
+        low, high = 1 / high, 1 / low
+    return f"{text} ({words.digits(low, 2)}–{words.digits(high, 2)})"
 
 
-def _ratio(value: float) -> str:
-    """Two places, and more only where they would hide what there is."""
-    return f"{value:.2f}" if 0.1 <= value < 100 else words.digits(value, 2)
-
-
-def _results(row: dict[str, Any]) -> str:
-    if row["results"] == "differ":
-        return (
-            f"differ by {row['difference']:.0e}"
-            if row["difference"] is not None
-            else "differ: not finite"
-        )
-    if row["results"] == "rounding":
-        return f"rounding, {row['difference']:.0e}"
-    if row["results"] == "not compared":
+def _results(row: Row) -> str:
+    kind, difference = row["results"], row["difference"]
+    if kind == "differ":
+        return "differ: not finite" if difference is None else f"differ by {difference:.0e}"
+    if kind == "rounding":
+        return f"rounding, {difference:.0e}"
+    if kind == "not compared":
         return row["changes"] or "other steps"
-    return "not visible" if row["results"] == "not seen" else row["results"]
+    return "not visible" if kind == "not seen" else str(kind)
 
 
-def _noise(figure: dict[str, Any]) -> list[RenderableType]:
-    """Where the machine itself makes the difference, that is said."""
-    if figure["high"] is None or figure["high"] - figure["low"] < _NOISY * 2 * figure["value"]:
+def _noise(figure: Row) -> list[RenderableType]:
+    """Where the machine itself makes a difference, that is stated."""
+    if figure["high"] is None:
         return []
-    share = words.share((figure["high"] - figure["low"]) / 2 / figure["value"])
-    text = f"This machine is busy or unsteady: the script as it is varies by ±{share}. More --steps or --trials help."
+    reach = (figure["high"] - figure["low"]) / 2 / figure["value"]
+    if reach < _NOISY:
+        return []
+    varies = f"the unchanged script varies by ±{words.share(reach)}"
+    text = f"This machine is busy or unsteady: {varies}. More --steps or --trials help."
     return [Text(text, style="yellow")]
 
 
-def _failed(failed: list[dict[str, Any]]) -> list[RenderableType]:
-    return [
-        Text.assemble(
-            (f"{each['name']:<{_NAME}}", "red"), f"  fails: {words.plain(each['reason'])[:300]}"
-        )
-        for each in failed
-    ]
+def _failed(each: Row) -> Text:
+    reason = words.plain(each["reason"])[:300]
+    return Text.assemble((f"{each['name']:<{_NAME}}", "red"), f"  fails: {reason}")
 
 
-def _notes(rows: list[dict[str, Any]]) -> list[RenderableType]:
-    return [Text(f"{row['name']}: {row['note']}", style="dim") for row in rows if row["note"]]
-
-
-def _lines(rows: list[dict[str, Any]]) -> list[RenderableType]:
+def _lines_to_keep(rows: list[Row]) -> list[RenderableType]:
     """What to add for everything that is surely faster, or lighter."""
-    kept = [
-        row
-        for row in rows
-        if (row["verdict"] == "faster" or row["less_memory"]) and (row["keep"] or row["parts"])
-    ]
     alone = {row["name"]: row["speedup"]["value"] for row in rows}
-    # A combination is worth its words where it is more than the best of its parts.
-    kept = [
-        row
-        for row in kept
-        if row["speedup"]["value"] > max((alone[part] for part in row["parts"]), default=0.0)
-    ]
-    if not kept:
-        return []
-    parts: list[RenderableType] = [Text("\nTo keep it", style="bold underline")]
-    for row in kept:
-        gains = [_times(row)] if row["verdict"] == "faster" else []
-        gains += ["less memory"] if row["less_memory"] else []
-        where = f"  [{row['where']}]" if row["where"] else ""
-        keep = row["keep"] or " + ".join(row["parts"])
-        parts.append(
-            Text.assemble((f"{row['name']}", "bold"), f": {', '.join(gains)}\n    {keep}{where}")
-        )
-    return parts
+    parts = [_line_to_keep(row) for row in rows if _is_worth_keeping(row, alone)]
+    return [Text("\nTo keep it", style="bold underline"), *parts] if parts else []
 
 
-def _absent(absent: list[dict[str, Any]]) -> list[RenderableType]:
-    if not absent:
-        return []
+def _is_worth_keeping(row: Row, alone: Row) -> bool:
+    """A combination is worth its words where it is more than the best of its parts."""
+    helps = row["verdict"] == "faster" or row["less_memory"]
+    best_part = max((alone[part] for part in row["parts"]), default=0.0)
+    can_be_kept = bool(row["keep"] or row["parts"])
+    return helps and can_be_kept and row["speedup"]["value"] > best_part
+
+
+def _line_to_keep(row: Row) -> Text:
+    gains = [_gain(row)] if row["verdict"] == "faster" else []
+    gains += ["less memory"] if row["less_memory"] else []
+    where = f"  [{row['where']}]" if row["where"] else ""
+    keep = row["keep"] or " + ".join(row["parts"])
+    return Text.assemble((row["name"], "bold"), f": {', '.join(gains)}\n    {keep}{where}")
+
+
+def _absent(absent: list[Row]) -> Iterator[RenderableType]:
     grouped: dict[str, list[str]] = defaultdict(list)
     for each in absent:
         grouped[each["reason"]].append(each["name"])
-    lines = [Text(f"{', '.join(names)}: {reason}") for reason, names in grouped.items()]
-    return [Text("\nDoes not apply here", style="bold underline"), *lines]
+    if grouped:
+        yield Text("\nDoes not apply here", style="bold underline")
+    for reason, names in grouped.items():
+        yield Text(f"{', '.join(names)}: {reason}")

@@ -1,9 +1,12 @@
-"""Numbers as a reader wants them: three digits, the unit that fits, and no control characters."""
+"""Numbers and names as reports print them: three digits, a unit that fits, no control characters."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+import re
+from typing import Any, TypeAlias
+
+Row: TypeAlias = dict[str, Any]  # plain data of the view, as JSON carries it
 
 PHASES = {
     "input": "waiting for data",
@@ -26,11 +29,20 @@ SAFETY = {
 }
 
 
+_UNITS = "µs|ms|s|min|h|B|kB|MB|GB|TB|steps?"
+_SPLIT_FROM_UNIT = re.compile(rf"(?<=\d) (?=(?:{_UNITS})\b)|(?<=\d) (?=%)")
+
+
+def unbroken(text: str, space: str) -> str:
+    """Text with another space between a number and its unit, so that no line ends between them."""
+    return _SPLIT_FROM_UNIT.sub(space, text)
+
+
 def plain(text: str) -> str:
-    """Text that can go anywhere: bytes that were no UTF-8 and control characters become visible escapes."""
+    """Text that can go anywhere: undecodable bytes and control characters become escapes."""
     if text.isprintable() or all(line.isprintable() for line in text.split("\n")):
         return text
-    return "".join(_visible(char) for char in text)
+    return "".join(map(_visible, text))
 
 
 def _visible(char: str) -> str:
@@ -44,19 +56,23 @@ def _visible(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-_BEGINNINGS = (
-    "a",
-    "an",
-    "each",
-    "others",
-    "the",
-)  # any other small word may be a name of the program's
+# Titles begin with these words or with a name of the program, which keeps its spelling.
+_OPENING_WORDS = ("a", "an", "each", "others", "the")
 
 
 def sentence(text: str) -> str:
-    """A text as the beginning of a page: with a capital, unless it begins with a name."""
+    """A title with a capital letter, unless it begins with a name."""
     first = text.split(" ", 1)[0]
-    return text[:1].upper() + text[1:] if first in _BEGINNINGS else text
+    return capitalized(text) if first in _OPENING_WORDS else text
+
+
+def capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def ended(text: str) -> str:
+    """A text with a full stop, unless it has an ending."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def spans(text: str) -> list[tuple[bool, str]]:
@@ -81,34 +97,66 @@ def digits(value: float, wanted: int = 3) -> str:
     return f"{rounded:,.{places}f}"
 
 
+# Each unit with the size from which on it is used: below, three digits would round up into it.
+_TIME_UNITS = (
+    (7200.0, 3600.0, "h"),
+    (600.0, 60.0, "min"),
+    (0.9995, 1.0, "s"),
+    (0.9995e-3, 1e-3, "ms"),
+)
+_SIZE_UNITS = (
+    (0.9995e12, 1e12, "TB"),
+    (0.9995e9, 1e9, "GB"),
+    (0.9995e6, 1e6, "MB"),
+    (0.9995e3, 1e3, "kB"),
+)
+
+
 def seconds(value: float) -> str:
-    size = abs(value)
-    if size == 0:
-        return "0 s"
-    if size < 0.9995e-3:
-        return f"{digits(value * 1e6)} µs"
-    if size < 0.9995:
-        return f"{digits(value * 1e3)} ms"
-    if size < 600:
-        return f"{digits(value)} s"
-    if size < 7200:
-        return f"{digits(value / 60)} min"
-    return f"{digits(value / 3600)} h"
+    return _in_unit(value, _TIME_UNITS) or ("0 s" if value == 0 else f"{digits(value * 1e6)} µs")
 
 
 def size(value: float) -> str:
     """Bytes in decimal units, as disks and `ls --si` count."""
-    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if abs(value) >= 0.9995 * factor:
-            return f"{digits(value / factor)} {unit}"
-    return f"{value:.0f} B"
+    return _in_unit(value, _SIZE_UNITS) or f"{value:.0f} B"
+
+
+def _in_unit(value: float, units: tuple[tuple[float, float, str], ...]) -> str:
+    for least, unit, name in units:
+        if abs(value) >= least:
+            return f"{digits(value / unit)} {name}"
+    return ""
 
 
 def share(value: float) -> str:
     percent = value * 100
     if percent and abs(percent) < 0.1:
-        return "under 0.1 %"
-    return f"{percent:,.0f} %" if abs(percent) >= 9.95 else f"{percent:.1f} %"
+        return "under 0.1%"
+    return f"{percent:,.0f}%" if abs(percent) >= 9.95 else f"{percent:.1f}%"
+
+
+_MOST_TIMES = 100  # a larger gain cannot be told from a share: its rest is within the noise
+
+
+def speed(ratio: float) -> str:
+    """A speedup in words: `≈1.2× faster`, `≈1.2× slower`; the same direction in every report."""
+    times, word = (ratio, "faster") if ratio >= 1 else (1 / ratio, "slower")
+    if times > _MOST_TIMES:
+        return f"over {_MOST_TIMES}× {word}"
+    return f"≈{_times(times)}× {word}"
+
+
+def _times(value: float) -> str:
+    return f"{value:.2g}" if value < 9.95 else f"{value:.0f}"
+
+
+def interval(low: float, high: float) -> str:
+    """The ends of a speedup's interval, each in the direction it points to."""
+    if low >= 1:
+        return f"{low:.2f}–{high:.2f}× faster"
+    if high <= 1:
+        return f"{1 / high:.2f}–{1 / low:.2f}× slower"
+    return f"{1 / low:.2f}× slower to {high:.2f}× faster"
 
 
 def count(value: float, noun: str = "") -> str:
@@ -123,25 +171,19 @@ def ordinal(value: int) -> str:
     return f"{value:,}{ending}"
 
 
-def quantity(value: Any, unit: str) -> str:
+_FORMS = {"s": seconds, "bytes": size, "B": size, "share": share}
+_RATE = re.compile(r"(s|bytes)( per |/)(.*)")
+
+
+def quantity(value: object, unit: str) -> str:
     """An evidence's value in its unit; text stays as it is."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return f"{value} {unit}".strip()
-    if unit == "s":
-        return seconds(value)
-    if unit in ("bytes", "B"):
-        return size(value)
-    if unit == "share":
-        return share(value)
     if unit == "%":
         return share(value / 100)
-    for suffix, form in (
-        ("s per ", seconds),
-        ("s/", seconds),
-        ("bytes per ", size),
-        ("bytes/", size),
-    ):
-        if unit.startswith(suffix):
-            joint = "/" if suffix.endswith("/") else " per "
-            return form(value) + joint + unit[len(suffix) :]
+    if unit in _FORMS:
+        return _FORMS[unit](value)
+    rate = _RATE.fullmatch(unit)
+    if rate:
+        return f"{_FORMS[rate[1]](value)}{rate[2]}{rate[3]}"
     return f"{count(value)} {unit}".strip()

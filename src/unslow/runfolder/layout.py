@@ -1,8 +1,9 @@
 """The run folder: what the user's process writes and ours reads; standard library only, both sides.
 
     run.json              who ran what, where and how it ended (written by the launcher)
-    <host>-<pid>.steps    fixed-width binary records, one per weight update, merged in long runs; updates that differ in
-                          their times only are a record that says how many, then their times
+    <host>-<pid>.steps    fixed-width binary records, one per weight update, merged in long runs;
+                          updates that differ in their times only are a record that says how many,
+                          then their times
     <host>-<pid>.events   JSON lines: the header of the process, then its facts
     sources/<digest>.py   the user's files as they were run
 
@@ -14,32 +15,56 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from unslow.facts.phase import Phase
 
 VERSION = 2  # 1 had no records with times alone
+OLDEST = 1  # that can still be read
 HEADER = "run.json"
 SOURCES = "sources"
 
-# end, total, low, high (ns); steps in the row, site, updates in one step; elements in the batch, last scalar seen
-# on the host (mostly the loss); then nanoseconds per phase.
+# end, total, low, high (ns); steps in the row, site, updates in one step; elements in the batch,
+# last scalar seen on the host (mostly the loss); then nanoseconds per phase.
 #
-# A record with no steps is the head of many calls: its end is where the first of their rows begins, its total how many
-# they are. As many records follow as their times need: when each began and ended (ns), in turn, then zeros.
+# A record with no steps is the head of many calls: its end is where the first of their rows begins,
+# its total is their number. Records with their times follow: when each began and ended (ns), in
+# turn, then zeros.
 _FIELDS = f"<qqqqIHHdd{len(Phase)}q"
 ROW = struct.Struct(_FIELDS)
 WORDS = ROW.size // 8  # times in a record
 FIRST_PHASE = 9  # index of the first phase in an unpacked row
 
 
+_LATEST = 1e11  # seconds since the epoch: the year 5138
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < _LATEST
+
+
+# What the launcher writes about a run, and what each value must be.
+_HEADER: dict[str, Callable[[object], bool]] = {
+    "command": lambda value: isinstance(value, list),
+    "cwd": lambda value: isinstance(value, str),
+    "started": _is_time,
+    "seconds": _is_time,
+    "ended": lambda value: value is None or isinstance(value, str),
+    "launcher": lambda value: isinstance(value, int),
+}
+
+
 class Unreadable(Exception):
-    """A run folder that cannot be read; the message says why."""
+    """A run folder that cannot be read: why, and what to type next if that is known."""
+
+    def __init__(self, why: str, next_step: str = "") -> None:
+        super().__init__(why)
+        self.next_step = next_step
 
 
 class ProcessLog:
-    """One process as it was written: raw rows and decoded lines."""
+    """One process as it was written: bytes of rows, and lines of JSON that are not checked."""
 
     def __init__(
         self, name: str, rows: bytes = b"", lines: list[dict[str, Any]] | None = None
@@ -48,6 +73,7 @@ class ProcessLog:
         self.rows = rows
         self.lines = lines if lines is not None else []
         self.torn = False  # the end of a file was cut off
+        self.damaged = 0  # lines that are no facts
 
 
 class Folder:
@@ -80,12 +106,24 @@ def read_header(folder: str) -> dict[str, Any]:
         raise Unreadable("its run.json is cut off or is not JSON") from None
     if not isinstance(header, dict) or not isinstance(header.get("version"), int):
         raise Unreadable("its run.json was not written by unslow")
-    if header["version"] > VERSION:
-        raise Unreadable(
-            f"it was written in format {header['version']}, and this unslow reads up to {VERSION}: "
-            f"it needs unslow {header.get('unslow', 'of a later version')} or later"
-        )
+    _check_version(header)
+    for name, is_valid in _HEADER.items():
+        if name in header and not is_valid(header[name]):
+            raise Unreadable(f"its run.json is damaged: `{name}` is {header[name]!r}")
     return header
+
+
+def _check_version(header: dict[str, Any]) -> None:
+    version = header["version"]
+    if OLDEST <= version <= VERSION:
+        return
+    command = header.get("command")
+    words = [str(word) for word in command] if isinstance(command, list) else []
+    raise Unreadable(
+        f"unslow {header.get('unslow', 'of another version')} wrote it in format {version}, "
+        f"and this version reads formats {OLDEST} to {VERSION}",
+        f"Record it again: `unslow run {' '.join(words) or 'python train.py'}`.",
+    )
 
 
 def read(folder: str) -> Folder:
@@ -108,20 +146,25 @@ def read(folder: str) -> Folder:
 
 
 def _lines(data: bytes, log: ProcessLog) -> Iterator[dict[str, Any]]:
-    for raw in data.split(b"\n"):
-        if not raw:
-            continue
+    raw_lines = data.split(b"\n")
+    log.torn = log.torn or bool(raw_lines.pop())
+    for raw in filter(None, raw_lines):
         try:
             line = json.loads(raw)
-        except ValueError:
-            log.torn = True
-            continue
-        if isinstance(line, dict) and "k" in line:
-            yield line
+            if isinstance(line["k"], str) and _is_clock(line["t"]):
+                yield line
+                continue
+        except (ValueError, LookupError, TypeError, RecursionError):
+            pass
+        log.damaged += 1
+
+
+def _is_clock(value: object) -> bool:
+    return isinstance(value, int) and 0 <= value < 1 << 63
 
 
 class Writer:
-    """Appends to the two logs of one process. After the first failed write it stays silent and says why."""
+    """Appends to the two logs of one process; after a failed write, `lost` says why it stopped."""
 
     def __init__(self, folder: str, name: str) -> None:
         self._paths = (
@@ -155,7 +198,7 @@ class Writer:
             self.lost = f"the run folder could not be written: {problem.strerror or problem}"
 
     def _is_open(self, which: int) -> bool:
-        """Whether a descriptor is still ours: a program that closes all of them may have it for a file of its own."""
+        """Whether a descriptor is still ours: a program may close all of them and use it again."""
         return self._files[which] >= 0 and _identity(self._files[which]) == self._known[which]
 
     def close(self) -> None:

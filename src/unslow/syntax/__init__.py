@@ -6,14 +6,22 @@ import ast
 from collections.abc import Iterator
 
 from unslow.cause import Spot
-from unslow.syntax.called import Definition
+from unslow.syntax.callees import Definition
 from unslow.syntax.comments import Ignores
 from unslow.syntax.library import TENSOR_LIKE, Kind, adds_to_graph, is_op
-from unslow.syntax.names import argument, canonical
-from unslow.syntax.scopes import Binding, How, parameters
-from unslow.syntax.stepped import Stepped
+from unslow.syntax.names import canonical
+from unslow.syntax.nodes import (
+    FUNCTIONS,
+    STATEMENT_LOOPS,
+    Function,
+    Loop,
+    argument,
+    own_nodes,
+    parameters,
+)
+from unslow.syntax.scopes import Binding, How
 from unslow.syntax.traced import Trace, label
-from unslow.syntax.tree import FUNCTIONS, STATEMENT_LOOPS, Function, Loop, own_nodes
+from unslow.syntax.training import Trained
 
 __all__ = [
     "FUNCTIONS",
@@ -36,7 +44,7 @@ __all__ = [
 ]
 
 
-class Source(Stepped):
+class Source(Trained):
     """One file. Each layer adds one question: tree, scopes, reach, names, called, kinds, traced, values, stepped."""
 
     def __init__(self, path: str, text: str) -> None:

@@ -5,29 +5,41 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from unslow.syntax.called import Called
+from unslow.syntax.callees import Called
 from unslow.syntax.library import ANNOTATIONS, METHODS, TENSOR_LIKE, Kind, made_by
-from unslow.syntax.names import argument, is_none
-from unslow.syntax.scopes import REST, Binding, How, Path, parameters
-from unslow.syntax.tree import Function
+from unslow.syntax.names import is_none
+from unslow.syntax.nodes import Function, words
+from unslow.syntax.scopes import REST, Binding, How, Path
 
 _STEPS = 400  # how many expressions one question may lead through before the answer is UNKNOWN
-_DEEPEST = (
-    60  # how far one may lead to another: a sum of a thousand terms must not exhaust Python's stack
-)
-_WRAPPERS = (
-    "tqdm.tqdm",
-    "tqdm.auto.tqdm",
-    "tqdm.notebook.tqdm",
-    "tqdm.std.tqdm",
-    "reversed",
-    "list",
-    "tuple",
-)
-_SAME_ANYWHERE = (
-    Kind.TENSOR,
-    Kind.ARRAY,
-)  # a structure of tensors is tensors wherever it is taken apart
+# How far one may lead to another: a sum of a thousand terms must not exhaust Python's stack.
+_DEEPEST = 60
+_COUNTERS = words("range tqdm.trange")
+_WRAPPERS = words("tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.std.tqdm reversed list tuple")
+# A structure of tensors is tensors wherever it is taken apart.
+_SAME_ANYWHERE = (Kind.TENSOR, Kind.ARRAY)
+_SAME_SLICED = (*_SAME_ANYWHERE, Kind.VARIABLE, Kind.PLACEHOLDER, None)
+_GIVING_TENSORS = (Kind.LOSS, Kind.METRIC, Kind.FUNCTION)
+_TENSOR_IF = {True: Kind.TENSOR, False: Kind.UNKNOWN}
+_ELEMENTS = {
+    Kind.DATASET: Kind.TENSOR,
+    Kind.ITERATOR: Kind.TENSOR,
+    Kind.TENSOR: Kind.TENSOR,
+    Kind.ARRAY: Kind.ARRAY,
+    Kind.ARRAYS: Kind.ARRAY,
+}
+# What Python's own functions give for an argument of some kind.
+_TAKEN = {
+    "iter": {Kind.DATASET: Kind.ITERATOR, Kind.ITERATOR: Kind.ITERATOR},
+    "next": {Kind.ITERATOR: Kind.TENSOR, Kind.ARRAYS: Kind.ARRAY},
+}
+# Attributes by the kind of what they belong to.
+_ATTRIBUTES = {
+    "optimizer": (Kind.MODEL, Kind.OPTIMIZER),
+    "model": (Kind.CALLBACK, Kind.MODEL),
+    "learning_rate": (Kind.OPTIMIZER, Kind.VARIABLE),
+    "iterations": (Kind.OPTIMIZER, Kind.VARIABLE),
+}
 _CLASS_KINDS = {
     "keras.Model": Kind.MODEL,
     "keras.Sequential": Kind.MODEL,
@@ -47,7 +59,6 @@ class Kinded(Called):
         self._kinds: dict[tuple[ast.expr, Path], Kind] = {}
         self._asked: dict[tuple[ast.expr, Path], Kind | None] = {}
         self._depth = 0
-        self._callers: dict[ast.AST, list[ast.Call]] | None = None
 
     def kind(self, expression: ast.expr | None, path: Path = ()) -> Kind:
         """The kind of a value, or of the part of it that a path of indices leads to."""
@@ -82,72 +93,66 @@ class Kinded(Called):
         return self._asked[key]
 
     def _infer(self, node: ast.expr, path: Path) -> Kind | None:
-        if isinstance(node, ast.Name):
-            return self._of_bindings(self.reaching(node), path)
-        if isinstance(node, ast.Call):
-            return self._call(node, path)
-        if isinstance(node, ast.Attribute):
-            return self._attribute(node, path)
-        if isinstance(node, (ast.Tuple, ast.List)):
-            return self._literal(node, path)
-        if isinstance(node, ast.Subscript):
-            return self._subscript(node, path)
-        if isinstance(node, ast.Constant):
-            return Kind.NUMBER if type(node.value) in (int, float) else Kind.OTHER
-        if isinstance(node, ast.IfExp):
-            return join((self._ask(node.body, path), self._ask(node.orelse, path)))
-        if isinstance(node, (ast.NamedExpr, ast.Await)):
-            return self._ask(node.value, path)
+        match node:
+            case ast.Name():
+                return self._of_bindings(self.reaching(node), path)
+            case ast.Call():
+                return self._call(node, path)
+            case ast.Attribute():
+                return self._attribute(node, path)
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                return self._literal(elements, path)
+            case ast.Subscript():
+                return self._subscript(node, path)
+            case ast.IfExp(body=body, orelse=orelse):
+                return join((self._ask(body, path), self._ask(orelse, path)))
+            case ast.NamedExpr(value=inner) | ast.Await(value=inner):
+                return self._ask(inner, path)
         return self._operation(node)
 
     def _operation(self, node: ast.expr) -> Kind | None:
-        if isinstance(node, ast.BinOp):
-            return _combined(self._ask(node.left, ()), self._ask(node.right, ()))
-        if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
-            return self._ask(node.operand, ())
-        if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            both = (self._ask(node.left, ()), self._ask(node.comparators[0], ()))
-            plain = isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
-            return Kind.OTHER if plain or not TENSOR_LIKE.intersection(both) else Kind.TENSOR
-        if isinstance(node, (ast.JoinedStr, ast.Dict, ast.Set, ast.Lambda)):
-            return Kind.OTHER
+        match node:
+            case ast.Constant(value=value):
+                return Kind.NUMBER if type(value) in (int, float) else Kind.OTHER
+            case ast.BinOp(left=left, right=right):
+                return _combined(self._ask(left, ()), self._ask(right, ()))
+            case ast.UnaryOp(op=ast.Invert() | ast.UAdd() | ast.USub(), operand=operand):
+                return self._ask(operand, ())
+            case ast.Compare(left=left, ops=[operator], comparators=[right]):
+                both = (self._ask(left, ()), self._ask(right, ()))
+                tensors = TENSOR_LIKE.intersection(both)
+                elementwise = not isinstance(operator, ast.Is | ast.IsNot | ast.In | ast.NotIn)
+                return Kind.TENSOR if tensors and elementwise else Kind.OTHER
+            case ast.JoinedStr() | ast.Dict() | ast.Set() | ast.Lambda():
+                return Kind.OTHER
         return Kind.UNKNOWN
 
-    def _literal(self, node: ast.Tuple | ast.List, path: Path) -> Kind | None:
+    def _literal(self, elements: list[ast.expr], path: Path) -> Kind | None:
         if not path:
             return Kind.OTHER
-        if path[0] == REST or any(isinstance(item, ast.Starred) for item in node.elts):
+        starred = any(isinstance(item, ast.Starred) for item in elements)
+        if starred or path[0] == REST or path[0] >= len(elements):
             return Kind.UNKNOWN
-        return self._ask(node.elts[path[0]], path[1:]) if path[0] < len(node.elts) else Kind.UNKNOWN
+        return self._ask(elements[path[0]], path[1:])
 
     def _subscript(self, node: ast.Subscript, path: Path) -> Kind | None:
-        index = node.slice.value if isinstance(node.slice, ast.Constant) else None
-        if isinstance(index, int) and index >= 0:
-            return self._ask(node.value, (index, *path))
+        match node.slice:
+            case ast.Constant(value=int(index)) if index >= 0:
+                return self._ask(node.value, (index, *path))
         whole = self._ask(node.value, ())
-        return (
-            whole
-            if whole in (*_SAME_ANYWHERE, Kind.VARIABLE, Kind.PLACEHOLDER, None)
-            else Kind.UNKNOWN
-        )
+        return whole if whole in _SAME_SLICED else Kind.UNKNOWN
 
     def _attribute(self, node: ast.Attribute, path: Path) -> Kind | None:
         owner = self.class_of(node.value)
-        if owner is not None:
-            bindings = owner.source.class_attribute(owner.node, node.attr)
-            if bindings and owner.source is self:
+        bindings = owner.source.class_attribute(owner.node, node.attr) if owner else []
+        if bindings and owner is not None:
+            if owner.source is self:
                 return self._of_bindings(bindings, path)
-            if bindings:
-                return owner.source._bindings_kind(bindings, path)
-        if node.attr == "optimizer" and self._ask(node.value, ()) is Kind.MODEL:
-            return Kind.OPTIMIZER
-        if node.attr == "model" and self._ask(node.value, ()) is Kind.CALLBACK:
-            return Kind.MODEL
-        if (
-            node.attr in ("learning_rate", "iterations")
-            and self._ask(node.value, ()) is Kind.OPTIMIZER
-        ):
-            return Kind.VARIABLE
+            return owner.source._bindings_kind(bindings, path)
+        if node.attr in _ATTRIBUTES:
+            holder, kind = _ATTRIBUTES[node.attr]
+            if self._ask(node.value, ()) is holder:
+                return kind
         return self._exported_kind(self.full_name(node), path)
 
     def _exported_kind(self, target: str, path: Path) -> Kind:
@@ -161,11 +166,8 @@ class Kinded(Called):
 
     def _bindings_kind(self, bindings: list[Binding], path: Path) -> Kind:
         """As `kind`, for a name of this file that another file asks about."""
-        kinds = {
-            self.kind(item.value, (*item.path, *path))
-            for item in bindings
-            if item.how is How.ASSIGN
-        }
+        assigned = [item for item in bindings if item.how is How.ASSIGN]
+        kinds = {self.kind(item.value, (*item.path, *path)) for item in assigned}
         return kinds.pop() if len(kinds) == 1 else Kind.UNKNOWN
 
     def _of_bindings(self, bindings: Iterable[Binding], path: Path) -> Kind | None:
@@ -174,65 +176,53 @@ class Kinded(Called):
 
     def _of_binding(self, binding: Binding, path: Path) -> Kind | None:
         value, whole = binding.value, (*binding.path, *path)
-        if binding.how is How.PARAMETER and isinstance(binding.node, ast.arg):
+        if isinstance(binding.node, ast.arg):
             return self._parameter(binding.node)
-        if binding.how is How.IMPORT:
+        if binding.is_import:
             return self._exported_kind(binding.target, path)
         if value is None:
             return Kind.FUNCTION if self.compiler(binding.node) is not None else Kind.UNKNOWN
         if binding.how is How.LOOP:
             return self._element(value, whole)
-        if binding.how is How.AUGMENT and isinstance(binding.node, ast.AugAssign):
-            before = self._ask(
-                binding.node.target, ()
-            )  # asked where it stands: what it held until here
+        if isinstance(binding.node, ast.AugAssign):
+            # Asked where it stands: what it held until here.
+            before = self._ask(binding.node.target, ())
             return _combined(before, self._ask(value, ()))
         return self._ask(value, whole)
 
     def _element(self, iterable: ast.expr, path: Path) -> Kind | None:
         """The kind of what a loop takes out of an iterable."""
-        if isinstance(iterable, ast.Call):
-            name = self.name(iterable.func)
-            if name in ("range", "tqdm.trange"):
-                return Kind.NUMBER
-            if name == "enumerate" and path and iterable.args:
-                return Kind.NUMBER if path[0] == 0 else self._element(iterable.args[0], path[1:])
-            if name == "zip" and path and 0 <= path[0] < len(iterable.args):
-                return self._element(iterable.args[path[0]], path[1:])
-            if name in _WRAPPERS and iterable.args:
-                return self._element(iterable.args[0], path)
-        if isinstance(iterable, (ast.ListComp, ast.GeneratorExp)):
-            return self._ask(iterable.elt, path)
-        if isinstance(iterable, ast.Name):
-            held = [
-                item.value
-                for item in self.reaching(iterable)
-                if item.how is How.ASSIGN and not item.path
-            ]
-            if len(held) == 1 and isinstance(held[0], (ast.Tuple, ast.List, ast.ListComp)):
-                return self._element(held[0], path)
-        if isinstance(iterable, (ast.Tuple, ast.List)):
-            return (
-                join(self._ask(item, path) for item in iterable.elts)
-                if iterable.elts
-                else Kind.UNKNOWN
-            )
+        match iterable:
+            case ast.Call(func=function, args=[_, *_] as given):
+                found = self._counted_element(self.name(function), given, path)
+                if found is not Kind.UNKNOWN:
+                    return found
+            case ast.ListComp(elt=element) | ast.GeneratorExp(elt=element):
+                return self._ask(element, path)
+            case ast.Name():
+                held = [item.assigned for item in self.reaching(iterable)]
+                if len(held) == 1 and isinstance(held[0], ast.Tuple | ast.List | ast.ListComp):
+                    return self._element(held[0], path)
+            case ast.Tuple(elts=[_, *_] as items) | ast.List(elts=[_, *_] as items):
+                return join(self._ask(item, path) for item in items)
         whole = self._ask(iterable, ())
-        if whole in (Kind.DATASET, Kind.ITERATOR, Kind.TENSOR):
-            return Kind.TENSOR
-        return Kind.ARRAY if whole in (Kind.ARRAY, Kind.ARRAYS) else (whole and Kind.UNKNOWN)
+        return _ELEMENTS.get(whole, Kind.UNKNOWN) if whole is not None else None
+
+    def _counted_element(self, name: str, given: list[ast.expr], path: Path) -> Kind | None:
+        """What Python's own iterators give; UNKNOWN for all other calls."""
+        if name in _COUNTERS or (name == "enumerate" and path[:1] == (0,)):
+            return Kind.NUMBER
+        if name == "enumerate" and path:
+            return self._element(given[0], path[1:])
+        if name == "zip" and path and 0 <= path[0] < len(given):
+            return self._element(given[path[0]], path[1:])
+        return self._element(given[0], path) if name in _WRAPPERS else Kind.UNKNOWN
 
     def _call(self, call: ast.Call, path: Path) -> Kind | None:
         name = self.name(call.func)
-        if name in ("iter", "next") and call.args:
+        if name in _TAKEN and call.args:
             of = self._ask(call.args[0], ())
-            if name == "iter":
-                return (
-                    Kind.ITERATOR if of in (Kind.DATASET, Kind.ITERATOR) else (of and Kind.UNKNOWN)
-                )
-            return {Kind.ITERATOR: Kind.TENSOR, Kind.ARRAYS: Kind.ARRAY}.get(
-                of or Kind.UNKNOWN, of and Kind.UNKNOWN
-            )
+            return _TAKEN[name].get(of, Kind.UNKNOWN) if of is not None else None
         made: Kind | None = made_by(name)
         if made is Kind.UNKNOWN:
             made = self._method(call) or self._called_value(call, path)
@@ -244,10 +234,11 @@ class Kinded(Called):
         if not isinstance(call.func, ast.Attribute):
             return None
         receiver = self._ask(call.func.value, ())
-        found = METHODS.get((receiver or Kind.UNKNOWN, call.func.attr))
-        if found is None and receiver is Kind.ARRAY:
-            return Kind.NUMBER if call.func.attr == "item" else Kind.ARRAY
-        return found
+        if receiver is None:
+            return None
+        array = Kind.NUMBER if call.func.attr == "item" else Kind.ARRAY
+        otherwise = array if receiver is Kind.ARRAY else None
+        return METHODS.get((receiver, call.func.attr), otherwise)
 
     def _called_value(self, call: ast.Call, path: Path) -> Kind | None:
         """The kind of what a call of the user's function, class or object gives."""
@@ -256,73 +247,46 @@ class Kinded(Called):
             return found.source.class_kind(found.node)
         if found is not None:
             result = self._result(found.source, found.node, path)
-            compiled = found.source.compiler(found.node) is not None or self._is_function_object(
-                call.func
-            )
+            compiled = found.source.compiler(found.node) is not None
+            compiled = compiled or self._is_function_object(call.func)
             return Kind.TENSOR if compiled and result is not Kind.OTHER else result
         of = self._ask(call.func, ())
         if of in (Kind.MODEL, Kind.LAYER):
             given = self._ask(call.args[0], ()) if call.args else Kind.UNKNOWN
-            if given in (Kind.SYMBOL, None):
-                return given
-            return Kind.TENSOR if of is Kind.MODEL or given is not Kind.UNKNOWN else Kind.UNKNOWN
-        return (
-            Kind.TENSOR if of in (Kind.LOSS, Kind.METRIC, Kind.FUNCTION) else (of and Kind.UNKNOWN)
-        )
+            known = of is Kind.MODEL or given is not Kind.UNKNOWN
+            return given if given in (Kind.SYMBOL, None) else _TENSOR_IF[known]
+        return None if of is None else _TENSOR_IF[of in _GIVING_TENSORS]
 
     def _is_function_object(self, function: ast.expr) -> bool:
-        return (
-            isinstance(function, (ast.Name, ast.Attribute))
-            and self._ask(function, ()) is Kind.FUNCTION
-        )
+        named = isinstance(function, (ast.Name, ast.Attribute))
+        return named and self._ask(function, ()) is Kind.FUNCTION
 
     def _result(self, source: Kinded, function: Function | ast.ClassDef, path: Path) -> Kind | None:
         values = [value for value in source.returned(function) if value is not None]
         if not values:
             return Kind.OTHER
-        if source is self:
-            return join(self._ask(value, path) for value in values)
-        return join(source.kind(value, path) for value in values)
+        ask = self._ask if source is self else source.kind
+        return join(ask(value, path) for value in values)
 
     def class_kind(self, owner: ast.ClassDef) -> Kind:
         """The kind that instances of a class of the user's have."""
-        return next(
-            (kind for base, kind in _CLASS_KINDS.items() if self.inherits(owner, base)), Kind.OTHER
-        )
+        kinds = (kind for base, kind in _CLASS_KINDS.items() if self.inherits(owner, base))
+        return next(kinds, Kind.OTHER)
 
     def _parameter(self, parameter: ast.arg) -> Kind | None:
         """The kind of a parameter: by its annotation, as `self`, or by what the calls in this file give."""
         annotated = ANNOTATIONS.get(self.name(parameter.annotation))
-        function = self.parents[self.parents[parameter]]
         if annotated is not None:
             return annotated
+        function = self.parents[self.parents[parameter]]
         owner = self.class_of_self(parameter.arg, self.scopes.get(function))
         if owner is not None:
             return self.class_kind(owner)
         given = [self.argument_for(call, function, parameter) for call in self.callers(function)]
-        if not given or any(value is None for value in given):
+        values = [value for value in given if value is not None]
+        if not values or len(values) < len(given):
             return Kind.UNKNOWN
-        return join(self._ask(value, ()) for value in given if value is not None)
-
-    def callers(self, function: ast.AST) -> list[ast.Call]:
-        """The calls in this file that lead to a function."""
-        if self._callers is None:
-            self._callers = {}
-            for call in self.every(ast.Call):
-                found = self.callee(call)
-                if found is not None and found.source is self:
-                    self._callers.setdefault(found.node, []).append(call)
-        return self._callers.get(function, [])
-
-    def argument_for(
-        self, call: ast.Call, function: ast.AST, parameter: ast.arg
-    ) -> ast.expr | None:
-        """The argument that a call gives to a parameter."""
-        names = list(parameters(function))
-        bound = isinstance(call.func, ast.Attribute) and isinstance(
-            self.parents.get(function), ast.ClassDef
-        )
-        return argument(call, parameter.arg, names.index(parameter) - (1 if bound else 0))
+        return join(self._ask(value, ()) for value in values)
 
 
 def join(kinds: Iterable[Kind | None]) -> Kind | None:

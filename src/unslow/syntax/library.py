@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 
+from unslow.syntax.nodes import words
+
 
 class Kind(enum.Enum):
     """What a value is, as far as a cause needs to know."""
@@ -29,10 +31,6 @@ class Kind(enum.Enum):
     CALLBACK = "callback"
     FUNCTION = "tf.function"
     STRATEGY = "distribution strategy"
-
-
-def words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 TENSOR_LIKE = frozenset((Kind.TENSOR, Kind.PLACEHOLDER, Kind.VARIABLE))

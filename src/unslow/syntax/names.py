@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
-from unslow.syntax.neighbours import module_path, opened
-from unslow.syntax.reach import Reached
-from unslow.syntax.scopes import Binding, How
+from unslow.syntax.modules import module_path, opened
+from unslow.syntax.nodes import NAMED_FUNCTIONS
+from unslow.syntax.reaching import Reached
+from unslow.syntax.scopes import Binding, Scope
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -42,6 +43,14 @@ _SAME = {
 _CLASSES_OF_KERAS = ("tf.losses.", "tf.metrics.", "tf.initializers.")
 
 
+# Where a canonical module may be imported from: the old interfaces hold the same names.
+_SPELLINGS = {
+    "tf": ("tensorflow", "tensorflow.compat.v1", "tensorflow.compat.v2"),
+    "keras": ("keras", "tensorflow.keras", "tf_keras"),
+}
+_BUILTINS = frozenset(dir(builtins))
+
+
 @lru_cache(maxsize=16_384)
 def canonical(name: str) -> str:
     """One spelling for a thing: `tensorflow.keras.X` is `keras.X`, `tf.compat.v1.X` is `tf.X`."""
@@ -60,42 +69,36 @@ class Named(Reached):
     def __init__(self, path: str, text: str) -> None:
         super().__init__(path, text)
         self._following: set[tuple[str, str]] = set()
-        self._uses_tensorflow: bool | None = None
         self._full: dict[ast.expr, str] = {}
-        self._calls: dict[str, list[ast.Call]] | None = None
 
-    @property
+    @cached_property
     def uses_tensorflow(self) -> bool:
         """Whether the file imports TensorFlow or Keras, or a name that leads to them."""
-        if self._uses_tensorflow is None:
-            self._uses_tensorflow = self.imports("tf", "keras")
-        return self._uses_tensorflow
+        return self.imports("tf", "keras")
 
     def imports(self, *packages: str) -> bool:
-        """Whether the file imports from a package, by its canonical name; its other files are asked only at last."""
+        """Whether the file imports from a package, by its canonical name; its other files are asked last."""
+
+        def among(name: str) -> bool:
+            return canonical(name).partition(".")[0] in packages
+
         targets = self.imported
-        if any(canonical(target).partition(".")[0] in packages for target in targets):
-            return True
-        return any(
-            canonical(self._exported(target)).partition(".")[0] in packages for target in targets
-        )
+        return any(map(among, targets)) or any(among(self._exported(item)) for item in targets)
 
     @property
     def imported(self) -> list[str]:
         """The dotted names that the file imports, as they are written."""
-        bound = (
-            item
-            for scope in self.scopes.values()
-            for items in scope.bindings.values()
-            for item in items
-        )
-        return [*self.star_imports, *(item.target for item in bound if item.how is How.IMPORT)]
+        targets = list(self.star_imports)
+        for scope in self.scopes.values():
+            for bindings in scope.bindings.values():
+                targets += [item.target for item in bindings if item.is_import]
+        return targets
 
-    def name(self, expression: ast.expr | None) -> str:
+    def name(self, expression: ast.AST | None) -> str:
         """The canonical dotted name of an expression, or nothing where it is no name or not known."""
         return canonical(self.full_name(expression))
 
-    def full_name(self, expression: ast.expr | None) -> str:
+    def full_name(self, expression: ast.AST | None) -> str:
         """The dotted name as imported, so that `tensorflow.compat.v1` and `tf_keras` can be told apart."""
         if not isinstance(expression, (ast.Name, ast.Attribute)):
             return ""
@@ -108,18 +111,19 @@ class Named(Reached):
         if isinstance(expression, ast.Attribute):
             base = self.full_name(expression.value)
             if base:
-                return self._exported(f"{base}.{expression.attr}") or f"{base}.{expression.attr}"
+                return self._followed(f"{base}.{expression.attr}")
             return self._agreed(self.attribute_bindings(expression))
         if self.owner(expression) is not None:
             return self._agreed(self.reaching(expression))
-        if hasattr(builtins, expression.id):
+        if expression.id in _BUILTINS:
             return expression.id
-        origin = self.star_imports[0] if len(self.star_imports) == 1 else ""
-        return (
-            (self._exported(f"{origin}.{expression.id}") or f"{origin}.{expression.id}")
-            if origin
-            else ""
-        )
+        if len(self.star_imports) == 1:
+            return self._followed(f"{self.star_imports[0]}.{expression.id}")
+        return ""
+
+    def _followed(self, target: str) -> str:
+        """A dotted name, or what it stands for in the user's own file that it leads to."""
+        return self._exported(target) or target
 
     def _agreed(self, bindings: list[Binding]) -> str:
         """The name that all bindings lead to: the imports in a `try` and its `except` may be one thing."""
@@ -127,11 +131,9 @@ class Named(Reached):
         return names.pop() if len({canonical(name) for name in names}) == 1 else ""
 
     def bound_name(self, binding: Binding) -> str:
-        if binding.how is How.IMPORT:
-            return self._exported(binding.target) or binding.target
-        if binding.how is How.ASSIGN and not binding.path:
-            return self.full_name(binding.value)
-        return ""
+        if binding.is_import:
+            return self._followed(binding.target)
+        return self.full_name(binding.assigned)
 
     def attribute_bindings(self, expression: ast.Attribute) -> list[Binding]:
         """What methods assign to `self.x`, here and in the base classes of this file."""
@@ -139,6 +141,17 @@ class Named(Reached):
             return []
         owner = self.class_of_self(expression.value.id, self.scope_at(expression))
         return self.class_attribute(owner, expression.attr) if owner is not None else []
+
+    def seen_bindings(self, expression: ast.AST | None) -> list[Binding]:
+        """The bindings that give a name or `self.x` its value; nothing for other expressions."""
+        if isinstance(expression, ast.Name):
+            return self.reaching(expression)
+        return self.attribute_bindings(expression) if isinstance(expression, ast.Attribute) else []
+
+    def only_value(self, expression: ast.AST | None) -> ast.expr | None:
+        """The one expression that is assigned to a name or `self.x`, where there is only one."""
+        bindings = self.seen_bindings(expression)
+        return bindings[0].assigned if len(bindings) == 1 else None
 
     def class_attribute(self, owner: ast.ClassDef, name: str) -> list[Binding]:
         for candidate in self.lineage(owner):
@@ -153,14 +166,15 @@ class Named(Reached):
         waiting = [owner]
         while waiting:
             current = waiting.pop(0)
-            if current not in seen:
-                seen.append(current)
-                yield current
-                for base in current.bases:
-                    bindings = self.reaching(base) if isinstance(base, ast.Name) else []
-                    waiting += [
-                        item.node for item in bindings if isinstance(item.node, ast.ClassDef)
-                    ]
+            if current in seen:
+                continue
+            seen.append(current)
+            yield current
+            for base in current.bases:
+                nodes = (item.node for item in self.seen_bindings(base))
+                waiting += [node for node in nodes if isinstance(node, ast.ClassDef)]
+
+    # The user's other files
 
     def _exported(self, target: str) -> str:
         """What a name imported from one of the user's own files stands for there."""
@@ -168,11 +182,8 @@ class Named(Reached):
 
     def _own_name(self, name: str) -> str:
         bindings = self.module.bindings.get(name, [])
-        return (
-            self.bound_name(bindings[0])
-            if bindings and (len(bindings) == 1 or self._agreed(bindings))
-            else ""
-        )
+        clear = len(bindings) == 1 or (bindings and self._agreed(bindings))
+        return self.bound_name(bindings[0]) if clear else ""
 
     def follow(
         self, what: str, target: str, ask: Callable[[Self, str], Answer], otherwise: Answer
@@ -180,10 +191,9 @@ class Named(Reached):
         """Ask the user's file that a dotted name leads to about the name in it; files may import each other."""
         dots = target[: len(target) - len(target.lstrip("."))]
         parent, _, name = target[len(dots) :].rpartition(".")
-        path = module_path(self.path, dots + parent) if dots + parent else None
-        if path is None or (what, target) in self._following:
-            return otherwise
-        source = opened(type(self), path)
+        module = dots + parent
+        open_already = (what, target) in self._following
+        source = None if open_already or not module else self.neighbour(module)
         if source is None:
             return otherwise
         self._following.add((what, target))
@@ -192,38 +202,83 @@ class Named(Reached):
         finally:
             self._following.discard((what, target))
 
+    def neighbour(self, module: str) -> Self | None:
+        """The user's own module of a name, as this file would import it."""
+        path = module_path(self.path, module)
+        return opened(type(self), path) if path is not None else None
+
+    # Calls and names by text
+
+    @cached_property
+    def _calls(self) -> dict[str, list[ast.Call]]:
+        found: dict[str, list[ast.Call]] = {}
+        for call in self.every(ast.Call):
+            found.setdefault(self.name(call.func), []).append(call)
+        return found
+
     def calls(self, *names: str) -> Iterator[ast.Call]:
         """Calls by canonical name, in the order of the text; `keras.optimizers.*` is any one below."""
-        if self._calls is None:
-            self._calls = {}
-            for call in self.every(ast.Call):
-                self._calls.setdefault(self.name(call.func), []).append(call)
-        found: list[ast.Call] = []
-        for name in names:
-            if name.endswith(".*"):
-                found += [
-                    call
-                    for known, calls in self._calls.items()
-                    if known.rpartition(".")[0] == name[:-2] and known
-                    for call in calls
-                ]
-            else:
-                found += self._calls.get(name, ())
+        spaces = {name[:-2] for name in names if name.endswith(".*")}
+        known = [each for each in self._calls if each in names or each.rpartition(".")[0] in spaces]
+        found = [call for name in known if name for call in self._calls[name]]
         yield from sorted(found, key=lambda call: (call.lineno, call.col_offset))
+
+    def alias(self, name: str, at: ast.AST | None = None) -> str | None:
+        """How a canonical name such as `tf.constant` is spelled at a node; None if it is not imported there."""
+        head, _, rest = name.partition(".")
+        for module in _SPELLINGS.get(head, (head,)):
+            spelling = self._spelling(f"{module}.{rest}" if rest else module, at)
+            if spelling:
+                return spelling
+        return None
+
+    def _spelling(self, wanted: str, at: ast.AST | None) -> str:
+        """The shortest way to write an imported name: that of the longest import it begins with."""
+        best, spelling = 0, ""
+        for scope in self._scopes_seen(at):
+            for name, (first, *_) in scope.bindings.items():
+                fits = first.is_import and f"{wanted}.".startswith(f"{first.target}.")
+                if (
+                    fits
+                    and len(first.target) > best
+                    and self._is_imported_before(first.node, scope, at)
+                ):
+                    best, spelling = len(first.target), name + wanted[len(first.target) :]
+        return spelling
+
+    def _scopes_seen(self, at: ast.AST | None) -> list[Scope]:
+        """The module's scope, and those of the functions around a node."""
+        around = self.ancestors(at) if at is not None else ()
+        inner = [self.scopes[node] for node in around if isinstance(node, NAMED_FUNCTIONS)]
+        return [self.module, *inner]
+
+    def _is_imported_before(self, binding: ast.AST, scope: Scope, at: ast.AST | None) -> bool:
+        line = getattr(at, "lineno", None)
+        return line is None or scope is not self.module or getattr(binding, "lineno", 0) < line
+
+    @cached_property
+    def taken(self) -> set[str]:
+        """Every name that the file uses anywhere, so that a fresh one can keep out of its way."""
+        found = set(_BUILTINS)
+        found.update(node.id for node in self.every(ast.Name))
+        found.update(node.attr for node in self.every(ast.Attribute))
+        for scope in self.scopes.values():
+            found.update(scope.bindings)
+        return found
+
+    def fresh(self, wanted: str) -> str:
+        """A name like the wanted one that nothing in the file uses."""
+        name, number = wanted, 2
+        while name in self.taken:
+            name, number = f"{wanted}_{number}", number + 1
+        return name
+
+
+def is_builtin(name: str) -> bool:
+    """Whether a canonical name is one of Python's own."""
+    return name in _BUILTINS
 
 
 def is_none(binding: Binding) -> bool:
     """`self.session = None` says that the value comes later, not what it is."""
     return isinstance(binding.value, ast.Constant) and binding.value.value is None
-
-
-def argument(call: ast.Call, keyword: str, position: int | None = None) -> ast.expr | None:
-    """An argument by keyword or by position; nothing after a `*`, where positions are not known."""
-    for item in call.keywords:
-        if item.arg == keyword:
-            return item.value
-    if position is not None and len(call.args) > position:
-        before = call.args[: position + 1]
-        if not any(isinstance(item, ast.Starred) for item in before):
-            return call.args[position]
-    return None

@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
-from unslow.syntax.tree import COMPREHENSIONS, FUNCTIONS, Tree
+from unslow.syntax.nodes import COMPREHENSIONS, FUNCTIONS, has_decorator, parameters
+from unslow.syntax.tree import Tree, runs_in
 
 Path = tuple[int, ...]
 _OPENING = (*FUNCTIONS, ast.ClassDef, *COMPREHENSIONS)
 _BINDING = (
-    ast.FunctionDef,
-    ast.AsyncFunctionDef,
-    ast.ClassDef,
-    ast.Global,
-    ast.Nonlocal,
-    ast.Import,
-    ast.ImportFrom,
-    ast.Assign,
-    ast.AnnAssign,
-    ast.AugAssign,
-    ast.NamedExpr,
-    ast.For,
-    ast.AsyncFor,
-    ast.With,
-    ast.AsyncWith,
-    ast.ExceptHandler,
-    ast.MatchAs,
-    ast.MatchStar,
-    ast.MatchMapping,
-    ast.Delete,
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Global, ast.Nonlocal),
+    *(ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr),
+    *(ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.ExceptHandler, ast.Delete),
+    *(ast.MatchAs, ast.MatchStar, ast.MatchMapping),
 )
 REST = -1  # in a path: the starred part, whose elements are not told apart
 
@@ -60,6 +45,15 @@ class Binding:
     target: str = ""  # imports: the dotted name, with its leading dots
     remote: bool = False  # through `global` or `nonlocal`: it happens whenever that function runs
 
+    @property
+    def assigned(self) -> ast.expr | None:
+        """The expression that is assigned as a whole, None where the value comes in another way."""
+        return self.value if self.how is How.ASSIGN and not self.path else None
+
+    @property
+    def is_import(self) -> bool:
+        return self.how is How.IMPORT
+
 
 @dataclass(eq=False, slots=True)
 class Scope:
@@ -83,157 +77,138 @@ class Scoped(Tree):
     def __init__(self, path: str, text: str) -> None:
         super().__init__(path, text)
         self.module = Scope(self.tree, None)
-        self.scopes: dict[ast.AST, Scope] = {
-            self.tree: self.module
-        }  # by function, class, comprehension
+        # By function, class or comprehension.
+        self.scopes: dict[ast.AST, Scope] = {self.tree: self.module}
         self.attributes: dict[ast.ClassDef, dict[str, list[Binding]]] = {}
         self.star_imports: list[str] = []
-        self._bind_all()
-
-    def _bind_all(self) -> None:
-        opening = [node for kind in _OPENING for node in self.every(kind)]
-        for node in sorted(opening, key=_place):
+        for node in self._in_order(_OPENING):
             self._enter(node)
-        binding: list[ast.AST] = [node for kind in _BINDING for node in self.every(kind)]
-        for node in sorted(binding, key=_place):
-            self._bind(node, self.scope_at(node))
+        for node in self._in_order(_BINDING):
+            scope = self.scope_at(node)
+            for binding in self._bound_by(node, scope):
+                self._add(binding, scope)
+
+    def _in_order(self, kinds: Sequence[type[ast.AST]]) -> list[ast.AST]:
+        found = [node for kind in kinds for node in self.every(kind)]
+        return sorted(found, key=lambda node: (node.lineno, node.col_offset))  # type: ignore[attr-defined]
 
     def _enter(self, node: ast.AST) -> None:
-        """Open the scope of a function, class or comprehension, and bind its name and parameters."""
-        outer = self.scope_at(node)
-        inner = self.scopes[node] = Scope(node, outer)
+        """Open the scope of a function, class or comprehension, and bind its parameters or targets."""
+        inner = self.scopes[node] = Scope(node, self.scope_at(node))
         if isinstance(node, COMPREHENSIONS):
             for generator in node.generators:
-                self._bind_target(generator.target, generator.iter, How.LOOP, node, inner)
+                self._bind(generator.target, Binding("", How.LOOP, node, generator.iter), inner)
         elif isinstance(node, ast.ClassDef):
             self.attributes.setdefault(node, {})
-        for argument in parameters(node):
-            self._add(Binding(argument.arg, How.PARAMETER, argument), inner)
+        for parameter in parameters(node):
+            self._add(Binding(parameter.arg, How.PARAMETER, parameter), inner)
 
-    def _bind(self, node: ast.AST, scope: Scope) -> None:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            self._add(Binding(node.name, How.FUNCTION, node), scope)
-        elif isinstance(node, ast.ClassDef):
-            self._add(Binding(node.name, How.CLASS, node), scope)
-        elif isinstance(node, ast.Assign):
-            for target in node.targets:
-                self._bind_target(target, node.value, How.ASSIGN, node, scope)
-        elif isinstance(node, ast.AnnAssign):
-            self._bind_target(
-                node.target, node.value, How.ASSIGN if node.value else How.OPAQUE, node, scope
-            )
-        elif isinstance(node, ast.AugAssign):
-            self._bind_target(node.target, node.value, How.AUGMENT, node, scope)
-        elif isinstance(node, ast.NamedExpr):
-            while scope.is_comprehension and scope.parent:
-                scope = scope.parent
-            self._bind_target(node.target, node.value, How.ASSIGN, node, scope)
-        elif isinstance(node, (ast.For, ast.AsyncFor)):
-            self._bind_target(node.target, node.iter, How.LOOP, node, scope)
-        elif isinstance(node, (ast.With, ast.AsyncWith)):
-            for item in node.items:
-                if item.optional_vars is not None:
-                    self._bind_target(item.optional_vars, item.context_expr, How.WITH, node, scope)
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            self._bind_imports(node, scope)
-        else:
-            self._bind_rare(node, scope)
+    def _bound_by(self, node: ast.AST, scope: Scope) -> Iterator[Binding]:
+        """The names that a node binds by itself; its assignment targets are bound on the way."""
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield Binding(name, How.FUNCTION, node)
+            case ast.ClassDef(name=name):
+                yield Binding(name, How.CLASS, node)
+            case ast.ExceptHandler(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                yield Binding(name, How.OPAQUE, node)
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield Binding(name, How.OPAQUE, node)
+            case ast.Import() | ast.ImportFrom():
+                yield from self._imported_by(node)
+            case ast.Global(names=names):
+                scope.elsewhere.update(dict.fromkeys(names, self.module))
+            case ast.Nonlocal(names=names):
+                owners = {name: self._owner(name, scope.parent) for name in names}
+                scope.elsewhere.update({name: owner for name, owner in owners.items() if owner})
+            case _:
+                self._bind_targets(node, scope)
 
-    def _bind_rare(self, node: ast.AST, scope: Scope) -> None:
-        if isinstance(node, ast.Global):
-            scope.elsewhere.update(dict.fromkeys(node.names, self.module))
-        elif isinstance(node, ast.Nonlocal):
-            for name in node.names:
-                owner = self._owner(name, scope.parent)
-                if owner is not None:
-                    scope.elsewhere[name] = owner
-        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
-            self._add(Binding(node.name, How.OPAQUE, node), scope)
-        elif isinstance(node, ast.MatchMapping) and node.rest:
-            self._add(Binding(node.rest, How.OPAQUE, node), scope)
-        elif isinstance(node, ast.Delete):
-            for target in node.targets:
-                self._bind_target(target, None, How.OPAQUE, node, scope)
+    def _bind_targets(self, node: ast.AST, scope: Scope) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._bind(target, Binding("", How.ASSIGN, node, value), scope)
+            case ast.AnnAssign(target=target, value=value):
+                how = How.ASSIGN if value else How.OPAQUE
+                self._bind(target, Binding("", how, node, value), scope)
+            case ast.AugAssign(target=target, value=value):
+                self._bind(target, Binding("", How.AUGMENT, node, value), scope)
+            case ast.NamedExpr(target=target, value=value):
+                while scope.is_comprehension and scope.parent:
+                    scope = scope.parent
+                self._bind(target, Binding("", How.ASSIGN, node, value), scope)
+            case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
+                self._bind(target, Binding("", How.LOOP, node, value), scope)
+            case ast.With(items=items) | ast.AsyncWith(items=items):
+                for item in items:
+                    entered = Binding("", How.WITH, node, item.context_expr)
+                    self._bind(item.optional_vars, entered, scope)
+            case ast.Delete(targets=targets):
+                for target in targets:
+                    self._bind(target, Binding("", How.OPAQUE, node), scope)
 
-    def _bind_imports(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+    def _imported_by(self, node: ast.Import | ast.ImportFrom) -> Iterator[Binding]:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 whole = alias.name if alias.asname else alias.name.partition(".")[0]
-                self._add(Binding(alias.asname or whole, How.IMPORT, node, target=whole), scope)
+                yield Binding(alias.asname or whole, How.IMPORT, node, target=whole)
             return
         origin = "." * node.level + (node.module or "")
+        joint = "" if origin.endswith(".") else "."
         for alias in node.names:
             if alias.name == "*":
                 self.star_imports.append(origin)
-                continue
-            joint = "" if origin.endswith(".") else "."
-            target = f"{origin}{joint}{alias.name}"
-            self._add(Binding(alias.asname or alias.name, How.IMPORT, node, target=target), scope)
+            else:
+                target = f"{origin}{joint}{alias.name}"
+                yield Binding(alias.asname or alias.name, How.IMPORT, node, target=target)
 
-    def _bind_target(
-        self,
-        target: ast.expr,
-        value: ast.expr | None,
-        how: How,
-        node: ast.AST,
-        scope: Scope,
-        path: Path = (),
-    ) -> None:
-        if isinstance(target, ast.Name):
-            self._add(Binding(target.id, how, node, value, path), scope)
-        elif isinstance(target, ast.Attribute):
-            owner = self._class_of_self(target, scope)
-            if owner is not None:
-                found = Binding(target.attr, how, node, value, path)
-                self.attributes.setdefault(owner, {}).setdefault(target.attr, []).append(found)
-        elif isinstance(target, ast.Starred):
-            self._bind_target(target.value, value, how, node, scope, (*path[:-1], REST))
-        elif isinstance(target, (ast.Tuple, ast.List)):
-            starred = next(
-                (i for i, item in enumerate(target.elts) if isinstance(item, ast.Starred)), None
-            )
-            given = (
-                value.elts
-                if how is How.ASSIGN and isinstance(value, (ast.Tuple, ast.List)) and not path
-                else []
-            )
-            if len(given) == len(target.elts) and not any(
-                isinstance(item, ast.Starred) for item in (*given, *target.elts)
-            ):
-                for item, part in zip(target.elts, given, strict=True):
-                    self._bind_target(item, part, how, node, scope)
-                return
-            for index, item in enumerate(target.elts):
-                place = index if starred is None or index < starred else REST
-                self._bind_target(item, value, how, node, scope, (*path, place))
+    def _bind(self, target: ast.expr | None, binding: Binding, scope: Scope) -> None:
+        """Bind a target, or all parts of one that is unpacked, as the binding says."""
+        match target:
+            case ast.Name(id=name):
+                self._add(replace(binding, name=name), scope)
+            case ast.Attribute(value=ast.Name(id=holder), attr=name):
+                owner = self.class_of_self(holder, scope)
+                if owner is not None:
+                    found = replace(binding, name=name)
+                    self.attributes.setdefault(owner, {}).setdefault(name, []).append(found)
+            case ast.Starred(value=inner):
+                self._bind(inner, replace(binding, path=(*binding.path[:-1], REST)), scope)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                self._unpack(parts, binding, scope)
+
+    def _unpack(self, parts: list[ast.expr], binding: Binding, scope: Scope) -> None:
+        given = _parts_given(binding, len(parts))
+        starred = [index for index, part in enumerate(parts) if isinstance(part, ast.Starred)]
+        if given and not starred:
+            for part, value in zip(parts, given, strict=True):
+                self._bind(part, replace(binding, value=value), scope)
+            return
+        countable = starred[0] if starred else len(parts)
+        for index, part in enumerate(parts):
+            place = index if index < countable else REST
+            self._bind(part, replace(binding, path=(*binding.path, place)), scope)
 
     def _add(self, binding: Binding, scope: Scope) -> None:
         home = scope.elsewhere.get(binding.name, scope)
         binding.remote = home is not scope
         home.bindings.setdefault(binding.name, []).append(binding)
-        if home.is_class and isinstance(home.node, ast.ClassDef):
+        if isinstance(home.node, ast.ClassDef):
             self.attributes.setdefault(home.node, {}).setdefault(binding.name, []).append(binding)
 
-    def _class_of_self(self, target: ast.Attribute, scope: Scope) -> ast.ClassDef | None:
-        """The class whose instance `self` is in `self.x = …`; also in functions inside the method."""
-        if not isinstance(target.value, ast.Name):
-            return None
-        return self.class_of_self(target.value.id, scope)
-
     def class_of_self(self, name: str, scope: Scope | None) -> ast.ClassDef | None:
+        """The class whose instance a name is, because it is the first parameter of a method around."""
         while scope is not None and name not in scope.bindings:
             scope = scope.parent
         if scope is None or scope.parent is None or not isinstance(scope.node, FUNCTIONS):
             return None
-        owner = scope.parent.node
-        first = next(iter(parameters(scope.node)), None)
-        is_self = (
-            first is not None
-            and first.arg == name
-            and not has_decorator(scope.node, "staticmethod")
-        )
+        first = next(parameters(scope.node), None)
+        if first is None or first.arg != name or has_decorator(scope.node, "staticmethod"):
+            return None
         only = all(binding.how is How.PARAMETER for binding in scope.bindings[name])
-        return owner if is_self and only and isinstance(owner, ast.ClassDef) else None
+        owner = scope.parent.node
+        return owner if only and isinstance(owner, ast.ClassDef) else None
 
     def scope_at(self, node: ast.AST) -> Scope:
         """The scope that a node's names are looked up in."""
@@ -247,10 +222,9 @@ class Scoped(Tree):
 
     def _runs_inside(self, owner: ast.AST, child: ast.AST, node: ast.AST) -> bool:
         if isinstance(owner, COMPREHENSIONS):
-            first = owner.generators[0].iter
-            return not (child is owner.generators[0] and self.within(node, first))
-        body = getattr(owner, "body", None)
-        return child is body or (isinstance(body, list) and child in body)
+            first = owner.generators[0]
+            return child is not first or not self.within(node, first.iter)
+        return runs_in(owner, child)
 
     def _owner(self, name: str, scope: Scope | None) -> Scope | None:
         """The scope that binds a name, seen from a scope: classes are not seen from the functions in them."""
@@ -263,23 +237,18 @@ class Scoped(Tree):
             scope = scope.parent
         return None
 
-
-def _place(node: ast.AST) -> tuple[int, int]:
-    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-
-
-def parameters(function: ast.AST) -> Iterator[ast.arg]:
-    """The parameters of a function, those by position first."""
-    if isinstance(function, FUNCTIONS):
-        arguments = function.args
-        yield from (*arguments.posonlyargs, *arguments.args)
-        if arguments.vararg:
-            yield arguments.vararg
-        yield from arguments.kwonlyargs
-        if arguments.kwarg:
-            yield arguments.kwarg
+    def bindings(self, name: str, node: ast.AST) -> list[Binding]:
+        """All that binds the name as it is seen at a node, whether or not it can be seen there yet."""
+        owner = self._owner(name, self.scope_at(node))
+        return owner.bindings[name] if owner is not None and name in owner.bindings else []
 
 
-def has_decorator(function: ast.AST, name: str) -> bool:
-    decorators = getattr(function, "decorator_list", [])
-    return any(isinstance(item, ast.Name) and item.id == name for item in decorators)
+def _parts_given(binding: Binding, count: int) -> list[ast.expr]:
+    """The values of an unpacked assignment where they are written out one by one."""
+    if binding.how is not How.ASSIGN or binding.path:
+        return []
+    match binding.value:
+        case ast.Tuple(elts=values) | ast.List(elts=values):
+            starred = any(isinstance(value, ast.Starred) for value in values)
+            return values if len(values) == count and not starred else []
+    return []

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from unslow.syntax.called import Definition
+from unslow.syntax.callees import Definition
 from unslow.syntax.kinds import Kinded
-from unslow.syntax.library import Kind, words
-from unslow.syntax.names import argument
-from unslow.syntax.tree import FUNCTIONS, Function, own_nodes
+from unslow.syntax.library import Kind
+from unslow.syntax.nodes import FUNCTIONS, Function, argument, own_nodes, words
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -1,39 +1,26 @@
-"""The parsed file and where each node stands in it: parents, enclosing loops, functions and classes."""
+"""The parsed file and where each node stands in it: parents, statements, loops, functions and classes."""
 
 from __future__ import annotations
 
 import ast
 import warnings
 from collections.abc import Iterator
-from typing import TypeAlias, TypeVar
+from functools import cached_property
 
-Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-Loop: TypeAlias = ast.For | ast.AsyncFor | ast.While | Comprehension
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-STATEMENT_LOOPS = (ast.For, ast.AsyncFor, ast.While)
-
-# Fields that hold no nodes, or nodes without a place of their own, which the whole tree shares.
-_PLACELESS = frozenset(
-    {
-        "arg",
-        "asname",
-        "attr",
-        "conversion",
-        "ctx",
-        "id",
-        "is_async",
-        "kind",
-        "kwd_attrs",
-        "level",
-        "module",
-    }
-    | {"name", "op", "ops", "simple", "tag", "type_comment", "type_ignores"}
+from unslow.syntax.nodes import (
+    COMPREHENSIONS,
+    DEFINITIONS,
+    FUNCTIONS,
+    NAMED_FUNCTIONS,
+    STATEMENT_LOOPS,
+    Function,
+    Loop,
+    NamedFunction,
+    Node,
+    StatementLoop,
+    children,
+    first_line,
 )
-_NODE_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
-
-Node = TypeVar("Node", bound=ast.AST)
 
 
 class Tree:
@@ -44,11 +31,13 @@ class Tree:
         self.text = text
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the file's own invalid escapes are not ours to report
-            self.tree = ast.parse(text, filename=path)
+            self.tree = self._parse()
         self.parents: dict[ast.AST, ast.AST] = {}
         self._by_type: dict[type[ast.AST], list[ast.AST]] = {}
-        self._lines: list[str] | None = None
         self._index()
+
+    def _parse(self) -> ast.Module:
+        return ast.parse(self.text, filename=self.path)
 
     def _index(self) -> None:
         """One pass in the order of the text; without recursion, for expressions may be very deep."""
@@ -56,10 +45,7 @@ class Tree:
         parents, by_type = self.parents, self._by_type
         while stack:
             node = stack.pop()
-            kind = type(node)
-            if kind not in by_type:
-                by_type[kind] = []
-            by_type[kind].append(node)
+            by_type.setdefault(type(node), []).append(node)
             below = children(node)
             for child in below:
                 parents[child] = node
@@ -70,15 +56,30 @@ class Tree:
         """All nodes of one type, in the order of the text."""
         return self._by_type.get(kind, [])  # type: ignore[return-value]
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node of the file, outer ones first."""
+        return (self.tree, *self.parents)
+
+    @cached_property
+    def functions(self) -> list[NamedFunction]:
+        return [*self.every(ast.FunctionDef), *self.every(ast.AsyncFunctionDef)]
+
+    # Text
+
+    @cached_property
+    def _rows(self) -> list[str]:
+        # Not splitlines(): Python ends a line at fewer characters than str does.
+        return self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
     def line(self, number: int) -> str:
-        if self._lines is None:
-            # Not splitlines(): Python ends a line at fewer characters than str does.
-            self._lines = self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
+        return self._rows[number - 1] if 0 < number <= len(self._rows) else ""
 
     def column(self, line: int, offset: int) -> int:
         """The column of a byte offset, counted in characters from 1, as editors do."""
         return len(self.line(line).encode()[:offset].decode(errors="replace")) + 1
+
+    # Upwards from a node
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes around a node, innermost first."""
@@ -87,12 +88,28 @@ class Tree:
             yield parent
             parent = self.parents.get(parent)
 
+    def within(self, node: ast.AST, ancestor: ast.AST) -> bool:
+        return node is ancestor or any(parent is ancestor for parent in self.ancestors(node))
+
     def statement(self, node: ast.AST) -> ast.stmt | None:
         """The innermost statement that a node belongs to; a statement is its own."""
         current: ast.AST | None = node
         while current is not None and not isinstance(current, ast.stmt):
             current = self.parents.get(current)
         return current
+
+    def statement_of(self, node: ast.AST) -> ast.stmt:
+        """As `statement`, for a node that is surely in one."""
+        found = self.statement(node)
+        assert found is not None
+        return found
+
+    def block(self, statement: ast.stmt) -> tuple[list[ast.stmt], int]:
+        """The block that a statement stands in, and its place there."""
+        for _, value in ast.iter_fields(self.parents[statement]):
+            if isinstance(value, list) and statement in value:
+                return value, value.index(statement)
+        raise AssertionError("a statement is always in a block")
 
     def function(self, node: ast.AST) -> Function | None:
         """The function whose body runs a node: decorators and defaults run outside it."""
@@ -105,6 +122,11 @@ class Tree:
             child = parent
         return None
 
+    def function_of(self, node: ast.AST) -> NamedFunction | None:
+        """The innermost function with a name that a node is part of, its decorators included."""
+        around = (parent for parent in self.ancestors(node) if isinstance(parent, NAMED_FUNCTIONS))
+        return next(around, None)
+
     def enclosing_class(self, node: ast.AST) -> ast.ClassDef | None:
         """The class of the method that a node is in, also through functions within the method."""
         child = node
@@ -114,6 +136,11 @@ class Tree:
             child = parent
         return None
 
+    def class_of_method(self, function: ast.AST) -> ast.ClassDef | None:
+        """The class that a function is a method of."""
+        owner = self.parents.get(function)
+        return owner if isinstance(owner, ast.ClassDef) else None
+
     def loops(self, node: ast.AST) -> list[Loop]:
         """The loops of the same function that run a node more than once, innermost first."""
         found: list[Loop] = []
@@ -122,77 +149,84 @@ class Tree:
             if isinstance(parent, (*FUNCTIONS, ast.ClassDef)):
                 if runs_in(parent, child):
                     break
-            elif isinstance(parent, (*STATEMENT_LOOPS, *COMPREHENSIONS)) and repeats(
-                parent, child, node, self.parents
-            ):
-                found.append(parent)
+            elif isinstance(parent, (*STATEMENT_LOOPS, *COMPREHENSIONS)):
+                found += [parent] if self._repeats(parent, child, node) else []
             child = parent
         return found
 
-    def within(self, node: ast.AST, ancestor: ast.AST) -> bool:
-        return node is ancestor or any(parent is ancestor for parent in self.ancestors(node))
+    def _repeats(self, loop: Loop, child: ast.AST, node: ast.AST) -> bool:
+        """Whether a child of a loop runs in every turn: not the iterable, and not the `else` branch."""
+        if isinstance(loop, ast.While):
+            return child is loop.test or child in loop.body
+        if isinstance(loop, (ast.For, ast.AsyncFor)):
+            return child in loop.body
+        first = loop.generators[0]
+        return child is not first or not self.within(node, first.iter)
+
+    def loops_around(self, node: ast.AST) -> list[StatementLoop]:
+        """The `for` and `while` loops whose bodies a node is in, innermost first, within its function."""
+        found: list[StatementLoop] = []
+        child = node
+        for parent in self.ancestors(node):
+            if isinstance(parent, (*FUNCTIONS, ast.ClassDef)):
+                break
+            if isinstance(parent, STATEMENT_LOOPS) and child in parent.body:
+                found.append(parent)
+            child = parent
+        return found
 
     def conditions(self, node: ast.AST, up_to: ast.AST | None = None) -> Iterator[ast.expr]:
         """The tests that decide whether a node runs, innermost first, up to a loop or the function's edge."""
         child = node
         for parent in self.ancestors(node):
-            if parent is up_to or (isinstance(parent, FUNCTIONS) and runs_in(parent, child)):
+            left = isinstance(parent, FUNCTIONS) and runs_in(parent, child)
+            if parent is up_to or left:
                 return
             if isinstance(parent, (ast.If, ast.IfExp, ast.While)) and child is not parent.test:
                 yield parent.test
             child = parent
 
+    # Downwards to a line
 
-def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes right below a node, in the order of the text."""
-    kind = type(node)
-    if kind not in _NODE_FIELDS:
-        _NODE_FIELDS[kind] = tuple(field for field in kind._fields if field not in _PLACELESS)
-    found: list[ast.AST] = []
-    for field in _NODE_FIELDS[kind]:
-        value = getattr(node, field, None)
-        if isinstance(value, list):
-            found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST):
-            found.append(value)
-    return found
+    def around(self, line: int) -> list[ast.stmt]:
+        """The statements that a line is part of, outermost first."""
+        found: list[ast.stmt] = []
+        block: list[ast.stmt] = self.tree.body
+        while block:
+            holder = next((node for node in block if _holds(node, line)), None)
+            if holder is None:
+                break
+            found.append(holder)
+            block = [inner for child in children(holder) for inner in _statements(child)]
+        return found
+
+    def loops_at(self, line: int) -> list[StatementLoop]:
+        """The loops around a line, outermost first, within its function."""
+        found: list[StatementLoop] = []
+        for node in self.around(line):
+            if isinstance(node, DEFINITIONS) and line > node.lineno:
+                found = []
+            elif isinstance(node, STATEMENT_LOOPS):
+                found.append(node)
+        return found
+
+    def function_around(self, line: int) -> NamedFunction | None:
+        """The innermost function around a line, its decorators included."""
+        functions = [node for node in self.around(line) if isinstance(node, NAMED_FUNCTIONS)]
+        return functions[-1] if functions else None
+
+
+def _statements(node: ast.AST) -> list[ast.stmt]:
+    if isinstance(node, ast.stmt):
+        return [node]
+    return node.body if isinstance(node, ast.ExceptHandler | ast.match_case) else []
+
+
+def _holds(node: ast.stmt, line: int) -> bool:
+    return first_line(node) <= line <= (node.end_lineno or 0)
 
 
 def runs_in(scope: ast.AST, child: ast.AST) -> bool:
     """Whether a direct child of a function or class is part of its body."""
     body = getattr(scope, "body", None)
     return child is body or (isinstance(body, list) and child in body)
-
-
-def repeats(loop: ast.AST, child: ast.AST, node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    """Whether a child of a loop runs in every turn: not the iterable, and not the `else` branch."""
-    if isinstance(loop, ast.While):
-        return child is loop.test or child in loop.body
-    if isinstance(loop, (ast.For, ast.AsyncFor)):
-        return child in loop.body
-    if isinstance(loop, COMPREHENSIONS) and child is loop.generators[0]:
-        first = loop.generators[0].iter
-        current: ast.AST | None = node
-        while current is not None and current is not child:
-            if current is first:
-                return False
-            current = parents.get(current)
-    return True
-
-
-def own_nodes(root: ast.AST) -> Iterator[ast.AST]:
-    """What runs when a body or statement runs: functions and classes that it only defines are left out."""
-    stack = _body(root) if isinstance(root, (*FUNCTIONS, ast.ClassDef)) else children(root)
-    stack = stack[::-1]
-    while stack:
-        node = stack.pop()
-        yield node
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            stack.extend(reversed(node.decorator_list))
-        elif not isinstance(node, ast.Lambda):
-            stack.extend(reversed(children(node)))
-
-
-def _body(root: ast.AST) -> list[ast.AST]:
-    body = getattr(root, "body", [])
-    return list(body) if isinstance(body, list) else [body]

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import ast
 import posixpath
+from collections.abc import Sequence
 
 from unslow.syntax.names import is_none
-from unslow.syntax.scopes import Binding, How
+from unslow.syntax.nodes import argument, words
+from unslow.syntax.scopes import How
 from unslow.syntax.traced import Traced
 
 _DEPTH = 20
-_JOINS = ("os.path.join", "posixpath.join", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath")
-_SAME = (
-    "str",
-    "os.fspath",
-    "os.path.abspath",
-    "os.path.expanduser",
-    "os.path.normpath",
-    "os.path.realpath",
-)
-_TEMPORARY = ("tempfile.gettempdir",)
-_ENVIRONMENT = ("os.getenv", "os.environ.get")
-_TEMPORARY_VARIABLES = ("TMPDIR", "TEMP", "TMP")
+_JOINS = words("os.path.join posixpath.join pathlib.Path pathlib.PurePath pathlib.PosixPath")
+_SAME = words("str os.fspath os.path.abspath os.path.expanduser os.path.normpath os.path.realpath")
+_ENVIRONMENT = words("os.getenv os.environ.get")
+_TEMPORARY_VARIABLES = words("TMPDIR TEMP TMP")
+_SEPARATORS: dict[type[ast.operator], str] = {ast.Add: "", ast.Div: "/"}
 
 
 class Valued(Traced):
@@ -29,78 +24,72 @@ class Valued(Traced):
 
     def text_of(self, expression: ast.expr | None, depth: int = _DEPTH) -> str | None:
         """The text that an expression has whenever it runs; the temporary folder is `/tmp`."""
-        if depth == 0 or expression is None:
+        if depth == 0:
             return None
-        if isinstance(expression, ast.Constant):
-            return expression.value if isinstance(expression.value, str) else None
-        if isinstance(expression, (ast.Name, ast.Attribute)):
-            return self._named_text(expression, depth)
-        if isinstance(expression, ast.JoinedStr):
-            return self._joined([*expression.values], "", depth)
-        if isinstance(expression, ast.FormattedValue) and expression.format_spec is None:
-            return self.text_of(expression.value, depth - 1)
-        if isinstance(expression, ast.BinOp):
-            separators = {ast.Add: "", ast.Div: "/"}
-            separator = separators.get(type(expression.op))
-            parts = [expression.left, expression.right]
-            return self._joined(parts, separator, depth) if separator is not None else None
-        if isinstance(expression, ast.Call):
-            return self._called_text(expression, depth)
-        if isinstance(expression, ast.Subscript) and self.name(expression.value) == "os.environ":
-            return "/tmp" if self.text_of(expression.slice) in _TEMPORARY_VARIABLES else None
+        match expression:
+            case ast.Constant(value=str(text)):
+                return text
+            case ast.Name() | ast.Attribute():
+                return self.text_of(self.only_value(expression), depth - 1)
+            case ast.JoinedStr(values=parts):
+                return self._joined(parts, "", depth)
+            case ast.FormattedValue(value=inner, format_spec=None):
+                return self.text_of(inner, depth - 1)
+            case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _SEPARATORS:
+                return self._joined([left, right], _SEPARATORS[type(operator)], depth)
+            case ast.Call():
+                return self._called_text(expression, depth)
+            case ast.Subscript(value=holder, slice=key) if self.name(holder) == "os.environ":
+                return self._temporary(key)
         return None
-
-    def _named_text(self, expression: ast.Name | ast.Attribute, depth: int) -> str | None:
-        if isinstance(expression, ast.Name):
-            bindings = self.reaching(expression)
-        else:
-            bindings = self.attribute_bindings(expression)
-        if len(bindings) != 1 or bindings[0].how is not How.ASSIGN or bindings[0].path:
-            return None
-        return self.text_of(bindings[0].value, depth - 1)
 
     def _called_text(self, call: ast.Call, depth: int) -> str | None:
         name = self.name(call.func)
-        if name in _TEMPORARY:
+        if name == "tempfile.gettempdir":
             return "/tmp"
-        if name in _ENVIRONMENT and call.args:
-            return "/tmp" if self.text_of(call.args[0]) in _TEMPORARY_VARIABLES else None
-        if name in _SAME and len(call.args) == 1:
-            return self.text_of(call.args[0], depth - 1)
-        if name in _JOINS and call.args:
-            parts = [self.text_of(item, depth - 1) for item in call.args]
-            known = [part for part in parts if part is not None]
-            return posixpath.join(*known) if len(known) == len(parts) else None
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "joinpath":
-            return self._joined([call.func.value, *call.args], "/", depth)
+        if name in _ENVIRONMENT:
+            return self._temporary(argument(call, "key", 0))
+        if name in _SAME:
+            return self.text_of(argument(call, "path", 0), depth - 1)
+        if name in _JOINS:
+            parts = self._texts(call.args, depth)
+            return posixpath.join(*parts) if parts else None
+        match call.func:
+            case ast.Attribute(value=folder, attr="joinpath"):
+                return self._joined([folder, *call.args], "/", depth)
         return None
 
-    def _joined(self, parts: list[ast.expr], separator: str, depth: int) -> str | None:
+    def _temporary(self, variable: ast.expr | None) -> str | None:
+        return "/tmp" if self.text_of(variable) in _TEMPORARY_VARIABLES else None
+
+    def _texts(self, parts: Sequence[ast.expr], depth: int) -> list[str] | None:
+        """The texts of several expressions, None unless all are known."""
         texts = [self.text_of(part, depth - 1) for part in parts]
         known = [text for text in texts if text is not None]
-        return separator.join(known) if len(known) == len(texts) else None
+        return known if len(known) == len(texts) else None
+
+    def _joined(self, parts: Sequence[ast.expr], separator: str, depth: int) -> str | None:
+        texts = self._texts(parts, depth)
+        return None if texts is None else separator.join(texts)
 
     def ending_of(self, expression: ast.expr | None, depth: int = _DEPTH) -> str | None:
         """The last characters of a text, where they can be told although the whole cannot."""
         whole = self.text_of(expression)
-        if whole is not None or depth == 0 or expression is None:
+        if whole is not None or depth == 0:
             return whole
-        last: ast.expr | None = None
-        if isinstance(expression, ast.JoinedStr) and expression.values:
-            last = expression.values[-1]
-        elif isinstance(expression, ast.BinOp) and isinstance(expression.op, (ast.Add, ast.Div)):
-            last = expression.right
-        elif isinstance(expression, ast.Call):
-            if self.name(expression.func) in (*_JOINS, *_SAME) and expression.args:
-                last = expression.args[-1]
-            elif isinstance(expression.func, ast.Attribute) and expression.func.attr == "format":
-                form = self.text_of(expression.func.value)
-                return form.rpartition("}")[2] if form is not None else None
-        elif isinstance(expression, ast.Name):
-            bindings = self.reaching(expression)
-            if len(bindings) == 1 and bindings[0].how is How.ASSIGN and not bindings[0].path:
-                last = bindings[0].value
-        return self.ending_of(last, depth - 1)
+        match expression:
+            case ast.JoinedStr(values=[*_, last]):
+                return self.ending_of(last, depth - 1)
+            case ast.BinOp(op=ast.Add() | ast.Div(), right=last):
+                return self.ending_of(last, depth - 1)
+            case ast.Call(func=ast.Attribute(value=form, attr="format")):
+                text = self.text_of(form)
+                return text.rpartition("}")[2] if text is not None else None
+            case ast.Call(args=[*_, last]) if self.name(expression.func) in _JOINS | _SAME:
+                return self.ending_of(last, depth - 1)
+            case ast.Name():
+                return self.ending_of(self.only_value(expression), depth - 1)
+        return None
 
     def maker(self, expression: ast.expr | None, depth: int = _DEPTH) -> ast.Call | None:
         """The call by whose name a value was made, followed through names, `self.x` and chained methods."""
@@ -110,27 +99,20 @@ class Valued(Traced):
             if self.full_name(expression.func) or not isinstance(expression.func, ast.Attribute):
                 return expression
             return self.maker(expression.func.value, depth - 1)
-        bindings: list[Binding] = []
-        if isinstance(expression, ast.Name):
-            bindings = self.reaching(expression)
-        elif isinstance(expression, ast.Attribute):
-            bindings = self.attribute_bindings(expression)
+        bindings = self.seen_bindings(expression)
         values = [binding for binding in bindings if not is_none(binding)]
-        if len(values) == 1 and values[0].how in (How.ASSIGN, How.WITH) and not values[0].path:
-            return self.maker(values[0].value, depth - 1)
-        return None
+        if len(values) != 1 or values[0].path:
+            return None
+        known = values[0].how in (How.ASSIGN, How.WITH)
+        return self.maker(values[0].value, depth - 1) if known else None
 
     def number_of(self, expression: ast.expr | None, depth: int = _DEPTH) -> float | None:
         """The number that an expression has whenever it runs."""
-        if depth == 0 or expression is None:
-            return None
-        if isinstance(expression, ast.Constant):
-            number = isinstance(expression.value, (int, float)) and not isinstance(
-                expression.value, bool
-            )
-            return float(expression.value) if number else None  # type: ignore[arg-type]
-        if isinstance(expression, ast.Name):
-            bindings = self.reaching(expression)
-            if len(bindings) == 1 and bindings[0].how is How.ASSIGN and not bindings[0].path:
-                return self.number_of(bindings[0].value, depth - 1)
+        match expression:
+            case ast.Constant(value=bool()):
+                return None
+            case ast.Constant(value=int() | float() as number):
+                return float(number)
+            case ast.Name() if depth:
+                return self.number_of(self.only_value(expression), depth - 1)
         return None

@@ -3,151 +3,141 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from unslow.analyse.run.recorded import Recorded
+from unslow.analyse.run.samples import locations
 from unslow.analyse.stats.trend import trend_of
+from unslow.facts.codec import reader
+from unslow.facts.process import Site, StackSeen
+from unslow.facts.schema import Place, Stack
 from unslow.model import Location, Loop, Phase
-from unslow.runfolder.layout import ProcessLog
-from unslow.runfolder.steplog import rows_of
 
-Names = Callable[[str], str]
+_NANOSECONDS = 1e9
+_WARM_UP = 3  # steps: a few calls outside any loop, beside a real one, only warm it up
 
 
 @dataclass(frozen=True)
-class _Site:
-    """One place at which weights change, as the recorder described it."""
+class _Lines:
+    """A loop of the user's code."""
 
-    id: int
-    kind: str
-    owner: int
-    name: str
-    thread: int
-    stack: tuple[tuple[str, int, str], ...]  # innermost first
-    loop: tuple[str, int, int] | None  # file, first and last line of the innermost loop around it
-    at: int  # which frame of the stack stands in the loop
-    fit: tuple[str, int, str] | None
-    trains: bool = True  # else nothing trained so far, and this is a call that the program repeats
+    file: str
+    first: int
+    last: int
 
-    @property
-    def rank(self) -> int:
-        return 0 if self.trains else 1 + (self.kind == "data")
+    def holds(self, stack: Stack) -> bool:
+        return any(at.file == self.file and self.first <= at.line <= self.last for at in stack)
 
-    @property
-    def line(self) -> tuple[str, int]:
-        """The user's line at which the loop body leads to the update."""
-        return self.stack[0][:2] if self.stack else ("", 0)
+    def encloses(self, other: _Lines) -> bool:
+        same = self.file == other.file
+        return same and self.first <= other.first and other.last <= self.last
 
 
-def loops_of(process: int, log: ProcessLog, start: int, names: Names) -> Iterable[Loop]:
+# What the sites of one loop have in common: its lines, the call of fit(), or the update itself.
+_Key = _Lines | tuple[str, Place]
+
+
+def loops_of(process: Recorded) -> Iterator[Loop]:
     """The loops of one process, each with its steps."""
-    rows = rows_of(log.rows)
-    sites = {line["id"]: _site(line) for line in log.lines if line["k"] == "site"}
-    if not len(rows) or not sites:
+    sites = {site.id: site for site in process.of(Site)}
+    rows = process.rows[np.isin(process.rows["site"], list(sites))]
+    if not len(rows):
         return
-    rows, sites = _told(rows, sites)
+    rows, sites = _training_only(rows, sites)
     for thread in sorted({site.thread for site in sites.values()}):
         mine = {number: site for number, site in sites.items() if site.thread == thread}
-        chosen = rows[np.isin(rows["site"], list(mine))]
-        chosen = chosen[np.argsort(chosen["end"], kind="stable")]
-        found = [
-            (any(mine[number].loop or mine[number].fit for number in group), loop)
-            for group in _groups(mine, chosen)
-            for loop in _loop(process, log, group, mine, chosen, start, names)
-        ]
-        trained = max((loop.steps for _, loop in found), default=0)
-        # A call or two outside any loop, beside a real one, only warm it up.
-        yield from (loop for repeats, loop in found if repeats or loop.steps > 3 or trained <= 3)
+        yield from _loops_of_thread(process, mine, rows)
 
 
-def _told(rows: Any, sites: dict[int, _Site]) -> tuple[Any, dict[int, _Site]]:
-    """Rows and sites of the training alone; where nothing trains, of what is repeated, batches that it takes left out.
+def _loops_of_thread(process: Recorded, sites: dict[int, Site], rows: Any) -> Iterator[Loop]:
+    rows = _in_order(rows[np.isin(rows["site"], list(sites))])
+    groups = _groups(sites, rows)
+    loops = [_loop(process, group, sites, rows) for group in groups]
+    is_all_short = max((loop.steps for loop in loops), default=0) <= _WARM_UP
+    for group, loop in zip(groups, loops, strict=True):
+        repeats = any(sites[number].loop or sites[number].fit for number in group)
+        if repeats or is_all_short or loop.steps > _WARM_UP:
+            yield loop
 
-    What is left out belongs to the step that follows it in its thread.
-    """
-    by_rank = [[n for n, site in sites.items() if site.rank == rank] for rank in range(3)]
-    chosen = next(group for group in by_rank if group)
+
+def _in_order(rows: Any) -> Any:
+    return rows[np.argsort(rows["end"], kind="stable")]
+
+
+def _rank(site: Site) -> int:
+    """Training leads, then what is repeated, then batches that are taken."""
+    if site.trains:
+        return 0
+    return 2 if site.style == "data" else 1
+
+
+def _training_only(rows: Any, sites: dict[int, Site]) -> tuple[Any, dict[int, Site]]:
+    """Rows and sites of the first rank that there is; what is left out belongs to the next step."""
+    best = min(map(_rank, sites.values()))
+    chosen = {number: site for number, site in sites.items() if _rank(site) == best}
     if len(chosen) == len(sites):
         return rows, sites
     kept = []
-    for thread in {sites[number].thread for number in chosen}:
-        mine = rows[
-            np.isin(
-                rows["site"], [number for number, site in sites.items() if site.thread == thread]
-            )
-        ]
-        mine = mine[np.argsort(mine["end"], kind="stable")]
-        stay = np.isin(mine["site"], chosen)
+    for thread in {site.thread for site in chosen.values()}:
+        numbers = [number for number, site in sites.items() if site.thread == thread]
+        mine = _in_order(rows[np.isin(rows["site"], numbers)])
+        stay = np.isin(mine["site"], list(chosen))
         left = mine[stay].copy()
         into = np.searchsorted(np.flatnonzero(stay), np.flatnonzero(~stay))
         followed = into < len(left)
         np.add.at(left["total"], into[followed], mine["total"][~stay][followed])
         np.add.at(left["phases"], into[followed], mine["phases"][~stay][followed])
         kept.append(left)
-    return np.concatenate(kept), {number: sites[number] for number in chosen}
+    return np.concatenate(kept), chosen
 
 
-def _site(line: dict[str, Any]) -> _Site:
-    stack = tuple(
-        (str(file), int(number), str(function))
-        for file, number, function in line.get("stack") or ()
-    )
-    loop = line.get("loop")
-    fit = line.get("fit")
-    return _Site(
-        id=int(line["id"]),
-        kind=str(line["kind"]),
-        owner=int(line.get("owner") or 0),
-        name=str(line.get("name", "")),
-        thread=int(line.get("thread") or 0),
-        stack=stack,
-        loop=(stack[loop[0]][0], int(loop[1]), int(loop[2]))
-        if loop and loop[0] < len(stack)
-        else None,
-        at=int(loop[0]) if loop else 0,
-        fit=(str(fit[0]), int(fit[1]), str(fit[2])) if fit else None,
-        trains=bool(line.get("trains", True)),
-    )
+def _line(site: Site) -> Place:
+    """The user's line at which the loop body leads to the update."""
+    return site.stack[0] if site.stack else Place("", 0)
 
 
-def _groups(sites: dict[int, _Site], rows: Any) -> list[list[int]]:
-    """Sites that update in one and the same loop: equal loops, or one inside the other where they alternate."""
+def _lines_around(site: Site) -> _Lines | None:
+    """The innermost loop around the update."""
+    if site.loop is None or not 0 <= site.loop[0] < len(site.stack):
+        return None
+    depth, first, last = site.loop
+    return _Lines(site.stack[depth].file, first, last)
+
+
+def _key(site: Site) -> _Key:
+    if site.fit is not None:
+        return "fit", site.fit
+    line = _line(site)
+    return _lines_around(site) or ("line", Place(line.file, line.line))
+
+
+def _groups(sites: dict[int, Site], rows: Any) -> list[list[int]]:
+    """Sites that update in one loop: equal loops, or one inside the other where they alternate."""
     numbers, first = np.unique(rows["site"], return_index=True)
-    seen = [int(number) for number in numbers[np.argsort(first)]]
-    keys: dict[Any, list[int]] = defaultdict(list)
-    for number in seen:
-        site = sites[number]
-        keys[("fit", *site.fit) if site.fit else site.loop or ("line", *site.line)].append(number)
-    groups = list(keys.items())
+    by_key: dict[_Key, list[int]] = defaultdict(list)
+    for number in numbers[np.argsort(first)].tolist():
+        by_key[_key(sites[number])].append(number)
+    left = list(by_key.items())
     merged: list[list[int]] = []
-    taken: set[int] = set()
-    for index, (key, members) in enumerate(groups):
-        if index in taken:
-            continue
-        for other in range(index + 1, len(groups)):
-            if (
-                other not in taken
-                and _around(key, groups[other][0])
-                and _alternate(members, groups[other][1], rows)
-            ):
-                members = members + groups[other][1]
-                taken.add(other)
+    while left:
+        key, members = left.pop(0)
+        for other in list(left):
+            if _enclose(key, other[0]) and _alternate(members, other[1], rows):
+                members = members + other[1]
+                left.remove(other)
         merged.append(members)
     return merged
 
 
-def _around(one: Any, other: Any) -> bool:
+def _enclose(one: _Key, other: _Key) -> bool:
     """Whether two loops of one file enclose each other."""
-    if len(one) != 3 or len(other) != 3 or one[0] != other[0] or "fit" in (one[0], other[0]):
+    if not isinstance(one, _Lines) or not isinstance(other, _Lines):
         return False
-    if not isinstance(one[2], int) or not isinstance(other[2], int):
-        return False
-    return (one[1] <= other[1] and other[2] <= one[2]) or (
-        other[1] <= one[1] and one[2] <= other[2]
-    )
+    return one.encloses(other) or other.encloses(one)
 
 
 def _alternate(one: list[int], other: list[int], rows: Any) -> bool:
@@ -157,113 +147,114 @@ def _alternate(one: list[int], other: list[int], rows: Any) -> bool:
     return turns >= min(int(marks.sum()), int(len(marks) - marks.sum()))
 
 
-def _leaders(group: list[int], sites: dict[int, _Site], rows: Any) -> list[int]:
-    """The sites whose updates end a step: the first one seen, and others at its line that replace it.
+def _leaders(group: list[int], sites: dict[int, Site], rows: Any) -> list[int]:
+    """The sites whose updates end a step: the first one, and others at its line that replace it.
 
     A loop that makes a new optimizer or function each time updates at one line through ever new
     owners; a loop over two optimizers updates at one line through the same two in turn.
     """
     first = group[0]
-    same_line = [number for number in group if sites[number].line == sites[first].line]
-    if len(same_line) == 1:
-        return [first]
-    counts = {number: int(rows["count"][rows["site"] == number].sum()) for number in same_line}
-    spans = {number: rows["end"][rows["site"] == number] for number in same_line}
-    end = spans[first][-1]
-    return [
-        n
-        for n in same_line
-        if n == first or spans[n][0] > end or (counts[first] == 1 and counts[n] >= 1)
-    ]
+    place = _line(sites[first])[:2]
+    same_line = [number for number in group[1:] if _line(sites[number])[:2] == place]
+    own = rows[rows["site"] == first]
+    if int(own["count"].sum()) == 1:
+        return [first, *same_line]
+    end = own["end"][-1]
+    starts = {number: rows["end"][rows["site"] == number][0] for number in same_line}
+    return [first, *(number for number in same_line if starts[number] > end)]
 
 
-def _loop(
-    process: int,
-    log: ProcessLog,
-    group: list[int],
-    sites: dict[int, _Site],
-    rows: Any,
-    start: int,
-    names: Names,
-) -> Iterable[Loop]:
+def _loop(process: Recorded, group: list[int], sites: dict[int, Site], rows: Any) -> Loop:
     leaders = _leaders(group, sites, rows)
+    site = sites[leaders[0]]
     inside = rows[np.isin(rows["site"], group)]
     leads = np.isin(inside["site"], leaders)
-    if not leads.any():
-        return
-    # What other sites of the loop did since the last step belongs to the step that the leader ends.
-    step = np.concatenate(([0], np.cumsum(leads)[:-1]))
-    kept = int(leads.sum())
-    step = np.minimum(step, kept - 1)
-    total = np.bincount(step, weights=inside["total"].astype(float), minlength=kept)
-    before = rows["end"][rows["end"] < inside["end"][0]]
-    entered = _entered(
-        sites[leaders[0]], log, int(before[-1]) if len(before) else 0, int(inside["end"][0])
-    )
-    phases = np.stack(
-        [
-            np.bincount(step, weights=inside["phases"][:, p].astype(float), minlength=kept)
-            for p in range(len(Phase))
-        ],
-        axis=1,
-    )
     lead = inside[leads]
-    _trim_first(total, phases, float(lead["end"][0] - entered) if entered else 0.0)
+    total, phases = _per_step(inside, leads)
+    before = rows["end"][rows["end"] < inside["end"][0]]
+    after = process.seconds(before[-1]) if len(before) else -np.inf
+    entered = _entered(process, site, after, process.seconds(inside["end"][0]))
+    longest = process.seconds(lead["end"][0]) - entered if entered is not None else 0.0
+    _trim_first(total, phases, longest * _NANOSECONDS)
     count = lead["count"].astype(np.int64)
+    seconds = total / count / _NANOSECONDS
     single = len(group) == len(leaders)
-    seconds = total / count / 1e9
-    site = sites[leaders[0]]
-    yield Loop(
-        location=_location(site, names),
-        update=Location(names(site.line[0]), site.line[1], _function(site)),
-        style="keras"
-        if site.fit
-        else {"optimizer": "eager", "assign": "eager"}.get(site.kind, site.kind),
-        process=process,
+    line = _line(site)
+    return Loop(
+        location=_location(site),
+        update=Location(line.file, line.line, line.function),
+        style=_style(site),
+        process=process.index,
         thread=site.thread,
-        end=(lead["end"] - start) / 1e9,
+        end=process.seconds(lead["end"]),
         count=count,
         seconds=seconds,
         low=_ends(lead["low"], seconds, single),
         high=_ends(lead["high"], seconds, single),
-        phases=phases / count[:, None] / 1e9,
+        phases=phases / count[:, None] / _NANOSECONDS,
         trend=trend_of(seconds, count),
         updates_per_step=float(inside["count"].sum() / max(1, count.sum())),
         group=max(1, int(lead["group"].max())),
         elements=lead["elements"] / count,
         values=lead["value"].copy(),
-        stack=tuple(Location(names(file), line, function) for file, line, function in site.stack),
+        stack=locations(site.stack),
         trains=site.trains,
     )
 
 
-def _entered(site: _Site, log: ProcessLog, after: int, before: int) -> int:
-    """When the loop was entered: the call of fit, or the first sample that found the thread in its lines.
+def _per_step(inside: Any, leads: Any) -> tuple[Any, Any]:
+    """Nanoseconds of each step, whole and by phase.
 
-    Without either, the first step is taken to begin with the update itself: 0 means unknown.
+    What other sites of the loop did since the last step belongs to the step that the leader ends.
     """
-    for line in log.lines:
-        moment = int(line["t"])
-        if not after < moment < before:
+    kept = int(leads.sum())
+    step = np.minimum(np.concatenate(([0], np.cumsum(leads)[:-1])), kept - 1)
+    total = np.bincount(step, weights=inside["total"].astype(float), minlength=kept)
+    columns = [
+        np.bincount(step, weights=inside["phases"][:, phase].astype(float), minlength=kept)
+        for phase in range(len(Phase))
+    ]
+    return total, np.stack(columns, axis=1)
+
+
+def _style(site: Site) -> str:
+    if site.fit is not None:
+        return "keras"
+    return "eager" if site.style in ("optimizer", "assign") else site.style
+
+
+def _entered(process: Recorded, site: Site, after: float, before: float) -> float | None:
+    """When the loop was entered: the call of fit, or the first sample inside its lines.
+
+    Without either, the first step is taken to begin with the update itself.
+    """
+    lines = _lines_around(site)
+    if site.fit is not None:
+        moments = (time for time, caller in _fit_calls(process) if caller == site.fit)
+    elif lines is not None:
+        seen = process.of(StackSeen)
+        moments = (stack.time for stack in seen if lines.holds(stack.stack))
+    else:
+        return None
+    return next((moment for moment in moments if after < moment < before), None)
+
+
+def _fit_calls(process: Recorded) -> Iterator[tuple[float, Place]]:
+    """When `fit()` was called, and from where."""
+    read = reader(Stack)
+    for line in process.log.lines:
+        if line["k"] != "fit":
             continue
-        if site.fit and line["k"] == "fit" and tuple((line.get("stack") or [[]])[0]) == site.fit:
-            return moment
-        if (
-            site.loop
-            and not site.fit
-            and line["k"] == "stack"
-            and _within(line.get("stack") or (), site.loop)
-        ):
-            return moment
-    return 0
-
-
-def _within(stack: Iterable[Any], loop: tuple[str, int, int]) -> bool:
-    return any(file == loop[0] and loop[1] <= line <= loop[2] for file, line, _ in stack)
+        try:
+            stack = read(line.get("stack"), process.context)
+        except (TypeError, ValueError):
+            continue
+        if stack:
+            yield process.seconds(line["t"]), stack[0]
 
 
 def _trim_first(total: Any, phases: Any, longest: float) -> None:
-    """Take out of the first step what happened before its loop: the imports, the model, the data."""
+    """Cut off what the first step holds from before its loop: imports, model, data."""
     known = float(phases[0].sum() - phases[0][Phase.OTHER])
     wanted = min(float(total[0]), longest if longest > 0 else known)
     if wanted < known:
@@ -277,18 +268,15 @@ def _ends(column: Any, seconds: Any, single: bool) -> Any:
     """Shortest or longest step of each row; the first row's is its trimmed step."""
     if not single:
         return seconds
-    found = column / 1e9
+    found = column / _NANOSECONDS
     found[0] = seconds[0]
     return found
 
 
-def _function(site: _Site) -> str:
-    return site.stack[0][2] if site.stack else ""
-
-
-def _location(site: _Site, names: Names) -> Location:
-    if site.fit:
-        return Location(names(site.fit[0]), site.fit[1], site.fit[2])
-    if site.loop:
-        return Location(names(site.loop[0]), site.loop[1], site.stack[site.at][2])
-    return Location(names(site.line[0]), site.line[1], _function(site))
+def _location(site: Site) -> Location:
+    if site.fit is not None:
+        return Location(*site.fit)
+    lines = _lines_around(site)
+    if lines is not None and site.loop is not None:
+        return Location(lines.file, lines.first, site.stack[site.loop[0]].function)
+    return Location(*_line(site))

@@ -3,45 +3,48 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
+from unslow.analyse.run.recorded import Recorded
+from unslow.facts.process import Samples, StackSeen
+from unslow.facts.schema import Stack
 from unslow.model import Location, Loop, Phase, Sample
-from unslow.runfolder.layout import ProcessLog
 
 
-def samples_of(
-    process: int, log: ProcessLog, loops: Sequence[Loop], start: int, names: Callable[[str], str]
-) -> Iterable[Sample]:
-    stacks = {line["id"]: line for line in log.lines if line["k"] == "stack"}
-    mine = [loop for loop in loops if loop.process == process]
+def samples_of(process: Recorded, loops: Sequence[Loop]) -> Iterator[Sample]:
+    mine = [loop for loop in loops if loop.process == process.index]
     begin = min((loop.start for loop in mine), default=0.0)
     end = max((loop.stop for loop in mine), default=0.0)
-    halves: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
+    first_half: Counter[int] = Counter()
+    second_half: Counter[int] = Counter()
     inside: Counter[int] = Counter()
     bins: dict[int, list[tuple[float, float, int]]] = defaultdict(list)
-    for line in log.lines:
-        if line["k"] != "samples":
-            continue
-        first, last = (line["since"] - start) / 1e9, (line["t"] - start) / 1e9
-        middle = (first + last) / 2
-        for number, count in line["counts"]:
-            halves[middle > (begin + end) / 2][number] += count
-            bins[number].append((first, last, count))
+    for taken in process.of(Samples):
+        middle = (taken.since + taken.time) / 2
+        half = second_half if middle > (begin + end) / 2 else first_half
+        for number, count in taken.counts:
+            half[number] += count
+            bins[number].append((taken.since, taken.time, count))
             if begin <= middle <= end:
                 inside[number] += count
-    for number, line in stacks.items():
-        if halves[0][number] + halves[1][number]:
-            stack = tuple(
-                Location(names(file), at, function) for file, at, function in line["stack"]
-            )
+    for seen in process.of(StackSeen):
+        if first_half[seen.id] + second_half[seen.id]:
             yield Sample(
-                stack=stack,
-                leaf=str(line["leaf"]),
-                process=process,
-                training=bool(line.get("trains", True)),
-                first_half=halves[0][number],
-                second_half=halves[1][number],
-                in_steps=inside[number],
-                phase=Phase(line.get("phase", Phase.OTHER)),
-                bins=tuple(bins[number]),
+                stack=locations(seen.stack),
+                leaf=seen.leaf,
+                process=process.index,
+                training=seen.trains,
+                first_half=first_half[seen.id],
+                second_half=second_half[seen.id],
+                in_steps=inside[seen.id],
+                phase=_phase(seen.phase),
+                bins=tuple(bins[seen.id]),
             )
+
+
+def locations(stack: Stack) -> tuple[Location, ...]:
+    return tuple(Location(*place) for place in stack)
+
+
+def _phase(number: int) -> Phase:
+    return Phase(number) if 0 <= number < len(Phase) else Phase.OTHER

@@ -1,19 +1,69 @@
-"""What happened at a line during a loop, from the running totals that the recorder wrote now and then."""
+"""What happened at a line during a loop, from the running totals that the recorder wrote."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from unslow.analyse import wording as say
+from unslow.facts.schema import Stack, Tally
 from unslow.model import Event, Location, Loop, Run
+
+T = TypeVar("T", bound=Tally)
+
+
+@dataclass(frozen=True)
+class LineTotal(Generic[T]):
+    """Everything of one kind at one line while a loop ran."""
+
+    location: Location
+    count: int
+    seconds: float
+    amount: float
+    fact: T  # the last one, for the kind's own fields
+
+
+def line_totals(run: Run, loop: Loop, kind: type[T]) -> list[LineTotal[T]]:
+    """The most expensive line first; totals from before the loop are subtracted."""
+    by_line: dict[Stack, list[T]] = defaultdict(list)
+    for fact in run.facts(kind):
+        if fact.process == loop.process and fact.stack:
+            by_line[fact.stack].append(fact)
+    found = []
+    for facts in by_line.values():
+        before, last = _around(loop, facts)
+        if last is None or last.count <= (before.count if before else 0):
+            continue
+        start = before or kind()
+        found.append(
+            LineTotal(
+                location=say.place(run, last.stack[0]),
+                count=last.count - start.count,
+                seconds=last.took - start.took,
+                amount=last.amount - start.amount,
+                fact=last,
+            )
+        )
+    return sorted(found, key=lambda total: -total.seconds)
+
+
+def _around(loop: Loop, facts: list[T]) -> tuple[T | None, T | None]:
+    """The last totals before a loop, and its own.
+
+    Those written first after the loop hold its end, and a moment more.
+    """
+    before = [fact for fact in facts if fact.time < loop.start]
+    inside = [fact for fact in facts if loop.start <= fact.time <= loop.stop]
+    after = [fact for fact in facts if fact.time > loop.stop]
+    last = [*inside, *after[:1]]
+    return before[-1] if before else None, last[-1] if last else None
 
 
 @dataclass(frozen=True)
 class Total:
-    """Everything of one kind at one line while a loop ran."""
+    """The same of a kind that is not declared yet."""
 
     location: Location
     count: int
@@ -23,7 +73,7 @@ class Total:
 
 
 def totals(run: Run, loop: Loop, kind: str) -> list[Total]:
-    """The dearest line first. The last line of totals before the loop is taken off, what follows it left out."""
+    """`line_totals` of a kind that is not declared yet."""
     places: dict[tuple[Any, ...], list[Event]] = defaultdict(list)
     for event in run.of(kind):
         if event.process == loop.process and event.data.get("stack"):
@@ -35,7 +85,6 @@ def totals(run: Run, loop: Loop, kind: str) -> list[Total]:
 def _total(run: Run, loop: Loop, events: list[Event]) -> Iterable[Total]:
     before = [event.data for event in events if event.time < loop.start]
     inside = [event.data for event in events if loop.start <= event.time <= loop.stop]
-    # What was written first after the loop holds its end, and a moment more.
     inside += [event.data for event in events if event.time > loop.stop][:1]
     if not inside:
         return

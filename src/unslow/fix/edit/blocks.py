@@ -6,7 +6,8 @@ import ast
 from collections.abc import Sequence
 
 from unslow.fix.edit.lines import Splice
-from unslow.fix.edit.script import CannotEdit, Script, first_line
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.syntax.nodes import first_line
 
 
 def statement(script: Script, line: int) -> ast.stmt:

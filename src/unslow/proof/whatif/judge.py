@@ -1,10 +1,10 @@
-"""From trials to rows: figures with their intervals, and verdicts that noise cannot buy."""
+"""From trials to rows: figures with their intervals, and verdicts that noise cannot reach."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ _SETTLED = 1.10  # an interval inside of this says that there is no difference
 
 @dataclass(frozen=True)
 class Figure:
-    """A value with its 95 % interval over trials; NaN ends where there was one trial only."""
+    """A value with its 95% interval over trials; NaN ends where there was one trial only."""
 
     value: float
     low: float = math.nan
@@ -29,8 +29,17 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Results:
+    """What became of the weights: identical, same, rounding, differ, not compared or not seen."""
+
+    kind: str
+    difference: float | None = None
+    noise: float | None = None
+
+
+@dataclass(frozen=True)
 class Row:
-    """What one setting brought. `speedup` over 1 is faster: by examples, where the batch was another one."""
+    """What one setting gained. `speedup` over 1 is faster: by examples where the batch differs."""
 
     setting: Setting | None  # None: the script as it is
     step: Figure
@@ -38,12 +47,10 @@ class Row:
     speedup: Figure
     memory: Figure
     first: Figure
-    verdict: str  # faster, slower, no difference, unsure
-    promising: bool  # every trial beat every trial of the script as it is: worth some more
+    verdict: str  # as it is, faster, slower, no difference, unsure
+    promising: bool  # every trial beat every trial of the unchanged script: worth more trials
     lighter: bool  # surely less memory
-    results: str  # identical, same, rounding, differ, not compared, not seen
-    difference: float | None
-    noise: float | None
+    results: Results
     trials: int
 
 
@@ -70,67 +77,71 @@ def row_of(bench: Bench, setting: Setting | None, examples: int) -> Row | None:
     if not trials or not bench.base:
         return None
     paces = [steady(trial) / factor(trial) for trial in trials]
-    base = [steady(trial) for trial in bench.base]
-    ratio = Figure(*bootstrap_ratio(base, paces)) if setting else Figure(1.0)
-    results, found, noise = _results(bench, setting, trials[0])
-    per_step = figure([steady(trial) for trial in trials])
-    memory = [trial.peak for trial in trials]
-    return Row(
+    row = Row(
         setting=setting,
-        step=per_step,
+        step=figure([steady(trial) for trial in trials]),
         example=figure([pace / examples for pace in paces]) if examples else None,
-        speedup=ratio,
-        memory=figure(memory),
+        speedup=Figure(1.0),
+        memory=figure([trial.peak for trial in trials]),
         first=figure([first_cost(trial) for trial in trials]),
-        verdict=_verdict(ratio, base, paces) if setting else "as it is",
-        promising=setting is not None and ratio.value >= BETTER and min(base) > max(paces),
-        lighter=setting is not None and _is_less(memory, [trial.peak for trial in bench.base]),
-        results=results,
-        difference=found,
-        noise=noise,
+        verdict="as it is",
+        promising=False,
+        lighter=False,
+        results=_results(bench, setting, trials[0]),
         trials=len(trials),
+    )
+    if setting is None:
+        return row
+    base = [steady(trial) for trial in bench.base]
+    ratio = Figure(*bootstrap_ratio(base, paces))
+    return replace(
+        row,
+        speedup=ratio,
+        verdict=_verdict(ratio, base, paces),
+        promising=ratio.value >= BETTER and min(base) > max(paces),
+        lighter=_is_less([trial.peak for trial in trials], [trial.peak for trial in bench.base]),
     )
 
 
 def _verdict(ratio: Figure, base: Sequence[float], own: Sequence[float]) -> str:
-    if ratio.value >= BETTER and ratio.low > 1 and min(base) > max(own):
+    faster = ratio.value >= BETTER and ratio.low > 1
+    slower = ratio.value <= 1 / BETTER and ratio.high < 1
+    if faster and min(base) > max(own):
         return "faster"
-    if ratio.value <= 1 / BETTER and ratio.high < 1 and min(own) > max(base):
+    if slower and min(own) > max(base):
         return "slower"
-    if ratio.low > 1 / _SETTLED and ratio.high < _SETTLED:
-        return "no difference"
-    return "unsure"
+    settled = ratio.low > 1 / _SETTLED and ratio.high < _SETTLED
+    return "no difference" if settled else "unsure"
 
 
 def _is_less(own: Sequence[float], base: Sequence[float]) -> bool:
-    enough = len(own) >= 2 and len(base) >= 2
-    return enough and max(own) < min(base) and float(np.median(base) / np.median(own)) >= BETTER
+    if min(len(own), len(base)) < 2 or max(own) >= min(base):
+        return False
+    return float(np.median(base) / np.median(own)) >= BETTER
 
 
-def _results(
-    bench: Bench, setting: Setting | None, trial: Trial
-) -> tuple[str, float | None, float | None]:
-    """Weights after the same steps with the same seeds, against what the script's own weights differ by."""
+def _results(bench: Bench, setting: Setting | None, trial: Trial) -> Results:
+    """Weights after the same steps, against what the script's own weights differ by."""
     one = bench.base[0]
-    again = [difference(one.weights, other.weights) for other in bench.base[1:]]
-    noise = max((value for value in again if value is not None), default=0.0)
+    again = [difference(one.weights, other.weights) or 0.0 for other in bench.base[1:]]
+    noise = max(again, default=0.0)
     if setting is None:
-        return (
-            ("not seen" if not one.weights else "identical" if noise == 0 else "same"),
-            noise,
-            noise,
-        )
-    if setting.changes:
-        return "not compared", None, None
-    if trial.steps != one.steps:
-        return "not compared", None, None
+        return _own_results(one, noise)
+    if setting.changes or trial.steps != one.steps:
+        return Results("not compared")
     found = difference(one.weights, trial.weights)
     if found is None:
-        return "not seen", None, None
+        return Results("not seen")
     if found == 0:
-        return "identical", found, noise
+        return Results("identical", found, noise)
     if found <= max(3 * noise, ALWAYS_SAME):
-        return "same", found, noise
+        return Results("same", found, noise)
     if math.isfinite(found):
         noise = max(noise, difference(one.weights, bench.nudge().weights) or 0.0)
-    return ("rounding" if found <= 10 * noise else "differ"), found, noise
+    return Results("rounding" if found <= 10 * noise else "differ", found, noise)
+
+
+def _own_results(trial: Trial, noise: float) -> Results:
+    if not trial.weights:
+        return Results("not seen", noise, noise)
+    return Results("identical" if noise == 0 else "same", noise, noise)

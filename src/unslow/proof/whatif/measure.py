@@ -1,11 +1,11 @@
-"""Trials of every setting in turn, in fresh processes, with the script as it is in between."""
+"""Trials of every setting in turn, in fresh processes, with the unchanged script in between."""
 
 from __future__ import annotations
 
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,14 +13,15 @@ import numpy as np
 from unslow.proof.prove import ROUNDING
 from unslow.proof.trials import Side, Trial, run_trial
 from unslow.proof.whatif.settings import Setting
+from unslow.report import words
 
 LEAST_STEPS = 5
-_EVERY = 6  # settings between two trials of the script as it is: a machine's pace drifts
-_SLOWER = 1.3  # clearly slower twice: no third trial is needed to leave it
-_TIMES_AS_LONG = 10
-_COMMON = 0.95
+_EVERY = 6  # settings between two trials of the unchanged script: a machine's speed drifts
+_SLOWER = 1.3  # clearly slower twice: a third trial would not change the verdict
+_TIMES_AS_LONG = 10  # as the unchanged script: a trial is then stopped (judgement)
+_COMMON = 0.95  # quantile above which a step time is cut
 _OPENING = 3  # the first third of the steps is where tracing, compiling and warming up happen
-_LEAST_TIMEOUT = 120.0
+_LEAST_TIMEOUT = 120.0  # seconds
 
 Progress = Callable[[str], None]
 
@@ -31,7 +32,7 @@ class Interrupted(Exception):
 
 @dataclass
 class Bench:
-    """Runs trials and keeps them, by the name of the setting; the script as it is has the name ''."""
+    """Runs trials and keeps them by the name of the setting; the unchanged script is named ''."""
 
     side: Side
     steps: int
@@ -50,7 +51,7 @@ class Bench:
         return self.trials.setdefault("", [])
 
     def rounds(self, settings: Sequence[Setting], rounds: int) -> None:
-        """Each setting once a round, in turning order; one that fails or does not apply is left out at once."""
+        """Each setting once a round, in alternating order; one that fails is left out at once."""
         if not settings:
             return
         self._planned = self._done + rounds * (len(settings) + 2 + (len(settings) - 1) // _EVERY)
@@ -89,7 +90,7 @@ class Bench:
     def _judge_base(self, trial: Trial) -> str:
         if trial.ended.startswith("exit 0") and trial.steps >= LEAST_STEPS:
             self.base.append(trial)
-            return f"{steady(trial) * 1e3:.3g} ms a step"
+            return _each(trial)
         return f"{reason(trial)}; left out"
 
     def _judge(self, setting: Setting, trial: Trial) -> str:
@@ -101,42 +102,38 @@ class Bench:
             self.absent[setting.name] = missing
             return f"does not apply: {missing}"
         if trial.steps < LEAST_STEPS:
-            few = f"too few steps: the script ends after {trial.steps} then"
+            few = f"too few steps: the script then ends after {trial.steps}"
             if not self.trials.get(setting.name):
                 self.absent[setting.name] = few
             return f"{few}; left out"
         self.trials.setdefault(setting.name, []).append(trial)
-        return f"{steady(trial) * 1e3:.3g} ms a step"
+        return _each(trial)
 
     def nudge(self) -> Trial:
         """What a rounding error becomes in this training; run once, when first asked for."""
         if self.nudged is None:
-            self.progress(
-                "some weights differ: one more trial shows what rounding alone becomes in this training"
-            )
+            self.progress("some weights differ: one more trial shows the effect of rounding")
             self.nudged = run_trial(self.side, self.steps, nudge=ROUNDING, timeout=self.timeout)
-            if self.nudged.interrupted:
-                raise Interrupted
+        if self.nudged.interrupted:
+            raise Interrupted
         return self.nudged
 
     def _say(self, name: str, said: str) -> None:
-        left = max(0, self._planned - self._done) * self._spent / self._done
-        minutes = (
-            f", about {left / 60:.0f} min left"
-            if left >= 90
-            else f", about {left:.0f} s left"
-            if left
-            else ""
-        )
-        self.progress(
-            f"[{self._done} of at most {max(self._planned, self._done)}{minutes}] {name}: {said}"
-        )
+        planned = max(self._planned, self._done)
+        left = (planned - self._done) * self._spent / self._done
+        remaining = f", about {words.seconds(left)} left" if left else ""
+        self.progress(f"[{self._done} of at most {planned}{remaining}] {name}: {said}")
+
+
+def _each(trial: Trial) -> str:
+    return f"{words.seconds(steady(trial))} a step"
 
 
 def steady(trial: Trial) -> float:
-    """Mean seconds per step after the opening: auto-clustering, for one, compiles in a later step than the first.
+    """Mean seconds per step after the opening: auto-clustering compiles after the first step.
 
-    The longest twentieth counts as its shortest: a pause of the machine hits few steps, an epoch's end more.
+    The longest twentieth counts as its shortest: a pause of the machine hits few steps, the end of
+    an epoch more.
     """
     rest = trial.seconds[opening(trial) :]
     return float(np.minimum(rest, np.quantile(rest, _COMMON)).mean()) if len(rest) else trial.steady
@@ -155,11 +152,11 @@ def side_with(side: Side, setting: Setting | None) -> Side:
     return replace(side, env={**side.env, **extra})
 
 
-# What a switch in the training's process says it has done, for each thing that can be asked for.
-_CONFIRMED = {
+# Why a request had no effect, for each thing whose switch confirms that it was applied.
+_UNCONFIRMED = {
     "jit_compile": "compile() was never reached",
     "steps_per_execution": "compile() was never reached",
-    "functions": "the function was never made",
+    "functions": "the function was never created",
     "policy": "no layer took the policy: the script sets its own",
     "batch": "no batch was cut from outside",
     "accumulate": "no optimizer took it",
@@ -167,23 +164,34 @@ _CONFIRMED = {
     "data": "no pipeline was read",
     "determinism": "it was never asked for",
 }
+_EITHER = {"jit_compile", "functions"}  # one of them is enough
 
 
 def unreached(setting: Setting, trial: Trial) -> str:
     """Why a setting had no effect though it was asked for; '' when every part of it was applied."""
     done = {name for fact in trial.told for name in fact.get("done", ())}
-    broken = next((fact["why"] for fact in trial.told if fact["what"] == "failed"), "")
-    for switch, why in trial.lost.items():
-        broken = broken or (f"{switch} {why}" if switch.startswith("whatif") else "")
-    either = {"jit_compile", "functions"} & set(setting.asked)
-    for name in setting.asked:
-        applied = bool(done & either) if name in either else name in done
-        if name in _CONFIRMED and not applied and setting.asked[name] is not None:
-            if name == "determinism" and setting.environment:
-                continue
-            return broken or _CONFIRMED[name]
-    started = next((fact for fact in trial.told if fact["what"] == "started"), None)
-    for name, value in (started or {}).get("environment", {}).items():
+    if done & _EITHER:
+        done |= _EITHER
+    if setting.environment:  # determinism is then a variable, which no switch confirms
+        done.add("determinism")
+    wanted = [name for name, value in setting.asked.items() if value is not None]
+    missing = [name for name in wanted if name in _UNCONFIRMED and name not in done]
+    if missing:
+        return _broken_switch(trial) or _UNCONFIRMED[missing[0]]
+    return _overruled(setting, trial)
+
+
+def _broken_switch(trial: Trial) -> str:
+    failed = [str(fact["why"]) for fact in trial.told if fact["what"] == "failed"]
+    lost = [f"{name} {why}" for name, why in trial.lost.items() if name.startswith("whatif")]
+    return next(iter(failed + lost), "")
+
+
+def _overruled(setting: Setting, trial: Trial) -> str:
+    """An environment variable that the script itself sets."""
+    started = [fact for fact in trial.told if fact["what"] == "started"]
+    seen = started[0].get("environment", {}) if started else {}
+    for name, value in seen.items():
         if value != setting.environment.get(name):
             return f"the script itself sets {name}={value}"
     return ""
@@ -191,12 +199,8 @@ def unreached(setting: Setting, trial: Trial) -> str:
 
 def factor(trial: Trial) -> float:
     """How many times the examples of the script's own steps were in a step of this trial."""
-    scales = [
-        fact["size"] / fact["was"]
-        for fact in trial.told
-        if "batch" in fact.get("done", ()) and fact["was"]
-    ]
-    return float(min(scales, default=1.0))
+    cut = [fact for fact in trial.told if "batch" in fact.get("done", ())]
+    return float(min((fact["size"] / fact["was"] for fact in cut if fact["was"]), default=1.0))
 
 
 _ERROR = re.compile(r"^[\w.]*(Error|Exception|Exit|Interrupt)\b.*")
@@ -208,13 +212,4 @@ def reason(trial: Trial, timeout: float = 0.0) -> str:
         return f"stopped after {timeout:.0f} s, {_TIMES_AS_LONG} times as long as without it"
     lines = [line.strip() for line in trial.errors.splitlines() if line.strip()]
     named = [line for line in lines if _ERROR.match(line)]
-    said = (named or lines or [""])[-1]
-    return f"{trial.ended}: {said}" if said else trial.ended
-
-
-def told_examples(seen: int, trials: Sequence[Trial]) -> float:
-    """Examples in a step of these trials."""
-    return seen * factor(trials[0]) if trials else 0.0
-
-
-Trials = Mapping[str, Sequence[Trial]]
+    return ": ".join([trial.ended, *(named or lines)[-1:]])

@@ -1,21 +1,21 @@
-"""The whole of `unslow whatif`: a first look, every setting in turn, then the winners together."""
+"""The whole of `unslow whatif`: a survey, every setting in turn, then the fastest together."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from unslow.errors import UnslowError
+from unslow.errors import UnslowError, suggestion
 from unslow.proof.trials import Side, Trial, run_trial
 from unslow.proof.whatif.judge import Row, row_of
 from unslow.proof.whatif.measure import LEAST_STEPS, Bench, Interrupted, reason
 from unslow.proof.whatif.settings import GROUPS, OPTIMISERS, Machine, Setting, catalogue, combined
 from unslow.proof.whatif.survey import Survey, place_of, survey_of
 
-ROUNDS = 3
-_LOOK_SECONDS = 4.0  # so much training is enough for a trial
+_LOOK_SECONDS = 4.0  # of training are enough for a trial (judgement)
 _MOST_STEPS = 1000
 _TENS = 10  # a number of steps that most group sizes divide
 _KEEPS = ("identical", "same", "rounding", "not seen")
@@ -25,7 +25,7 @@ Progress = Callable[[str], None]
 
 @dataclass
 class Outcome:
-    """Everything that was learnt; complete unless `interrupted`."""
+    """Everything that was measured; complete unless `interrupted`."""
 
     command: Sequence[str]
     steps: int
@@ -44,9 +44,8 @@ def whatif(
 ) -> Outcome:
     """Measure the settings that `only` names (all of them when it is empty)."""
     check_names(only)
-    first = run_trial(
-        _looking(side), steps or _MOST_STEPS, seconds=None if steps else _LOOK_SECONDS
-    )
+    seconds = None if steps else _LOOK_SECONDS
+    first = run_trial(_surveyed(side), steps or _MOST_STEPS, seconds=seconds)
     if first.interrupted:
         raise KeyboardInterrupt
     _must_train(first, side, steps)
@@ -54,44 +53,45 @@ def whatif(
     count = steps or _steps_for(first)
     settings = chosen(catalogue(seen, _machine(count)), only)
     tried = [one for one in settings if not one.why_not]
-    progress(
-        f"{place_of(seen.updates) or 'the script'} trains: {count} steps a trial, "
-        f"{len(_without_details(tried, only))} settings to try, {rounds} trials of each"
-    )
-    outcome = Outcome(side.command, count, seen.examples, trained_at=place_of(seen.updates))
+    place = place_of(seen.updates)
+    plan = f"{count} steps a trial, {len(_without_details(tried, only))} settings to try"
+    progress(f"{place or 'the script'} trains: {plan}, {rounds} trials of each")
+    outcome = Outcome(side.command, count, seen.examples, trained_at=place)
     bench = Bench(side, count, progress)
-    extra: list[Setting] = []
+    combinations: list[Setting] = []
     try:
-        bench.rounds(_without_details(tried, only), rounds)
-        details = _details(bench, tried, only, seen)
-        bench.rounds(details, rounds)
-        promising = _promising(bench, [*_without_details(tried, only), *details], seen)
-        if promising:
-            progress("what looks faster once more")
-        bench.rounds(promising, rounds)
-        extra = _together(_winners(bench, promising, seen))
-        if extra:
-            progress("the winners together")
-        bench.rounds(extra, rounds)
+        combinations = _measured(bench, tried, only, rounds)
+        if combinations:
+            progress("the fastest settings together")
+        bench.rounds(combinations, rounds)
     except (Interrupted, KeyboardInterrupt):
         outcome.interrupted = True
-    return _gather(outcome, bench, settings, extra)
+    return _gather(outcome, bench, (*settings, *combinations))
+
+
+def _measured(
+    bench: Bench, tried: Sequence[Setting], only: Sequence[str], rounds: int
+) -> list[Setting]:
+    """Every setting in turn, the promising ones once more; returns what to try together."""
+    first = _without_details(tried, only)
+    bench.rounds(first, rounds)
+    details = _details(bench, tried, only)
+    bench.rounds(details, rounds)
+    promising = _promising(bench, [*first, *details])
+    if promising:
+        bench.progress("what looks faster once more")
+    bench.rounds(promising, rounds)
+    return _combinations(bench, promising)
 
 
 def check_names(only: Sequence[str]) -> None:
     """Before anything is run: do all names exist?"""
-    known = [setting.name for setting in everything()]
+    known = [*GROUPS, *(setting.name for setting in everything())]
     for name in only:
-        if name not in known and name not in GROUPS:
-            import difflib
-
-            close = difflib.get_close_matches(name, [*GROUPS, *known], 1)
-            hint = (
-                f"Did you mean {close[0]}?" if close else "`unslow whatif --list` names them all."
-            )
-            raise UnslowError(
-                f"cannot try {name}", "there is no such setting or group", hint, "unknown-setting"
-            )
+        if name not in known:
+            hint = suggestion(name, known) or "`unslow whatif --list` lists them."
+            why = "there is no such setting or group"
+            raise UnslowError(f"cannot try {name}", why, hint, "unknown-setting")
 
 
 def everything() -> list[Setting]:
@@ -103,57 +103,42 @@ def chosen(settings: Sequence[Setting], only: Sequence[str]) -> list[Setting]:
     return [one for one in settings if not only or one.name in only or one.group in only]
 
 
-def _looking(side: Side) -> Side:
-    from dataclasses import replace
-
+def _surveyed(side: Side) -> Side:
+    """The script with all switches in place and none used."""
     return replace(side, env={**side.env, "UNSLOW_WHATIF": "{}"})
 
 
 def _machine(steps: int) -> Machine:
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return Machine(cores, _processor_flags(), dict(os.environ), steps)
+
+
+def _processor_flags() -> frozenset[str]:
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        text = Path("/proc/cpuinfo").read_text()
     except OSError:
-        lines = []
-    flags = next(
-        (
-            line.partition(":")[2].split()
-            for line in lines
-            if line.startswith(("flags", "Features"))
-        ),
-        [],
-    )
-    return Machine(cores, frozenset(flags), dict(os.environ), steps)
+        return frozenset()
+    found = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
+    return frozenset(found[1].split()) if found else frozenset()
 
 
 def _must_train(first: Trial, side: Side, steps: int | None) -> None:
-    name = next((word for word in side.command[1:] if word.endswith(".py")), " ".join(side.command))
+    script = next((word for word in side.command[1:] if word.endswith(".py")), "")
+    name = script or " ".join(side.command)
     if not first.ended.startswith("exit 0"):
-        raise UnslowError(
-            f"{name} fails as it is",
-            reason(first),
-            "Run it by itself to see all of it.",
-            "cannot-measure",
-        )
+        hint = "Run it by itself to see all of it."
+        raise UnslowError(f"{name} fails as it is", reason(first), hint, "cannot-measure")
     if not first.steps:
-        raise UnslowError(
-            f"no training step seen in {name}",
-            "neither fit() nor an optimizer update ran",
-            "Is another file the training script?",
-            "no-steps",
-        )
-    if first.steps < (steps or LEAST_STEPS):
-        wanted = steps or LEAST_STEPS
-        raise UnslowError(
-            f"{name} makes too few steps",
-            f"{wanted} are needed, and it ends after {first.steps}",
-            f"Let it train longer, or ask for fewer: --steps {first.steps}."
-            if first.steps >= LEAST_STEPS
-            else "Let it train longer.",
-            "too-few-steps",
-        )
+        why = "neither fit() nor an optimizer update ran"
+        hint = "Is another file the training script?"
+        raise UnslowError(f"no training step seen in {name}", why, hint, "no-steps")
+    wanted = steps or LEAST_STEPS
+    if first.steps < wanted:
+        why = f"{wanted} are needed, and it ends after {first.steps}"
+        fewer = f"Let it train longer, or ask for fewer: --steps {first.steps}."
+        hint = fewer if first.steps >= LEAST_STEPS else "Let it train longer."
+        raise UnslowError(f"{name} makes too few steps", why, hint, "too-few-steps")
 
 
 def _steps_for(first: Trial) -> int:
@@ -163,49 +148,50 @@ def _steps_for(first: Trial) -> int:
 
 
 def _is_detail(setting: Setting) -> bool:
-    return setting.group == "graph" and setting.name.removeprefix("no-") in (
-        *OPTIMISERS,
-        "pruning-off",
-    )
+    """A single pass of the graph optimizer."""
+    return setting.name.removeprefix("no-") in (*OPTIMISERS, "pruning-off")
 
 
 def _without_details(settings: Sequence[Setting], only: Sequence[str]) -> list[Setting]:
-    """Single passes of the graph optimiser are looked at when they were asked for, or when all of them matter."""
-    return [one for one in settings if not _is_detail(one) or one.name in only or "graph" in only]
+    """Single passes are tried when they were asked for, or when all of them together matter."""
+    if "graph" in only:
+        return list(settings)
+    return [one for one in settings if not _is_detail(one) or one.name in only]
 
 
-def _details(
-    bench: Bench, tried: Sequence[Setting], only: Sequence[str], seen: Survey
-) -> list[Setting]:
-    whole = next((one for one in tried if one.name == "grappler-off"), None)
-    row = row_of(bench, whole, seen.examples) if whole else None
-    if row is None or row.verdict not in ("faster", "slower"):
-        return []
-    return [one for one in tried if one not in _without_details(tried, only)]
+def _details(bench: Bench, tried: Sequence[Setting], only: Sequence[str]) -> list[Setting]:
+    whole = [one for one in tried if one.name == "grappler-off"]
+    rows = [row_of(bench, one, 0) for one in whole]
+    matters = any(row.verdict in ("faster", "slower") for row in rows if row)
+    done = _without_details(tried, only)
+    return [one for one in tried if one not in done] if matters else []
 
 
-def _promising(bench: Bench, tried: Sequence[Setting], seen: Survey) -> list[Setting]:
+def _promising(bench: Bench, tried: Sequence[Setting]) -> list[Setting]:
     """The best of each group that may be faster, best first."""
-    every = (row_of(bench, one, seen.examples) for one in tried)
-    rows = [row for row in every if row and row.promising and row.difference != float("inf")]
+    rows = [row for row in _rows(bench, tried) if row.promising]
+    finite = [row for row in rows if row.results.difference != float("inf")]
     best: dict[str, Setting] = {}
-    for row in sorted(rows, key=lambda row: -row.speedup.value):
+    for row in sorted(finite, key=lambda row: -row.speedup.value):
         if row.setting:
             best.setdefault(row.setting.group, row.setting)
     return list(best.values())
 
 
-def _winners(bench: Bench, tried: Sequence[Setting], seen: Survey) -> list[Row]:
-    rows = [row_of(bench, one, seen.examples) for one in tried]
-    return [row for row in rows if row and row.verdict == "faster"]
+def _rows(bench: Bench, settings: Sequence[Setting]) -> list[Row]:
+    rows = [row_of(bench, one, 0) for one in settings]
+    return [row for row in rows if row]
 
 
-def _together(winners: Sequence[Row]) -> list[Setting]:
-    """What keeps the results, at once; and everything at once, where that is more."""
-    kept = [row.setting for row in winners if row.setting and row.results in _KEEPS]
+def _combinations(bench: Bench, tried: Sequence[Setting]) -> list[Setting]:
+    """What keeps the results, combined; and everything combined, where that is more."""
+    winners = [row for row in _rows(bench, tried) if row.verdict == "faster"]
     every = [row.setting for row in winners if row.setting]
+    kept = [row.setting for row in winners if row.setting and row.results.kind in _KEEPS]
     found = [combined("together", kept)] if len(kept) > 1 else []
-    return found + ([combined("all together", every)] if len(every) > max(1, len(kept)) else [])
+    if len(every) > max(1, len(kept)):
+        found.append(combined("all together", every))
+    return found
 
 
 def _did_nothing(setting: Setting, trials: Sequence[Trial]) -> str:
@@ -217,21 +203,19 @@ def _did_nothing(setting: Setting, trials: Sequence[Trial]) -> str:
     return ""
 
 
-def _gather(
-    outcome: Outcome, bench: Bench, settings: Sequence[Setting], extra: Sequence[Setting]
-) -> Outcome:
+def _gather(outcome: Outcome, bench: Bench, settings: Sequence[Setting]) -> Outcome:
     outcome.base = row_of(bench, None, outcome.examples)
-    for setting in (*settings, *extra):
+    for setting in settings:
         row = row_of(bench, setting, outcome.examples)
-        why = setting.why_not or bench.absent.get(setting.name, "")
+        why_not = setting.why_not or bench.absent.get(setting.name, "")
+        if row and row.results.kind == "identical":
+            why_not = why_not or _did_nothing(setting, bench.trials[setting.name])
         if setting.name in bench.failed:
             outcome.failed.append((setting, bench.failed[setting.name]))
-        elif why:
-            outcome.absent.append((setting, why))
+        elif why_not:
+            outcome.absent.append((setting, why_not))
         elif row is None:
             outcome.untried.append(setting)
-        elif row.results == "identical" and _did_nothing(setting, bench.trials[setting.name]):
-            outcome.absent.append((setting, _did_nothing(setting, bench.trials[setting.name])))
         else:
             outcome.rows.append(row)
     outcome.rows.sort(key=lambda row: -row.speedup.value)

@@ -1,4 +1,4 @@
-"""The settings: how each is asked for from outside, to whom it applies, and the line that keeps it."""
+"""The settings: how each is requested from outside, where it applies, and the line that keeps it."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from unslow.proof.whatif.survey import Survey, place_of
 
 @dataclass(frozen=True)
 class Setting:
-    """One other way to run the same script. `why_not` says why it cannot apply here, where that is known."""
+    """One other way to run the same script."""
 
     name: str
     group: str
     asked: Mapping[str, Any] = field(
         default_factory=dict
-    )  # for the switches in the training's process
+    )  # of the switches in the training process
     environment: Mapping[str, str] = field(default_factory=dict)
     keep: str = ""  # the line to add
     where: str = ""  # the user's line that it belongs to
-    changes: str = ""  # what else is computed then: weights are not compared
+    changes: str = ""  # what else is computed: weights are then not compared
     note: str = ""
-    why_not: str = ""
+    why_not: str = ""  # why it cannot apply here, where that is known
     parts: tuple[str, ...] = ()  # of a combination
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What decides which settings are worth a try."""
+    """What decides which settings are worth trying."""
 
     cores: int
     flags: frozenset[str]  # of the processor
@@ -51,6 +51,8 @@ GROUPS = (
     "allocator",
     "determinism",
 )
+_EAGER = "the updates run eagerly, op by op"
+_ALREADY = "it is already set"
 
 
 def catalogue(seen: Survey, machine: Machine) -> list[Setting]:
@@ -58,42 +60,43 @@ def catalogue(seen: Survey, machine: Machine) -> list[Setting]:
     return [setting for make in _MAKERS for setting in make(seen, machine)]
 
 
+def _first(*reasons: tuple[object, str]) -> str:
+    """The first reason whose condition holds, or nothing."""
+    return next((reason for holds, reason in reasons if holds), "")
+
+
 def _xla(seen: Survey, machine: Machine) -> Iterator[Setting]:
+    yield _jit_compile(seen)
+    own = machine.environment.get("TF_XLA_FLAGS", "")
+    flags = f"{own} --tf_xla_auto_jit=2 --tf_xla_cpu_global_jit".strip()
+    # At its lowest log level TensorFlow says whether XLA compiled anything.
+    yield Setting(
+        "auto-cluster",
+        "xla",
+        environment={"TF_XLA_FLAGS": flags, "TF_CPP_MIN_LOG_LEVEL": "0"},
+        keep=f'TF_XLA_FLAGS="{flags}"',
+        where="the environment",
+        why_not=_first((seen.runs_eagerly, f"{_EAGER}: there is no graph to cluster")),
+    )
+
+
+def _jit_compile(seen: Survey) -> Setting:
     functions = [fact for fact in seen.functions if not fact["jit"]]
     asked: dict[str, Any] = {}
-    keep, where, why_not = "@tf.function(jit_compile=True)", place_of(functions), ""
+    keep, where = "@tf.function(jit_compile=True)", place_of(functions)
     if seen.trains_by_keras:
         asked["jit_compile"] = True
         keep, where = "model.compile(…, jit_compile=True)", place_of(seen.of("compile"))
     if functions:
         asked["functions"] = [fact["place"] for fact in functions]
-    if seen.runs_eagerly:
-        why_not = "the updates run eagerly, op by op: there is no function to compile"
-    elif not asked:
-        why_not = (
-            "a Session has no such switch: see auto-cluster"
-            if seen.has_session
-            else "every update is compiled already"
-        )
-    elif seen.fits and all(fact["jit"] for fact in seen.fits):
-        why_not = "fit() is compiled already"
-    yield Setting("jit_compile", "xla", asked, keep=keep, where=where, why_not=why_not)
-    flags = f"{machine.environment.get('TF_XLA_FLAGS', '')} --tf_xla_auto_jit=2 --tf_xla_cpu_global_jit".strip()
-    why_not = (
-        "the updates run eagerly, op by op: there is no graph to cluster"
-        if seen.runs_eagerly
-        else ""
+    fits_compiled = bool(seen.fits) and all(fact["jit"] for fact in seen.fits)
+    why_not = _first(
+        (seen.runs_eagerly, f"{_EAGER}: there is no function to compile"),
+        (not asked and seen.has_session, "a Session has no such switch: see auto-cluster"),
+        (not asked, "every update is already compiled"),
+        (fits_compiled, "fit() is already compiled"),
     )
-    # At its lowest log level TensorFlow says whether XLA compiled anything.
-    environment = {"TF_XLA_FLAGS": flags, "TF_CPP_MIN_LOG_LEVEL": "0"}
-    yield Setting(
-        "auto-cluster",
-        "xla",
-        environment=environment,
-        keep=f'TF_XLA_FLAGS="{flags}"',
-        where="the environment",
-        why_not=why_not,
-    )
+    return Setting("jit_compile", "xla", asked, keep=keep, where=where, why_not=why_not)
 
 
 _SUPPORT = {
@@ -105,67 +108,67 @@ _REWRITES = {"float16": "auto_mixed_precision", "bfloat16": "auto_mixed_precisio
 
 def _precision(seen: Survey, machine: Machine) -> Iterator[Setting]:
     for kind, flags in _SUPPORT.items():
-        note = (
-            ""
-            if machine.flags & set(flags)
-            else f"this processor has no {kind} instructions: it is emulated"
-        )
-        if seen.has("layers"):
-            scaled = kind == "float16" and not seen.trains_by_keras
-            more = "  # and scale the loss: keras.optimizers.LossScaleOptimizer" if scaled else ""
-            keep = f'keras.mixed_precision.set_global_policy("mixed_{kind}"){more}'
-            yield Setting(
-                f"mixed_{kind}",
-                "precision",
-                {"policy": f"mixed_{kind}"},
-                keep=keep,
-                where="before the model",
-                note=note,
-            )
-        else:
-            option = _REWRITES[kind]
-            why_not = "no Keras layers, and no graph to rewrite" if seen.runs_eagerly else ""
-            yield Setting(
-                f"mixed_{kind}",
-                "precision",
-                {"graph": {option: True}},
-                note=note,
-                why_not=why_not,
-                keep=f'tf.config.optimizer.set_experimental_options({{"{option}": True}})',
-                where="the first lines",
-            )
+        emulated = f"this processor has no {kind} instructions: it emulates them"
+        note = _first((not machine.flags & set(flags), emulated))
+        make = _keras_policy if seen.has("layers") else _graph_rewrite
+        yield make(kind, seen, note)
+
+
+def _keras_policy(kind: str, seen: Survey, note: str) -> Setting:
+    unscaled = kind == "float16" and not seen.trains_by_keras
+    more = "  # and scale the loss: keras.optimizers.LossScaleOptimizer" if unscaled else ""
+    return Setting(
+        f"mixed_{kind}",
+        "precision",
+        {"policy": f"mixed_{kind}"},
+        keep=f'keras.mixed_precision.set_global_policy("mixed_{kind}"){more}',
+        where="before the model",
+        note=note,
+    )
+
+
+def _graph_rewrite(kind: str, seen: Survey, note: str) -> Setting:
+    option = _REWRITES[kind]
+    return Setting(
+        f"mixed_{kind}",
+        "precision",
+        {"graph": {option: True}},
+        keep=f'tf.config.optimizer.set_experimental_options({{"{option}": True}})',
+        where="the first lines",
+        note=note,
+        why_not=_first((seen.runs_eagerly, "no Keras layers, and no graph to rewrite")),
+    )
 
 
 def _batch(seen: Survey, machine: Machine) -> Iterator[Setting]:
     arrays = [fact for fact in seen.fits if fact["arrays"]]
-    why_not = (
-        ""
-        if arrays or seen.batches
-        else "the batch is made by the script itself: neither fit() nor batch() cuts it"
-    )
-    where = place_of(arrays or seen.batches)
+    reachable = arrays or seen.batches
     now = seen.examples
     for name, factor in (("batch-half", 0.5), ("batch-x2", 2.0), ("batch-x4", 4.0)):
         size = max(1, round(now * factor))
-        keep = f"batch_size={size}" if arrays else f".batch({size})"
         yield Setting(
             name,
             "batch",
             {"batch": factor, "inner": seen.inner},
-            keep=keep,
-            where=where,
+            keep=f"batch_size={size}" if arrays else f".batch({size})",
+            where=place_of(reachable),
             changes="other batch",
-            why_not=why_not or ("the batch is 1 already" if size == now else ""),
+            why_not=_first(
+                (not reachable, "the script makes its batches itself: neither fit() nor batch()"),
+                (size == now, "the batch is already 1"),
+            ),
         )
 
 
 def _accumulation(seen: Survey, machine: Machine) -> Iterator[Setting]:
     facts = seen.of("accumulation")
-    why_not = ""
-    if not facts:
-        why_not = "no optimizer of Keras 3"
-    elif any(fact["own"] for fact in facts):
-        why_not = "the script accumulates already"
+    size = seen.examples // 4
+    arrays = [fact for fact in seen.fits if fact["arrays"]]
+    reachable = bool(arrays or seen.batches) and size > 0
+    why_not = _first(
+        (not facts, "no optimizer of Keras 3"),
+        (any(fact["own"] for fact in facts), "the script already accumulates"),
+    )
     keep, where = "gradient_accumulation_steps=4", place_of(seen.of("optimizer"))
     yield Setting(
         "accumulate-4",
@@ -176,12 +179,6 @@ def _accumulation(seen: Survey, machine: Machine) -> Iterator[Setting]:
         changes="1 update in 4",
         why_not=why_not,
     )
-    size = seen.examples // 4
-    if not why_not:
-        arrays = [fact for fact in seen.fits if fact["arrays"]]
-        why_not = (
-            "" if (arrays or seen.batches) and size else "the batch cannot be cut from outside"
-        )
     yield Setting(
         "accumulate-4-small",
         "accumulation",
@@ -189,76 +186,76 @@ def _accumulation(seen: Survey, machine: Machine) -> Iterator[Setting]:
         keep=f"{keep} and a batch of {size}",
         where=where,
         changes="4 small steps",
-        why_not=why_not,
+        why_not=why_not or _first((not reachable, "the batch cannot be cut from outside")),
     )
 
 
 def _execution(seen: Survey, machine: Machine) -> Iterator[Setting]:
     epoch = next((fact["epoch"] for fact in seen.fits if fact["epoch"]), 0)
     steps, uneven = _group(machine.steps, epoch)
-    why_not = f"an epoch of {epoch} steps cannot be cut evenly" if uneven > _UNEVEN else ""
-    if not seen.fits:
-        why_not = "fit() is not what trains here"
-    elif any(fact["eager"] for fact in seen.fits):
-        why_not = "the model runs eagerly"
-    elif any(fact["together"] > 1 for fact in seen.fits):
-        why_not = f"it is {seen.fits[0]['together']} already"
+    together = max((fact["together"] for fact in seen.fits), default=1)
     yield Setting(
         "steps_per_execution",
         "execution",
         {"steps_per_execution": steps},
-        why_not=why_not,
         keep=f"model.compile(…, steps_per_execution={steps})",
         where=place_of(seen.of("compile")),
+        why_not=_first(
+            (not seen.fits, "fit() is not what trains here"),
+            (any(fact["eager"] for fact in seen.fits), "the model runs eagerly"),
+            (together > 1, f"it is already {together}"),
+            (uneven > _UNEVEN, f"an epoch of {epoch} steps cannot be cut evenly"),
+        ),
     )
 
 
-_UNEVEN = 0.05
+_UNEVEN = 0.05  # a share of miscounted steps that would pass for a gain
+_GROUP_SIZES = (10, 8, 5, 4, 3, 2)
+_SHORT_EPOCH = 16
 
 
 def _group(steps: int, epoch: int) -> tuple[int, float]:
-    """How many steps to execute at once, and by what share they are miscounted: an epoch's last group is short."""
+    """How many steps to execute at once, and the share of miscounted ones: a last group is short."""
+    whole_epoch = (epoch,) if 1 < epoch <= _SHORT_EPOCH else ()
+    within = min(steps, epoch) if epoch else steps
     found = []
-    for count in (10, 8, 5, 4, 3, 2, *([epoch] if 1 < epoch <= 16 else [])):
-        whole = min(steps, epoch) if epoch else steps
-        over = -(-epoch // count) * count / epoch - 1 if epoch and epoch < steps else 0.0
-        found.append((over > _UNEVEN, whole % count > 0 or steps % count > 0, over, -count))
+    for count in (*_GROUP_SIZES, *whole_epoch):
+        groups = -(-epoch // count)
+        over = groups * count / epoch - 1 if 0 < epoch < steps else 0.0
+        divides = within % count == 0 and steps % count == 0
+        found.append((over > _UNEVEN, not divides, over, -count))
     _, _, over, count = min(found)
     return -count, over
 
 
 def _threads(seen: Survey, machine: Machine) -> Iterator[Setting]:
     own = {fact["which"]: fact["own"] for fact in seen.of("threads")}
+    counts = sorted({1, max(1, machine.cores // 2), machine.cores})
     for which in ("intra", "inter"):
-        for count in sorted({1, max(1, machine.cores // 2), machine.cores}):
-            now = own.get(which) or machine.cores
-            why_not = "so it is already" if count == now else ""
-            if count == machine.cores and why_not:
+        now = own.get(which) or machine.cores
+        for count in counts:
+            if count == machine.cores == now:
                 continue
             yield Setting(
                 f"{which}-op-{count}",
                 "threads",
                 {which: count},
-                where="the first lines",
-                why_not=why_not,
                 keep=f"tf.config.threading.set_{which}_op_parallelism_threads({count})",
+                where="the first lines",
+                why_not=_first((count == now, _ALREADY)),
             )
 
 
+_MAP = {"experimental_optimization.map_parallelization": True}
 _OPTIONS = (
     ("prefetch", {"prefetch": True}, "dataset.prefetch(tf.data.AUTOTUNE)", ""),
     (
         "parallel-map",
-        {"experimental_optimization.map_parallelization": True},
+        _MAP,
         "options.experimental_optimization.map_parallelization = True",
         "",
     ),
-    (
-        "unordered",
-        {"deterministic": False, "experimental_optimization.map_parallelization": True},
-        "options.deterministic = False",
-        "other order",
-    ),
+    ("unordered", {"deterministic": False, **_MAP}, "options.deterministic = False", "other order"),
     ("autotune-off", {"autotune.enabled": False}, "options.autotune.enabled = False", ""),
     ("ram-budget", {"autotune.ram_budget": 64 << 20}, "options.autotune.ram_budget = 64 << 20", ""),
 )
@@ -266,23 +263,8 @@ _OPTIONS = (
 
 def _data(seen: Survey, machine: Machine) -> Iterator[Setting]:
     facts = [fact for fact in seen.of("pipeline") if fact["stack"]]
-    why_not = "" if facts else "no tf.data pipeline is read"
-    if facts and seen.fits and not any(fact["dataset"] for fact in seen.fits):
-        why_not = "the pipeline is Keras's own: fit() is given something else than a dataset"
-    stages = {stage for fact in facts for stage in fact["stages"]}
-    parallel = any(stage.startswith(("Map", "Parallel", "Interleave")) for stage in stages)
+    reasons = _pipeline_reasons(seen, facts)
     for name, asked, keep, changes in _OPTIONS:
-        reason = why_not
-        if (
-            not reason
-            and name == "prefetch"
-            and all("Prefetch" in fact["stages"][0] for fact in facts)
-        ):
-            reason = "the pipelines end in a prefetch already"
-        if not reason and name == "parallel-map" and "MapDataset" not in stages:
-            reason = "no map() without num_parallel_calls"
-        if not reason and name == "unordered" and not parallel:
-            reason = "no stage that could run in parallel"
         if keep.startswith("options"):
             keep = f"options = tf.data.Options(); {keep}; dataset = dataset.with_options(options)"
         yield Setting(
@@ -292,32 +274,51 @@ def _data(seen: Survey, machine: Machine) -> Iterator[Setting]:
             keep=keep,
             where=place_of(facts),
             changes=changes,
-            why_not=reason,
+            why_not=reasons[""] or reasons.get(name, ""),
         )
+
+
+def _pipeline_reasons(seen: Survey, facts: list[Mapping[str, Any]]) -> dict[str, str]:
+    """Why settings of pipelines do not apply: all of them by the name '', others by their own."""
+    stages = {stage for fact in facts for stage in fact["stages"]}
+    keras_own = bool(seen.fits) and not any(fact["dataset"] for fact in seen.fits)
+    prefetched = all("Prefetch" in fact["stages"][0] for fact in facts)
+    parallel = any(stage.startswith(("Map", "Parallel", "Interleave")) for stage in stages)
+    return {
+        "": _first(
+            (not facts, "no tf.data pipeline is read"),
+            (keras_own, "the pipeline is Keras's own: fit() is not given a dataset"),
+        ),
+        "prefetch": _first((prefetched, "the pipelines already end in a prefetch")),
+        "parallel-map": _first(("MapDataset" not in stages, "no map() without num_parallel_calls")),
+        "unordered": _first((not parallel, "no stage that could run in parallel")),
+    }
+
+
+_OLD_OPTIMIZERS = {"SGD": "GradientDescentOptimizer", "Adam": "AdamOptimizer"}
 
 
 def _optimizer(seen: Survey, machine: Machine) -> Iterator[Setting]:
     facts = seen.of("optimizer")
     old = any(fact["package"].startswith("tensorflow") for fact in facts)
-    names = {"SGD": "GradientDescentOptimizer", "Adam": "AdamOptimizer"} if old else {}
     module = "tf.compat.v1.train" if old else "keras.optimizers"
     for name in ("SGD", "Adam", "Adafactor"):
-        target = names.get(name, name)
-        why_not = ""
-        if not facts:
-            why_not = "no optimizer of Keras or tf.train is made"
-        elif all(fact["own"] == target for fact in facts):
-            why_not = f"the script uses {target} already"
-        elif old and name not in names:
-            why_not = "tf.train has none"
+        target = _OLD_OPTIMIZERS.get(name, "") if old else name
         yield Setting(
             name.lower(),
             "optimizer",
             {"optimizer": name},
-            keep=f"{module}.{target}(…)",
+            keep=f"{module}.{target or name}(…)",
             where=place_of(facts),
             changes="other optimizer",
-            why_not=why_not,
+            why_not=_first(
+                (not facts, "no optimizer of Keras or tf.train is used"),
+                (not target, "tf.train has none"),
+                (
+                    all(fact["own"] == target for fact in facts),
+                    f"the script already uses {target}",
+                ),
+            ),
         )
 
 
@@ -346,62 +347,59 @@ OPTIMISERS = (
     "function_optimization",
     "implementation_selector",
 )
+_GRAPH_OPTIONS: Mapping[str, Mapping[str, bool]] = {
+    "grappler-off": {"disable_meta_optimizer": True},
+    **{f"no-{name}": {name: False} for name in OPTIMISERS},
+    "pruning-off": {"disable_model_pruning": True},
+}
 
 
 def _graph(seen: Survey, machine: Machine) -> Iterator[Setting]:
-    why_not = (
-        "the updates run eagerly, op by op: there is no graph to optimise"
-        if seen.runs_eagerly
-        else ""
-    )
-    chosen: list[tuple[str, dict[str, bool]]] = [("grappler-off", {"disable_meta_optimizer": True})]
-    chosen += [(f"no-{name}", {name: False}) for name in OPTIMISERS]
-    chosen += [("pruning-off", {"disable_model_pruning": True})]
-    for name, options in chosen:
+    why_not = _first((seen.runs_eagerly, f"{_EAGER}: there is no graph to optimize"))
+    for name, options in _GRAPH_OPTIONS.items():
         yield Setting(
             name,
             "graph",
-            {"graph": options},
+            {"graph": dict(options)},
+            keep=f"tf.config.optimizer.set_experimental_options({dict(options)})",
             where="the first lines",
             why_not=why_not,
-            keep=f"tf.config.optimizer.set_experimental_options({options})",
         )
 
 
-_MALLOC = (
-    ("arenas-1", {"MALLOC_ARENA_MAX": "1"}),
-    (
-        "keep-freed",
-        {"MALLOC_TRIM_THRESHOLD_": str(1 << 34), "MALLOC_MMAP_THRESHOLD_": str(1 << 30)},
-    ),
-)
+_MALLOC = {
+    "arenas-1": {"MALLOC_ARENA_MAX": "1"},
+    "keep-freed": {
+        "MALLOC_TRIM_THRESHOLD_": str(1 << 34),
+        "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
+    },
+}
 
 
 def _allocator(seen: Survey, machine: Machine) -> Iterator[Setting]:
-    for name, environment in _MALLOC:
-        same = all(machine.environment.get(key) == value for key, value in environment.items())
-        keep = " ".join(f"{key}={value}" for key, value in environment.items())
+    for name, environment in _MALLOC.items():
         yield Setting(
             name,
             "allocator",
             environment=environment,
-            keep=keep,
+            keep=" ".join(f"{key}={value}" for key, value in environment.items()),
             where="the environment",
-            why_not="so it is already" if same else "",
+            why_not=_first((environment.items() <= machine.environment.items(), _ALREADY)),
         )
 
 
 def _determinism(seen: Survey, machine: Machine) -> Iterator[Setting]:
     facts = seen.of("determinism")
     on = machine.environment.get("TF_DETERMINISTIC_OPS", "0").lower() in ("1", "true")
+    asked_for = bool(facts) or on
     yield Setting(
         "determinism-off",
         "determinism",
         {"determinism": False},
         {"TF_DETERMINISTIC_OPS": "0"} if on else {},
-        keep="leave enable_op_determinism() away",
+        keep="remove enable_op_determinism()",
         where=place_of(facts),
-        why_not="" if facts or on else "the script does not ask for determinism",
+        why_not=_first((not asked_for, "the script does not ask for determinism")),
     )
 
 
@@ -427,9 +425,8 @@ def combined(name: str, settings: Sequence[Setting]) -> Setting:
     environment: dict[str, str] = {}
     for setting in settings:
         for key, value in setting.asked.items():
-            if isinstance(value, dict):
-                value = {**asked.get(key, {}), **value}
-            asked[key] = value
+            merges = isinstance(value, dict)
+            asked[key] = {**asked.get(key, {}), **value} if merges else value
         environment.update(setting.environment)
     return Setting(
         name,

@@ -1,1 +1,1 @@
-"""The recorder: spans, steps, rows, the fast path for repeated calls, the watcher thread, arming."""
+"""The recorder: spans, steps, rows, the fast path, the watcher thread, arming."""

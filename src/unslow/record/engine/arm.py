@@ -1,4 +1,4 @@
-"""Arms each probe when the module it watches has been imported, and puts everything back at exit."""
+"""Arms each probe once the module it watches is imported, and puts everything back at exit."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Arming:
             try:
                 door(module)
                 self.recorder.probes[probe.name] = "armed"
-            except Exception as problem:  # noqa: BLE001 - the fence of a probe: the training goes on without it
+            except Exception as problem:  # noqa: BLE001 - the fence of a probe
                 version = getattr(sys.modules.get("tensorflow"), "__version__", "")
                 self.recorder.lost(
                     probe.name, f"{type(problem).__name__}: {problem} in {name} {version}".strip()
@@ -81,12 +81,12 @@ class Arming:
 def disarm(probe: Probe) -> None:
     try:
         probe.disarm()
-    except Exception as problem:  # noqa: BLE001 - the fence of a probe: leaving must not fail either
+    except Exception as problem:  # noqa: BLE001 - the fence of a probe
         probe.recorder.lost(probe.name, f"could not be taken out: {problem}")
 
 
 class _Loader:
-    """The module's own loader, with a knock on the door when it is done."""
+    """The module's own loader, which calls `open()` after the import."""
 
     def __init__(self, loader: Any, arming: Arming) -> None:
         self._loader = loader

@@ -1,7 +1,7 @@
-"""The fast path: updates that one line repeats are only timed as they pass, and made into rows later.
+"""The fast path: calls that one line repeats are only timed, and made into rows later.
 
-After a short step Python's caches are cold, and recording a call in full takes five times as long
-as in a loop of its own. So a call that is like the one before leaves its two times here and no more.
+After a short step the processor's caches are cold, and recording a call in full takes five times as
+long as in a loop of its own. So a call that is like the one before only leaves its two times here.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def fast_caller(
     """A wrapper that takes the fast path where there is one, and the function that gives it one.
 
     What the wrapper needs of a path is kept in variables of its own: each attribute that is read
-    costs, too. Another thread may stop the path at any time: first its owner is cleared, then `note`.
+    costs, too. Another thread may stop the path at any time: it clears `owner`, then `note`.
     """
     plain, raised, departed, failed = (
         wrapped.plain,

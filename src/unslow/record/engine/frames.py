@@ -17,7 +17,7 @@ from typing import Any
 from unslow.record.engine.thread_stacks import Line
 
 _OURS = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))  # the package
-# Packages that train, compute or start other people's code are never the user's, wherever they are installed.
+# Packages that train, compute or start other people's code are never the user's.
 _FOREIGN = ("tensorflow", "keras", "tf_keras", "numpy", "absl", "IPython", "ipykernel")
 _MADE_UP = ("<frozen", "<__array_function__", "<string>", "<decorator")
 
@@ -59,7 +59,7 @@ class UserCode:
 
     @property
     def files(self) -> int:
-        """How many files were told apart so far."""
+        """How many files are known so far."""
         return len(self._known)
 
     def has_seen(self, name: str) -> bool:
@@ -83,7 +83,7 @@ class UserCode:
 
     @staticmethod
     def _is_main_package(path: str) -> bool:
-        """An installed package that is itself the program (`python -m package`) is the user's code."""
+        """An installed package that is the program itself (`python -m package`) is the user's."""
         main = getattr(sys.modules.get("__main__"), "__file__", None)
         package = getattr(sys.modules.get("__main__"), "__package__", None) or ""
         if not main or not package or package.partition(".")[0] in _FOREIGN:
@@ -145,7 +145,7 @@ class UserCode:
 
 
 def _line_at(code: CodeType, last: int) -> int:
-    """The line of a frame that stands at a jump, which has none of its own: the last one before it."""
+    """The line of a frame that stands at a jump, which has none: the last one before it."""
     line = code.co_firstlineno
     for start, _, found in code.co_lines():
         if start > last:
@@ -157,8 +157,8 @@ def _line_at(code: CodeType, last: int) -> int:
 def local_names(frame: FrameType) -> list[tuple[str, Any]]:
     """The names of a function's own and what they stand for; nothing is left behind.
 
-    Before Python 3.13 a frame keeps the dict that it is asked for: it would hold on to what the function lets go, and
-    it is the very one that the program itself got from `locals()`.
+    Before Python 3.13 a frame keeps the dict that it is asked for: it would keep alive what the
+    function drops, and it is the very one that the program itself got from `locals()`.
     """
     code = frame.f_code
     if not code.co_flags & CO_OPTIMIZED or not _ASKS.isdisjoint(code.co_names):
@@ -223,7 +223,7 @@ def _in_body(node: ast.For | ast.AsyncFor | ast.While, line: int) -> bool:
 
 
 def _in_comprehension(node: ast.AST, line: int, column: int | None, inside: bool) -> bool:
-    """A call beside a comprehension on one line is not in it: the frame's name or the column tells."""
+    """Whether a call is in a comprehension, not beside it: by the frame's name or the column."""
     element = getattr(node, "elt", None) or getattr(node, "value", None)
     if not isinstance(element, ast.expr) or not element.lineno <= line <= (
         element.end_lineno or line

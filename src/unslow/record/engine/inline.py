@@ -1,4 +1,4 @@
-"""Recording a block of code in this very process: `with unslow.record():` and the notebook's `%%unslow`."""
+"""Records a block of code in this process: `with unslow.record():` and `%%unslow`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unslow.runfolder import layout as runfile
 
 @contextmanager
 def recording(out: str | None, report: bool) -> Iterator[str]:
-    """Record until the block ends; gives the run folder, and prints the report unless told not to."""
+    """Record until the block ends; yields the run folder, and prints the report if asked to."""
     folder = os.path.abspath(out or os.path.join(".unslow", time.strftime("%Y%m%d-%H%M%S-inline")))
     os.makedirs(folder, exist_ok=True)
     header = {"command": [], "cwd": os.getcwd(), "started": time.time(), "launcher": os.getpid()}

@@ -1,4 +1,4 @@
-"""What a probe is, and the ways to wrap a call so that nobody notices."""
+"""What a probe is, and how calls are wrapped without a trace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MISSING = object()
 
 
 class Probe:
-    """Sees one thing. `doors` maps a module's name to the method that wraps it once it was imported."""
+    """Sees one thing. `doors` maps a module's name to the method that wraps it after its import."""
 
     name = ""
 
@@ -58,12 +58,12 @@ class Probe:
             _put_back(*entry)
 
     def rest(self, *attributes: str) -> None:
-        """Put attributes back for a while, of whatever owners: a wrapper that only looks away costs as much as any."""
+        """Suspend wrappers, of whatever owners: one that does nothing costs as much as any."""
         for entry in self._entries(*attributes):
             _put_back(*entry)
 
     def resume(self, *attributes: str) -> None:
-        """The end of such a rest."""
+        """Put suspended wrappers in again."""
         for owner, attribute, held, placed in self._entries(*attributes):
             if vars(owner).get(attribute, _MISSING) is held:  # nobody wrapped it meanwhile
                 setattr(owner, attribute, placed)
@@ -107,7 +107,7 @@ def span(recorder: Recorder, original: Callable[..., Any], phase: int) -> Callab
 
 
 def disguise(wrapper: Any, original: Any) -> None:
-    """Give a wrapper's code the file of what it wraps, so that TensorFlow's own filters drop its frame."""
+    """Give a wrapper's code the name and file of what it wraps: TensorFlow's filters drop it."""
     code = getattr(wrapper, "__code__", None)
     if code is None:
         return
@@ -128,9 +128,9 @@ def disguise(wrapper: Any, original: Any) -> None:
 
 
 def clean(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback without the frames of our wrappers, and without the import machinery right above our loader.
+    """A traceback without our wrappers, and without the import machinery above our loader.
 
-    Python hides that machinery by itself, but only where nobody stands in between.
+    Python hides that machinery by itself, but only where no other loader is in between.
     """
     entries: list[TracebackType] = []
     while trace is not None:

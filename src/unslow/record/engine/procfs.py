@@ -1,4 +1,4 @@
-"""Reads the small files in which the system tells about itself."""
+"""Reads the small files of /proc and /sys."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 
 _MOST = 1 << 14  # bytes: more than any of them has, or than is needed of it
 
-# Without letting go of Python's lock: none of these files makes anyone wait, but to get the lock back from a busy
-# training does, and disturbs the training once more.
+# Without releasing Python's lock: none of these reads blocks, but getting the lock back from a busy
+# training does, and disturbs it once more.
 _SYSTEM = ctypes.PyDLL(None) if os.name == "posix" else None
 
 

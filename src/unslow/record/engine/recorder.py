@@ -1,4 +1,4 @@
-"""Gathers spans, rows and facts in the user's process and hands them to the run folder."""
+"""Gathers spans and facts in the user's process and writes them to the run folder."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from unslow.facts.codec import encode
 from unslow.facts.phase import Phase
+from unslow.facts.process import ProbeState, ProcessStart, SourceKept, Unwritten
 from unslow.facts.schema import Fact, Place, Stack, Tally, Thinned
 from unslow.record.engine.frames import UserCode
 from unslow.record.engine.signals import Signals
@@ -197,18 +198,18 @@ class Recorder:
 
     def header(self) -> None:
         """The first line of a process: who it is, and how its clock maps to the wall's."""
-        self.line(
-            "process",
-            clock(),
-            pid=os.getpid(),
-            host=_HOST,
-            argv=list(getattr(sys, "argv", [])),
-            python=sys.version.split()[0],
-            executable=sys.executable,
-            wall_at=time.time_ns(),
-            clock_at=clock(),
-            cluster=os.environ.get("TF_CONFIG", ""),
-            cwd=os.getcwd(),
+        self.emit(
+            ProcessStart(
+                pid=os.getpid(),
+                host=_HOST,
+                argv=tuple(getattr(sys, "argv", ())),
+                python=sys.version.split()[0],
+                executable=sys.executable,
+                wall_at=time.time_ns(),
+                clock_at=clock(),
+                cluster=os.environ.get("TF_CONFIG", ""),
+                cwd=os.getcwd(),
+            )
         )
 
     def line(self, kind: str, at: int, /, **data: Any) -> None:
@@ -216,19 +217,23 @@ class Recorder:
         try:
             text = json.dumps({"k": kind, "t": at, **data}, default=str)
         except (TypeError, ValueError) as problem:
-            text = json.dumps({"k": "unwritten", "t": at, "kind": kind, "why": str(problem)})
+            text = encode(Unwritten(of=kind, why=str(problem)), at)
         self._pending.append(text)
 
-    def emit(self, fact: Fact) -> None:
-        """Write a fact; one that is `Thinned` is counted, and written unless there were very many."""
+    def emit(self, fact: Fact, at: int | None = None) -> None:
+        """Write a fact; one that is `Thinned` is counted, and written unless there were very many.
+
+        `at` is its time, if that is not now.
+        """
         if isinstance(fact, Thinned):
             counted = self._counted(fact.kind, fact.key, int(fact.took))
             if not counted.is_written():
                 return
             fact = fact.replace(n=counted.count, sum=counted.took)
         try:
-            self._pending.append(encode(fact, clock()))
+            self._pending.append(encode(fact, clock() if at is None else at))
         except (TypeError, ValueError) as problem:
+            self.emit(Unwritten(of=fact.kind, why=str(problem)))
             self.lost(fact.probe, f"{type(fact).__name__} could not be written: {problem}")
 
     def count(self, kind: type[Thinned], key: str, took: int = 0) -> None:
@@ -255,7 +260,7 @@ class Recorder:
         return True
 
     def wants(self, kind: type[Thinned] | str, key: str = "") -> bool:
-        """Whether the next fact of this key will be written: costly details are gathered only then."""
+        """Whether the next fact of this key will be written: only then gather its details."""
         name = kind if isinstance(kind, str) else kind.kind
         counted = self._counts.get((name, key))
         return counted is None or counted.count + 1 >= counted.next_written
@@ -272,6 +277,8 @@ class Recorder:
     def keep_source(self, file: str) -> None:
         if file in self._sources or len(self._sources) > _MOST_SOURCES:
             return
+        if "UNSLOW_NO_SOURCES" in os.environ:
+            return
         self._sources.add(file)
         import hashlib
         import linecache
@@ -280,7 +287,7 @@ class Recorder:
         if not text or len(text) > _MOST_SOURCE_CHARACTERS:
             return
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
-        self.line("source", clock(), file=file, digest=digest)
+        self.emit(SourceKept(file=file, digest=digest))
         try:
             os.makedirs(os.path.join(self.folder, "sources"), exist_ok=True)
             with open(
@@ -355,7 +362,7 @@ class Recorder:
             )
 
     def flush(self, wait: bool = True) -> None:
-        """Append what has gathered; nobody but the last to do so need wait for another thread that is at it."""
+        """Append the lines that wait; without `wait`, not if another thread is writing."""
         if not self._lock.acquire(wait):
             return
         try:
@@ -428,4 +435,4 @@ class Recorder:
         """A probe that failed is out, and the report says so."""
         if not self.probes.get(name, "").startswith("lost"):
             self.probes[name] = f"lost: {why}"
-            self.line("probe", clock(), name=name, state=self.probes[name])
+            self.emit(ProbeState(name=name, state=self.probes[name]))

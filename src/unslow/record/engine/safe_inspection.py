@@ -1,4 +1,4 @@
-"""What objects of the user's hold, read past all that their classes override: a look must run no code of theirs."""
+"""Reads what the user's objects hold without running any code of their classes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def latest(value: Any, most: int) -> list[Any]:
 
 
 def attributes(value: Any) -> dict[str, Any]:
-    """Attributes that are really there: of its dict and its slots, not those that its class makes up."""
+    """The attributes in its dict and its slots, not those that its class computes."""
     found: dict[str, Any] = {}
     for kind in type(value).__mro__:
         members = type.__dict__["__dict__"].__get__(kind)

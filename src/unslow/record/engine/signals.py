@@ -1,4 +1,4 @@
-"""What the parts of the recorder report to each other: the whole protocol between engine and probes."""
+"""The protocol between engine and probes: everything that they report to each other."""
 
 from __future__ import annotations
 
@@ -54,6 +54,8 @@ class Signals:
         self.step: Signal[[Lane, int]] = Signal(failed)
         # After every single row, which rules out the fast path: for trials only.
         self.row: Signal[[Lane]] = Signal(failed)
+        # Weights were updated: in what way, by whom, called from where.
+        self.update: Signal[[Lane, str, object, FrameType | None]] = Signal(failed)
         # A trace begins: a probe that took its wrappers out puts them back.
         self.trace_begins: Signal[[]] = Signal(failed)
         # On the watcher's thread: it woke up; it read the counters; it took a sample (the lines on

@@ -12,10 +12,11 @@ import threading
 from collections.abc import Callable
 from types import ModuleType
 
+from unslow.facts.process import End, Imported
 from unslow.record import probes
 from unslow.record.engine.arm import Arming
 from unslow.record.engine.probe import Probe, hide_wrappers
-from unslow.record.engine.recorder import Recorder, clock
+from unslow.record.engine.recorder import Recorder
 from unslow.record.engine.steps import Steps
 from unslow.record.engine.watcher import Watcher
 from unslow.record.trial.control import Trial
@@ -77,24 +78,41 @@ class Recording:
             return
         self._begun = True
         self.recorder.header()
-        keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
-        self.recorder.line(
-            "imported",
-            clock(),
-            tensorflow=getattr(module, "__version__", ""),
-            since=self.recorder.started,
-            keras=getattr(keras, "__version__", ""),
+        self.recorder.emit(
+            Imported(
+                tensorflow=str(getattr(module, "__version__", "")),
+                since=self.recorder.started,
+                keras=_keras_version(),
+            )
         )
         if self.trial is not None:
             self.trial.seed()
         self.watcher.start()
 
+    def _end(self) -> End:
+        recorder = self.recorder
+        return End(
+            how=self._how(),
+            probes=recorder.probes,
+            peak_rss=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            inspections=sum(recorder.looks.values()),
+            looks=recorder.looks,
+            rows=self.steps.cost,
+            calls=sum(lane.calls for lane in recorder.lanes),
+            call_cost=self.watcher.call_cost,
+            samples=self.watcher.samples,
+            keras=_keras_version(),
+            threads=threading.active_count(),
+            recorder_bytes=self.own_bytes,
+        )
+
     def _forked(self) -> None:
-        """A forked child writes its own files, and only if it trains: the watcher starts with its first step."""
+        """A forked child writes its own files, from its first step on."""
         recorder, steps = self.recorder, self.steps
         if not self._begun or self._ended or recorder.pid == os.getpid():
             return
         self._is_fork = True
+        self.watcher.after_fork()
         recorder.after_fork()
         steps.after_fork()
         self.watcher = Watcher(recorder, steps)
@@ -124,24 +142,7 @@ class Recording:
             return
         self.watcher.stop()
         self.steps.flush(last=True)
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
-        self.recorder.line(
-            "end",
-            clock(),
-            how=self._how(),
-            probes=self.recorder.probes,
-            peak_rss=usage.ru_maxrss * 1024,
-            looks_ns=sum(self.recorder.looks.values()),
-            looks=self.recorder.looks,
-            rows_ns=self.steps.cost,
-            calls=sum(lane.calls for lane in self.recorder.lanes),
-            call_cost_ns=self.watcher.call_cost,
-            samples=self.watcher.samples,
-            keras=getattr(keras, "__version__", ""),
-            threads=threading.active_count(),
-            recorder_bytes=self.own_bytes,
-        )
+        self.recorder.emit(self._end())
         self.recorder.flush()
         self.recorder.writer.close()
 
@@ -153,8 +154,13 @@ class Recording:
         return f"{type(error).__name__}: {error}"[:500] if error is not None else "exit"
 
 
+def _keras_version() -> str:
+    keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
+    return str(getattr(keras, "__version__", ""))
+
+
 class _Beginning(Probe):
-    """Not a sight: the moment at which TensorFlow has been imported."""
+    """Sees nothing of the training: only the moment at which TensorFlow has been imported."""
 
     name = "tensorflow"
 

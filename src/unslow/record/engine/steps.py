@@ -1,4 +1,4 @@
-"""Turns weight updates into rows: what a thread gathered since its last update, and where that update stands."""
+"""Turns weight updates into rows: what a thread gathered since its last update, and its site."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import FrameType
 from unslow.facts.phase import Phase
 from unslow.record.engine.fast_path import FastPath, call_site
 from unslow.record.engine.recorder import PHASES, Gathered, Lane, Recorder, clock
-from unslow.record.engine.rows import Rows
+from unslow.record.engine.rows import Calls, Rows
 from unslow.record.engine.update_sites import Sites, Update
 from unslow.record.engine.weak_table import WeakTable
 
@@ -66,7 +66,7 @@ class Steps:
 
     @property
     def under_way(self) -> int:
-        """Steps so far, once it is clear that something is being repeated: what comes before only builds."""
+        """Steps so far, once something is clearly being repeated: what comes before only builds."""
         return self.total if self.trains or self.total >= _REPEATED else 0
 
     def mark_updating(self) -> None:
@@ -86,37 +86,35 @@ class Steps:
         return id(owner) in self._updating.by_id
 
     def ended(
-        self,
-        lane: Lane,
-        kind: str,
-        owner: object,
-        name: str,
-        frame: FrameType | None,
-        trains: bool = True,
+        self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None
     ) -> None:
         """The weights were updated by `owner`, called from `frame`. Never raises."""
+        if self.recorder.signals.update:
+            self.recorder.signals.update.send(lane, kind, owner, frame)
+        # An update by hand makes an assignment for every weight.
+        lane.graded = lane.graded and kind == "assign"
+        self._end_row(lane, Update(kind, owner, name, trains=True), frame)
+
+    def _end_row(self, lane: Lane, update: Update, frame: FrameType | None) -> None:
         if self._broken:
             return
         try:
-            if trains and not self.trains:
+            if update.trains and not self.trains:
                 self._training_begins()
-            # An update by hand makes an assignment for every weight.
-            lane.graded = lane.graded and kind == "assign"
-            update = Update(kind, owner, name, self.trains)
             self._close_row(lane, self._sites.of(lane, update, frame))
-        except Exception as problem:  # noqa: BLE001 - the fence of the step probe: the training goes on
+        except Exception as problem:  # noqa: BLE001 - the fence of the step probe
             self._broken = True
             self.recorder.lost("steps", f"{type(problem).__name__}: {problem}")
 
     def repeated(
         self, lane: Lane, kind: str, owner: object, name: str, frame: FrameType | None
     ) -> None:
-        """TensorFlow ran for one of the user's lines. As long as nothing trains, such calls are taken for steps."""
+        """TensorFlow ran for a line of the user's: a step, as long as nothing trains."""
         if not self.trains and frame is not None and self.recorder.user.owns(frame.f_code):
-            self.ended(lane, kind, owner, name, frame, trains=False)
+            self._end_row(lane, Update(kind, owner, name, trains=False), frame)
 
     def _training_begins(self) -> None:
-        """Count anew: what was repeated before was not the training."""
+        """Start counting again: what was repeated before was not the training."""
         self.trains = True
         if self.total:
             self.closed = self.led = self._ask_at = self._missed = 0
@@ -141,7 +139,7 @@ class Steps:
             self.cost += max(0, clock() - now - lane.own) * _COST_EVERY
 
     def _count(self, lane: Lane, site: int, rows: int, now: int) -> None:
-        """So many rows more, all of one site."""
+        """Count more rows, all of one site."""
         total = self.closed = self.closed + rows
         lane.steps += rows
         if site == self._leading_site:
@@ -178,7 +176,7 @@ class Steps:
             self._add_rows(path, began)
             self._make_room(path)
             self.cost += clock() - began
-        except Exception as problem:  # noqa: BLE001 - the fence of the step probe: the training goes on
+        except Exception as problem:  # noqa: BLE001 - the fence of the step probe
             self._broken = True
             self.recorder.lost("steps", f"{type(problem).__name__}: {problem}")
 
@@ -191,7 +189,8 @@ class Steps:
         if extra:
             self._add_mixed(path, times, extra)
         else:
-            self._rows.alike(lane.last, path.number, lane.group, path.elements, times)
+            calls = Calls(lane.last, path.number, lane.group, path.elements, times)
+            self._rows.add_calls(calls)
             lane.last = times[-1]
         lane.calls += rows
         path.calls += rows
@@ -217,7 +216,7 @@ class Steps:
                 path.after()
 
     def _ask(self, lane: Lane, total: int) -> None:
-        """Inspections wait for powers of two or for time: later they need not be asked each time."""
+        """Inspections are due at powers of two or after a time: not after every row."""
         now = clock()
         rows, took = max(1, total - self._asked_rows), max(1, now - self._asked_time)
         self._asked_rows, self._asked_time = total, now

@@ -1,4 +1,4 @@
-"""Stands where TensorFlow's filter of tracebacks stands: to pass it takes some 3 µs of a short call."""
+"""Calls around TensorFlow's traceback filter, which takes about 3 µs of a short call."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from unslow.record.engine.probe import disguise
 
 
 def without_filter(original: Any) -> tuple[Callable[..., Any], Callable[[BaseException], object]]:
-    """What TensorFlow's filter is around, and the filter itself: to be called with the error, if one comes.
+    """The function inside TensorFlow's filter, and the filter, to be called with an error.
 
-    It raises the error again, with the frames that it would have had. Where that filter is not around the original,
-    the original and nothing to be called.
+    It raises the error again, with the frames that it would have had. Without such a filter: the
+    original, and nothing to be called.
     """
     tools: Any = sys.modules.get("tensorflow.python.util.traceback_utils")
     around: Any = getattr(tools, "filter_traceback", None)

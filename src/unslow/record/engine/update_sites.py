@@ -1,4 +1,4 @@
-"""The places at which weights are updated, by their owner and the frames above; each has a number."""
+"""Numbers the sites at which weights are updated, by their owner and the frames above."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, NamedTuple
 
+from unslow.facts.process import Site
 from unslow.record.engine.frames import column_of
 from unslow.record.engine.probe import WRAPPERS
-from unslow.record.engine.recorder import Lane, Recorder, clock
+from unslow.record.engine.recorder import Lane, Recorder
 
 _OWNERS_PER_PLACE = 32
 _MOST_RECENT = 1000
@@ -136,29 +137,29 @@ class Sites:
         self._kept += [each.f_code for each in _frames_above(frame)]
         if lane.fit is not None:
             self._kept.append(lane.fit)
-        self._recorder.line(
-            "site",
-            clock(),
-            id=number,
-            kind=update.kind,
-            owner=len(owners),
-            name=update.name,
-            stack=self._recorder.stack(frame, _FRAMES),
-            loop=self._loop(frame),
-            fit=None if lane.fit is None else lane.fit.get("place"),
-            thread=lane.thread,
-            trains=update.trains,
+        self._recorder.emit(
+            Site(
+                id=number,
+                style=update.kind,
+                owner=len(owners),
+                name=update.name,
+                stack=self._recorder.stack(frame, _FRAMES),
+                loop=self._loop(frame),
+                fit=None if lane.fit is None else lane.fit.get("place"),
+                thread=lane.thread,
+                trains=update.trains,
+            )
         )
         self._recorder.flush()  # rows mean nothing without their site, also where a run is killed
         return number
 
-    def _loop(self, frame: FrameType | None) -> list[int] | None:
+    def _loop(self, frame: FrameType | None) -> tuple[int, int, int] | None:
         """Which of the user's frames is in a loop, and the loop's first and last line."""
         user = self._recorder.user
         for depth, (place, held) in enumerate(user.frames(frame, _FRAMES)):
             lines = user.loop_around(place, column_of(held))
             if lines is not None:
-                return [depth, *lines]
+                return depth, *lines
         return None
 
 

@@ -1,4 +1,4 @@
-"""The one thread of ours: samples the training thread's stack, reads the process's counters, and writes."""
+"""Our one thread: samples the training thread's stack, reads counters, and writes."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from collections.abc import Callable
 from typing import Any
 
 from unslow.facts.phase import Phase
+from unslow.facts.process import Samples, StackSeen, Tick
+from unslow.facts.schema import Place
 from unslow.record.engine.probe import span
 from unslow.record.engine.procfs import read
-from unslow.record.engine.prompt import Prompt
 from unslow.record.engine.recorder import SPAN_PHASE, Lane, Recorder, clock
 from unslow.record.engine.steps import Steps
+from unslow.record.engine.switch_interval import SwitchInterval
 from unslow.record.engine.thread_stacks import Line, lines_of, threads
 
-# Seconds between samples, at least and at most: one in so many parts of the time since the training began. A look
-# takes some 0.2 ms, and an eager training, which needs Python's lock all the time, waits for it.
+# Seconds between samples: a 64th of the time since the training began, within these limits. A
+# sample takes about 0.2 ms, and an eager training, which always needs Python's lock, waits for it.
 _PERIOD, _MOST_PERIOD = 0.02, 1.0
 _SAMPLED = 64
-_TICK = (
-    250_000_000  # nanoseconds between readings of counters, at first: a reading takes a millisecond
-)
-_TICKS_EARLY = 12, 36, 100  # after so many, half as often: after 3 s, 15 s and 79 s
+_TICK = 250_000_000  # nanoseconds between readings of counters, at first: one takes a millisecond
+_TICKS_EARLY = 12, 36, 100  # then half as often each time: after 3 s, 15 s and 79 s
 _TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
 _SAMPLES_EVERY = 250_000_000
 _SAMPLES_IN_FULL = 60  # then the distance doubles, and doubles again after as many
-_FLUSH = 1_000_000_000  # nanoseconds after the last write: a training thread that makes steps writes by itself
+_FLUSH = 1_000_000_000  # after the last write; a training thread that makes steps writes by itself
 _MOST_STACKS = 3000
 _FRAMES = 6
 _OTHER, _RUN = int(Phase.OTHER), int(Phase.RUN)
@@ -52,7 +52,7 @@ class Watcher:
         self._stacks: dict[tuple[Any, ...], int] = {}
         self._counts: dict[int, int] = {}
         self._due = 0.0
-        self._prompt = Prompt()
+        self._interval = SwitchInterval()
         self._sampled = clock()
         self._ticked = 0
         self._ticks = 0
@@ -62,10 +62,15 @@ class Watcher:
         self._began = clock()  # of the training, once it has begun
 
     def start(self) -> None:
-        """Of a thread that `threading` does not list: a program may join all that it finds there."""
+        """Start a thread that `threading` does not list: a program may join all that it lists."""
+        self._interval.install()
         self._ended = _thread.allocate_lock()
         self._ended.acquire()
         _thread.start_new_thread(self._run, (self._ended,))
+
+    def after_fork(self) -> None:
+        """In a forked child, which has no such thread: undo what it changed in the process."""
+        self._interval.uninstall()
 
     def _run(self, ended: _thread.LockType) -> None:
         self._thread = _thread.get_ident()
@@ -79,7 +84,7 @@ class Watcher:
         self._stop.set()
         if self._ended.acquire(timeout=1.0):
             self._ended.release()
-        self._prompt.rest()
+        self._interval.uninstall()
         self.tick(clock())
         self._write_samples(clock())
 
@@ -89,16 +94,16 @@ class Watcher:
             self._began = began = clock()
             steps, period, trains = self.steps.total, _PERIOD, self.steps.trains
             while not self._stop.wait(period):
-                self._prompt.rest()
+                self._interval.restore()
                 late = (clock() - began) / (_PERIOD * 1e9)
-                # A call that holds Python's lock keeps us waiting, and we see it once it ends: the wait was its
-                # own. But where steps went by meanwhile, it was the machine that kept us waiting.
+                # A call that holds Python's lock is sampled once it ends, and the wait was its own.
+                # But where steps passed meanwhile, it was the machine that kept us waiting.
                 self._due += late if self.steps.total == steps else period / _PERIOD
                 if trains != self.steps.trains:
                     trains, self._began = True, began
                 period = max(_PERIOD, min((began - self._began) / 1e9 / _SAMPLED, _MOST_PERIOD))
                 self._wake()
-                self._prompt.hurry(len(threads()))
+                self._interval.shorten(len(threads()))
                 began, steps = clock(), self.steps.total
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost("watcher", f"{type(problem).__name__}: {problem}")
@@ -123,7 +128,7 @@ class Watcher:
         lane = next((lane for lane in self.recorder.lanes if lane.thread == thread), None)
         phase = _phase(lane) if lane is not None else _OTHER
         lines = lines_of(thread)
-        if not lines or (lane is not None and lane.busy):  # a look of ours is not the user's time
+        if not lines or (lane is not None and lane.busy):  # our inspection is not the user's time
             return
         key = self._key(lines, phase)
         if key is None:
@@ -133,23 +138,16 @@ class Watcher:
             if len(self._stacks) >= _MOST_STACKS:
                 return
             number = self._stacks[key] = len(self._stacks) + 1
-            stack = self.recorder.kept(self.recorder.user.places(lines, _FRAMES))
-            self.recorder.line(
-                "stack",
-                clock(),
-                id=number,
-                stack=stack,
-                leaf=key[0],
-                phase=phase,
-                trains=thread != 0,
-            )
+            places = self.recorder.kept(self.recorder.user.places(lines, _FRAMES))
+            stack = tuple(Place(*place) for place in places)
+            self.recorder.emit(StackSeen(id=number, stack=stack, leaf=key[0], phase=phase))
         weight, self._due = divmod(self._due, 1.0)
         self.samples += int(weight)
         self._counts[number] = self._counts.get(number, 0) + int(weight)
         self.recorder.signals.sample.send(lines, number, phase)
 
     def _key(self, lines: list[Line], phase: int) -> tuple[Any, ...] | None:
-        """The library that is running, the phase it counts for, and the user's innermost lines above it."""
+        """The library that runs, its phase, and the user's innermost lines above it."""
         leaf = _library(lines[0][0].co_filename)
         places = self.recorder.user.places(lines, 4)
         if not places:
@@ -161,13 +159,9 @@ class Watcher:
     def _write_samples(self, now: int) -> None:
         counts, self._counts = self._counts, {}
         if counts:
-            self.recorder.line(
-                "samples",
-                now,
-                since=self._sampled,
-                counts=list(counts.items()),
-                steps=self.steps.total,
-            )
+            taken = tuple(counts.items())
+            samples = Samples(since=self._sampled, counts=taken, steps=self.steps.total)
+            self.recorder.emit(samples, now)
         self.recorder.write_tallies(self.steps.total)
         self._sampled = now
         self._samples_written += 1
@@ -180,15 +174,15 @@ class Watcher:
         self._ticks += 1
         if self._ticks in _TICKS_EARLY or self._ticks % _TICKS_IN_FULL == 0:
             self._tick_distance *= 2
-        values: dict[str, float] = {"steps": self.steps.total}
+        values: dict[str, Any] = {"steps": self.steps.total}
         if _thread.get_ident() == self._thread:
-            values |= {"own_cpu": time.thread_time_ns(), "watcher": 1}
+            values |= {"own_cpu": time.thread_time_ns(), "watcher": True}
         for reader in self._readers:
             try:
                 values.update(reader())
             except (OSError, ValueError, LookupError):  # the system does not tell
                 continue
-        self.recorder.line("tick", now, **values)
+        self.recorder.emit(Tick(**values), now)
         self.recorder.signals.tick.send()
 
     def add_counters(self, *readers: Callable[[], dict[str, float]]) -> None:
@@ -196,7 +190,7 @@ class Watcher:
         self._readers += readers
 
     def resident(self) -> int:
-        """Bytes of memory that the process holds now; those of the last time where the system does not tell."""
+        """Bytes of memory that the process holds; the last known where it cannot be read."""
         fields = read("/proc/self/statm").split(maxsplit=2)
         if len(fields) > 1:
             self.rss = int(fields[1]) * _PAGE
@@ -222,7 +216,7 @@ class Watcher:
 
 
 class _Stop:
-    """An event to wait for by one call of C: `threading.Event` costs as much as the look that follows."""
+    """An event to wait for by one call of C: `threading.Event` costs as much as a sample."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

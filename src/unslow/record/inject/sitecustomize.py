@@ -1,4 +1,4 @@
-"""The way in: found first on PYTHONPATH, starts the recording, then makes room for the user's own sitecustomize."""
+"""Found first on PYTHONPATH: starts the recording, then runs the user's own sitecustomize."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def _enter() -> None:
             recording = Recording(folder, os.environ.get("UNSLOW_TRIAL", ""))
             recording.start()
             recording.own_bytes = _resident() - before
-        except Exception as problem:  # noqa: BLE001 - the fence: a recorder that fails must not stop the program
+        except Exception as problem:  # noqa: BLE001 - the recorder must not stop the program
             _tell(folder, problem)
 
 
 def _resident() -> int:
-    """Bytes of memory that this process holds; where the system does not tell, none."""
+    """Bytes of memory that this process holds; 0 where the system does not say."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -33,7 +33,7 @@ def _resident() -> int:
 
 
 def _load(package: str) -> None:
-    """Make `unslow` importable from its own folder alone: nothing else of its environment comes along."""
+    """Make `unslow` importable, but nothing else of its environment."""
     import importlib.util
 
     if "unslow" in sys.modules:

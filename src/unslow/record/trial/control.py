@@ -1,4 +1,4 @@
-"""A trial of `prove` and `whatif`: fixed seeds, a stop after so many steps, and the weights at that point."""
+"""A trial of `prove` and `whatif`: fixed seeds, a stop after N steps, and the weights then."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any
 
+from unslow.facts.process import Unwritten
 from unslow.record.engine.recorder import Lane, Recorder, clock
 from unslow.record.engine.steps import Steps
 
@@ -15,9 +16,14 @@ _LEAST = 10  # steps, however long they take
 
 
 class Trial:
-    """`setting` is JSON: `{"steps": N, "out": folder, "seed": 0, "nudge": 0.0, "seconds": null, "repeats": false}`.
+    """One trial. `setting` is a JSON object with these keys:
 
-    With `seconds`, fewer steps will do once so much time has passed since the first one.
+    steps    after which it stops
+    out      folder for the weights
+    seed     0 by default
+    nudge    relative change of the weights after the first step, 0.0 by default
+    seconds  after which fewer steps are enough, null by default
+    repeats  whether calls that only repeat count as steps, false by default
     """
 
     def __init__(self, setting: str, recorder: Recorder, steps: Steps) -> None:
@@ -64,9 +70,9 @@ class Trial:
         return self._steps.led >= _LEAST and clock() - self._began > self._enough
 
     def _nudge_weights(self, lane: Lane) -> None:
-        """Change each weight by a rounding error, up or down, to see what rounding alone becomes in this training.
+        """Change each weight by a rounding error, to see what rounding alone does to this training.
 
-        Not all in one direction: a network that is merely scaled takes the same turns as before.
+        Up or down at random: a network that is merely scaled takes the same course as before.
         """
         lane.busy = True
         for held in list(self._recorder.kept_weights.values()):
@@ -74,8 +80,8 @@ class Trial:
                 self._nudge_session(held) if hasattr(held, "partial_run") else self._nudge_variable(
                     held
                 )
-            except Exception as problem:  # noqa: BLE001 - a variable that is gone must not end the trial
-                self._recorder.line("unwritten", 0, kind="nudge", why=str(problem)[:200])
+            except Exception as problem:  # noqa: BLE001 - the variable may be gone
+                self._recorder.emit(Unwritten(of="nudge", why=str(problem)[:200]))
         lane.busy = False
 
     def _nudge_variable(self, variable: Any) -> None:
@@ -129,8 +135,8 @@ class Trial:
                 found.extend(
                     _of_session(held) if hasattr(held, "partial_run") else [_of_variable(held)]
                 )
-            except Exception as problem:  # noqa: BLE001 - a variable that is gone must not end the trial
-                self._recorder.line("unwritten", 0, kind="weight", why=str(problem)[:200])
+            except Exception as problem:  # noqa: BLE001 - the variable may be gone
+                self._recorder.emit(Unwritten(of="weight", why=str(problem)[:200]))
         return found
 
 

@@ -1,4 +1,4 @@
-"""Turns a diagnosis into the one plain dict that every report is written from; only here is computed."""
+"""Turns a diagnosis into the plain data that every report is written from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 from unslow import cause
-from unslow.model import Diagnosis, Proof, Run
+from unslow.model import Diagnosis, Finding, Proof, Run
 from unslow.report.view.account import account_of
 from unslow.report.view.charts import step_charts
 from unslow.report.view.events import graphs_of, traces_of, workers_of
@@ -31,19 +31,22 @@ from unslow.report.view.memory import memory_charts
 from unslow.report.view.memory_account import memory_account_of
 from unslow.report.view.pipelines import pipelines_of
 from unslow.report.view.start import start_of
-from unslow.report.view.verdict import verdict_of
-from unslow.report.words import plain
+from unslow.report.view.verdict import unexplained_share, verdict_of
+from unslow.report.words import Row, plain
 
 SCHEMA = 1
 
-View = dict[str, Any]
 
-
-def view_of(diagnosis: Diagnosis, proofs: Mapping[int, Proof] | None = None) -> View:
-    """Everything a report may say; `proofs` by index of the finding."""
+def view_of(
+    diagnosis: Diagnosis,
+    proofs: Mapping[int, Proof] | None = None,
+    ignored: Sequence[tuple[Finding, str]] = (),
+) -> Row:
+    """Everything a report may say: `proofs` by index of the finding, `ignored` with the reason."""
     run = diagnosis.run
+    proofs = proofs or {}
     findings = [
-        finding_of(run, finding, diagnosis.fixes.get(index), (proofs or {}).get(index))
+        finding_of(run, finding, diagnosis.fixes.get(index), proofs.get(index))
         for index, finding in enumerate(diagnosis.findings)
     ]
     whole = run.seconds or run.trained
@@ -64,10 +67,12 @@ def view_of(diagnosis: Diagnosis, proofs: Mapping[int, Proof] | None = None) -> 
         "not_judged": [
             {"cause": each.cause, "reason": each.reason} for each in diagnosis.not_judged
         ],
+        "ignored": [_ignored(finding, reason) for finding, reason in ignored],
+        "next": next_commands(run, findings),
         "account": account_of(diagnosis.account),
         "memory_account": memory_account_of(diagnosis.memory),
         "unexplained_seconds": diagnosis.unexplained,
-        "unexplained_share": diagnosis.unexplained / run.trained if run.trained > 0 else 0.0,
+        "unexplained_share": unexplained_share(diagnosis),
         "own_cost": {
             "seconds": diagnosis.own_seconds,
             "share": diagnosis.own_seconds / whole if whole > 0 else 0.0,
@@ -95,37 +100,66 @@ def view_of(diagnosis: Diagnosis, proofs: Mapping[int, Proof] | None = None) -> 
         },
         "versions": _versions(run),
     }
-    cleaned: View = clean(view)
+    cleaned: Row = clean(view)
     return cleaned
 
 
+def _ignored(finding: Finding, reason: str) -> Row:
+    return {
+        "cause": finding.cause,
+        "line": str(finding.location or ""),
+        "seconds": finding.seconds,
+        "reason": reason,
+    }
+
+
+def next_commands(run: Run, findings: list[Row]) -> list[list[str]]:
+    """What to type next, each with its purpose."""
+    folder = PurePath(run.folder)
+    name = folder.name if folder.parent.name == ".unslow" else str(folder)
+    commands = []
+    if any(finding["fix"] for finding in findings):
+        commands += [
+            [f"unslow fix {name}", "see the fix as a diff"],
+            [f"unslow fix {name} --prove --apply", "prove it, then write it"],
+        ]
+    if findings:
+        commands.append([f"unslow explain {findings[0]['cause']}", "read what it means"])
+    elif run.training:
+        script = shlex.join(run.command[1:])
+        commands.append([f"unslow whatif {script}", "measure it with other settings"])
+    commands.append([f"unslow why {name} --open", "see charts in the browser"])
+    return commands
+
+
 def command_line(command: Sequence[str]) -> str:
-    """The command as one would type it: of the program only its name, since its folder is this machine's."""
+    """The command as one would type it, without the folder of the program."""
     return shlex.join([PurePath(command[0]).name, *command[1:]]) if command else ""
 
 
 def clean(value: Any) -> Any:
-    """The same data as JSON can carry it: no surrogates, no control characters, no NaN, no NumPy scalars."""
+    """Data as JSON can carry it: no surrogates, control characters, NaN or NumPy scalars."""
     kind = type(value)
-    if kind is float:  # most of a view are the points of charts, and the checks below are slow
+    if kind is float:  # most of a view are points of charts, and the checks below are slow
         return value if math.isfinite(value) else None
-    if kind is int or kind is bool or value is None:
+    if kind in _AS_THEY_ARE:
         return value
-    if isinstance(value, str):
-        return plain(value)
-    if isinstance(value, numbers.Integral):
-        return int(value)
-    if isinstance(value, numbers.Real):
-        return float(value) if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {plain(str(key)): clean(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [clean(each) for each in value]
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return clean(float(value))
     return plain(str(value))
 
 
-def _rules() -> list[dict[str, Any]]:
-    """Every cause there is, fired or not: rule ids of code scanning must not come and go."""
+_AS_THEY_ARE = (int, bool, type(None))
+
+
+def _rules() -> list[Row]:
+    """Every cause, found or not: rule ids of code scanning must not come and go."""
     return [{"id": each.id, "title": each.title, "words": each.words} for each in cause.load()[0]]
 
 
@@ -137,9 +171,7 @@ def _version() -> str:
 
 
 def _versions(run: Run) -> dict[str, str]:
-    return {
-        name: number
-        for process in run.processes
-        for name, number in process.versions.items()
-        if number
-    }
+    found: dict[str, str] = {}
+    for process in run.processes:
+        found.update(process.versions)
+    return {name: number for name, number in found.items() if number}

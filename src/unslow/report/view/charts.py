@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unslow.model import Loop, Phase, Run, Shape
 from unslow.report import words
+from unslow.report.words import Row
 
 if TYPE_CHECKING:
     from unslow.model import Floats, Ints
@@ -22,7 +23,7 @@ LOG = (
 FORWARD = 0.2  # part of the loop's length by which a forecast is drawn on
 
 
-def step_charts(run: Run, findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def step_charts(run: Run, findings: list[Row]) -> list[Row]:
     """One chart per loop with at least two rows, in the order of the loops."""
     longest = sorted(
         (loop for loop in run.loops if len(loop.end) > 1), key=lambda loop: -loop.total
@@ -36,9 +37,7 @@ def step_charts(run: Run, findings: list[dict[str, Any]]) -> list[dict[str, Any]
     ]
 
 
-def step_chart(
-    number: int, loop: Loop, points: int, forecast: dict[str, Any] | None
-) -> dict[str, Any]:
+def step_chart(number: int, loop: Loop, points: int, forecast: Row | None) -> Row:
     """Step number against mean, least and greatest step time and the phases; a first step far off is left out."""
     first = int(len(loop.end) > 10 and loop.count[0] == 1 and loop.seconds[0] > 3 * loop.typical())
     starts = bucket_starts(len(loop.end) - first, points) + first
@@ -83,7 +82,7 @@ def short(values: Floats) -> list[float | None]:
     return [float(f"{value:.4g}") if math.isfinite(value) else None for value in values.tolist()]
 
 
-def _trend_lines(loop: Loop) -> dict[str, Any]:
+def _trend_lines(loop: Loop) -> Row:
     """The trend as points to join: [step, seconds]."""
     trend, steps = loop.trend, loop.steps
     lines: list[list[list[float]]] = []
@@ -99,7 +98,7 @@ def _trend_lines(loop: Loop) -> dict[str, Any]:
     return {"shape": trend.shape.value, "lines": lines, "at_step": trend.at_step}
 
 
-def _forecasts(run: Run, findings: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
+def _forecasts(run: Run, findings: list[Row]) -> dict[int, Row]:
     """A forecast of step time is drawn into the longest loop that drifts: a finding does not name its loop."""
     drifting = [
         number for number, loop in enumerate(run.loops) if loop.trend.shape is Shape.DRIFTING

@@ -1,4 +1,4 @@
-"""What probes saw beside the steps, as series over the run's time: traces with their reasons, graph sizes."""
+"""Series over the run's time beside the steps: traces with their reasons, sizes of graphs."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from itertools import pairwise
 from typing import Any
 
 from unslow.model import Event, Run
+from unslow.report.words import Row
 
-FUNCTIONS = 8  # functions with a series of their own, the dearest first
+FUNCTIONS = 8  # functions with a series of their own, the most expensive first
 TRACES = 1500  # points of one function: the recorder thins them out far below this
 
 SAME = "the same arguments"
 
 
-def traces_of(run: Run) -> list[dict[str, Any]]:
-    """Functions that were traced, dearest first: when, for how long, and what had changed."""
+def traces_of(run: Run) -> list[Row]:
+    """Functions that were traced, most expensive first: when, for how long, and what had changed."""
     functions: dict[tuple[str, str], list[Event]] = defaultdict(list)
     for event in run.of("trace"):
         functions[str(event.data.get("name", "")), _place(event.data.get("place"))].append(event)
@@ -23,14 +24,14 @@ def traces_of(run: Run) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -row["seconds"])[:FUNCTIONS]
 
 
-def _function(name: str, place: str, events: list[Event]) -> dict[str, Any]:
-    """Counts and sums run on in the facts, also where single traces were too many to be kept."""
+def _function(name: str, place: str, events: list[Event]) -> Row:
+    """Counts and sums are kept in the facts even where single traces were too many."""
     last = max(events, key=lambda event: float(event.data.get("n", 0))).data
     count = max(len(events), int(last.get("n", 0)))
     told = [event for event in events if "args" in event.data][:TRACES]
     reasons = ["first trace", *(_reason(old.data, new.data) for old, new in pairwise(told))]
     if len(reasons) > 1 and reasons[1] == SAME:
-        reasons[1] = "it made variables: a first call then traces twice"
+        reasons[1] = "it created variables: a first call then traces twice"
     return {
         "name": name.rpartition(".")[2] or name,
         "place": place,
@@ -70,7 +71,7 @@ def _place(place: Any) -> str:
     return f"{str(place[0]).rpartition('/site-packages/')[2]}:{place[1]}"
 
 
-def graphs_of(run: Run) -> list[dict[str, Any]]:
+def graphs_of(run: Run) -> list[Row]:
     """Session graphs that were seen to grow: nodes over time, and the lines that add them."""
     graphs: dict[tuple[int, Any], list[Event]] = defaultdict(list)
     for event in run.of("graph"):
@@ -90,7 +91,7 @@ def graphs_of(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def workers_of(run: Run) -> list[dict[str, Any]]:
+def workers_of(run: Run) -> list[Row]:
     """Processes that trained, side by side; nothing where there was only one."""
     rows = []
     for process in run.processes:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import textwrap
 
 from unslow.fix.edit.diff import unified_diff
 from unslow.model import Evidence, Finding, Fix, Forecast, Location, Proof, Refusal, Run
 from unslow.report import words
+from unslow.report.words import Row
 
 CONTEXT = 2  # lines of code shown before and after the line itself
 
 
-def finding_of(
-    run: Run, finding: Finding, fix: Fix | Refusal | None, proof: Proof | None
-) -> dict[str, Any]:
+def finding_of(run: Run, finding: Finding, fix: Fix | Refusal | None, proof: Proof | None) -> Row:
     return {
         "cause": finding.cause,
         "title": finding.title,
@@ -40,7 +39,7 @@ def share_of(run: Run, seconds: float) -> float:
     return min(1.0, seconds / whole) if whole > 0 else 0.0
 
 
-def location_of(run: Run, location: Location | None) -> dict[str, Any] | None:
+def location_of(run: Run, location: Location | None) -> Row | None:
     if location is None:
         return None
     code = location.code or run.line(location.file, location.line)
@@ -53,24 +52,23 @@ def location_of(run: Run, location: Location | None) -> dict[str, Any] | None:
     }
 
 
-def _context(run: Run, location: Location, code: str) -> list[dict[str, Any]]:
-    """The lines around a location with the common indent taken off, so that deep code still fits."""
+def _context(run: Run, location: Location, code: str) -> list[Row]:
+    """The lines around a location without their common indent, so that deep code still fits."""
     lines = run.sources.get(location.file, "").splitlines()
     if not 0 < location.line <= len(lines):
         return [{"line": location.line, "code": code.strip()}] if code else []
-    first, last = max(1, location.line - CONTEXT), min(len(lines), location.line + CONTEXT)
-    chosen = [
-        (number, lines[number - 1].expandtabs(4).rstrip()) for number in range(first, last + 1)
-    ]
-    while chosen[-1][0] > location.line and not chosen[-1][1]:
-        chosen.pop()
-    while chosen[0][0] < location.line and not chosen[0][1]:
-        chosen.pop(0)
-    indent = min(len(text) - len(text.lstrip()) for _, text in chosen if text or len(chosen) == 1)
-    return [{"line": number, "code": text[indent:]} for number, text in chosen]
+    first = max(1, location.line - CONTEXT)
+    chosen = [line.expandtabs(4).rstrip() for line in lines[first - 1 : location.line + CONTEXT]]
+    rows = textwrap.dedent("\n".join(chosen)).split("\n")
+    numbered: list[Row] = [{"line": first + at, "code": row} for at, row in enumerate(rows)]
+    while not numbered[0]["code"] and numbered[0]["line"] < location.line:
+        del numbered[0]
+    while not numbered[-1]["code"] and numbered[-1]["line"] > location.line:
+        del numbered[-1]
+    return numbered
 
 
-def _evidence(each: Evidence) -> dict[str, Any]:
+def _evidence(each: Evidence) -> Row:
     return {
         "label": each.label,
         "value": each.value,
@@ -79,7 +77,7 @@ def _evidence(each: Evidence) -> dict[str, Any]:
     }
 
 
-def _forecast(forecast: Forecast | None) -> dict[str, Any] | None:
+def _forecast(forecast: Forecast | None) -> Row | None:
     if forecast is None:
         return None
     return {
@@ -99,7 +97,7 @@ def _forecast_text(forecast: Forecast) -> str:
     return f"at step {forecast.step:,} {' and '.join(parts)}" if parts else ""
 
 
-def _fix(run: Run, fix: Fix) -> dict[str, Any]:
+def _fix(run: Run, fix: Fix) -> Row:
     return {
         "title": fix.title,
         "safety": fix.safety.value,
@@ -110,11 +108,11 @@ def _fix(run: Run, fix: Fix) -> dict[str, Any]:
     }
 
 
-def _refusal(refusal: Refusal) -> dict[str, Any]:
+def _refusal(refusal: Refusal) -> Row:
     return {"reason": refusal.reason, "line": str(refusal.location) if refusal.location else ""}
 
 
-def _proof(proof: Proof) -> dict[str, Any]:
+def _proof(proof: Proof) -> Row:
     return {
         "verdict": proof.verdict.value,
         "speedup": proof.speedup,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from unslow.analyse.host.step_profile import Window, windows
 from unslow.model import Loop, Run
+from unslow.report.words import Row
 
 SHOWN = 10
-WORTH = 0.005  # of a step: below it an op is not worth a row, but for the dearest three
+WORTH = 0.005  # of a step: below it an op is not worth a row, except for the first three
 
 
-def kernels_of(run: Run) -> list[dict[str, Any]]:
+def kernels_of(run: Run) -> list[Row]:
     """The last window of each loop: it shows the training as it goes on. Damaged windows are left out."""
     found = []
     for loop in run.loops:
@@ -29,7 +28,7 @@ def kernels_of(run: Run) -> list[dict[str, Any]]:
     return found
 
 
-def _window(loop: Loop, window: Window) -> dict[str, Any]:
+def _window(loop: Loop, window: Window) -> Row:
     return {
         "line": str(loop.location),
         "steps": window.steps,

@@ -9,13 +9,14 @@ import numpy as np
 from unslow.model import Loop, Phase, Run, Shape, Trend
 from unslow.report import words
 from unslow.report.view.findings import location_of
+from unslow.report.words import Row
 
 if TYPE_CHECKING:
     from unslow.model import Floats
 
 BARS = 44  # columns of a sparkline: leaves room for both of its ends in 80 columns
 WIDE = 12.0  # largest over typical step time above which a linear sparkline would be flat but for one bar
-APART = 3.0  # a first step longer than so many typical ones is told apart from the rest
+APART = 3.0  # typical steps: a longer first step is reported by itself
 
 STYLES = {
     "predict": "predict",
@@ -27,7 +28,7 @@ STYLES = {
 }
 
 
-def loop_of(run: Run, loop: Loop) -> dict[str, Any]:
+def loop_of(run: Run, loop: Loop) -> Row:
     total, typical = loop.total, loop.typical()
     first = float(loop.seconds[0]) if len(loop.seconds) else 0.0
     worker = next((each.worker for each in run.processes if each.index == loop.process), "")
@@ -52,8 +53,8 @@ def loop_of(run: Run, loop: Loop) -> dict[str, Any]:
     }
 
 
-def phase_bars(loop: Loop) -> list[dict[str, Any]]:
-    """The phases worth a bar, largest first; all below half a per cent are one."""
+def phase_bars(loop: Loop) -> list[Row]:
+    """The phases worth a bar, largest first; those below 0.5% are one."""
     total = loop.total
     rows = []
     small = 0.0
@@ -69,7 +70,7 @@ def phase_bars(loop: Loop) -> list[dict[str, Any]]:
     return rows
 
 
-def _bar(name: str, label: str, seconds: float, loop: Loop) -> dict[str, Any]:
+def _bar(name: str, label: str, seconds: float, loop: Loop) -> Row:
     return {
         "phase": name,
         "label": label,
@@ -79,7 +80,7 @@ def _bar(name: str, label: str, seconds: float, loop: Loop) -> dict[str, Any]:
     }
 
 
-def trend_of(trend: Trend) -> dict[str, Any]:
+def trend_of(trend: Trend) -> Row:
     return {
         "shape": trend.shape.value,
         "before": trend.before,
@@ -100,7 +101,7 @@ def trend_text(trend: Trend) -> str:
     if trend.shape is Shape.STEADY:
         return f"steady at {after} a step"
     if trend.shape is Shape.DRIFTING:
-        # A step that gets shorter does not go on so: it would soon take less than no time.
+        # A step that gets shorter cannot go on like that: it has no rate.
         rate = f", +{words.seconds(trend.slope * 1000)} per 1,000 steps" if trend.slope > 0 else ""
         return f"drifting from {before} to {after} a step ({_signed(trend.change)}{rate})"
     if trend.shape is Shape.JUMPED:
@@ -108,14 +109,14 @@ def trend_text(trend: Trend) -> str:
         return f"jumped{at} from {before} to {after} a step ({_signed(trend.change)})"
     if trend.shape is Shape.PERIODIC and trend.period:
         return f"every {words.ordinal(trend.period)} step takes {words.seconds(trend.spike)}, the others {after}"
-    return "too few steps to speak of a trend"
+    return "too few steps for a trend"
 
 
 def _signed(change: float) -> str:
     return ("+" if change > 0 else "") + words.share(change)
 
 
-def sparkline_of(loop: Loop) -> dict[str, Any]:
+def sparkline_of(loop: Loop) -> Row:
     """Step time without the first step in equal groups of rows, and the scale that shows its shape."""
     seconds = loop.steady()
     if not len(seconds):

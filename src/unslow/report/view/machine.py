@@ -1,48 +1,51 @@
-"""What is said of the processes rather than of the steps: how they ended, memory, hot lines, lost probes."""
+"""What belongs to processes rather than steps: how they ended, memory, hot lines, lost probes."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.model import Loop, Process, Run
+from unslow.model import Location, Loop, Process, Run
+from unslow.report import words
+from unslow.report.words import Row
 
 if TYPE_CHECKING:
     from unslow.model import Floats
 
-HOTTEST = 8
-FEW_STEPS = 200  # below this growth per 1 000 steps is no more than a guess
+HOTTEST = 8  # lines
+LEAST_SHARE = 0.01  # of the samples: a line below is left out
+FEW_STEPS = 200  # below this growth per 1,000 steps is no more than a guess (judgement)
+FEW_READINGS = 20  # of memory: below this there are no fifths to compare
 FEW_SAMPLES = 20  # below this a share of samples is chance
 
 
 def ended_of(run: Run) -> str:
-    """How the run ended in words, or nothing where it ended as it should."""
+    """How the run ended in words, or nothing where it ended well."""
     errors = [each.how for each in run.processes if each.how not in ("exit", "killed", "")]
-    cause = f" ({errors[0]})" if errors else ""
+    reason = f" ({errors[0]})" if errors else ""
     if run.ended == "running":
         return "is still running: this is what was recorded so far"
     if run.ended.startswith("killed"):
         return f"was {run.ended}: this is what was recorded until then"
     if run.ended != "exit 0":
-        return f"ended with {run.ended}{cause}"
-    return f"ended with an error{cause}" if errors else ""
+        return f"ended with {run.ended}{reason}"
+    return f"ended with an error{reason}" if errors else ""
 
 
-def memory_of(run: Run) -> list[dict[str, Any]]:
+def memory_of(run: Run) -> list[Row]:
     """Resident memory of each process over time; those without a reading are left out."""
     return [found for process in run.processes if (found := _memory(run, process))]
 
 
-def _memory(run: Run, process: Process) -> dict[str, Any] | None:
+def _memory(run: Run, process: Process) -> Row | None:
     _, rss = rss_of(process)
     if not len(rss):
         return None
-    longest = max(
-        (loop for loop in run.loops if loop.process == process.index), key=_total, default=None
-    )
+    loops = [loop for loop in run.loops if loop.process == process.index]
+    longest = max(loops, key=lambda loop: loop.total, default=None)
     return {
         "process": process.index,
         "worker": process.worker,
@@ -63,70 +66,74 @@ def rss_of(process: Process) -> tuple[Floats, Floats]:
     return process.ticks.time[known], rss[known]
 
 
-def _total(loop: Loop) -> float:
-    return loop.total
-
-
 def _growth(process: Process, loop: Loop) -> float | None:
-    """Bytes per 1 000 steps between the second and the last fifth of a loop; the first fifth warms up.
+    """Bytes per 1,000 steps between the second and the last fifth of a loop; the first warms up.
 
-    Only what rises from fifth to fifth is growth: in a short loop a single allocation would be foretold
-    as gigabytes.
+    Only what rises from fifth to fifth is growth: in a short loop a single allocation would be
+    forecast as gigabytes.
     """
     time, rss = rss_of(process)
     inside = (time >= loop.start) & (time <= loop.stop)
-    if inside.sum() < 20 or loop.steps < FEW_STEPS:
+    if inside.sum() < FEW_READINGS or loop.steps < FEW_STEPS:
         return None
     step = np.interp(time[inside], loop.end, loop.number)
     fifths = np.array_split(np.arange(len(step)), 5)[1:]
     levels = [float(np.median(rss[inside][part])) for part in fifths]
     steps = float(np.median(step[fifths[-1]]) - np.median(step[fifths[0]]))
-    if steps <= 0 or any(later <= earlier for earlier, later in pairwise(levels)):
-        return 0.0 if steps > 0 else None
-    return (levels[-1] - levels[0]) / steps * 1000
+    if steps <= 0:
+        return None
+    rises = bool(np.all(np.diff(levels) > 0))
+    return (levels[-1] - levels[0]) / steps * 1000 if rises else 0.0
 
 
-def hot_lines(run: Run) -> list[dict[str, Any]]:
+@dataclass
+class _HotLine:
+    """A line of the user's, with the samples that saw it and what ran below it."""
+
+    place: Location
+    samples: int = 0
+    below: Counter[str] = field(default_factory=Counter)
+
+
+def hot_lines(run: Run) -> list[Row]:
     """The user's lines that the training thread was seen at most often, and what ran below them.
 
-    Where there were steps, only what was seen during them counts: import and set-up have a picture of their own.
+    Where there were steps, only samples during them count: import and set-up have their own part.
     """
-    totals: Counter[tuple[str, int]] = Counter()
-    leaves: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)
-    functions: dict[tuple[str, int], str] = {}
+    lines: dict[tuple[str, int], _HotLine] = {}
     whole = 0
     for sample in run.samples:
-        if not sample.training:
-            continue
         taken = sample.in_steps if run.steps else sample.count
+        if not sample.training or not taken:
+            continue
         whole += taken
-        if sample.stack and taken:
-            place = (sample.stack[0].file, sample.stack[0].line)
-            totals[place] += taken
-            leaves[place][sample.leaf] += taken
-            functions[place] = sample.stack[0].function
+        for place in sample.stack[:1]:
+            line = lines.setdefault((place.file, place.line), _HotLine(place))
+            line.samples += taken
+            line.below[sample.leaf] += taken
     if whole < FEW_SAMPLES:
         return []
-    hot = [(place, taken) for place, taken in totals.most_common(HOTTEST) if taken >= 0.01 * whole]
-    return [
-        {
-            "file": file,
-            "line": line,
-            "function": functions[file, line],
-            "code": run.line(file, line),
-            "samples": taken,
-            "share": taken / whole,
-            "own_share": leaves[file, line]["python"] / whole,
-            "below": [
-                {"name": name, "share": part / whole}
-                for name, part in leaves[file, line].most_common(3)
-            ],
-        }
-        for (file, line), taken in hot
-    ]
+    hottest = sorted(lines.values(), key=lambda line: -line.samples)[:HOTTEST]
+    return [_hot_line(run, line, whole) for line in hottest if line.samples >= LEAST_SHARE * whole]
 
 
-def processes_of(run: Run) -> list[dict[str, Any]]:
+def _hot_line(run: Run, line: _HotLine, whole: int) -> Row:
+    place = line.place
+    return {
+        "file": place.file,
+        "line": place.line,
+        "function": place.function,
+        "code": run.line(place.file, place.line),
+        "samples": line.samples,
+        "share": line.samples / whole,
+        "own_share": line.below["python"] / whole,
+        "below": [
+            {"name": name, "share": part / whole} for name, part in line.below.most_common(3)
+        ],
+    }
+
+
+def processes_of(run: Run) -> list[Row]:
     return [
         {
             "index": process.index,
@@ -141,28 +148,26 @@ def processes_of(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def lost_probes(run: Run) -> list[dict[str, str]]:
-    """Probes that could not look, with the reason; the same loss in many processes is said once."""
-    lost = {
-        (name, state.removeprefix("lost:").strip())
-        for process in run.processes
-        for name, state in process.probes.items()
-        if state.startswith("lost")
-    }
+def lost_probes(run: Run) -> list[Row]:
+    """Probes that failed, with the reason; the same loss in many processes is one row."""
+    lost = set()
+    for process in run.processes:
+        for name, state in process.probes.items():
+            if state.startswith("lost"):
+                lost.add((name, state.removeprefix("lost:").strip()))
     return [{"probe": name, "reason": reason} for name, reason in sorted(lost)]
 
 
 def seen_instead(run: Run) -> list[str]:
-    """What a run without steps did: nothing is said where there were steps."""
+    """What a run without steps did; nothing where there were steps."""
     if run.steps:
         return []
-    seen = [f"{taken:,} {kind} event{'s' if taken > 1 else ''}" for kind, taken in _kinds(run)]
     if not run.processes:
         return ["no Python process of the command imported TensorFlow"]
-    versions = {item for each in run.processes for item in each.versions.items() if item[1]}
-    imported = [f"{name} {version}" for name, version in sorted(versions)]
-    return [*([f"imported: {', '.join(imported)}"] if imported else []), *seen]
-
-
-def _kinds(run: Run) -> list[tuple[str, int]]:
-    return Counter(event.kind for event in run.events).most_common(6)
+    versions: dict[str, str] = {}
+    for process in run.processes:
+        versions.update(process.versions)
+    imported = [f"{name} {version}" for name, version in sorted(versions.items()) if version]
+    kinds = Counter(event.kind for event in run.events).most_common(6)
+    seen = [words.count(count, f"{kind} event") for kind, count in kinds]
+    return [f"imported: {', '.join(imported)}", *seen] if imported else seen

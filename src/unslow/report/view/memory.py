@@ -10,13 +10,14 @@ import numpy as np
 from unslow.model import Process, Run
 from unslow.report.view.charts import bucket_starts, short
 from unslow.report.view.machine import rss_of
+from unslow.report.words import Row
 
 POINTS = 1500
 HOLDERS = 6
 WORTH = 1e6  # bytes: a container that holds less is not drawn
 
 
-def memory_charts(run: Run) -> list[dict[str, Any]]:
+def memory_charts(run: Run) -> list[Row]:
     """One chart per process against the seconds since the run began."""
     charts = []
     for process in run.processes:
@@ -45,9 +46,9 @@ def _heap(process: Process, starts: Any) -> list[float | None]:
     return short(used[np.isfinite(rss) & (rss > 0)][starts])
 
 
-def holders_of(run: Run, process: Process) -> list[dict[str, Any]]:
-    """The user's containers that were seen to grow, the largest first; looks that cannot be read are left out."""
-    looks: dict[tuple[str, str, str], list[tuple[float, dict[str, Any]]]] = defaultdict(list)
+def holders_of(run: Run, process: Process) -> list[Row]:
+    """The user's containers that were seen to grow, the largest first; inspections that cannot be read are left out."""
+    looks: dict[tuple[str, str, str], list[tuple[float, Row]]] = defaultdict(list)
     for event in run.of("containers"):
         found = event.data.get("found")
         if event.process != process.index or not isinstance(found, list):
@@ -65,9 +66,7 @@ def holders_of(run: Run, process: Process) -> list[dict[str, Any]]:
     return [_holder(*key, seen) for key, seen in large[:HOLDERS]]
 
 
-def _holder(
-    file: str, function: str, path: str, seen: list[tuple[float, dict[str, Any]]]
-) -> dict[str, Any]:
+def _holder(file: str, function: str, path: str, seen: list[tuple[float, Row]]) -> Row:
     last = seen[-1][1]
     return {
         "path": path,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest
 from unslow.model import Run
+from unslow.report.words import Row
 
 PICTURES = 4  # pipelines that are drawn, those that handed out most first
 
 
-def pipelines_of(run: Run) -> list[dict[str, Any]]:
+def pipelines_of(run: Run) -> list[Row]:
     """Pipelines that fed steps, the busiest first; facts that cannot be read make no picture."""
     try:
         found = pipelines(run)
@@ -26,7 +26,7 @@ def pipelines_of(run: Run) -> list[dict[str, Any]]:
     return [_pipeline(one) for one in shown]
 
 
-def _pipeline(pipeline: Pipeline) -> dict[str, Any]:
+def _pipeline(pipeline: Pipeline) -> Row:
     longest, limiting = slowest(pipeline.stages)
     return {
         "line": str(pipeline.location) if pipeline.location else "",
@@ -40,7 +40,7 @@ def _pipeline(pipeline: Pipeline) -> dict[str, Any]:
     }
 
 
-def _stage(stage: Stage, longest: float, slow: bool) -> dict[str, Any]:
+def _stage(stage: Stage, longest: float, slow: bool) -> Row:
     size = stage.settings.get("buffer_size")
     full = stage.buffered / size if isinstance(size, int | float) and size > 0 else None
     return {

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from unslow.facts.process import Imported
 from unslow.model import Loop, Phase, Run
 from unslow.report import words
+from unslow.report.words import Row
 
 # In the order in which a first step usually goes through them; the parts of a row are sums, not moments.
 _ORDER = (
@@ -25,7 +25,7 @@ _ORDER = (
 )
 
 
-def start_of(run: Run) -> dict[str, Any] | None:
+def start_of(run: Run) -> Row | None:
     """Rows of a waterfall in seconds since the process began, for the loop that trained first."""
     if not run.loops or len(run.loops[0].end) < 2 or run.loops[0].count[0] != 1:
         return None
@@ -34,7 +34,7 @@ def start_of(run: Run) -> dict[str, Any] | None:
     if process is None:
         return None
     imported = next(
-        (each.time for each in run.of("imported") if each.process == loop.process), None
+        (each.time for each in run.facts(Imported) if each.process == loop.process), None
     )
     rows = []
     at = process.started
@@ -61,8 +61,8 @@ def start_of(run: Run) -> dict[str, Any] | None:
     }
 
 
-def _first_step(loop: Loop) -> list[dict[str, Any]]:
-    """What a steady step needs of TensorFlow is the run; what the first one needed more was preparing it."""
+def _first_step(loop: Loop) -> list[Row]:
+    """A steady step shows what the run itself takes; the first one's excess is preparation."""
     first = loop.phases[0]
     steady = min(float(first[Phase.RUN]), float(np.median(loop.phases[1:, Phase.RUN])))
     rows = []
@@ -71,7 +71,7 @@ def _first_step(loop: Loop) -> list[dict[str, Any]]:
         parts = [(words.PHASES[phase.name.lower()], float(first[phase]))]
         if phase is Phase.RUN:
             parts = [
-                ("optimising, compiling, first-time costs", float(first[phase]) - steady),
+                ("optimizing, compiling, first-time costs", float(first[phase]) - steady),
                 ("the run itself", steady),
             ]
         for label, seconds in parts:
@@ -81,7 +81,7 @@ def _first_step(loop: Loop) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(label: str, begin: float, seconds: float, phase: str) -> dict[str, Any]:
+def _row(label: str, begin: float, seconds: float, phase: str) -> Row:
     return {"label": label, "begin": begin, "seconds": seconds, "phase": phase}
 
 

@@ -1,111 +1,148 @@
-"""The answer in one sentence: what is slow, at which line, what it costs."""
+"""The answer in one sentence: what is slow, at which line, and what could be gained."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from unslow.model import Diagnosis, Loop, Run, Shape
 from unslow.report import words
+from unslow.report.words import Row
 
-SLOWER = 0.2  # a step that takes so much longer at the end than at the start wants an explanation
-NOTABLE = 0.1  # an unexplained share of the training that belongs beside the verdict
+SLOWER = 0.2  # a step time that rose by more needs an explanation (judgement)
+NOTABLE = 0.1  # an unexplained share of the training that is stated beside the verdict (judgement)
+WORTH_SAYING = 1.05  # a smaller gain is no headline (judgement)
 
 
-def verdict_of(diagnosis: Diagnosis, findings: list[dict[str, Any]]) -> dict[str, Any]:
-    """`kind` is fault, honest (an answer, but no fault), healthy, unexplained or no-steps."""
+def verdict_of(diagnosis: Diagnosis, findings: list[Row]) -> Row:
+    """`kind` is fault, honest (an answer but no problem), healthy, unexplained or no-steps."""
     run = diagnosis.run
-    faults = [finding for finding in findings if finding["fault"]]
-    if faults:
-        return _verdict("fault", _fault(run, faults[0]), faults[0], _more(faults[1:]))
+    problems = [finding for finding in findings if finding["fault"]]
+    if problems:
+        return _problem(run, problems)
     if not run.steps:
-        return _verdict("no-steps", f"No training step was seen in {words.seconds(run.seconds)}.")
-    if not any(loop.trains for loop in run.loops) and not findings:
-        return _verdict(
-            "healthy",
-            f"No training step was seen. {_healthy(run, max(run.loops, key=lambda o: o.total))}",
-        )
-    if findings:
-        return _verdict("honest", _honest(findings[0]), findings[0], _unseen(diagnosis))
+        return _verdict("no-steps", _no_steps(run))
     loop = max(run.loops, key=lambda each: each.total)
-    if loop.trend.shape in (Shape.DRIFTING, Shape.JUMPED) and loop.trend.change > SLOWER:
-        return _verdict("unexplained", _slower(loop), more=_unseen(diagnosis))
-    return _verdict("healthy", _healthy(run, loop), more=_unseen(diagnosis))
+    rest = _not_explained(diagnosis)
+    got_slower = loop.trend.shape in (Shape.DRIFTING, Shape.JUMPED) and loop.trend.change > SLOWER
+    if diagnosis.account and not diagnosis.account.complete:
+        return _verdict("unexplained", "This run could not be fully explained.", rest)
+    if findings:
+        known = " ".join([_no_problem(run, loop), *map(_known, findings[:1])])
+        return _verdict("honest", known.strip(), rest)
+    if got_slower:
+        return _verdict("unexplained", _slower(loop), rest)
+    return _verdict("healthy", _no_problem(run, loop), rest)
 
 
-def _verdict(
-    kind: str, text: str, finding: dict[str, Any] | None = None, more: str = ""
-) -> dict[str, Any]:
-    where = finding["location"] if finding else None
+def _no_steps(run: Run) -> str:
+    if run.notes:
+        return "No training step could be read: the recording is damaged."
+    return f"No training step was seen in {words.seconds(run.seconds)}."
+
+
+def _verdict(kind: str, text: str, more: str = "") -> Row:
     return {
         "kind": kind,
         "text": text,
         "more": more,
-        "seconds": finding["seconds"] if finding else 0.0,
-        "share": finding["share"] if finding else 0.0,
-        "line": f"{where['file']}:{where['line']}" if where else "",
-        "cause": finding["cause"] if finding else "",
+        "seconds": 0.0,
+        "share": 0.0,
+        "speedup": None,
+        "line": "",
+        "cause": "",
     }
 
 
-def _fault(run: Run, finding: dict[str, Any]) -> str:
-    title = finding["title"].rstrip(".")
-    opening = f"Likely: {title}" if finding["certainty"] == "likely" else words.sentence(title)
-    return f"{opening} — {_cost(run, finding)}{_where(finding)}."
+def _problem(run: Run, problems: list[Row]) -> Row:
+    lead = problems[0]
+    gain = _speedup(lead)
+    title = lead["title"].rstrip(".")
+    where = lead["location"]
+    line = f"{where['file']}:{where['line']}" if where else ""
+    what = f"{title}, at {line}." if line else f"{title}."
+    likely = lead["certainty"] == "likely"
+    headline = f"Likely: {what}" if likely else words.sentence(what)
+    if gain:
+        trained = "Training" if run.trained > 0 else "The run"
+        joint = "; likely cause: " if likely else ": "
+        headline = f"{trained} could be {words.speed(gain)}{joint}{what}"
+    more = " ".join(filter(None, (_cost(run, lead), _others(problems[1:]))))
+    return {
+        **_verdict("fault", headline, more),
+        "seconds": lead["seconds"],
+        "share": lead["share"],
+        "speedup": gain,
+        "line": line,
+        "cause": lead["cause"],
+    }
 
 
-def _cost(run: Run, finding: dict[str, Any]) -> str:
+def _speedup(finding: Row) -> float | None:
+    """How many times as fast the training is without what the finding costs."""
+    left = max(1 - finding["share"], 1e-3)
+    return 1 / left if 1 / left >= WORTH_SAYING else None
+
+
+def _cost(run: Run, finding: Row) -> str:
     whole, what = (run.trained, "training") if run.trained > 0 else (run.seconds, "the run")
-    share = words.share(finding["share"])
-    cost = f"{words.seconds(finding['seconds'])} of {words.seconds(whole)} of {what} ({share})"
     if finding["grows"] and finding["seconds"] <= 0:
         forecast = finding["forecast"]
-        return (
-            forecast["text"].rstrip(".")
-            if forecast and forecast["text"]
-            else "it costs little yet, but grows"
-        )
-    return f"{cost}, and growing" if finding["grows"] else cost
+        told = forecast["text"] if forecast else ""
+        return words.ended(words.capitalized(told or "it costs little yet, but it grows"))
+    growing = ", and it grows" if finding["grows"] else ""
+    cost = f"{words.seconds(finding['seconds'])} of {words.seconds(whole)}"
+    return f"It takes {cost} of {what} ({words.share(finding['share'])}){growing}."
 
 
-def _where(finding: dict[str, Any]) -> str:
-    where = finding["location"]
-    return f", at {where['file']}:{where['line']}" if where else ""
-
-
-def _more(others: list[dict[str, Any]]) -> str:
+def _others(others: list[Row]) -> str:
     if not others:
         return ""
     seconds = words.seconds(sum(finding["seconds"] for finding in others))
     return f"{words.count(len(others), 'more finding')} below: {seconds}."
 
 
-def _honest(finding: dict[str, Any]) -> str:
-    return f"No fault of the program: {finding['title'].rstrip('.')}{_where(finding)}."
+def _known(finding: Row) -> str:
+    """What is known of a line; a busy machine has its own line below."""
+    where = finding["location"]
+    if where is None:
+        return ""
+    title = words.capitalized(finding["title"].rstrip("."))
+    return f"{title}, at {where['file']}:{where['line']}."
 
 
 def _slower(loop: Loop) -> str:
     """A run that got slower without a cause is not called healthy."""
     before, after = words.seconds(loop.trend.before), words.seconds(loop.trend.after)
     over = f"over {words.count(loop.steps, 'step')} ({words.seconds(loop.total)})"
-    return f"No cause was found, yet the steps got slower: from {before} to {after} each {over}, at {loop.location}."
+    return f"Steps got slower, from {before} to {after} {over} at {loop.location}: no cause found."
 
 
-def _healthy(run: Run, loop: Loop) -> str:
-    trend = {
-        Shape.STEADY: ", steady",
-        Shape.DRIFTING: ", getting faster",
-        Shape.PERIODIC: ", with regular long steps",
-    }.get(loop.trend.shape, "")
-    each = f"{words.seconds(loop.typical())} a step{trend}"
-    return f"No fault was found in {words.count(run.steps, 'step')} ({words.seconds(run.trained)}): {each}."
+_TRENDS = {
+    Shape.STEADY: ", steady",
+    Shape.DRIFTING: ", getting faster",
+    Shape.PERIODIC: ", with regular long steps",
+}
 
 
-def _unseen(diagnosis: Diagnosis) -> str:
-    """What keeps the answer from being the whole one; a missing signal must not read as healthy."""
+def _no_problem(run: Run, loop: Loop) -> str:
+    each = f"{words.seconds(loop.typical())} a step{_TRENDS.get(loop.trend.shape, '')}"
+    kind = "step" if loop.trains else "repeated call"
+    found = f"No problem found in {words.count(run.steps, kind)} ({words.seconds(run.trained)})"
+    no_training = "" if loop.trains else "No training step was seen. "
+    return f"{no_training}{found}: {each}."
+
+
+def unexplained_share(diagnosis: Diagnosis) -> float:
+    """Of the run, or of the training where there is no account of the run."""
+    whole = diagnosis.account.seconds if diagnosis.account else diagnosis.run.trained
+    return min(1.0, diagnosis.unexplained / whole) if whole > 0 else 0.0
+
+
+def _not_explained(diagnosis: Diagnosis) -> str:
+    """What keeps the answer from being complete; a missing signal must not read as healthy."""
     parts = []
-    share = diagnosis.unexplained / diagnosis.run.trained if diagnosis.run.trained > 0 else 0.0
+    share = unexplained_share(diagnosis)
     if share >= NOTABLE:
-        parts.append(f"{words.share(share)} of the training is unexplained")
+        whole = "run" if diagnosis.account else "training"
+        parts.append(f"{words.share(share)} of the {whole} is unexplained")
     if diagnosis.not_judged:
         parts.append(f"{words.count(len(diagnosis.not_judged), 'cause')} could not be judged")
-    return f"{' and '.join(parts)}." if parts else ""
+    return words.capitalized(f"{' and '.join(parts)}.") if parts else ""

@@ -20,7 +20,7 @@ ASKED = "UNSLOW_WHATIF"
 
 
 def switches(recorder: Recorder, steps: Steps, watcher: Watcher) -> list[Probe]:
-    """Every switch of this package, each with all that is asked for; none outside `unslow whatif`."""
+    """Every switch of this package with what is asked for; none outside `unslow whatif`."""
     text = os.environ.get(ASKED)
     if not text:
         return []

@@ -1,4 +1,4 @@
-"""tf.data's own switches: the batch size where the script says it, and the options of every pipeline."""
+"""tf.data's own switches: the batch size in the script, and the options of every pipeline."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ from collections.abc import Callable, Mapping
 from types import FrameType, ModuleType
 from typing import Any
 
+from unslow.record.engine.weak_table import WeakTable
 from unslow.record.trial.whatif.switch import Switch
 
 _DATASETS = "tensorflow.python.data.ops.dataset_ops"
-_BATCHED = "_unslow_batched"  # an attribute of a dataset: the place that batched it
 _DEEPEST = 200
 
 
 class Batch(Switch):
-    """Only a script's last `batch` of a pipeline makes its training batches; those below it cut windows."""
+    """Only the last `batch` of a pipeline makes its training batches; others cut windows."""
 
     name = "whatif-batch"
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._batched: WeakTable[str] = WeakTable()  # the place that batched a dataset
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {_DATASETS: self._on_datasets}
@@ -60,13 +64,14 @@ class Batch(Switch):
         caller = self._caller(frame)
         if caller is None:
             return
-        vars(result)[_BATCHED] = self._place(caller)
+        here = self._place(caller)
+        self._batched.put(result, here)
         pending, seen = [source], 0
         while pending and seen < _DEEPEST:
             dataset = pending.pop()
             seen += 1
-            place = vars(dataset).get(_BATCHED)
-            if place is not None and place != self._place(caller):
+            place = self._batched.get(dataset)
+            if place is not None and place != here:
                 self.tell("inner", caller, place=place)
             pending.extend(dataset._inputs())
 

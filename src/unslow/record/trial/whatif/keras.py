@@ -1,4 +1,4 @@
-"""Keras's own switches: what `compile` and `fit` are told, and the dtype policy of layers; Keras 2 and 3."""
+"""Keras's own switches (2 and 3): arguments of `compile` and `fit`, the dtype policy of layers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Fit(Switch):
 
 
 class Policy(Switch):
-    """The dtype in which Keras layers compute; a script that sets its own policy afterwards wins, which is told."""
+    """The dtype in which Keras layers compute; a policy that the script sets wins."""
 
     name = "whatif-policy"
 

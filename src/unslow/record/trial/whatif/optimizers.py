@@ -1,4 +1,4 @@
-"""Another optimizer in the place of the script's own, or its gradients accumulated over several steps."""
+"""Another optimizer instead of the script's own, or gradients accumulated over several steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TensorFlow's own switches: threads, graph optimiser, determinism, and XLA for the functions that update weights."""
+"""TensorFlow's own switches: threads, graph optimizer, determinism, XLA for training functions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from types import FrameType, ModuleType
 from typing import Any
 
+from unslow.record.engine.recorder import Lane
 from unslow.record.probes.functions.signatures import code_place
 from unslow.record.trial.whatif.switch import Switch
 
@@ -16,7 +17,7 @@ _THREADS = ("intra", "inter")
 
 
 class Runtime(Switch):
-    """Set before the script's first line; where the script or its Session says otherwise, it is overruled and told."""
+    """Set before the script's first line; what the script or its Session sets is overruled."""
 
     name = "whatif-runtime"
 
@@ -133,25 +134,13 @@ class Functions(Switch):
         return {"jit_compile": True}
 
     def _watch(self) -> None:
-        """What updates the weights, told once for each: only in the first run, where nothing is timed."""
-        ended, probe = self.steps.ended, self
+        """Report what updates the weights, once each: only in the first run, which is not timed."""
+        self.recorder.signals.update.subscribe(self.name, self._updated)
 
-        def watched(
-            lane: Any,
-            kind: str,
-            owner: Any,
-            name: str,
-            frame: FrameType | None,
-            trains: bool = True,
-        ) -> None:
-            if trains and id(owner) not in probe._seen:
-                probe._seen.add(id(owner))
-                probe.fenced(probe._updated, lane, kind, owner, frame)
-            ended(lane, kind, owner, name, frame, trains)
-
-        self.steps.ended = watched  # type: ignore[method-assign]
-
-    def _updated(self, lane: Any, kind: str, owner: Any, frame: FrameType | None) -> None:
+    def _updated(self, lane: Lane, kind: str, owner: object, frame: FrameType | None) -> None:
+        if id(owner) in self._seen:
+            return
+        self._seen.add(id(owner))
         function = getattr(owner, "_python_function", None)
         file = str(code_place(function)[0]) if function is not None else ""
         self.tell(

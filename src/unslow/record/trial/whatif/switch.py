@@ -27,7 +27,7 @@ class Switch(Probe):
         self._told: set[tuple[Any, ...]] = set()
 
     def tell(self, what: str, frame: FrameType | None = None, /, **data: Any) -> None:
-        """Once for each place and each content: the switch `what` was reached, and what was `done` with it."""
+        """Report, once for each place and content, that a switch was reached and what was done."""
         stack = self.recorder.stack(frame, 3) if frame is not None else []
         key = (what, tuple(stack[:1]), str(data))
         if key in self._told or len(self._told) >= _MOST_TOLD:
@@ -46,7 +46,7 @@ class Switch(Probe):
     def changed(
         self, change: Callable[[Mapping[str, Any], FrameType], dict[str, Any]]
     ) -> Callable[[Any], Any]:
-        """A wrapper of a method: `change(arguments by name, caller's frame)` gives the arguments to replace."""
+        """Wrap a method: `change(arguments, caller's frame)` gives the arguments to replace."""
         probe = self
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,7 +69,7 @@ class Switch(Probe):
         return make
 
     def users(self, frame: FrameType | None, *through: str) -> FrameType | None:
-        """The user's own frame that made a call, perhaps through some files of a library; None for a library's."""
+        """The user's frame that made a call, perhaps through a library; None if there is none."""
         while frame is not None and any(part in frame.f_code.co_filename for part in through):
             frame = frame.f_back
         return frame if frame is not None and self.recorder.user.owns(frame.f_code) else None

@@ -1,0 +1,64 @@
+"""Facts whose kind is not declared yet, as untyped events; goes away with the last of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from unslow.analyse.graphs import call_profile
+from unslow.analyse.host.step_profile import seen
+from unslow.analyse.run.recorded import Recorded
+from unslow.model import Event
+
+# Lines that other modules of this package take apart.
+_PLUMBING = frozenset(("process", "source", "tick", "samples", "stack", "site", "probe", "end"))
+
+Names = Callable[[str], str]
+
+
+def events_of(process: Recorded, folder: str) -> Iterator[Event]:
+    """Seconds instead of nanoseconds, and paths as they are shown. A damaged line is left out."""
+    for line in process.log.lines:
+        if line["k"] in _PLUMBING:
+            continue
+        data = {key: value for key, value in line.items() if key not in ("k", "t")}
+        try:
+            plain = _with_profile(folder, line["k"], _plain(data, process.context.shown))
+        except (TypeError, ValueError, LookupError):
+            process.log.damaged += 1
+            continue
+        yield Event(line["k"], float(process.seconds(line["t"])), process.index, plain)
+
+
+def _with_profile(folder: str, kind: str, data: dict[str, Any]) -> Mapping[str, Any]:
+    """An event with what its own profile says."""
+    if kind == "window":
+        return seen(folder, data)
+    kept = data.get("trace") if kind == "call" else None
+    return {**data, **call_profile.parts(Path(folder) / Path(kept).name)} if kept else data
+
+
+def _plain(data: dict[str, Any], names: Names) -> dict[str, Any]:
+    plain: dict[str, Any] = {}
+    for key, value in data.items():
+        if key.endswith("_ns") and isinstance(value, int | float):
+            plain[key[:-3]] = value / 1e9
+        elif key in ("stack", "place", "made", "tape", "with") and isinstance(value, list):
+            plain[key] = _shown(value, names)
+        elif key == "lines" and isinstance(value, list):
+            plain[key] = [[_shown(line[0], names), *line[1:]] for line in value]
+        elif key in ("runs", "found", "stages") and isinstance(value, list):
+            plain[key] = [_plain(each, names) if isinstance(each, dict) else each for each in value]
+        elif key in ("file", "folder") and isinstance(value, str):
+            plain[key] = names(value)
+        else:
+            plain[key] = value
+    return plain
+
+
+def _shown(places: list[Any], names: Names) -> list[Any]:
+    """A place `[file, line, function]`, or a list of them, with the file as it is shown."""
+    if places and isinstance(places[0], str):
+        return [names(places[0]), *places[1:]]
+    return [_shown(place, names) for place in places if isinstance(place, list)]

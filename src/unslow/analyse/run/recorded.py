@@ -1,0 +1,67 @@
+"""The processes of a run folder, decoded: damage is left out and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from unslow.facts.codec import Context
+from unslow.facts.process import Imported, ProcessStart
+from unslow.facts.schema import Fact
+from unslow.facts.table import FactTable
+from unslow.runfolder.layout import ProcessLog
+from unslow.runfolder.steplog import Parsed, parse
+
+F = TypeVar("F", bound=Fact)
+
+_NANOSECONDS = 1e9
+_HEADS = frozenset((ProcessStart.kind, Imported.kind))
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One process: its facts and its rows."""
+
+    log: ProcessLog
+    context: Context
+    table: FactTable  # of all processes
+    parsed: Parsed
+
+    @property
+    def index(self) -> int:
+        return self.context.process
+
+    @property
+    def rows(self) -> Any:
+        return self.parsed.rows
+
+    def of(self, kind: type[F]) -> list[F]:
+        return self.table.of_process(kind, self.index)
+
+    def first(self, kind: type[F]) -> F | None:
+        return next(iter(self.of(kind)), None)
+
+    def seconds(self, clock: Any) -> Any:
+        """A moment of the process's clock, or an array of them, in seconds since the run began."""
+        return (clock - self.context.start) / _NANOSECONDS
+
+
+def began(log: ProcessLog) -> int | None:
+    """When a process began, by its clock; None where its log has no header."""
+    heads = [(line, Context(0, 0, str)) for line in log.lines if line["k"] in _HEADS]
+    table = FactTable(heads)
+    head = next(iter(table.of(ProcessStart)), None)
+    if head is None:
+        return None
+    imported = next(iter(table.of(Imported)), None)
+    return round((imported.since if imported is not None else head.time) * _NANOSECONDS)
+
+
+def decoded(
+    logs: Iterable[ProcessLog], start: int, shown: Callable[[str], str]
+) -> tuple[FactTable, list[Recorded]]:
+    """The facts and the processes of a run that began at `start` on their clock."""
+    pairs = [(log, Context(index, start, shown)) for index, log in enumerate(logs)]
+    table = FactTable((line, context) for log, context in pairs for line in log.lines)
+    return table, [Recorded(log, context, table, parse(log.rows)) for log, context in pairs]

@@ -1,0 +1,148 @@
+"""Two runs compared: what got faster or slower, by loop, phase and cause."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from unslow.analyse.stats.growth import bootstrap_ratio
+from unslow.compare.match import matched_loops
+from unslow.model import Diagnosis, Loop, Phase, Run
+
+# Step times of one run are not independent, so means of blocks are resampled. Twenty blocks are
+# enough for a bootstrap, and hold several steps each in all but the shortest runs.
+_BLOCKS = 20
+# Two recordings of one script on a quiet machine differ by up to this (judgement, from the spread
+# of the trials in bench/): a smaller difference between two single runs proves nothing.
+_BETWEEN_RUNS = 0.05
+_WORTH_A_ROW = 0.01  # of both loops: a phase that takes less is left out
+_BUSY = "noisy-machine"
+
+
+class Change(enum.Enum):
+    """What a comparison of one loop comes to."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    SAME = "no difference"
+    UNKNOWN = "cannot be told"
+
+
+@dataclass(frozen=True)
+class LoopChange:
+    """One loop in both runs. A speedup over 1 is faster."""
+
+    before_line: str
+    after_line: str
+    before: float  # typical seconds per step
+    after: float
+    speedup: float
+    low: float
+    high: float
+    change: Change
+    phases: dict[str, tuple[float, float]]  # mean seconds per step, before and after
+
+
+@dataclass(frozen=True)
+class Comparison:
+    loops: tuple[LoopChange, ...]
+    only_before: tuple[str, ...]  # lines of loops without a counterpart
+    only_after: tuple[str, ...]
+    gone: tuple[str, ...]  # causes found in the first run alone
+    new: tuple[str, ...]
+    stayed: tuple[str, ...]
+    disturbed: str  # why the machine makes the comparison worthless, or nothing
+    problems: tuple[str, ...]  # runs that crashed or did not train
+
+    def failures(self, slower_by: float) -> Iterator[str]:
+        """Why a check that allows steps to be slower by a share must fail."""
+        yield from self.problems
+        if not self.loops and not self.problems:
+            yield "no loop of the first run was found in the second one"
+        for loop in self.loops:
+            surely_slower = loop.change is Change.SLOWER and 1 / loop.high > 1 + slower_by
+            if surely_slower:
+                yield f"{loop.after_line} is slower than allowed"
+
+
+def compare(before: Diagnosis, after: Diagnosis) -> Comparison:
+    pairs = matched_loops(before.run, after.run)
+    disturbed = _disturbed(before, after)
+    matched_before = {id(one) for one, _ in pairs}
+    matched_after = {id(other) for _, other in pairs}
+    first, second = _causes(before), _causes(after)
+    return Comparison(
+        loops=tuple(_loop_change(one, other, bool(disturbed)) for one, other in pairs),
+        only_before=_lines(before.run, matched_before),
+        only_after=_lines(after.run, matched_after),
+        gone=tuple(sorted(first - second)),
+        new=tuple(sorted(second - first)),
+        stayed=tuple(sorted(first & second)),
+        disturbed=disturbed,
+        problems=(*_problems("first", before.run), *_problems("second", after.run)),
+    )
+
+
+def _causes(diagnosis: Diagnosis) -> set[str]:
+    return {finding.cause for finding in diagnosis.findings if finding.fault}
+
+
+def _lines(run: Run, matched: set[int]) -> tuple[str, ...]:
+    return tuple(str(loop.location) for loop in run.loops if id(loop) not in matched)
+
+
+def _problems(which: str, run: Run) -> Iterator[str]:
+    if run.ended != "exit 0":
+        yield f"the {which} run did not end well: {run.ended}"
+    if not run.loops:
+        yield f"the {which} run has no training loop"
+
+
+def _disturbed(before: Diagnosis, after: Diagnosis) -> str:
+    """Other programs used the processor during a run: its times say nothing about the script."""
+    for which, diagnosis in (("first", before), ("second", after)):
+        for finding in diagnosis.findings:
+            if finding.cause == _BUSY or _BUSY in finding.merged:
+                return f"the machine was busy during the {which} run"
+    return ""
+
+
+def _loop_change(one: Loop, other: Loop, disturbed: bool) -> LoopChange:
+    speedup, low, high = bootstrap_ratio(_blocks(one), _blocks(other))
+    low, high = low / (1 + _BETWEEN_RUNS), high * (1 + _BETWEEN_RUNS)
+    return LoopChange(
+        before_line=str(one.location),
+        after_line=str(other.location),
+        before=one.typical(),
+        after=other.typical(),
+        speedup=speedup,
+        low=low,
+        high=high,
+        change=Change.UNKNOWN if disturbed else _change(low, high),
+        phases=dict(_phases(one, other)),
+    )
+
+
+def _change(low: float, high: float) -> Change:
+    if low > 1:
+        return Change.FASTER
+    if high < 1:
+        return Change.SLOWER
+    narrow = high / low < (1 + 2 * _BETWEEN_RUNS) ** 2
+    return Change.SAME if narrow else Change.UNKNOWN
+
+
+def _phases(one: Loop, other: Loop) -> Iterator[tuple[str, tuple[float, float]]]:
+    for phase in Phase:
+        before, after = one.phase(phase), other.phase(phase)
+        if before + after > _WORTH_A_ROW * (one.total + other.total):
+            yield phase.name.lower(), (before / one.steps, after / other.steps)
+
+
+def _blocks(loop: Loop) -> list[float]:
+    steady = loop.steady()
+    parts = np.array_split(steady, min(_BLOCKS, max(1, len(steady))))
+    return [float(part.mean()) for part in parts if len(part)]

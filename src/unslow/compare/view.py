@@ -1,0 +1,52 @@
+"""A comparison as plain data, for every format of `unslow compare`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from unslow.compare import Comparison, LoopChange
+from unslow.model import Diagnosis, Proof, Run
+from unslow.report.view import clean, command_line
+
+
+def view_of(
+    comparison: Comparison, before: Diagnosis, after: Diagnosis, proof: Proof | None = None
+) -> dict[str, Any]:
+    view: dict[str, Any] = clean(
+        {
+            "schema": 1,
+            "before": _run(before.run),
+            "after": _run(after.run),
+            "loops": [_loop(loop) for loop in comparison.loops],
+            "only_before": comparison.only_before,
+            "only_after": comparison.only_after,
+            "causes": {
+                "gone": comparison.gone,
+                "new": comparison.new,
+                "still_there": comparison.stayed,
+            },
+            "disturbed": comparison.disturbed,
+            "problems": comparison.problems,
+            "proof": {**asdict(proof), "verdict": proof.verdict.value} if proof else None,
+        }
+    )
+    return view
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "folder": run.folder,
+        "command": command_line(run.command),
+        "ended": run.ended,
+        "seconds": run.seconds,
+        "steps": run.steps,
+    }
+
+
+def _loop(loop: LoopChange) -> dict[str, Any]:
+    phases = [
+        {"phase": name, "before": before, "after": after}
+        for name, (before, after) in loop.phases.items()
+    ]
+    return {**asdict(loop), "change": loop.change.value, "phases": phases}

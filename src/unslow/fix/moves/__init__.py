@@ -1,0 +1,1 @@
+"""One module per kind of edit; none of them knows a cause."""

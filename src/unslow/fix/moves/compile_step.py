@@ -1,0 +1,226 @@
+"""The move for `eager-step`: a training step that runs op by op becomes a `tf.function`, where that is safe."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Mapping, Sequence
+
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.edit.statements import replaced, with_import
+from unslow.fix.moves.captured_values import called_in_loop, captured, reset_objects
+from unslow.fix.moves.decorators import decorate, decorator
+from unslow.fix.moves.defer_statement import move_out
+from unslow.fix.moves.extract_function import lifted
+from unslow.fix.moves.graph_rules import Offence, offence
+from unslow.fix.moves.step_arguments import numbers_to_wrap, one_object_each
+from unslow.fix.moves.step_plan import Offends, Plan, extended, planned, training_loops
+from unslow.fix.moves.training_step import Step, find_step, spans
+from unslow.syntax.nodes import NAMED_FUNCTIONS, NamedFunction, last_name, values_taken
+from unslow.syntax.python_types import PythonType, called_objects, python_type
+
+_FUNCTION = "tf.function"
+_RAGGED = frozenset(
+    {"padded_batch", "bucket_by_sequence_length", "ragged_batch", "dense_to_ragged_batch"}
+)
+
+
+def compile_step(
+    script: Script, update_line: int, loop_line: int | None = None, varying_shapes: bool = False
+) -> Script:
+    """The step that updates the weights at a line runs as a `tf.function`; CannotEdit says what forbids it.
+
+    A step in a function of its own is decorated, or split if it also does what only Python can do; a step
+    inside a loop is lifted into a function. `loop_line` is the loop's own line where it is in this script.
+    """
+    keywords = {"reduce_retracing": "True"} if varying_shapes or _varies(script) else {}
+    for _ in range(20):  # each round moves one statement out of the step
+        step = find_step(script, update_line, loop_line)
+        if _compiled(script, step):
+            return script
+        try:
+            if step.loop is None:
+                return _called_step(script, step, keywords)
+            return _inline_step(script, step, keywords)
+        except Offends as problem:
+            script = move_out(script, problem.offence, problem.statements)
+        except NotImported:
+            before, (script, _) = script, with_import(script, "tf")
+            if script == before:
+                raise script.refuse(
+                    "TensorFlow is imported too late for a function before this step", step.update
+                ) from None
+    raise CannotEdit("too much of the step is Python's", update_line)
+
+
+class NotImported(Exception):
+    """TensorFlow cannot be named where the compiled function is to stand."""
+
+
+def _varies(script: Script) -> bool:
+    """Whether the script pads its batches to the longest of each, so that every one has its own shape."""
+    return any(last_name(call.func) in _RAGGED for call in script.every(ast.Call))
+
+
+def _compiled(script: Script, step: Step) -> bool:
+    """Whether the step is in (or calls for) a compiled function already."""
+    for owner in script.ancestors(step.update):
+        if isinstance(owner, NAMED_FUNCTIONS) and decorator(script, owner, _FUNCTION) is not None:
+            return True
+    for node in script.every(ast.Call):
+        name = last_name(node.args[0]) if node.args else None
+        if (
+            step.function is not None
+            and name == step.function.name
+            and script.name(node.func) == _FUNCTION
+        ):
+            raise script.refuse(f"`{name}` is compiled here already", node)
+    return False
+
+
+# A step in a function of its own
+
+
+def _called_step(script: Script, step: Step, keywords: Mapping[str, str]) -> Script:
+    function = step.function
+    if function is None:
+        raise script.refuse("the update is neither in a loop nor in a function", step.update)
+    _fit_to_compile(script, function)
+    try:
+        wrapped = _whole_function(script, function)
+    except (CannotEdit, Offends) as problem:
+        return _split(script, step, keywords, problem)
+    if wrapped:
+        known = script.alias("tf", function)
+        if known is None:
+            raise NotImported
+        # The function's body stays as it is, so its line still finds it.
+        tensors = [
+            replaced(script, node, f"{known}.constant({script.source(node)})") for node in wrapped
+        ]
+        line, script = script.recorded(function), script.edit(tensors)
+    else:
+        line = script.recorded(function)
+    return decorate(script, line, _FUNCTION, keywords)
+
+
+def _fit_to_compile(script: Script, function: NamedFunction) -> None:
+    if isinstance(function, ast.AsyncFunctionDef):
+        raise script.refuse(f"`{function.name}` is a coroutine", function)
+    around = script.function_of(function)
+    if script.loops_around(function) or (around is not None and called_in_loop(script, around)):
+        raise script.refuse(f"`{function.name}` is defined anew again and again", function)
+    owner = script.parents[function]
+    bases = [script.name(base) for base in owner.bases] if isinstance(owner, ast.ClassDef) else []
+    keras = function.name == "train_step" and any("keras" in base for base in bases)
+    if keras and not script.possible_calls(function):
+        raise script.refuse(
+            "Keras compiles `train_step` itself unless it is told to run eagerly", function
+        )
+
+
+def _whole_function(script: Script, function: NamedFunction) -> list[ast.expr]:
+    """The arguments to wrap if the function is compiled as it stands; raises where it cannot be."""
+    handed = values_taken(function)
+    found = offence(script, function.body, handed, function) or captured(
+        script, function.body, handed, function, None
+    )
+    if found is None:
+        found = _odd_result(script, function)
+    found = found or reset_objects(
+        script, function.body, training_loops(script, function.body, function)
+    )
+    if found is not None:
+        raise Offends(found, function.body)
+    one_object_each(script, function, called_objects(function.body)[0])
+    return [
+        value
+        for values in numbers_to_wrap(script, function, function.body).values()
+        for value in values
+    ]
+
+
+def _odd_result(script: Script, function: NamedFunction) -> Offence | None:
+    """A compiled function can give back tensors only."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Return) and node.value is not None:
+            if python_type(script, node.value) is PythonType.TEXT or isinstance(
+                node.value, ast.Lambda
+            ):
+                return Offence("it returns something that is no tensor", node)
+            called, _ = called_objects(function.body)
+            names = {item.id for item in _returned(node.value) if isinstance(item, ast.Name)}
+            for name in sorted(names & called):
+                return Offence(f"it returns `{name}`, which is no tensor", node)
+    return None
+
+
+def _returned(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.Tuple | ast.List):
+        return [inner for item in node.elts for inner in _returned(item)]
+    return (
+        [value for item in node.values for value in _returned(item)]
+        if isinstance(node, ast.Dict)
+        else [node]
+    )
+
+
+def _split(
+    script: Script, step: Step, keywords: Mapping[str, str], problem: CannotEdit | Offends
+) -> Script:
+    """The function keeps what is Python's; its tape and update become a compiled function beside it."""
+    function = step.function
+    assert function is not None
+    runs = list(spans(script, step))
+    if not runs:
+        if isinstance(problem, Offends):
+            raise script.refuse(problem.offence.reason, problem.offence.node) from problem
+        raise problem
+    around = itertools.takewhile(
+        lambda parent: parent is not function, script.ancestors(runs[0][0])
+    )
+    loops = any(isinstance(parent, ast.For | ast.While) for parent in around)
+    name = "train_step" if loops else f"compiled_{function.name.lstrip('_')}"
+    return _first_that_works(script, runs, step, name, keywords)
+
+
+# A step inside a loop
+
+
+def _inline_step(script: Script, step: Step, keywords: Mapping[str, str]) -> Script:
+    runs = list(spans(script, step))
+    if not runs:
+        raise script.refuse("no gradient tape leads to this update in its loop", step.update)
+    return _first_that_works(script, runs, step, "train_step", keywords)
+
+
+def _first_that_works(
+    script: Script,
+    runs: Sequence[Sequence[ast.stmt]],
+    step: Step,
+    name: str,
+    keywords: Mapping[str, str],
+) -> Script:
+    problem: CannotEdit | Offends | None = None
+    for run in runs:
+        try:
+            plan = planned(script, extended(script, run, step), step)
+        except (CannotEdit, Offends) as found:
+            problem = found
+            continue
+        return _lift_out(script, plan, name, keywords)
+    assert problem is not None
+    raise problem
+
+
+def _lift_out(script: Script, plan: Plan, name: str, keywords: Mapping[str, str]) -> Script:
+    known = script.alias("tf", plan.before)
+    if known is None:
+        raise NotImported
+    given = ", ".join(f"{key}={value}" for key, value in keywords.items())
+    spelling = f"{known}.function({given})" if given else f"{known}.function"
+    calls = {item: f"{known}.constant({item})" for item in plan.tensors}
+    new = script.fresh(name)
+    return script.edit(
+        lifted(script, plan.part, new, plan.inputs, plan.before, spelling, calls, plan.method_of)
+    )

@@ -1,0 +1,199 @@
+"""Edits of tf.data pipelines: threads, parallel maps, functions on whole batches, work ahead."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from unslow.fix.edit.script import Script
+from unslow.fix.edit.statements import insert_before, spelled
+from unslow.fix.moves.call_arguments import call, keyword_set
+from unslow.fix.moves.method_chain import add_link, chain_at, pipeline_end, swap_links
+from unslow.model import Fix, Safety
+from unslow.syntax.nodes import NAMED_FUNCTIONS, parameter_names
+from unslow.syntax.uses import changed, declared, uses
+
+# Ops that treat every number alike, so that a batch of elements goes through them like one element.
+_ELEMENTWISE = frozenset(
+    (
+        "Placeholder",
+        "Const",
+        "Identity",
+        "IdentityN",
+        "NoOp",
+        "Cast",
+        "Add",
+        "AddV2",
+        "Sub",
+        "Mul",
+        "Div",
+        "RealDiv",
+        "DivNoNan",
+        "FloorDiv",
+        "FloorMod",
+        "Maximum",
+        "Minimum",
+        "Neg",
+        "Abs",
+        "Square",
+        "Sqrt",
+        "Rsqrt",
+        "Exp",
+        "Log",
+        "Log1p",
+        "Pow",
+        "Tanh",
+        "Sigmoid",
+        "Relu",
+        "Relu6",
+        "Elu",
+        "ClipByValue",
+        "Round",
+        "Rint",
+        "Floor",
+        "Ceil",
+        "Sign",
+        "Sin",
+        "Cos",
+        "Less",
+        "LessEqual",
+        "Greater",
+        "GreaterEqual",
+        "Equal",
+        "NotEqual",
+        "LogicalAnd",
+        "LogicalOr",
+        "LogicalNot",
+        "SelectV2",
+    )
+)
+_METHODS = {"Map": "map", "Interleave": "interleave"}
+
+
+def parallel_map(script: Script, line: int, kind: str, random: bool) -> Fix:
+    """`num_parallel_calls=tf.data.AUTOTUNE` for the map (or interleave) at a line."""
+    method = _METHODS[kind]
+    node = call(script, line, method)
+    script, value = spelled(script, "tf.data.AUTOTUNE", node)
+    edited = keyword_set(script, call(script, line, method), "num_parallel_calls", value)
+    note = (
+        "The function draws random numbers: with several calls at once they go to other elements than before."
+        if random
+        else ""
+    )
+    return Fix(
+        f"let `{method}` use the cores that are idle",
+        Safety.REVIEW if random else Safety.EXACT,
+        {script.path: edited.text},
+        note,
+    )
+
+
+def more_threads(script: Script, line: int, threads: int, place: tuple[str, int, str]) -> Fix:
+    """Many calls at once for a map that sleeps, and as many threads to run them."""
+    risk = _shared_state(script, place)
+    edited = keyword_set(script, call(script, line, "map"), "num_parallel_calls", str(threads))
+    edited, options = spelled(edited, "tf.data.Options", call(edited, line, "map"))
+    name = edited.fresh("input_options")
+    code = f"{name} = {options}()\n{name}.threading.private_threadpool_size = {threads}"
+    if "private_threadpool_size" not in script.text:
+        edited = insert_before(edited, line, code)
+        edited = add_link(edited, line, f"with_options({name})", after="map")
+    note = f"`{place[2]}` is called by {threads} threads at once, and {risk}." if risk else ""
+    return Fix(
+        f"call `{place[2]}` {threads} times at once",
+        Safety.REVIEW if risk else Safety.EXACT,
+        {script.path: edited.text},
+        note,
+    )
+
+
+def _shared_state(script: Script, place: tuple[str, int, str]) -> str:
+    """Why calls of a function at the same time might get in each other's way; nothing where they cannot."""
+    function = script.function_at(place[1]) if place[0] == script.path else None
+    if function is None or function.name != place[2]:
+        return "what it shares between its calls could not be read"
+    if declared(function):
+        return "it sets a global name"
+    local = uses(function.body).writes | parameter_names(function)
+    for path in sorted(changed(function.body)):
+        if path.partition(".")[0] not in local:
+            return f"it changes `{path}`"
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call):
+            reason = _stateful(script, node, local)
+            if reason:
+                return reason
+    return ""
+
+
+def _stateful(script: Script, node: ast.Call, local: set[str]) -> str:
+    name = script.name(node.func)
+    if name is not None and name.startswith(("numpy.random.", "random.")):
+        return "" if name == "numpy.random.default_rng" and node.args else f"it draws from `{name}`"
+    top: ast.AST = node.func
+    while isinstance(top, ast.Attribute | ast.Call | ast.Subscript):
+        top = top.func if isinstance(top, ast.Call) else top.value
+    if not isinstance(top, ast.Name) or top.id in local or bool(script.name(top)):
+        return ""  # of its own, or a module's function: calls inside of a chain are looked at by themselves
+    if isinstance(node.func, ast.Name):
+        known = next(
+            (
+                one
+                for one in ast.walk(script.tree)
+                if isinstance(one, NAMED_FUNCTIONS) and one.name == top.id
+            ),
+            None,
+        )
+        return (
+            "" if known is None else _shared_state(script, (script.path, known.lineno, known.name))
+        )
+    return f"`{top.id}` is shared by all of them"
+
+
+def whole_batches(script: Script, line: int, settings: dict[str, Any]) -> Fix:
+    """`.map(f).batch(n)` becomes `.batch(n).map(f)` where the function treats every number alike."""
+    strange = sorted(set(settings.get("types") or ["an unknown op"]) - _ELEMENTWISE)
+    if strange:
+        raise script.refuse(
+            f"the function may mean something else for a whole batch: it uses {', '.join(strange[:3])}",
+            call(script, line, "map"),
+        )
+    if not settings.get("scalars"):
+        raise script.refuse(
+            "the function uses arrays that would meet another shape in a batch",
+            call(script, line, "map"),
+        )
+    edited = swap_links(script, line, "map", "batch")
+    return Fix("call the function once per batch", Safety.CLOSE, {script.path: edited.text})
+
+
+def work_ahead(script: Script, line: int) -> Fix:
+    """A prefetch at the end of the pipeline that a line is part of."""
+    end = pipeline_end(script, line)
+    script, value = spelled(script, "tf.data.AUTOTUNE", chain_at(script, end)[-1].call)
+    edited = add_link(script, end, f"prefetch({value})")
+    return Fix("make batches while the step runs", Safety.EXACT, {script.path: edited.text})
+
+
+def fill_queue(script: Script, line: int, threads: int) -> Fix:
+    """More threads for a queue of TensorFlow 1 whose batches a line takes."""
+    shuffled = script.call_at(line, "shuffle_batch")
+    node, position = (shuffled, 4) if shuffled is not None else (call(script, line, "batch"), 2)
+    edited = keyword_set(script, node, "num_threads", str(threads), position=position)
+    note = (
+        "Several threads read and prepare examples at once: they come in another order than before."
+    )
+    return Fix(
+        f"fill the queue with {threads} threads", Safety.REVIEW, {script.path: edited.text}, note
+    )
+
+
+def smaller_shuffle(script: Script, line: int, size: int) -> Fix:
+    """Another buffer size for the shuffle at a line; whether it still mixes well is for its owner to say."""
+    node = call(script, line, "shuffle")
+    edited = keyword_set(script, node, "buffer_size", str(size), position=0)
+    note = f"With {size} elements in the buffer the order is less random: see that the source is not sorted."
+    return Fix(
+        f"a shuffle buffer of {size} elements", Safety.REVIEW, {script.path: edited.text}, note
+    )

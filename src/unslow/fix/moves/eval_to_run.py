@@ -1,0 +1,27 @@
+"""The move that spells `tensor.eval(feed, session)` as `session.run(tensor, feed)`, which means the same."""
+
+from __future__ import annotations
+
+import ast
+
+from unslow.fix.edit.script import Script
+from unslow.fix.edit.statements import replaced
+from unslow.fix.moves.call_arguments import argument
+
+
+def eval_as_run(script: Script, line: int) -> Script:
+    """Turns an `eval` (or an op's own `run`) with a session of its own into that session's `run`."""
+    call = script.call_at(line, "eval")
+    if call is None or not isinstance(call.func, ast.Attribute):
+        return script
+    session = argument(script, call, "session") or argument(script, call, 1)
+    feed = argument(script, call, "feed_dict") or argument(script, call, 0)
+    if session is None:
+        raise script.refuse("the session that evaluates it is not named there", call)
+    parts = [
+        script.source(call.func.value),
+        *([f"feed_dict={script.source(feed)}"] if feed is not None else []),
+    ]
+    return script.edit(
+        [replaced(script, call, f"{script.source(session)}.run({', '.join(parts)})")]
+    )

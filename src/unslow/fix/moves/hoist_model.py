@@ -1,0 +1,84 @@
+"""The move that makes a model once, in front of a loop, and starts each turn from its first weights."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.edit.statements import insert_before
+from unslow.fix.moves.hoist import hoist_statement
+from unslow.syntax.nodes import StatementLoop, dotted
+
+
+def model_once(script: Script, lines: Sequence[int]) -> Script:
+    """Hoists `model = …` and `model.compile(…)`; the lines are the model's own and its callers', innermost first."""
+    node, loop = _in_loop(script, lines)
+    if isinstance(node, ast.Expr) and _is_compile(node, None):
+        return hoist_statement(script, script.recorded(node))
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+        raise script.refuse("the model is not kept under one name", node)
+    name = dotted(node.targets[0])
+    if name is None:
+        raise script.refuse("the model is not kept under one name", node)
+    header, first = script.recorded(loop), script.recorded(node)
+    compiles = [
+        script.recorded(other)
+        for other in loop.body
+        if isinstance(other, ast.stmt) and _is_compile(other, name)
+    ]
+    edited = hoist_statement(script, first)
+    for line in compiles:
+        edited = hoist_statement(edited, line)
+    edited = insert_before(edited, header, _saved(name, script))
+    body = _loop_at(edited, header).body[0]
+    return insert_before(edited, edited.recorded(body), _restored(name, script))
+
+
+def _in_loop(script: Script, lines: Sequence[int]) -> tuple[ast.stmt, StatementLoop]:
+    for line in lines:
+        node = script.statement_at(line)
+        if node is not None:
+            loops = script.loops_around(node)
+            if loops:
+                return node, loops[0]
+    raise CannotEdit("the loop around it is in another file", lines[0] if lines else None)
+
+
+def _loop_at(script: Script, line: int) -> StatementLoop:
+    found = script.loop_at(line)
+    if found is None:
+        raise CannotEdit(f"there is no loop on line {line}", line)
+    return found
+
+
+def _is_compile(node: ast.stmt, name: str | None) -> bool:
+    """Whether a statement is `name.compile(…)`, or any `….compile(…)`."""
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+        return False
+    function = node.value.func
+    if not isinstance(function, ast.Attribute) or function.attr != "compile":
+        return False
+    return name is None or dotted(function.value) == name
+
+
+def _names(script: Script) -> tuple[str, str]:
+    return script.fresh("first_weights"), script.fresh("first_state")
+
+
+def _saved(model: str, script: Script) -> str:
+    weights, state = _names(script)
+    return (
+        f"{model}.optimizer.build({model}.trainable_variables)\n"
+        f"{weights} = {model}.get_weights()\n"
+        f"{state} = [variable.numpy() for variable in {model}.optimizer.variables]\n"
+    )
+
+
+def _restored(model: str, script: Script) -> str:
+    weights, state = _names(script)
+    return (
+        f"{model}.set_weights({weights})\n"
+        f"for variable, value in zip({model}.optimizer.variables, {state}):\n"
+        "    variable.assign(value)\n"
+    )

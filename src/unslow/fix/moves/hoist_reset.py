@@ -1,0 +1,61 @@
+"""The move that does once, in front of a loop, what each iteration does anew: setting a seed, clearing a session."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.edit.statements import delete, insert_before
+from unslow.fix.moves.hoist import dependence, hoist_statement
+from unslow.syntax.nodes import StatementLoop
+
+
+def once_before_loop(script: Script, lines: Sequence[int]) -> Script:
+    """Takes a call out of its loop; the lines are its own and its callers', the first that is in a loop counts."""
+    for line in lines:
+        node = script.statement_at(line)
+        if node is None or not script.loops_around(node):
+            continue
+        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+            raise script.refuse("what is reset there is also used", node)
+        try:
+            return hoist_statement(script, line)
+        except CannotEdit:
+            return _replaced(script, node, node.value)
+    raise CannotEdit("the loop around it is in another file", lines[0] if lines else None)
+
+
+def _replaced(script: Script, node: ast.stmt, call: ast.Call) -> Script:
+    """Deletes the statement, with an `if` that held nothing else, and puts it in front of the outermost loop."""
+    loops = script.loops_around(node)
+    loop = loops[-1]
+    text = _independent(script, call, loop) if not _made_before(script, call, loop) else None
+    gone = node
+    while True:
+        parent = script.parents[gone]
+        if not isinstance(parent, ast.If) or parent.orelse or len(parent.body) > 1:
+            break
+        gone = parent
+    line, header = script.recorded(gone), script.recorded(loop)
+    edited = delete(script, line)
+    return edited if text is None else insert_before(edited, header, text)
+
+
+def _made_before(script: Script, call: ast.Call, loop: StatementLoop) -> bool:
+    """Whether the same thing is called in front of the loop already."""
+    return any(
+        isinstance(other, ast.Call)
+        and ast.dump(other.func) == ast.dump(call.func)
+        and other.lineno < loop.lineno
+        for other in ast.walk(script.tree)
+    )
+
+
+def _independent(script: Script, call: ast.Call, loop: StatementLoop) -> str:
+    """The call as it can be made before the loop: a seed that changes with the iterations starts at 0."""
+    if dependence(script, loop, [call]) is None:
+        return ast.unparse(call)
+    if len(call.args) != 1 or call.keywords:
+        raise script.refuse("what it is given changes in the loop", call)
+    return f"{ast.unparse(call.func)}(0)"

@@ -1,0 +1,292 @@
+"""Where ops that a function makes at every call can be made once: in its class's `__init__`, or before its calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from unslow.fix.edit.blocks import above, extent, indent
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.moves.call_invariance import VARIABLES, Needs, own_name, set_by_init
+from unslow.fix.moves.session_feeds import tf_name
+from unslow.syntax.call_order import (
+    Home,
+    Users,
+    calls_reached,
+    first_use,
+    from_here,
+    home_of,
+    surely_before,
+)
+from unslow.syntax.names import is_builtin
+from unslow.syntax.nodes import (
+    DEFINITIONS,
+    NAMED_FUNCTIONS,
+    NamedFunction,
+    inside,
+    last_name,
+    method_of,
+    parameter_names,
+)
+from unslow.syntax.uses import uses
+
+Frames = Sequence[tuple[int, str]]  # line and function, innermost first
+_SESSIONS = ("Session", "InteractiveSession")
+_SCOPES = ("name_scope", "variable_scope")
+_NEW_GRAPHS = ("Graph", "reset_default_graph")
+_SEEDS = ("set_random_seed", "random.set_random_seed", "random.set_seed")
+_DRAWS = (
+    *("random", "truncated_normal", "get_variable", "layers.", "keras.", "contrib."),
+    *("nn.dropout", "set_random"),
+)
+_HARMLESS_MODULES = ("time.", "contextlib.", "threading.")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where lines go in, how deep, and whether what they make is kept as attributes of `own`."""
+
+    offset: int
+    margin: str
+    own: str | None = None
+    gap: bool = False  # two blank lines to a definition that follows
+
+
+def find_place(script: Script, function: NamedFunction, needs: Needs, frames: Frames) -> Place:
+    """The place for what a function makes; raises CannotEdit where there is none that is surely early enough."""
+    if needs.attributes:
+        return _in_init(script, function, needs)
+    home = home_of(script, function)
+    top = script.class_of_method(function) or function
+    if needs.whole is None and _obstacle(script, home, top, needs, frames) is None:
+        return _behind_the_last(script, top)
+    first = first_use(home, Users(script, function))
+    problem = _obstacle(script, home, first or top, needs, frames)
+    if problem is not None:
+        raise problem
+    if first is None:
+        raise script.refuse("nothing in this file leads to its first call", function)
+    if needs.whole is not None:
+        _require_complete_graph(script, first, needs.whole)
+    return Place(above(script, first), indent(script, first))
+
+
+def _behind_the_last(script: Script, top: ast.stmt) -> Place:
+    """Behind the plain statement in front of a definition, so that the definition keeps its distance."""
+    block, index = script.block(top)
+    before = block[index - 1] if index else top
+    if not isinstance(before, DEFINITIONS):
+        with suppress(CannotEdit):  # it shares its line with others
+            return Place(extent(script, [before])[1], indent(script, top))
+    at_top = isinstance(script.parents[top], ast.Module)
+    return Place(above(script, top), indent(script, top), gap=at_top)
+
+
+def _obstacle(
+    script: Script, home: Home, place: ast.stmt, needs: Needs, frames: Frames
+) -> CannotEdit | None:
+    """Why ops cannot be made in front of a statement."""
+    for name, node in needs.names.items():
+        if not _exists(script, home, node, place):
+            return script.refuse(f"`{name}` is not surely defined before the first call", node)
+    around = _context(script, place, frames, home)
+    if around is not None:
+        reason = "it is made inside a `with` block that may change what is made"
+        return script.refuse(reason, around)
+    later = from_here(script, place)
+    for call in calls_reached(script, later):
+        if tf_name(script, call.func) in _NEW_GRAPHS:
+            return script.refuse("another graph begins later", call)
+    return _shifted_seed(script, later)
+
+
+def _exists(script: Script, home: Home, node: ast.AST, place: ast.stmt) -> bool:
+    """Whether a binding is surely made before a place in a function or module is reached."""
+    scope = home_of(script, node)
+    definition = script.statement_of(node)
+    if scope is home:
+        return isinstance(node, ast.arg) or surely_before(script, definition, place)
+    if not isinstance(scope, ast.Module) or isinstance(home, ast.Module):
+        return False
+    first = first_use(scope, Users(script, home))
+    early = surely_before(script, definition, home)
+    return early or (first is not None and surely_before(script, definition, first))
+
+
+def _context(script: Script, place: ast.stmt, frames: Frames, home: Home) -> ast.With | None:
+    """A `with` that is around the calls, but not around the place, and is more than a session or a file."""
+    outside = set(script.ancestors(place))
+    for line, _ in frames:
+        node = script.statement_at(line)
+        for owner in _withs_around(script, node):
+            if owner not in outside and not harmless(script, owner):
+                return owner
+        if node is not None and home_of(script, node) is home:
+            break
+    return None
+
+
+def _withs_around(script: Script, node: ast.stmt | None) -> list[ast.With]:
+    found: list[ast.With] = []
+    owner: ast.AST | None = node
+    while owner is not None and not isinstance(owner, DEFINITIONS):
+        if isinstance(owner, ast.With):
+            found.append(owner)
+        owner = script.parents.get(owner)
+    return found
+
+
+def harmless(script: Script, node: ast.With) -> bool:
+    """Whether ops made inside a `with` are the same as those made outside of it, but for their names."""
+    return all(_is_harmless(script, item.context_expr) for item in node.items)
+
+
+def _is_harmless(script: Script, node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    name, used = tf_name(script, node.func), script.name(node.func)
+    if name in _SESSIONS:
+        return plain_session(node)
+    return name in _SCOPES or is_builtin(used) or used.startswith(_HARMLESS_MODULES)
+
+
+def plain_session(node: ast.Call) -> bool:
+    """Whether a session is made without a graph of its own."""
+    return not node.args and all(word.arg not in ("graph", None) for word in node.keywords)
+
+
+def _shifted_seed(script: Script, later: Sequence[ast.stmt]) -> CannotEdit | None:
+    """With a seed for the whole graph, each op's own seed is its number: ops made earlier would shift later ones."""
+    seeds = [call for call in script.every(ast.Call) if tf_name(script, call.func) in _SEEDS]
+    draws = calls_reached(script, later) if seeds else ()
+    for call in draws:
+        if tf_name(script, call.func).startswith(_DRAWS):
+            what = script.source(call.func)
+            return script.refuse(f"`{what}` is made later, and would get another seed", call)
+    return None
+
+
+def _require_complete_graph(script: Script, first: ast.stmt, whole: ast.Call) -> None:
+    adds = (*VARIABLES, "summary.", *_NEW_GRAPHS)
+    for call in calls_reached(script, from_here(script, first)):
+        minimizes = method_of(call) in ("minimize", "apply_gradients")
+        if minimizes or tf_name(script, call.func).startswith(adds):
+            what = script.source(whole.func)
+            reason = f"`{what}` takes all that the graph holds by then, and this may come later"
+            raise script.refuse(reason, call)
+
+
+# In `__init__`
+
+
+def _in_init(script: Script, function: NamedFunction, needs: Needs) -> Place:
+    owner = script.class_of_method(function)
+    assert owner is not None
+    init = _init_of(owner)
+    if init is None or own_name(script, init) != own_name(script, function):
+        raise script.refuse(f"`{owner.name}` has no `__init__` of the usual form", owner)
+    if needs.whole is not None:
+        what = script.source(needs.whole.func)
+        reason = f"`{what}` takes all that the graph holds by then: more than `__init__` makes"
+        raise script.refuse(reason, needs.whole)
+    _require_one_kind(script, owner, needs)
+    _require_init_runs(script, owner)
+    last = _last_statement(script, owner, init, needs)
+    if Users(script, function).among(init.body):
+        reason = f"`__init__` may call `{function.name}` before its ops can be made"
+        raise script.refuse(reason, init)
+    _require_names(script, owner, init, needs)
+    return Place(extent(script, [last])[1], indent(script, last), own_name(script, init))
+
+
+def _init_of(owner: ast.ClassDef) -> NamedFunction | None:
+    methods = [node for node in owner.body if isinstance(node, NAMED_FUNCTIONS)]
+    return next((node for node in methods if node.name == "__init__"), None)
+
+
+def _last_statement(
+    script: Script, owner: ast.ClassDef, init: NamedFunction, needs: Needs
+) -> ast.stmt:
+    """The statement behind which all attributes exist: the last one, or the last of a `with graph.as_default()`."""
+    graphs: list[ast.With] = []
+    for name, read in needs.attributes.items():
+        stores = set_by_init(script, read)
+        own = next((store.statement for store in stores if store.owner is owner), None)
+        if own is None:
+            what = script.source(read)
+            reason = f"`{what}` is not set in the `__init__` of `{owner.name}`"
+            raise script.refuse(reason, read)
+        withs = _withs_around(script, own)
+        graphs += [around for around in withs if "as_default" in ast.unparse(around.items[0])]
+        if graphs and own.lineno > (graphs[0].end_lineno or 0):
+            reason = f"`{name}` is set outside of the graph that the others are in"
+            raise script.refuse(reason, own)
+    if len(set(graphs)) > 1:
+        raise script.refuse("`__init__` makes ops in more than one graph", graphs[0])
+    last = (graphs[0] if graphs else init).body[-1]
+    if isinstance(last, ast.Return | ast.Raise):
+        raise script.refuse("`__init__` ends with a jump", last)
+    return last
+
+
+def _require_one_kind(script: Script, owner: ast.ClassDef, needs: Needs) -> None:
+    """Raises where another object of the class may be given something that these ops cannot be made of."""
+    made = [call for call in script.every(ast.Call) if _makes(call, owner)]
+    once = len(made) == 1 and _runs_once(script, made[0])
+    for name, read in needs.attributes.items():
+        stores = [store for store in set_by_init(script, read) if store.owner is owner]
+        values = [item.assigned for s in stores for item in script.store_bindings(s.store)]
+        computed = all(isinstance(value, ast.Call | ast.BinOp) for value in values)
+        if not once and not (values and computed):
+            reason = f"more than one `{owner.name}` may be made, and not each with a `{name}` for these ops"
+            raise script.refuse(reason, read)
+    if "__slots__" in {node.id for node in inside(owner, ast.Name)}:
+        raise script.refuse(f"`{owner.name}` has `__slots__`", owner)
+    for call in made:
+        problem = _shifted_seed(script, from_here(script, script.statement_of(call))[1:])
+        if problem is not None:
+            raise problem
+
+
+def _makes(call: ast.Call, owner: ast.ClassDef) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == owner.name
+
+
+def _require_init_runs(script: Script, owner: ast.ClassDef) -> None:
+    """Raises where a class that builds on this one has an `__init__` that may do without this one's."""
+    for kind in script.every(ast.ClassDef):
+        if owner.name not in map(last_name, kind.bases):
+            continue
+        init = _init_of(kind)
+        calls = inside(init, ast.Call) if init is not None else ()
+        if init is not None and not any(method_of(call) == "__init__" for call in calls):
+            reason = f"`{kind.name}` is a `{owner.name}` and does not call its `__init__`"
+            raise script.refuse(reason, init)
+        _require_init_runs(script, kind)
+
+
+def _runs_once(script: Script, call: ast.Call) -> bool:
+    """Whether a call is made at most once, as far as the script itself calls what it stands in."""
+    function = script.function_of(call)
+    if script.loops_around(call):
+        return False
+    if function is None:
+        return True
+    sites = script.possible_calls(function)
+    repeated = any(script.loops_around(site) or script.function_of(site) for site in sites)
+    return len(sites) < 2 and not repeated and script.class_of_method(function) is None
+
+
+def _require_names(script: Script, owner: ast.ClassDef, init: NamedFunction, needs: Needs) -> None:
+    home = home_of(script, owner)
+    hidden = uses(init.body).writes | parameter_names(init)
+    first = first_use(home, Users(script, init)) or owner
+    for name, node in needs.names.items():
+        if name in hidden:
+            raise script.refuse(f"`__init__` has a `{name}` of its own", init)
+        early = _exists(script, home, node, owner) or _exists(script, home, node, first)
+        if not early:
+            reason = f"`{name}` is not surely defined when a `{owner.name}` is made"
+            raise script.refuse(reason, node)

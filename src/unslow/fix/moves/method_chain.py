@@ -1,0 +1,162 @@
+"""Moves on a chain of method calls, as tf.data pipelines are: put a link in, swap two, find the end."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from dataclasses import dataclass
+
+from unslow.fix.edit.blocks import statement
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.syntax.nodes import header
+
+_BREAK = re.compile(r"(?:[ \t]*\\)?(?:\r\n|\r|\n)[ \t\f]*$")
+
+
+@dataclass(frozen=True)
+class Link:
+    """One `.method(…)` of a chain: its call, where its text begins (at the gap before the dot) and ends."""
+
+    call: ast.Call
+    name: str
+    start: int
+    dot: int
+    end: int
+
+
+def chain_at(script: Script, line: int) -> list[Link]:
+    """The links of the longest chain that the line is part of, in the order in which they are called."""
+    node = statement(script, line)
+    now = script.now(line) or 0
+    tops = [
+        inner
+        for inner in header(node)
+        if isinstance(inner, ast.Call)
+        and isinstance(inner.func, ast.Attribute)
+        and not _continues(script, inner)
+    ]
+    on_line = [top for top in tops if top.lineno <= now <= (top.end_lineno or 0)]
+    chains = [_links(script, top) for top in on_line or tops]
+    if not any(chains):
+        raise CannotEdit(f"there is no chain of calls on line {line}", line)
+    return max(chains, key=len)
+
+
+def _continues(script: Script, node: ast.Call) -> bool:
+    """Whether a call is the object on which another method is called."""
+    parent = script.parents[node]
+    above = script.parents.get(parent)
+    return (
+        isinstance(parent, ast.Attribute) and isinstance(above, ast.Call) and above.func is parent
+    )
+
+
+def _links(script: Script, top: ast.Call) -> list[Link]:
+    links: list[Link] = []
+    node: ast.expr = top
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        start = script.span(node.func.value)[1]
+        end = script.span(node)[1]
+        gap = re.match(r"(?:\s|\\|#[^\r\n]*)*", script.lines.text[start:end])
+        assert gap is not None
+        links.insert(0, Link(node, node.func.attr, start, start + gap.end(), end))
+        node = node.func.value
+    return links
+
+
+def add_link(script: Script, line: int, link: str, after: str | None = None) -> Script:
+    """Puts `.link` at the end of the chain on a line, or right behind the last call of a method.
+
+    A chain that calls the link's method there already is left as it is.
+    """
+    links = chain_at(script, line)
+    method = link.lstrip(".").partition("(")[0]
+    places = [place for place, item in enumerate(links) if after is None or item.name == after]
+    if not places:
+        raise script.refuse(f"`.{after}` is not called in this chain", links[0].call)
+    place = places[-1]
+    follower = links[place + 1] if place + 1 < len(links) else None
+    if links[place].name == method or (follower is not None and follower.name == method):
+        return script
+    text = script.lines.text
+    new = f".{link.lstrip('.')}"
+    begin = script.span(links[0].call)[0]
+    if follower is not None and _BREAK.search(text[follower.start : follower.dot]):
+        broken = _BREAK.search(text[follower.start : follower.dot])
+        assert broken is not None
+        head = text[begin : follower.dot]
+        return script.edit(
+            [
+                _whole(
+                    script,
+                    links,
+                    f"{head}{new}{broken.group()}{text[follower.dot : links[-1].end]}",
+                )
+            ]
+        )
+    own = _BREAK.search(text[links[place].start : links[place].dot])
+    gap = own.group() if own else ""
+    end = links[place].end
+    return script.edit(
+        [_whole(script, links, f"{text[begin:end]}{gap}{new}{text[end : links[-1].end]}")]
+    )
+
+
+def swap_links(script: Script, line: int, first: str, second: str) -> Script:
+    """`.map(f).batch(n)` becomes `.batch(n).map(f)`; a chain that has them so is left as it is."""
+    links = chain_at(script, line)
+    names = [link.name for link in links]
+    pairs = list(itertools.pairwise(names))
+    if (first, second) not in pairs:
+        if (second, first) in pairs:
+            return script
+        raise script.refuse(f"`.{second}` does not follow `.{first}` in this chain", links[0].call)
+    one = links[pairs.index((first, second))]
+    two = links[pairs.index((first, second)) + 1]
+    text = script.lines.text
+    begin = script.span(links[0].call)[0]
+    for link in (one, two):
+        if text[link.dot] != ".":
+            raise script.refuse("the chain is cut by parentheses", link.call)
+    swapped = text[two.dot : two.end] + text[one.end : two.dot] + text[one.dot : one.end]
+    return script.edit(
+        [_whole(script, links, text[begin : one.dot] + swapped + text[two.end : links[-1].end])]
+    )
+
+
+def _whole(script: Script, links: list[Link], text: str) -> Splice:
+    """The chain as a whole gives way: its links are nested in each other, so none can change alone."""
+    return Splice(script.span(links[0].call)[0], links[-1].end, text)
+
+
+def pipeline_end(script: Script, line: int) -> int:
+    """The recorded line of the last statement that builds on the dataset bound at a line (`ds = ds.batch(…)`)."""
+    node = statement(script, line)
+    block, index = script.block(node)
+    last = node
+    for follower in block[index + 1 :]:
+        name = _bound_name(last)
+        if name is None or not (
+            isinstance(follower, ast.Assign)
+            and any(
+                isinstance(inner, ast.Name) and inner.id == name
+                for inner in ast.walk(_root(follower.value))
+            )
+        ):
+            continue
+        if _bound_name(follower) == name:
+            last = follower
+    return script.recorded(last)
+
+
+def _bound_name(node: ast.stmt) -> str | None:
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _root(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    return node

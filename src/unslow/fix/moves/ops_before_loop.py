@@ -1,0 +1,155 @@
+"""The move for ops that a loop makes in every iteration: they are made before it, and what changes is fed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Sequence
+
+from unslow.fix.edit.blocks import above, indent, statement
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.edit.statements import find_expression, replaced
+from unslow.fix.moves.hoist import dependence, hoist_expression, hoist_statement
+from unslow.fix.moves.op_expressions import ACTS
+from unslow.fix.moves.ops_in_function import ops_in_function
+from unslow.fix.moves.session_feeds import fed, feeding, is_run, made_parts, op_name, tf_name
+from unslow.syntax.nodes import (
+    NamedFunction,
+    StatementLoop,
+    given_values,
+    header_calls,
+    last_name,
+    method_of,
+)
+from unslow.syntax.python_types import is_plain
+
+Frame = tuple[str, int, str]  # file, line, function
+Stack = Sequence[Frame]  # innermost frame first
+
+
+def ops_once(
+    script: Script, stacks: Sequence[Stack], running: Collection[tuple[str, str]]
+) -> Script:
+    """Each stack leads to ops that are new in every iteration.
+
+    `running` names the functions (file and name) inside which sessions were run: a call of one of them does more
+    than make ops, and must stay where it is.
+    """
+    lines: set[int] = set()
+    # By the line where a function begins that runs what it makes.
+    functions: dict[int, list[Stack]] = {}
+    for stack in stacks:
+        depth = _loop_depth(script.origin, stack)
+        within = [at for at, frame in enumerate(stack[:depth]) if _names(frame) in running]
+        around = _function(script.origin, stack[within[0]]) if within else None
+        if around is not None:
+            functions.setdefault(around.lineno, []).append(stack[within[0] :])
+        elif depth is None or within:
+            line = stack[0][1] if stack else None
+            raise CannotEdit("the loop around it is in another file", line)
+        else:
+            lines.add(stack[depth][1])
+    for ways in functions.values():
+        leading = [(line, name) for file, line, name in ways[0] if file == script.path]
+        script = ops_in_function(script, [way[0][1] for way in ways], leading)
+    for line in sorted(lines):  # what a later line builds on is then in front of the loop already
+        script = _once(script, line)
+    return script
+
+
+def _names(frame: Frame) -> tuple[str, str]:
+    return frame[0], frame[2]
+
+
+def _loop_depth(script: Script, stack: Stack) -> int | None:
+    """The innermost frame of a stack that stands in a loop of the script."""
+    for depth, (file, line, _) in enumerate(stack):
+        node = script.statement_at(line) if file == script.path else None
+        if node is not None and script.loops_around(node):
+            return depth
+    return None
+
+
+def _function(script: Script, frame: Frame) -> NamedFunction | None:
+    """The function of a frame, if it is one of this script."""
+    found = script.function_at(frame[1]) if frame[0] == script.path else None
+    return found if found is not None and found.name == frame[2] else None
+
+
+def _once(script: Script, line: int) -> Script:
+    """What the statement at a line makes, but not what it runs, goes in front of the loop."""
+    node = statement(script, line)
+    runs = [call for call in header_calls(node) if is_run(call)]
+    if not runs:
+        return _made(script, line, node)
+    fetched = [part for call in runs for part in made_parts(call)]
+    if not fetched:
+        raise script.refuse("the ops are made inside a function that also runs them", node)
+    for part in fetched:
+        if not find_expression(script, line, ast.unparse(part)):
+            continue  # an equal one took it along
+        try:
+            script = hoist_expression(script, line, ast.unparse(part), name=op_name(part))
+        except CannotEdit as problem:
+            script = _fed(script, line, part, problem)
+    return script
+
+
+def _made(script: Script, line: int, node: ast.stmt) -> Script:
+    """A statement that only makes ops; where it does more, the calls in it that make them."""
+    problem = script.refuse("the statement does more than make ops", node)
+    calls = header_calls(node)
+    acts = any(last_name(call.func) in ACTS for call in calls)
+    if isinstance(node, ast.Assign | ast.AnnAssign) and not acts:
+        try:
+            return hoist_statement(script, line)
+        except CannotEdit as reason:
+            problem = reason
+    for call in calls:
+        if tf_name(script, call.func):
+            try:
+                return hoist_expression(script, line, ast.unparse(call), name=op_name(call))
+            except CannotEdit:
+                continue
+    raise problem
+
+
+# What depends on the loop
+
+
+def _fed(script: Script, line: int, part: ast.expr, problem: CannotEdit) -> Script:
+    """`run(rate.assign(0.1 / step))` becomes `run(assign_op, feed_dict={fed: 0.1 / step})`."""
+    loop = script.loops_around(statement(script, line))[0]
+    found = find_expression(script, line, ast.unparse(part))
+    call = next((owner for owner in script.ancestors(found[0]) if method_of(owner) == "run"), None)
+    value = _changing(script, loop, found[0])
+    placeholder = script.alias("tf.compat.v1.placeholder", loop)
+    feedable = value is not None and is_plain(script, value)
+    if value is None or not feedable or placeholder is None or len(found) > 1:
+        raise problem
+    if not isinstance(call, ast.Call):
+        raise problem
+    how = fed(script, value)
+    name, op = script.fresh("fed"), script.fresh(op_name(found[0]) or "op")
+    margin, newline = indent(script, loop), script.lines.newline
+    start, end = script.span(found[0])
+    low, high = script.span(how.part)
+    once = script.lines.text[start:low] + name + script.lines.text[high:end]
+    place = above(script, loop)
+    given = how.how.format(script.source(how.like) if how.like is not None else "")
+    rows = f"{margin}{name} = {placeholder}({given}){newline}{margin}{op} = {once}{newline}"
+    feed = feeding(script, call, f"{name}: {script.source(value)}")
+    return script.edit([Splice(place, place, rows), replaced(script, found[0], op), feed])
+
+
+def _changing(script: Script, loop: StatementLoop, part: ast.expr) -> ast.expr | None:
+    """The one Python value in an expression through which it depends on a loop."""
+    while isinstance(part, ast.Call):
+        values = given_values(part)
+        changing = [value for value in values if dependence(script, loop, [value]) is not None]
+        if len(changing) != 1:
+            return None
+        part = changing[0]
+        if not (isinstance(part, ast.Call) and tf_name(script, part.func)):
+            return part
+    return None

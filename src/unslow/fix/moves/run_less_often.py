@@ -1,0 +1,56 @@
+"""The move that makes a statement run less often: a new guard, or a larger number in the one it has."""
+
+from __future__ import annotations
+
+import ast
+
+from unslow.fix.edit.blocks import siblings
+from unslow.fix.edit.script import Script
+from unslow.fix.moves.run_every_n import guard
+from unslow.syntax.literals import Literal
+
+
+def rarer(script: Script, line: int, times: int) -> Script:
+    """Lets the statement at a line run N times more rarely than it does, whatever its loop counts.
+
+    An interval that has a name is changed where its number is written.
+    """
+    if times <= 1:
+        return script
+    part = siblings(script, line, line)
+    found = _period(script, part[0])
+    if found is None:
+        return guard(script, line, times)
+
+    def longer(literal: Literal[Script]) -> str:
+        if not isinstance(literal.value, int):
+            what = literal.source.source(literal.node)
+            raise script.refuse(f"it runs every `{what}` steps, which is no whole number", found)
+        return str(literal.value * times)
+
+    return script.with_value(found.right, longer)
+
+
+def _period(script: Script, node: ast.stmt) -> ast.BinOp | None:
+    """The `… % n` of the nearest `if` around a statement, within its loop or function."""
+    child: ast.AST = node
+    for parent in script.ancestors(node):
+        if isinstance(parent, ast.If) and child in parent.body:
+            for test in ast.walk(parent.test):
+                if (
+                    isinstance(test, ast.BinOp)
+                    and isinstance(test.op, ast.Mod)
+                    and _numeric(test.left)
+                ):
+                    return test
+        if isinstance(
+            parent, ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        ):
+            return None
+        child = parent
+    return None
+
+
+def _numeric(node: ast.expr) -> bool:
+    """Not the formatting of a string."""
+    return not isinstance(node, ast.Constant | ast.JoinedStr)

@@ -1,0 +1,96 @@
+"""Which fix belongs to which finding, and how several fixes compose: asks each cause, decides nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from unslow.cause import Cause, load
+from unslow.model import Diagnosis, Finding, Fix, Location, Refusal, Run
+
+
+def fixes_for(
+    findings: Sequence[Finding], run: Run, causes: Sequence[Cause]
+) -> Mapping[int, Fix | Refusal]:
+    """The fix, or the reason why there is none, for each finding that its cause could fix."""
+    known = {cause.id: cause for cause in causes if type(cause).fix is not Cause.fix}
+    planned: dict[int, Fix | Refusal] = {}
+    for index, finding in enumerate(findings):
+        if finding.cause not in known or not finding.fault:
+            continue
+        answer = _plan(known[finding.cause], finding, run)
+        if answer is not None:
+            planned[index] = answer
+    return planned
+
+
+def is_library(file: str) -> bool:
+    """Whether a file belongs to an installed library, which is neither edited nor copied for a trial."""
+    return "site-packages" in file or "dist-packages" in file
+
+
+def _plan(cause: Cause, finding: Finding, run: Run) -> Fix | Refusal | None:
+    from unslow.fix.edit.script import CannotEdit, Script
+
+    where = finding.location
+    text = run.sources.get(where.file) if where is not None else None
+    if where is None or text is None:
+        return Refusal("the source of this line was not kept with the run", where)
+    if is_library(where.file):
+        return Refusal(
+            f"{where.file} belongs to an installed library, which is never edited", where
+        )
+    try:
+        return cause.fix(finding, Script(where.file, text, run.sources))
+    except CannotEdit as problem:
+        line = problem.line or where.line
+        return Refusal(problem.reason, Location(where.file, line))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One fix in turn: the texts before it and after it, earlier fixes included; or why there is none."""
+
+    finding: Finding
+    fix: Fix | Refusal
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+
+
+class Composition:
+    """Fixes in rank order, each made on what the ones before it left; a rejected one leaves no trace."""
+
+    def __init__(self, diagnosis: Diagnosis, only: str | None = None) -> None:
+        self._diagnosis = diagnosis
+        self._only = only
+        self.texts: dict[str, str] = {}
+
+    def steps(self) -> Iterator[Step]:
+        causes = {cause.id: cause for cause in load()[0]}
+        for index, finding in enumerate(self._diagnosis.findings):
+            planned = self._diagnosis.fixes.get(index)
+            if planned is None or (self._only and finding.cause != self._only):
+                continue
+            if isinstance(planned, Fix):
+                planned = self._again(causes[finding.cause], finding, planned)
+            new = planned.files if isinstance(planned, Fix) else {}
+            yield Step(finding, planned, dict(self.texts), {**self.texts, **new})
+
+    def accept(self, step: Step) -> None:
+        self.texts = dict(step.after)
+
+    def _again(self, cause: Cause, finding: Finding, planned: Fix) -> Fix | Refusal:
+        """The same fix on the texts as edited so far; planned ones were made for the recorded texts."""
+        from unslow.fix.edit.script import CannotEdit, Script
+
+        where = finding.location
+        if where is None or not set(planned.files) & set(self.texts):
+            return planned
+        sources = self._diagnosis.run.sources
+        recorded, text = sources[where.file], self.texts.get(where.file, sources[where.file])
+        try:
+            script = Script.continued(where.file, recorded, text, {**sources, **self.texts})
+            fix = cause.fix(finding, script)
+        except CannotEdit as reason:
+            return Refusal(f"it overlaps with a fix above: {reason}", where)
+        return fix or Refusal("a fix above has already changed this place", where)

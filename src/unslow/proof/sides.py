@@ -1,0 +1,37 @@
+"""The recorded command as one side of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from unslow.errors import UnslowError
+from unslow.model import Run
+from unslow.planning import is_library
+from unslow.proof.trials import Side
+from unslow.runfolder import layout as runfile
+
+
+def side_of(run: Run, folder: str, texts: Mapping[str, str] | None = None) -> Side:
+    """The recorded command again: same words, directory, environment and input, from the recorded sources."""
+    header = runfile.read_header(folder)
+    if not run.command:
+        raise UnslowError(
+            "cannot run it again",
+            "the run has no command",
+            "Record it with `unslow run`.",
+            "cannot-prove",
+        )
+    stdin = str(header.get("stdin") or "")
+    # A recorded PYTHONPATH begins with our own way in, which a trial puts there itself.
+    env = {
+        key: value
+        for key, value in dict(header.get("environment") or {}).items()
+        if key != "PYTHONPATH"
+    }
+    sources = {
+        file: text
+        for file, text in run.sources.items()
+        if not file.startswith("<") and not is_library(file)
+    }
+    repeats = bool(run.loops) and not run.training
+    return Side(run.command, run.cwd, {**sources, **(texts or {})}, env, stdin or None, repeats)

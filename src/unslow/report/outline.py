@@ -1,0 +1,135 @@
+"""What terminal, markdown and HTML say alike: summaries, evidence, ways out, limits."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from unslow.report import words
+from unslow.report.words import Row
+
+_VISIBLE_STRETCH = 0.01  # of the run: a shorter stretch is no row (judgement)
+_LITTLE_GROWTH = 1e5  # bytes per 1,000 steps: less is within the noise of an allocator (judgement)
+
+
+def divided(findings: list[Row]) -> tuple[list[Row], list[Row]]:
+    """Problems, and findings that are no problem of the program."""
+    problems = [finding for finding in findings if finding["fault"]]
+    return problems, [finding for finding in findings if not finding["fault"]]
+
+
+def summary(finding: Row) -> list[str]:
+    """What a finding costs and how far it can be trusted, in a few words each."""
+    parts = []
+    if finding["seconds"] > 0:
+        parts += [words.seconds(finding["seconds"]), words.share(finding["share"])]
+    if finding["grows"]:
+        parts.append("grows")
+    return [*parts, finding["certainty"]]
+
+
+def evidence(finding: Row) -> list[tuple[str, str]]:
+    """Labels and values; a value of zero says nothing and is left out."""
+    return [(each["label"], each["text"]) for each in finding["evidence"] if each["value"] != 0]
+
+
+def ways_out(finding: Row) -> Iterator[tuple[str, str]]:
+    """What else it explains, what comes of it and what to do, each with its label."""
+    if finding["merged"]:
+        yield "Also explains", f"{', '.join(finding['merged'])}."
+    if finding["forecast"] and finding["forecast"]["text"]:
+        yield "Later", words.ended(finding["forecast"]["text"])
+    if finding["fix"]:
+        yield "Fix", _fix(finding["fix"])
+    elif finding["advice"]:
+        yield ("Do" if finding["fault"] else "Note"), words.ended(finding["advice"])
+    if finding["refusal"]:
+        refusal = finding["refusal"]
+        where = f" ({refusal['line']})" if refusal["line"] else ""
+        yield "No diff", f"{refusal['reason'].rstrip('.')}{where}."
+    if finding["proof"]:
+        yield "Proof", words.ended(finding["proof"]["text"])
+
+
+def _fix(fix: Row) -> str:
+    title = words.capitalized(fix["title"].rstrip("."))
+    note = f" {words.ended(words.capitalized(fix['note']))}" if fix["note"] else ""
+    return f"{title} ({fix['safety']}: {words.SAFETY[fix['safety']]}).{note}"
+
+
+def loop_summary(loop: Row) -> str:
+    worker = f", {loop['worker']}" if loop["worker"] else ""
+    steps = f"{words.count(loop['steps'], 'step')} in {words.seconds(loop['seconds'])}"
+    several = loop["updates_per_step"]
+    updates = f", {words.count(several)} updates a step" if several > 1.05 else ""
+    return f"{loop['kind']}{worker}: {steps}{updates}"
+
+
+def loop_course(loop: Row) -> str:
+    first = f"; the first step took {words.seconds(loop['first'])}" if loop["first_apart"] else ""
+    return f"{loop['trend']['text']}{first}"
+
+
+def memory(row: Row, several: bool) -> str:
+    start, peak, end = (words.size(row[f"{name}_bytes"]) for name in ("start", "peak", "end"))
+    who = row["worker"] or f"process {row['process']}"
+    text = f"{start} at the start → {peak} at the peak → {end} at the end"
+    growth = row["growth_per_1000_steps"]
+    if growth is not None and abs(growth) >= _LITTLE_GROWTH:
+        text += f"; {'+' if growth > 0 else ''}{words.size(growth)} per 1,000 steps"
+    return f"{who}: {text}" if several else text
+
+
+def account(view: Row) -> list[tuple[str, str, str, str]]:
+    """Each stretch of the run: its name, seconds and share, and the two largest parts of it."""
+    found = view["account"]
+    if not found or found["seconds"] <= 0:
+        return []
+    rows = []
+    for stretch in found["stretches"]:
+        share = stretch["seconds"] / found["seconds"]
+        if share >= _VISIBLE_STRETCH:
+            parts = sorted(stretch["parts"], key=lambda part: -float(part["seconds"]))[:2]
+            named = ", ".join(f"{part['name']} {words.seconds(part['seconds'])}" for part in parts)
+            rows.append(
+                (stretch["name"], words.seconds(stretch["seconds"]), words.share(share), named)
+            )
+    return rows
+
+
+def limits(view: Row) -> Iterator[str]:
+    """What was not seen, what was ignored on request, and what recording cost."""
+    yield from not_judged(view)
+    for lost in view["lost_probes"]:
+        yield f"probe lost: {lost['probe']} ({lost['reason']})"
+    yield from (f"damaged recording: {note}" for note in view["notes"])
+    yield from ignored(view["ignored"])
+    if view["unexplained_seconds"] > 0:
+        part = words.share(view["unexplained_share"])
+        whole = "run" if view["account"] else "training"
+        yield f"unexplained: {words.seconds(view['unexplained_seconds'])} ({part}) of the {whole}"
+    own = view["own_cost"]
+    memory_used = (
+        f", {words.size(own['peak_rss_bytes'])} of memory" if own["peak_rss_bytes"] else ""
+    )
+    cost = f"{words.seconds(own['seconds'])} ({words.share(own['share'])})"
+    yield f"unslow itself cost {cost}{memory_used}"
+
+
+def not_judged(view: Row) -> Iterator[str]:
+    """Causes by the reason why they were not judged."""
+    grouped: dict[str, list[str]] = defaultdict(list)
+    for each in view["not_judged"]:
+        grouped[each["reason"]].append(each["cause"])
+    for reason, causes in grouped.items():
+        named = ", ".join(causes) if len(causes) < len(view["rules"]) / 2 else "no cause at all"
+        label = "not judged" if named != "no cause at all" else "judged"
+        yield f"{label}: {named} ({reason.rstrip('.')})"
+
+
+def ignored(rows: list[Row]) -> Iterator[str]:
+    """Findings that a setting or a comment silenced: counted, never hidden."""
+    for row in rows:
+        where = f" at {row['line']}" if row["line"] else ""
+        cost = f" ({words.seconds(row['seconds'])})" if row["seconds"] > 0 else ""
+        yield f"ignored: {row['cause']}{where}{cost}, {row['reason']}"

@@ -1,0 +1,318 @@
+"""Which function or class of the user's a call leads to, through aliases, methods and other files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from unslow.syntax.names import Named, is_none
+from unslow.syntax.nodes import (
+    FUNCTIONS,
+    NAMED_FUNCTIONS,
+    Function,
+    NamedFunction,
+    argument,
+    is_stored,
+    last_name,
+    own_nodes,
+    parameters,
+    positional_names,
+)
+from unslow.syntax.scopes import Binding, How
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_COMPILERS = ("tf.function",)
+_PARTIALS = ("functools.partial",)
+Owner = TypeVar("Owner")
+
+
+@dataclass(frozen=True)
+class Definition(Generic[Owner]):
+    """A function or class of the user's, and the file that it is in."""
+
+    source: Owner
+    node: Function | ast.ClassDef
+
+
+@dataclass(frozen=True)
+class Instance(Generic[Owner]):
+    """An object of a class of the user's."""
+
+    source: Owner
+    node: ast.ClassDef
+
+
+class Called(Named):
+    """A tree whose calls know what they call."""
+
+    def __init__(self, path: str, text: str) -> None:
+        super().__init__(path, text)
+        self._defined: dict[ast.expr, Definition[Self] | None] = {}
+        self._stores: dict[ast.Attribute, list[Binding]] = {}
+        self._asked_classes: set[ast.AST] = set()
+
+    def callee(self, call: ast.Call) -> Definition[Self] | None:
+        return self.definition(call.func)
+
+    def own_function(self, call: ast.Call) -> NamedFunction | None:
+        """The function of this file that a call runs, also as the `call` of an own model or layer."""
+        found = self.callee(call)
+        if found is None:
+            made = self.class_of(call.func)
+            if made is not None:
+                found = self._attribute_of(made, "call") or self._attribute_of(made, "__call__")
+        if found is None or found.source is not self:
+            return None
+        return found.node if isinstance(found.node, NAMED_FUNCTIONS) else None
+
+    def _attribute_of(self, owner: Instance[Self], name: str) -> Definition[Self] | None:
+        return owner.source._only(owner.source.class_attribute(owner.node, name))
+
+    def definition(self, expression: ast.expr) -> Definition[Self] | None:
+        """The one function or class that an expression stands for; None where there may be several."""
+        if expression not in self._defined:
+            self._defined[expression] = None  # stands for itself: nothing
+            self._defined[expression] = self._define(expression)
+        return self._defined[expression]
+
+    def _define(self, expression: ast.expr) -> Definition[Self] | None:
+        match expression:
+            case ast.Lambda():
+                return Definition(self, expression)
+            case ast.Name():
+                return self._only(self.reaching(expression))
+            case ast.Call(func=function):
+                wraps = self.name(function) in (*_COMPILERS, *_PARTIALS)
+                wrapped = argument(expression, "func", 0) if wraps else None
+                return self.definition(wrapped) if wrapped is not None else None
+            case ast.Attribute(value=holder, attr=name):
+                outside = self._defined_elsewhere(self.full_name(expression))
+                owner = None if outside is not None else self.class_of(holder)
+                return self._attribute_of(owner, name) if owner is not None else outside
+        return None
+
+    def _only(self, bindings: list[Binding]) -> Definition[Self] | None:
+        found = [self._bound(binding) for binding in bindings if not is_none(binding)]
+        nodes = {item and item.node for item in found}
+        return found[0] if len(nodes) == 1 else None
+
+    def _bound(self, binding: Binding) -> Definition[Self] | None:
+        if isinstance(binding.node, (*FUNCTIONS, ast.ClassDef)):
+            return Definition(self, binding.node)
+        if binding.assigned is not None:
+            return self.definition(binding.assigned)
+        return self._defined_elsewhere(binding.target) if binding.is_import else None
+
+    def _defined_elsewhere(self, target: str) -> Definition[Self] | None:
+        return self.follow(
+            "definition", target, lambda source, name: source._own_definition(name), None
+        )
+
+    def _own_definition(self, name: str) -> Definition[Self] | None:
+        return self._only(self.module.bindings.get(name, []))
+
+    # Classes
+
+    def class_of(self, expression: ast.expr) -> Instance[Self] | None:
+        """The user's class that an expression is an instance of: `self`, or made by calling the class."""
+        match expression:
+            case ast.Call(func=function):
+                made = self.definition(function)
+                if made is not None and isinstance(made.node, ast.ClassDef):
+                    return Instance(made.source, made.node)
+            case ast.Name(id=name):
+                own = self.class_of_self(name, self.scope_at(expression))
+                if own is not None:
+                    return Instance(self, own)
+                return self._class_bound(self.reaching(expression))
+            case ast.Attribute():
+                return self._class_bound(self.attribute_bindings(expression))
+        return None
+
+    def _class_bound(self, bindings: list[Binding]) -> Instance[Self] | None:
+        values = [binding for binding in bindings if not is_none(binding)]
+        if len(values) != 1 or values[0].path:
+            return None
+        binding = values[0]
+        if isinstance(binding.node, ast.arg):
+            return self._class_given(binding.node)
+        made = binding.how in (How.ASSIGN, How.WITH) and isinstance(binding.value, ast.Call)
+        return self.class_of(binding.value) if made and binding.value is not None else None
+
+    def _class_given(self, parameter: ast.arg) -> Instance[Self] | None:
+        """The class of what all calls give to a parameter."""
+        if parameter in self._asked_classes:
+            return None
+        self._asked_classes.add(parameter)
+        try:
+            found = [self.class_of(value) for value in self.values_given(parameter)]
+        finally:
+            self._asked_classes.discard(parameter)
+        same = len({item and item.node for item in found}) == 1
+        return found[0] if same else None
+
+    def inherits(self, owner: ast.ClassDef, *names: str) -> bool:
+        """Whether a class comes from one of some library classes, also through the user's other classes."""
+        for candidate in self.lineage(owner):
+            for base in candidate.bases:
+                if self.name(base) in names:
+                    return True
+                found = self.definition(base)
+                if found and found.source is not self and isinstance(found.node, ast.ClassDef):
+                    return found.source.inherits(found.node, *names)
+        return False
+
+    def attribute_stores(self, name: str) -> list[ast.Attribute]:
+        """Everywhere in the file that an attribute of this name is set, on whatever object."""
+        return [node for node in self.every(ast.Attribute) if node.attr == name and is_stored(node)]
+
+    def store_bindings(self, store: ast.Attribute) -> list[Binding]:
+        """How an attribute is set at one place; nothing where that cannot be told."""
+        if store not in self._stores:
+            match self.parents[store]:
+                case ast.Assign(value=value) as node if store in node.targets:
+                    found = [Binding(store.attr, How.ASSIGN, node, value)]
+                case ast.AugAssign(value=value) as node:
+                    found = [Binding(store.attr, How.AUGMENT, node, value)]
+                case _:
+                    found = []
+            self._stores[store] = found
+        return self._stores[store]
+
+    def assignments(self, expression: ast.AST) -> list[Binding]:
+        """All that gives a name, or an attribute of this name on whatever object, its value."""
+        if isinstance(expression, ast.Name):
+            return self.bindings(expression.id, expression)
+        found: list[Binding] = []
+        if isinstance(expression, ast.Attribute):
+            for store in self.attribute_stores(expression.attr):
+                found += self.store_bindings(store) or [Binding(store.attr, How.OPAQUE, store)]
+        return found
+
+    def possible_values(self, expression: ast.AST) -> list[ast.expr | None]:
+        """What a name or attribute may hold, as far as it is assigned or given; None for all else."""
+        found: list[ast.expr | None] = []
+        for binding in self.assignments(expression):
+            is_parameter = isinstance(binding.node, ast.arg)
+            given = self.values_given(binding.node) if isinstance(binding.node, ast.arg) else []
+            found += given if is_parameter else [binding.assigned]
+        return found
+
+    # Compiled functions and results
+
+    def compiler(self, function: ast.AST) -> ast.expr | None:
+        """The decorator that makes a function a `tf.function`, with or without arguments."""
+        decorators: list[ast.expr] = getattr(function, "decorator_list", [])
+        return next((item for item in decorators if self.is_compiler(item)), None)
+
+    def is_compiler(self, decorator: ast.expr) -> bool:
+        if not isinstance(decorator, ast.Call):
+            return self.name(decorator) in _COMPILERS
+        name = self.name(decorator.func)
+        if name in _PARTIALS and decorator.args:
+            name = self.name(decorator.args[0])
+        return name in _COMPILERS
+
+    def returned(self, function: Function | ast.ClassDef) -> Iterator[ast.expr | None]:
+        """What a function may return; nothing for a generator, whose results come one by one."""
+        if isinstance(function, ast.Lambda):
+            yield function.body
+            return
+        nodes = list(own_nodes(function))
+        if not any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes):
+            yield from (node.value for node in nodes if isinstance(node, ast.Return))
+
+    # Callers
+
+    @cached_property
+    def _callers(self) -> dict[ast.AST, list[ast.Call]]:
+        found: dict[ast.AST, list[ast.Call]] = {}
+        for call in self.every(ast.Call):
+            definition = self.callee(call)
+            if definition is not None and definition.source is self:
+                found.setdefault(definition.node, []).append(call)
+        return found
+
+    def callers(self, function: ast.AST) -> list[ast.Call]:
+        """The calls in this file that surely lead to a function."""
+        return self._callers.get(function, [])
+
+    def possible_calls(self, function: NamedFunction) -> list[ast.Call]:
+        """The calls in this file that may lead to a function: by its name, or on any object for a method."""
+        wanted = self._mention_type(function)
+        calls = [call for call in self.every(ast.Call) if isinstance(call.func, wanted)]
+        return [call for call in calls if last_name(call.func) == function.name]
+
+    def _mention_type(self, function: NamedFunction) -> type[ast.Attribute] | type[ast.Name]:
+        return ast.Attribute if self.class_of_method(function) is not None else ast.Name
+
+    def argument_for(
+        self, call: ast.Call, function: ast.AST, parameter: ast.arg
+    ) -> ast.expr | None:
+        """The argument that a call gives to a parameter."""
+        names = list(parameters(function))
+        bound = isinstance(call.func, ast.Attribute) and self.class_of_method(function) is not None
+        return argument(call, parameter.arg, names.index(parameter) - (1 if bound else 0))
+
+    def arguments_given(self, function: NamedFunction) -> Iterator[tuple[str, ast.expr, ast.Call]]:
+        """What the calls in this file give to which parameter of a function."""
+        for call in self.possible_calls(function):
+            yield from ((name, value, call) for name, value in self.arguments_of(function, call))
+
+    def arguments_of(
+        self, function: NamedFunction, call: ast.Call
+    ) -> Iterator[tuple[str, ast.expr]]:
+        """The parameters of a function with what a call gives them, as far as the call spells it out."""
+        names = positional_names(function)
+        if self.class_of_method(function) is not None and not isinstance(call.func, ast.Name):
+            names = names[1:]
+        for name, value in zip(names, call.args, strict=False):
+            if isinstance(value, ast.Starred):
+                break
+            yield name, value
+        for keyword in call.keywords:
+            if keyword.arg is not None:
+                yield keyword.arg, keyword.value
+
+    def values_given(self, parameter: ast.arg) -> list[ast.expr]:
+        """All that a parameter may hold: what the calls give it, and its default; nothing if it may be more."""
+        function = self.parents[self.parents[parameter]]
+        if not isinstance(function, NAMED_FUNCTIONS) or function.decorator_list:
+            return []
+        unpacked = parameter in (function.args.vararg, function.args.kwarg)
+        if unpacked or not self._is_only_called(function):
+            return []
+        given = self.arguments_given(function)
+        found = [value for name, value, _ in given if name == parameter.arg]
+        default = default_of(function, parameter)
+        return found if default is None else [*found, default]
+
+    def _is_only_called(self, function: NamedFunction) -> bool:
+        """Whether every mention of a function is a call, with arguments that are written out."""
+        calls = self.possible_calls(function)
+        called = {call.func for call in calls}
+        nodes = self.every(self._mention_type(function))
+        mentions = [node for node in nodes if last_name(node) == function.name]
+        return all(map(_is_spelled_out, calls)) and all(node in called for node in mentions)
+
+
+def _is_spelled_out(call: ast.Call) -> bool:
+    starred = any(isinstance(value, ast.Starred) for value in call.args)
+    return not starred and all(keyword.arg for keyword in call.keywords)
+
+
+def default_of(function: NamedFunction, parameter: ast.arg) -> ast.expr | None:
+    """The default value of a parameter."""
+    signature = function.args
+    positional = [*signature.posonlyargs, *signature.args]
+    with_default = positional[len(positional) - len(signature.defaults) :]
+    defaults = [
+        *zip(with_default, signature.defaults, strict=True),
+        *zip(signature.kwonlyargs, signature.kw_defaults, strict=True),
+    ]
+    return next((value for name, value in defaults if name is parameter), None)

@@ -1,0 +1,93 @@
+"""What every command prints as JSON follows its schema; errors do, too."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.cli.test_cli import typed
+from tests.examples import RECORDED
+from unslow.report.json_report import schema
+
+
+def recorded(folder: Path, *names: str) -> None:
+    for name in names:
+        target = folder / ".unslow" / name
+        with zipfile.ZipFile(RECORDED / f"{name}.zip") as packed:
+            packed.extractall(target)
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    recorded(tmp_path, "graph_growth", "gc_pauses")
+    (tmp_path / "train.py").write_text("import tensorflow as tf\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("runs", ["runs"]),
+        ("explain", ["explain"]),
+        ("explain", ["explain", "graph-growth"]),
+        ("config", ["config"]),
+        ("compare", ["compare", "gc_pauses", "graph_growth"]),
+        ("export", ["export", "perfetto", "gc_pauses"]),
+        ("fix", ["fix", "gc_pauses", "--only", "graph-growth"]),
+        ("check", ["check", "train.py"]),
+        ("live", ["live", "gc_pauses"]),
+        ("", ["why", "gc_pauses"]),
+        ("error", ["why", "nowhere"]),
+        ("error", ["explain", "nothing-like-it"]),
+        ("error", ["prove", "a", "b", "c"]),
+    ],
+)
+def test_json_follows_its_schema(
+    name: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, _ = typed(capsys, *words, "--format", "json")
+    printed: dict[str, Any] = json.loads(out)
+    jsonschema.Draft202012Validator(schema(name)).validate(printed)
+
+
+SCHEMAS = [
+    "error",
+    "runs",
+    "explain",
+    "export",
+    "config",
+    "fix",
+    "prove",
+    "compare",
+    "whatif",
+    "check",
+    "live",
+]
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_schema_is_valid_and_refuses_nonsense(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema(name))
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(schema(name)).validate({"schema": 2})
+
+
+@pytest.mark.parametrize("form", ["terminal", "markdown", "html"])
+def test_a_comparison_has_an_answer_in_every_format(
+    form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = typed(capsys, "compare", "gc_pauses", "gc_pauses", "--format", form)
+    assert code == 0, err
+    assert "a step" in out and "gc_pauses.py" in out
+
+
+def test_a_comparison_of_a_run_with_another_script_fails_a_check(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, _, err = typed(capsys, "compare", "gc_pauses", "graph_growth", "--fail-if", "slower=5%")
+    assert code == 1 and "failed" in err

@@ -1,0 +1,239 @@
+"""The verdict: what interleaved trials can and cannot buy. Trials are made up here; the live tests run real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from unslow.errors import UnslowError
+from unslow.model import Verdict
+from unslow.proof import prove as proving
+from unslow.proof.prove import Question
+from unslow.proof.trials import Side, Trial, difference
+
+BEFORE, AFTER = Side(["before"], "/"), Side(["after"], "/")
+
+
+def trial(
+    seconds: np.ndarray, weights: float = 1.0, ended: str = "exit 0", rss: np.ndarray | None = None
+) -> Trial:
+    memory = np.zeros(0) if rss is None else rss
+    return Trial(
+        ended=ended,
+        steps=len(seconds),
+        seconds=seconds,
+        ends=np.cumsum(seconds),
+        rss=memory,
+        rss_steps=np.arange(len(memory), dtype=float),
+        weights={"w": np.full(4, weights)},
+        losses=np.zeros(0),
+        peak=0.0,
+        errors="Traceback\nValueError: no such shape",
+    )
+
+
+@pytest.fixture
+def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let `prove` see made-up trials: a function of the side."""
+
+    def use(make: Callable[[bool], Trial]) -> None:
+        def run(side: Side, steps: int, **options: object) -> Trial:
+            return make(side is AFTER)
+
+        monkeypatch.setattr(proving, "run_trial", run)
+
+    return use
+
+
+def noisy(rng: np.random.Generator, level: float, steps: int = 200) -> np.ndarray:
+    """Step times with noise within a process, and a level that differs between processes."""
+    return level * rng.lognormal(0, 0.08) * rng.lognormal(0, 0.2, steps)
+
+
+def verdict(question: Question | None = None) -> Verdict:
+    return proving.prove(BEFORE, AFTER, question or Question(200)).verdict
+
+
+def test_twice_as_fast_with_the_same_weights_is_proved(trials: Callable[..., None]) -> None:
+    rng = np.random.default_rng(0)
+    trials(lambda after: trial(noisy(rng, 0.005 if after else 0.01)))
+    assert verdict() is Verdict.PROVED
+
+
+def test_twice_as_slow_is_slower(trials: Callable[..., None]) -> None:
+    rng = np.random.default_rng(0)
+    trials(lambda after: trial(noisy(rng, 0.02 if after else 0.01)))
+    assert verdict() is Verdict.SLOWER
+
+
+def test_faster_with_other_weights_is_not_proved(trials: Callable[..., None]) -> None:
+    rng = np.random.default_rng(0)
+    trials(lambda after: trial(noisy(rng, 0.005 if after else 0.01), weights=1.5 if after else 1.0))
+    assert verdict() is Verdict.RESULTS_DIFFER
+
+
+def test_a_script_that_never_repeats_itself_is_measured_by_its_own_differences(
+    trials: Callable[..., None],
+) -> None:
+    rng = np.random.default_rng(0)
+    trials(
+        lambda after: trial(noisy(rng, 0.005 if after else 0.01), weights=float(rng.normal(1, 0.1)))
+    )
+    assert verdict() is Verdict.PROVED
+
+
+def test_a_side_that_fails_is_named_with_its_error(trials: Callable[..., None]) -> None:
+    trials(lambda after: trial(np.full(200, 0.01), ended="exit 1" if after else "exit 0"))
+    with pytest.raises(UnslowError, match=r"after the change fails.*ValueError: no such shape"):
+        verdict()
+
+
+def test_a_side_that_does_not_train_is_named(trials: Callable[..., None]) -> None:
+    trials(lambda after: trial(np.full(2 if after else 200, 0.01)))
+    with pytest.raises(UnslowError, match="does not train"):
+        verdict()
+
+
+def test_a_growth_that_is_gone_is_proved_by_its_slope(trials: Callable[..., None]) -> None:
+    rng = np.random.default_rng(0)
+    growing = np.linspace(1.0, 1.6, 300)
+    trials(lambda after: trial(noisy(rng, 0.01, 300) * (1.0 if after else growing)))
+    found = proving.prove(BEFORE, AFTER, Question(300, grows=True))
+    assert found.verdict is Verdict.PROVED and "step time grew" in found.text
+
+
+def test_memory_that_no_longer_grows_is_proved_at_equal_speed(trials: Callable[..., None]) -> None:
+    rng = np.random.default_rng(0)
+    climbing = np.linspace(5e8, 9e8, 60)
+    level = np.full(60, 5e8)
+    trials(
+        lambda after: trial(
+            noisy(rng, 0.01), rss=(level if after else climbing) + rng.normal(0, 1e6, 60)
+        )
+    )
+    found = proving.prove(BEFORE, AFTER, Question(200, grows=True))
+    assert found.verdict is Verdict.PROVED and "memory grew" in found.text
+
+
+def test_a_growth_is_seen_although_the_machine_was_slow_at_the_start_of_one_trial(
+    trials: Callable[..., None],
+) -> None:
+    rng = np.random.default_rng(0)
+    growing, elsewhere = np.linspace(1.0, 1.5, 300), np.linspace(2.5, 1.0, 300)
+    made: list[bool] = []
+
+    def make(after: bool) -> Trial:
+        made.append(after)
+        disturbed = elsewhere if made.count(False) == 2 and not after else 1.0
+        return trial(noisy(rng, 0.01, 300) * (1.0 if after else growing) * disturbed)
+
+    trials(make)
+    assert proving.prove(BEFORE, AFTER, Question(300, grows=True)).growth is not None
+
+
+def test_files_that_no_longer_pile_up_are_proved_once_as_many_are_there_as_are_kept(
+    trials: Callable[..., None],
+) -> None:
+    rng = np.random.default_rng(0)
+    steps = np.arange(10.0, 200.0, 10.0)
+
+    def make(after: bool) -> Trial:
+        held = np.minimum(steps, 50.0) if after else steps
+        return replace(trial(noisy(rng, 0.01)), files=held * 1e6, files_steps=steps)
+
+    trials(make)
+    found = proving.prove(BEFORE, AFTER, Question(200, grows=True))
+    assert found.growth is not None and found.growth.what == "disk use"
+
+
+def test_a_script_against_itself_has_no_growth_that_is_gone(trials: Callable[..., None]) -> None:
+    rng = np.random.default_rng(2)
+    wander = np.exp(np.cumsum(rng.normal(0, 0.02, 5000)))
+    begin = rng.integers(0, 4900, 5000).tolist()
+    trials(lambda after: trial(noisy(rng, 0.01, 100) * wander[(at := begin.pop()) : at + 100]))
+    wrong = sum(
+        proving.prove(BEFORE, AFTER, Question(100, grows=True)).growth is not None
+        for _ in range(100)
+    )
+    assert wrong <= 2
+
+
+def test_a_script_against_itself_is_proved_or_slower_in_at_most_two_per_cent(
+    trials: Callable[..., None],
+) -> None:
+    rng = np.random.default_rng(1)
+    trials(lambda after: trial(noisy(rng, 0.01, 50)))
+    wrong = sum(verdict(Question(50)) in (Verdict.PROVED, Verdict.SLOWER) for _ in range(500))
+    assert wrong <= 10
+
+
+def test_trials_that_are_apart_but_too_few_to_be_sure_are_followed_by_more(
+    trials: Callable[..., None],
+) -> None:
+    levels = {False: [0.008, 0.030, 0.009, 0.012, 0.010], True: [0.003, 0.007, 0.003, 0.004, 0.003]}
+    trials(lambda after: trial(np.full(200, levels[after].pop(0))))
+    found = proving.prove(BEFORE, AFTER, Question(200))
+    assert found.verdict is Verdict.PROVED and len(found.before) == 5
+
+
+def test_one_burst_of_other_work_does_not_hide_what_is_twice_as_fast(
+    trials: Callable[..., None],
+) -> None:
+    levels = {False: [0.007, 0.026, 0.022, 0.012, 0.014], True: [0.003, 0.003, 0.008, 0.006, 0.005]}
+    trials(lambda after: trial(np.full(200, levels[after].pop(0))))
+    assert verdict() is Verdict.PROVED
+
+
+def test_a_machine_that_wanders_proves_nothing_of_a_script_against_itself(
+    trials: Callable[..., None],
+) -> None:
+    rng = np.random.default_rng(6)
+    level = [1.0]
+
+    def make(after: bool) -> Trial:
+        level[0] *= rng.lognormal(0, 0.1)
+        return trial(noisy(rng, 0.01 * level[0] * rng.lognormal(0, 0.2), 50))
+
+    trials(make)
+    wrong = sum(verdict(Question(50)) in (Verdict.PROVED, Verdict.SLOWER) for _ in range(400))
+    assert wrong <= 8
+
+
+def test_two_sides_that_end_at_different_steps_are_compared_at_the_earlier(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def run(side: Side, steps: int, **options: object) -> Trial:
+        asked.append(steps)
+        return trial(np.full(min(steps, 200 if side is AFTER else 80), 0.01))
+
+    monkeypatch.setattr(proving, "run_trial", run)
+    proving.prove(BEFORE, AFTER, Question(200))
+    assert set(asked[2:]) == {80}
+
+
+def test_weights_are_compared_by_name_where_the_names_agree() -> None:
+    one = {"a": np.ones(3), "b": np.zeros(2)}
+    assert difference(one, {"b": np.zeros(2), "a": np.ones(3)}) == 0
+
+
+def test_weights_are_compared_in_order_where_only_the_names_changed() -> None:
+    assert difference({"a": np.ones(3)}, {"c": np.full(3, 1.1)}) == pytest.approx(
+        0.1 / 1.1, rel=1e-6
+    )
+
+
+def test_weights_of_other_shapes_cannot_be_the_same() -> None:
+    assert difference({"a": np.ones(3)}, {"a": np.ones(4)}) == float("inf")
+
+
+def test_weights_that_are_not_numbers_on_one_side_differ() -> None:
+    assert difference({"a": np.ones(3)}, {"a": np.full(3, np.nan)}) == float("inf")
+
+
+def test_no_weights_means_no_comparison() -> None:
+    assert difference({}, {"a": np.ones(3)}) is None
