@@ -11,9 +11,9 @@ from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
 from unslow.cause import Cause
 from unslow.facts.memory import Holding, Inventory, MemoryHigh, Weights
 from unslow.facts.schema import Place
-from unslow.fix.moves.calls import set_keyword
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.statements import insert_after
+from unslow.fix.edit.statements import insert_after
+from unslow.fix.moves.call_arguments import set_keyword
 from unslow.model import Certainty, Evidence, Finding, Fix, Refusal, Run, Safety
 
 # Judgements: below, a smaller peak changes nothing for the user.
