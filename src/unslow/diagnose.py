@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from unslow.analyse.account import account_of
+from unslow.analyse.memory.account import memory_account
 from unslow.cause import CannotJudge, Cause, load
 from unslow.model import Diagnosis, Evidence, Finding, Location, Run, Unjudged
 from unslow.planning import fixes_for
@@ -39,6 +40,7 @@ def diagnose(run: Run, causes: Sequence[Cause] | None = None, with_fixes: bool =
     return Diagnosis(
         run=run,
         account=account,
+        memory=memory_account(run),
         findings=tuple(ranked),
         fixes=fixes_for(ranked, run, judged) if with_fixes else {},
         not_judged=tuple(unjudged),
@@ -66,7 +68,8 @@ def _missing(cause: Cause, run: Run) -> str:
 
 def _worth(finding: Finding, run: Run) -> bool:
     whole = max(run.seconds, run.trained, 1e-9)
-    return finding.grows or not finding.fault or finding.seconds >= _WORTH * whole
+    is_memory = finding.grows or finding.frees > 0  # its cost is not in seconds
+    return is_memory or not finding.fault or finding.seconds >= _WORTH * whole
 
 
 def fold(findings: Iterable[Finding]) -> list[Finding]:
@@ -149,9 +152,9 @@ def rank(findings: Iterable[Finding], trained: float) -> list[Finding]:
     """
 
     def worth(finding: Finding) -> float:
-        fills = (
-            finding.grows and finding.forecast is not None and finding.forecast.bytes is not None
-        )
-        return max(finding.seconds, _FILLING * trained if fills else 0.0)
+        forecast = finding.forecast
+        fills = finding.grows and forecast is not None and forecast.bytes is not None
+        is_memory = fills or finding.frees > 0
+        return max(finding.seconds, _FILLING * trained if is_memory else 0.0)
 
     return sorted(findings, key=lambda finding: (not finding.fault, -worth(finding)))
