@@ -387,8 +387,11 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
+    """A cause that gave no answer, and why."""
+
     cause: str
     reason: str
+    blind: bool = False  # a signal is missing: a lost probe, a cause that failed
 
 
 @dataclass(frozen=True)
@@ -407,5 +410,8 @@ class Diagnosis:
 
     @property
     def healthy(self) -> bool:
+        """Nothing was found, the time is explained, and no signal was missing."""
         faults = any(finding.fault for finding in self.findings)
-        return self.run.steps > 0 and not faults and (self.account is None or self.account.complete)
+        blind = any(one.blind for one in self.not_judged)
+        explained = self.account is None or self.account.complete
+        return self.run.steps > 0 and not faults and not blind and explained
