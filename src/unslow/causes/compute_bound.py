@@ -67,7 +67,7 @@ class ComputeBound(Cause):
                     "queue runners feed the step from threads of their own, and a profile cannot "
                     "separate their kernels from the step's"
                 )
-            if window.kernels >= _MOST * window.wall:
+            if window.ops and window.kernels >= _MOST * window.wall:
                 yield self._finding(run, loop, window)
 
     def _finding(self, run: Run, loop: Loop, window: Window) -> Finding:

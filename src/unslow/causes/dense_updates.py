@@ -16,6 +16,7 @@ from unslow.analyse.host.step_profile import (
 )
 from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.profiler import ProfilerWindow
 from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run
 
 _WORTH = 0.05  # of the training time
@@ -81,7 +82,8 @@ class DenseUpdates(Cause):
     """
 
     title = "the optimizer rewrites whole tables for a few rows"
-    needs = ("weights", "window")
+    needs = ("weights",)
+    reads = (ProfilerWindow,)
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:

@@ -46,7 +46,7 @@ class EagerStep(Cause):
     """
 
     title = "the training step runs op by op"
-    needs = ("eager",)
+    reads = (EagerOps,)
     deeper_than = ("tiny-batches", "compute-bound", "host-sync")
 
     def detect(self, run: Run) -> Iterable[Finding]:

@@ -13,6 +13,7 @@ from unslow.analyse.run.tallies import LineTotal, line_totals
 from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
 from unslow.cause import Cause
 from unslow.facts.eager import Index
+from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run, Sample
 
@@ -83,7 +84,7 @@ class ElementwiseLoop(Cause):
     """
 
     title = "elements are handled one by one"
-    reads = (Index,)
+    reads = (Index, ProfilerWindow)
     deeper_than = ("python-overhead", "eager-calls")
 
     def detect(self, run: Run) -> Iterable[Finding]:

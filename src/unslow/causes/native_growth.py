@@ -51,6 +51,7 @@ class NativeGrowth(Cause):
 
     title = "memory grows below Python"
     needs = ("memory", "live")
+    reads = (Dataset, ProfilerSwitch)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:

@@ -10,6 +10,7 @@ import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.host.hot_lines import Hot, grows_with, hot_lines
+from unslow.analyse.input import python_calls
 from unslow.analyse.input.python_calls import CalledBack, called_back
 from unslow.analyse.input.queues import drawn
 from unslow.analyse.scopes import Scope
@@ -102,6 +103,7 @@ class PythonOverhead(Cause):
 
     title = "the script's own Python takes the time"
     needs = ("watcher",)
+    reads = (Next, IteratorMade, *python_calls.READS)
     yields = True
     deeper_than = (
         "tiny-batches",

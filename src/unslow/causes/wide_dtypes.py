@@ -18,6 +18,7 @@ from unslow.analyse.host.step_profile import (
 )
 from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.profiler import ProfilerWindow
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
 from unslow.fix.moves.float32 import narrow
@@ -93,7 +94,8 @@ class WideDtypes(Cause):
     """
 
     title = "float64 where float32 would do"
-    needs = ("weights", "window")
+    needs = ("weights",)
+    reads = (ProfilerWindow,)
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:

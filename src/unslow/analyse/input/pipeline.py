@@ -164,10 +164,7 @@ def _pipeline(
 ) -> Pipeline:
     last = [one.last for one in iterators]
     fetches = sum(one.fetches for one in last)
-    steps = sum(one.last.step - one.first.step for one in iterators)
-    stepped = sum(one.last.elements - one.first.elements for one in iterators)
     stack = next((one.stack for one in made if one.stack), ())
-    times = [reading.time for one in iterators for reading in one.all]
     length = max(one.length for one in iterators)
     cache = _Cache(built, iterators)
     return Pipeline(
@@ -182,18 +179,25 @@ def _pipeline(
         later=_mean_wait(cache.full, cache.since),
         filling=cache.filling(length),
         fetches=fetches,
-        fetch=sum(one.fetch for one in last) / fetches if fetches else 0.0,
-        per_step=stepped / steps if steps else 0.0,
+        fetch=sum(one.fetch for one in last) / max(1, fetches),
+        per_step=_per_step(iterators),
         iterators=max((one.n for one in made), default=0),
         made=tuple(one.time for one in made if not one.graph),  # a graph only defines it
         sources=max((one.sources for one in made), default=1),
         length=length,
-        span=(min(times), max(times)),
+        span=(min(one.first.time for one in iterators), max(one.time for one in last)),
         evaluates=key.evaluates,
         profiled=iterators[0].profiled,
         cores=max(one.cpu_budget for one in last),
         spare_bytes=last[-1].ram_budget,
     )
+
+
+def _per_step(iterators: Sequence[Readings]) -> float:
+    """Batches per training step between the first and the last reading of each iterator."""
+    steps = sum(one.last.step - one.first.step for one in iterators)
+    batches = sum(one.last.elements - one.first.elements for one in iterators)
+    return batches / steps if steps else 0.0
 
 
 class _Cache:

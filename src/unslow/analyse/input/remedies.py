@@ -166,7 +166,7 @@ def limiting_stage(pipeline: Pipeline) -> Stage | None:
     for stage in pipeline.stages[pipeline.stages.index(found) + 1 :]:
         if stage.kind == "Cache":
             break
-        if stage.asked.function is not None or stage.kind in READERS:
+        if _computes(stage):
             work.append(stage)
     return max(work, key=lambda stage: stage.busy, default=found)
 
@@ -307,10 +307,14 @@ def _same_each_pass(stages: Sequence[Stage]) -> tuple[list[Stage], bool]:
         kept.append(stage)
         if shuffled and stage.name == "MapAndBatch":
             break
-    while kept and kept[-1].asked.function is None and kept[-1].kind not in READERS:
+    while kept and not _computes(kept[-1]):
         kept.pop()
     above = stages[: stages.index(kept[-1])] if kept else ()
     return kept, shuffled and not any(stage.kind == "Shuffle" for stage in above)
+
+
+def _computes(stage: Stage) -> bool:
+    return stage.asked.function is not None or stage.kind in READERS
 
 
 def _is_repeatable(stage: Stage) -> bool:

@@ -11,7 +11,7 @@ WORTH = 0.005  # of a step: ops below it get no row, except the three most expen
 
 
 def kernels_of(run: Run) -> list[Row]:
-    """The last window of each loop, which shows the steady state; damaged ones are left out."""
+    """The last window of each loop, which shows the steady state."""
     found = []
     for loop in run.loops:
         seen = windows(run, loop)

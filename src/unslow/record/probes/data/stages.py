@@ -126,9 +126,7 @@ def _derived_length(dataset: Any, stage: dict[str, Any], below: Sequence[int]) -
     kind: str = stage["kind"]
     count: int | None = stage["count"]
     if kind == "TensorSlice":
-        shapes = [tensor.shape for tensor in getattr(dataset, "_tensors", ())]
-        lengths = [int(shape[0]) for shape in shapes if shape.rank and shape[0] is not None]
-        return lengths[0] if lengths else UNKNOWN_LENGTH
+        return _slices_length(dataset)
     if kind == "Range":
         return _range_length(dataset)
     length = below[0] if len(below) == 1 else UNKNOWN_LENGTH
@@ -141,6 +139,12 @@ def _derived_length(dataset: Any, stage: dict[str, Any], below: Sequence[int]) -
     if kind in ("Batch", "ParallelBatch") and stage["batch_size"]:
         return length if length == ENDLESS else -(-length // int(stage["batch_size"]))
     return UNKNOWN_LENGTH
+
+
+def _slices_length(dataset: Any) -> int:
+    shapes = [tensor.shape for tensor in getattr(dataset, "_tensors", ())]
+    lengths = [int(shape[0]) for shape in shapes if shape.rank and shape[0] is not None]
+    return lengths[0] if lengths else UNKNOWN_LENGTH
 
 
 def _range_length(dataset: Any) -> int:
