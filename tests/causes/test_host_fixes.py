@@ -194,3 +194,11 @@ def test_a_debugger_that_is_left_on_is_taken_out() -> None:
     answer = ProfilerLeftOn().fix(replace(finding(2), detail=detail), script(text))
     assert fixed(answer) == "import tensorflow as tf\ntrain()\n"
     assert isinstance(answer, Fix) and "NaN" in answer.note
+
+
+def test_predict_is_given_a_larger_batch() -> None:
+    detail = tiny_batches._LargerBatch("predict")
+    answer = TinyBatches().fix(
+        replace(finding(1), detail=detail), script("y = model.predict(x, batch_size=1)\n")
+    )
+    assert fixed(answer) == "y = model.predict(x, batch_size=256)\n"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unslow.analyse import wording as say
+from unslow.analyse.account import TRAINING, stretch_at
 from unslow.analyse.host.step_profile import (
     READS,
     SketchedWindow,
@@ -18,17 +19,34 @@ from unslow.analyse.host.step_profile import (
 )
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import CannotJudge, Cause
-from unslow.facts.keras import Epoch, Fit, Hook
+from unslow.facts.keras import Epoch, Fit, Hook, Prediction
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import set_keyword
-from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
+from unslow.model import (
+    Certainty,
+    Evidence,
+    Finding,
+    Fix,
+    Location,
+    Loop,
+    Phase,
+    Refusal,
+    Run,
+    Safety,
+)
 
 _FEWEST = 500  # steps: in fewer, the fixed cost is over before it hurts
 _MOST = 0.5  # of a step that is fixed
 _KERNELS = 0.3  # of a step, at most: else the batch is not what is small
 _TOGETHER = 32  # steps in one call, at most: more gains little (judgement)
 _LARGER = 8  # how much larger a batch the advice suggests
+_KERAS_ROWS = 32  # Keras's default batch: no smaller one is asked for without need
+# Seconds: a batch of Keras's own loop costs about 1 ms on a laptop; in one that takes much longer,
+# the model itself may take the time.
+_KERAS_BATCH = 3e-3
+_ROWS = 256  # enough for the fixed cost of a batch to vanish, small enough for any memory
+_CALLS = ("predict", "evaluate")
 _STYLES = ("keras", "function", "session")
 _APART = (Phase.EVAL, Phase.SAVE, Phase.LOG, Phase.GC)
 
@@ -42,12 +60,25 @@ _FIT = at(0, Fit(stack=(Place("train.py", 10, "<module>"),), batch_size=4))
 
 
 @dataclass(frozen=True)
+class _LargerBatch:
+    """The call of Keras that should be given larger batches."""
+
+    call: str
+
+
+@dataclass(frozen=True)
 class _Together:
     """Steps to run in one call."""
 
     steps: int  # 1: Keras cannot run several
     users_hooks: bool  # hooks of the user's for batches, which are then called more rarely
     compile: Location | None
+
+
+def _predicted(rows: float, batch_size: float, took: float) -> Placed:
+    where = (Place("train.py", 8, "<module>"),)
+    seen = Prediction(call="predict", key="p", rows=rows, batch_size=batch_size, stack=where)
+    return at(0, seen.replace(took=took, sum=took))
 
 
 class TinyBatches(Cause):
@@ -66,25 +97,58 @@ class TinyBatches(Cause):
 
     With Keras, `compile(steps_per_execution=…)` runs several batches in one call, with the same results; callbacks
     then hear of every N-th batch. Otherwise a larger batch, with a learning rate to match, or a loop over several
-    batches inside the `tf.function`.
+    batches inside the `tf.function`. `predict` and `evaluate` take a larger `batch_size` without any loss.
 
     When we are wrong
 
     The fixed cost is measured, not guessed from the size of the batch: by TensorFlow's profiler in a few steps,
     and by how the time of a step follows its size where sizes differ. A small batch may still be what the
-    training needs to learn well.
+    training needs to learn well. For `predict` and `evaluate` it is inferred from short batches of fewer rows than
+    Keras's default.
     """
 
     title = "the fixed cost of a step outweighs its work"
-    reads = (Fit, Epoch, Hook, *READS)
+    reads = (Fit, Epoch, Hook, Prediction, *READS)
 
     def detect(self, run: Run) -> Iterable[Finding]:
+        for call in {call.key: call for call in run.facts(Prediction)}.values():
+            if call.call in _CALLS and not any(loop.holds(call) for loop in run.training):
+                yield from self._judge_prediction(run, call)
         for loop in run.training:
             if loop.style in _STYLES and loop.steps >= _FEWEST:
                 seen = windows(run, loop)
                 if not seen:
                     raise CannotJudge("the run was too short for TensorFlow's profiler")
                 yield from self._judge(run, loop, seen[-1])
+
+    def _judge_prediction(self, run: Run, last: Prediction) -> Iterable[Finding]:
+        """Calls of predict or evaluate at one line, outside of the training."""
+        if not isinstance(last.batch_size, int | float) or not last.batch_size or not last.stack:
+            return
+        batches = last.rows / last.batch_size
+        each = last.took / max(1.0, batches)
+        is_small = last.batch_size < _KERAS_ROWS and each <= _KERAS_BATCH
+        if batches < _FEWEST or not is_small:
+            return
+        stretch = stretch_at(run, last.process, last.time)
+        rows = f"{last.batch_size:.0f} row" + ("s" if last.batch_size > 1 else "")
+        yield Finding(
+            cause=self.id,
+            location=say.place(run, last.stack[0]),
+            seconds=last.sum * (1 - 1 / _LARGER),
+            certainty=Certainty.LIKELY,
+            title=f"{last.call} runs {batches:,.0f} batches of {rows}: {say.time(each)} each, "
+            "whatever the size of the batch",
+            evidence=(
+                Evidence("rows", last.rows),
+                Evidence("batches", round(batches)),
+                Evidence("one batch", each, "s"),
+                Evidence(f"one call of {last.call}", last.took, "s"),
+            ),
+            advice=f"Give {last.call} batch_size={_ROWS}: the results are the same up to rounding.",
+            detail=_LargerBatch(last.call),
+            stretch="" if stretch == TRAINING else stretch,
+        )
 
     def _judge(self, run: Run, loop: Loop, window: Window) -> Iterable[Finding]:
         step = min(window.wall, loop.typical())  # the profiler makes very short steps longer
@@ -122,6 +186,10 @@ class TinyBatches(Cause):
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         detail = finding.detail
+        if isinstance(detail, _LargerBatch) and finding.location is not None:
+            line = finding.location.line
+            fixed = set_keyword(script, line, detail.call, "batch_size", str(_ROWS))
+            return Fix(f"{detail.call} {_ROWS} rows at a time", Safety.CLOSE, fixed.files)
         if not isinstance(detail, _Together) or detail.steps < 2:
             return None
         steps, where = detail.steps, detail.compile
@@ -152,8 +220,23 @@ class TinyBatches(Cause):
             phases={Phase.RUN: 0.9},
             facts=[_seen(0.1, 0.6)],
         ),
+        Sketch(
+            "predict over a whole table, row by row",
+            seconds=(),
+            facts=[_predicted(rows=9000, batch_size=1, took=9.0)],
+        ),
     )
     QUIET = (
+        Sketch(
+            "a large model predicts a few rows at a time",
+            seconds=(),
+            facts=[_predicted(rows=2000, batch_size=2, took=20.0)],
+        ),
+        Sketch(
+            "one tiny batch after the other, but few of them",
+            seconds=(),
+            facts=[_predicted(rows=100, batch_size=1, took=0.1)],
+        ),
         Sketch(
             "a small batch of heavy rows",
             seconds=(0.001,) * 1200,
