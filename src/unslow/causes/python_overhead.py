@@ -185,12 +185,10 @@ class PythonOverhead(Cause):
                 Evidence("per step, second half", hot.late, "s"),
             ]
             evidence.append(Evidence("growth per 1,000 steps", rate.value * 1000, "s"))
-            cause = grows_with(run, scope.training[0].process, place)
-            if cause is not None:
-                name, first, last = cause
-                evidence.append(
-                    Evidence("grows with", f"{name or 'a container'}: {first:,} to {last:,} items")
-                )
+            grown = grows_with(run, scope.training[0].process, place)
+            if grown is not None:
+                items = f"{grown.first:,} to {grown.last:,} items"
+                evidence.append(Evidence("grows with", f"{grown.name or 'a container'}: {items}"))
             forecast = _forecast(scope, rate)
         return Finding(
             cause=self.id,

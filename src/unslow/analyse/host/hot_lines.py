@@ -1,10 +1,14 @@
-"""The user's lines that their own Python spends its time on, from stack samples and the measured rest of the steps."""
+"""The user's lines that take the time of their own Python, from stack samples.
+
+The samples share out the part of the steps that no wrapped call accounts for.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,11 +17,19 @@ from unslow.model import Location, Phase, Run, Sample
 
 # What runs below the user's line is TensorFlow's own work there (or ours), not their Python.
 _NOT_PYTHON = ("tensorflow", "keras", "tf_keras", "unslow")
+_FEW = 20  # samples: in fewer, growth cannot be told from chance
+_FEW_LATE = 10
+_GROWN = 1.33  # seconds per step, second half against first (judgement)
+_CERTAIN = 1.64  # standard errors: one-sided 95%
+_CONTAINER_GROWN = 1.5  # items at the end against the start (judgement)
+_INSPECTIONS = 3  # of a container, at least
+
+_Line = tuple[str, int]
 
 
 @dataclass(frozen=True)
 class Hot:
-    """A line that takes time in every step, and what is known of how that changes."""
+    """A line that takes time in every step, and what is known about how that changes."""
 
     location: Location  # the innermost line that holds most of it
     within: Location  # the line of the loop that leads there
@@ -31,15 +43,17 @@ class Hot:
 
 @dataclass
 class _Node:
-    place: Location | None = None
+    """A line in the tree of stacks, outermost line first."""
+
+    place: Location
     count: int = 0
-    first: int = 0
+    first: int = 0  # in the first half of the training
     second: int = 0
     leaves: Counter[str] = field(default_factory=Counter)
-    below: dict[tuple[str, int], _Node] = field(default_factory=dict)
+    below: dict[_Line, _Node] = field(default_factory=dict)
 
     def add(self, sample: Sample) -> None:
-        # The halves count all samples of a place; what fell outside the steps is left out evenly.
+        # The halves count all samples of a place; those outside the steps are left out evenly.
         inside = sample.in_steps / max(1, sample.count)
         self.count += sample.in_steps
         self.first += round(sample.first_half * inside)
@@ -51,86 +65,90 @@ def is_python(sample: Sample) -> bool:
     return not sample.leaf.startswith(_NOT_PYTHON)
 
 
-def _steps_at(scope: Scope) -> set[tuple[str, int]] | None:
-    """The lines of compiled steps; None where some run op by op, or in a loop that is not the program's own."""
-    if any(loop.style not in ("function", "session") for loop in scope.training):
-        return None
-    return {(loop.update.file, loop.update.line) for loop in scope.training}
-
-
-def _is_beside(sample: Sample, steps: set[tuple[str, int]] | None) -> bool:
-    """TensorFlow's own Python (data turned into tensors, say) at a line other than that of the compiled step."""
-    inner = sample.stack[0]
-    return (
-        steps is not None and sample.leaf == "tensorflow" and (inner.file, inner.line) not in steps
-    )
-
-
 def hot_lines(run: Run, process: int, scope: Scope | None = None) -> list[Hot]:
-    """Lines of the user's own Python between the calls, the dearest first; waits for data are left out."""
+    """Lines of the user's own Python between the calls, the most expensive first.
+
+    Waits for data are left out.
+    """
     scope = scope or Scope(run, process)
     other = sum(loop.phase(Phase.OTHER) for loop in scope.training)
-    mine = [
-        (sample, depth)
-        for sample in run.samples
-        if sample.process == process
-        and sample.training
-        and sample.in_steps
-        and sample.phase is Phase.OTHER
-        for depth in [scope.depth(sample)]
-        if depth is not None
-    ]
-    total = sum(sample.in_steps for sample, _ in mine if sample.leaf != "unslow")
+    samples = list(_between_calls(run, process, scope))
+    total = sum(sample.in_steps for sample, _ in samples if sample.leaf != "unslow")
     if not total or other <= 0:
         return []
-    steps = _steps_at(scope)
-    root = _tree(
-        (sample, depth)
-        for sample, depth in mine
-        if (is_python(sample) or _is_beside(sample, steps)) and not scope.fetches(sample, depth)
-    )
-    found = [
-        _hot(group, other / total, _halves(scope), scope.sources) for group in _groups(root, scope)
-    ]
+    is_users = _Users(scope)
+    tree = _tree((sample, depth) for sample, depth in samples if is_users(sample, depth))
+    steps = _halves(scope)
+    groups = _groups(tree, scope)
+    found = [_hot(group, other / total, steps, scope.sources) for group in groups]
     return sorted(found, key=lambda hot: -hot.seconds)
 
 
-def _tree(samples: Iterable[tuple[Sample, int]]) -> _Node:
-    root = _Node()
+def _between_calls(run: Run, process: int, scope: Scope) -> Iterator[tuple[Sample, int]]:
+    """Samples of training steps outside of wrapped calls, and where in the stack the loop is."""
+    for sample in run.samples:
+        if sample.process != process or not sample.training or not sample.in_steps:
+            continue
+        depth = scope.depth(sample)
+        if depth is not None and sample.phase is Phase.OTHER:
+            yield sample, depth
+
+
+class _Users:
+    """Whether a sample is the user's own Python, or TensorFlow's at a line that is not the step."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        # In eager steps and in Keras's own loop, any line may be a part of the step.
+        self._compiled = all(loop.style in ("function", "session") for loop in scope.training)
+        self._steps = {(loop.update.file, loop.update.line) for loop in scope.training}
+
+    def __call__(self, sample: Sample, depth: int) -> bool:
+        inner = sample.stack[0]
+        is_beside = self._compiled and (inner.file, inner.line) not in self._steps
+        if not is_python(sample) and not (is_beside and sample.leaf == "tensorflow"):
+            return False
+        return not self._scope.fetches(sample, depth)
+
+
+def _tree(samples: Iterable[tuple[Sample, int]]) -> list[_Node]:
+    """The outermost lines of stacks that begin at a depth, each with those below it."""
+    root = _Node(Location("", 0))
     for sample, depth in samples:
         node = root
         for place in reversed(sample.stack[: depth + 1]):
             node = node.below.setdefault((place.file, place.line), _Node(place))
             node.add(sample)
-    return root
+    return list(root.below.values())
 
 
-def _groups(root: _Node, scope: Scope) -> list[list[_Node]]:
-    """Lines of the training loop, those of one loop inside it together."""
-    groups: dict[tuple[str, int], list[_Node]] = {}
-    for node in root.below.values():
-        assert node.place is not None
-        inner = [
-            loop.lineno
-            for loop in scope.sources.loops(node.place)
-            if not scope.trains(node.place.file, loop)
-        ]
-        groups.setdefault((node.place.file, -inner[0] if inner else node.place.line), []).append(
-            node
-        )
+def _inner_loop(place: Location, scope: Scope) -> tuple[int, int] | None:
+    """First and last line of the outermost loop around a line that is not a training loop."""
+    for loop in scope.sources.loops(place):
+        if not scope.trains(place.file, loop):
+            return loop.lineno, loop.end_lineno or place.line
+    return None
+
+
+def _groups(nodes: list[_Node], scope: Scope) -> list[list[_Node]]:
+    """Lines of the training loop; those of one loop inside it together."""
+    groups: dict[tuple[str, tuple[int, int]], list[_Node]] = defaultdict(list)
+    for node in nodes:
+        place = node.place
+        alone = (-place.line, -place.line)  # no key of a loop
+        groups[place.file, _inner_loop(place, scope) or alone].append(node)
     return list(groups.values())
 
 
 def _hot(
     group: list[_Node], second_per_sample: float, steps: tuple[float, float], sources: Sources
 ) -> Hot:
-    top = max(group, key=lambda node: node.count)
-    *_, found = _path(top, group, sources)
+    top = _largest(group)
+    found = _narrowed(top, group, sources)
     node = found[-1]
-    assert node.place is not None and top.place is not None
-    count, first, second = (
-        sum(getattr(each, name) for each in found) for name in ("count", "first", "second")
-    )
+    first = sum(each.first for each in found)
+    second = sum(each.second for each in found)
+    count = sum(each.count for each in found)
     return Hot(
         location=node.place,
         within=top.place,
@@ -143,37 +161,40 @@ def _hot(
     )
 
 
-def _path(top: _Node, group: list[_Node], sources: Sources) -> Iterator[list[_Node]]:
-    """Down from a line to the innermost one that still holds most of its time, which comes last in its list.
+def _largest(nodes: Iterable[_Node]) -> _Node:
+    return max(nodes, key=lambda node: node.count)
 
-    A loop further down may spread its time over several lines: the list then holds all of them.
+
+def _count(nodes: Iterable[_Node]) -> int:
+    return sum(node.count for node in nodes)
+
+
+def _narrowed(top: _Node, group: list[_Node], sources: Sources) -> list[_Node]:
+    """The innermost line that still holds most of a group's time.
+
+    A loop may spread its time over several lines: then all of them, the largest last.
     """
-    node = top
     found = [*(other for other in group if other is not top), top]
-    least = sum(each.count for each in found) / 2
-    while True:
-        yield found
-        below = sorted(node.below.values(), key=lambda child: child.count)
-        if not below:
-            return
-        node = below[-1]
-        found = [node] if node.count >= least else _of_its_loop(node, below, sources)
-        if sum(each.count for each in found) < least:
-            return
+    least = _count(found) / 2
+    node = top
+    while node.below:
+        beside = sorted(node.below.values(), key=lambda child: child.count)
+        node = beside[-1]
+        inner = [node] if node.count >= least else _of_its_loop(node, beside, sources)
+        if _count(inner) < least:
+            break
+        found = inner
+    return found
 
 
 def _of_its_loop(node: _Node, beside: list[_Node], sources: Sources) -> list[_Node]:
-    """The lines of the loop that a line stands in, itself last."""
-    assert node.place is not None
+    """The lines of the innermost loop around a line, in the given order."""
     around = sources.loops(node.place)
     if not around:
         return [node]
-    file, first, last = node.place.file, around[-1].lineno, around[-1].end_lineno or 0
-    return [
-        each
-        for each in beside
-        if each.place and each.place.file == file and first <= each.place.line <= last
-    ]
+    lines = range(around[-1].lineno, (around[-1].end_lineno or 0) + 1)
+    same_file = (each for each in beside if each.place.file == node.place.file)
+    return [each for each in same_file if each.place.line in lines]
 
 
 def _halves(scope: Scope) -> tuple[float, float]:
@@ -186,85 +207,88 @@ def _halves(scope: Scope) -> tuple[float, float]:
 
 
 def _grew(first: int, second: int, steps: tuple[float, float]) -> bool:
-    """Whether a step spends clearly more time here later on: by more than chance and by more than a third."""
-    if first + second < 20 or second < 10:
+    """Whether a step takes clearly more time here later on."""
+    if first + second < _FEW or second < _FEW_LATE:
         return False
-    ratio = (second / steps[1]) / (max(first, 0.5) / steps[0])
-    # Neighbouring samples often see one and the same slow call, so the error is taken as twice Poisson's.
-    error = 2 * float(np.sqrt(1 / max(first, 0.5) + 1 / second))
-    return ratio > 1.33 and float(np.log(ratio)) > 1.64 * error
+    early = max(first, 0.5)
+    ratio = (second / steps[1]) / (early / steps[0])
+    # Neighbouring samples often see the same slow call: the error is taken as twice Poisson's.
+    error = 2 * float(np.sqrt(1 / early + 1 / second))
+    return ratio > _GROWN and float(np.log(ratio)) > _CERTAIN * error
 
 
 def hottest_below(run: Run, process: int, function: Location, phase: Phase) -> Location | None:
-    """The innermost line that holds most of the time of a function, where samples of a phase tell."""
+    """The innermost line that holds most of a function's time in a phase, if one line does."""
     samples = []
     for sample in run.samples:
-        if sample.process != process or sample.phase is not phase:
-            continue
-        for depth, place in enumerate(sample.stack):
-            if (place.file, place.function) == (
-                function.file,
-                function.function,
-            ) and place.line >= function.line:
-                samples.append((sample, depth))
-                break
-    group = list(_tree(samples).below.values())
+        depth = _depth_in(function, sample)
+        if sample.process == process and sample.phase is phase and depth is not None:
+            samples.append((sample, depth))
+    group = _tree(samples)
     if not group:
         return None
     sources = Sources(run.sources)
-    top = max(group, key=lambda node: node.count)
-    start = (
-        [top]
-        if top.count >= sum(node.count for node in group) / 2
-        else _of_its_loop(top, group, sources)
-    )
-    if sum(node.count for node in start) < sum(node.count for node in group) / 2:
-        return None
-    *_, found = _path(top, start, sources)
-    return found[-1].place
+    top = _largest(group)
+    half = _count(group) / 2
+    start = [top] if top.count >= half else _of_its_loop(top, group, sources)
+    return _narrowed(top, start, sources)[-1].place if _count(start) >= half else None
+
+
+def _depth_in(function: Location, sample: Sample) -> int | None:
+    """Where in a stack a function is."""
+    for depth, place in enumerate(sample.stack):
+        is_same = (place.file, place.function) == (function.file, function.function)
+        if is_same and place.line >= function.line:
+            return depth
+    return None
 
 
 def seconds_around(run: Run, process: int, place: Location) -> float:
-    """Seconds of training in the loop inside the training loop that a line stands in, or at the line itself."""
+    """Seconds of training at a line, or in the loop around it inside the training loop."""
     scope = Scope(run, process)
-    inner = [loop for loop in scope.sources.loops(place) if not scope.trains(place.file, loop)]
-    first, last = (
-        (inner[0].lineno, inner[0].end_lineno or place.line) if inner else (place.line, place.line)
-    )
+    first, last = _inner_loop(place, scope) or (place.line, place.line)
+    lines = range(first, last + 1)
     total = here = 0
     for sample in run.samples:
         if sample.process != process or not sample.training or scope.depth(sample) is None:
             continue
         total += sample.in_steps
-        if any(frame.file == place.file and first <= frame.line <= last for frame in sample.stack):
+        if any(frame.file == place.file and frame.line in lines for frame in sample.stack):
             here += sample.in_steps
-    return sum(loop.total for loop in scope.training) * here / total if total else 0.0
+    return sum(loop.total for loop in scope.training) * here / max(1, total)
 
 
-def grows_with(run: Run, process: int, place: Location) -> tuple[str, int, int] | None:
-    """The container that grew most while a line ran: its name (or none), its items early and late."""
-    series: dict[str, list[tuple[int, int]]] = {}
+@dataclass(frozen=True)
+class Grown:
+    """A container that grew while a line ran."""
+
+    name: str  # empty where it has none
+    first: int  # items
+    last: int
+
+
+def grows_with(run: Run, process: int, place: Location) -> Grown | None:
+    """The container that grew most while a line ran; one that the line names comes first."""
+    by_name: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for event in run.of("sizes"):
-        where = event.data["place"]
-        if (
-            event.process == process
-            and where[0] == place.file
-            and where[2] in (place.function, "<lambda>")
-        ):
+        file, _, function = event.data["place"]
+        is_near = file == place.file and function in (place.function, "<lambda>")
+        if event.process == process and is_near:
             for name, length in event.data["sizes"]:
-                series.setdefault(str(name), []).append((int(event.data["step"]), int(length)))
+                by_name[str(name)].append((int(event.data["step"]), int(length)))
     code = run.line(place.file, place.line)
-    grown = []
-    for name, looks in series.items():
-        first, last = min(looks)[1], max(looks)[1]
-        rising = all(
-            one[1] <= other[1] for one, other in zip(sorted(looks), sorted(looks)[1:], strict=False)
-        )
-        if len(looks) >= 3 and last >= 1.5 * first and rising:
-            grown.append(
-                (bool(name) and name.rpartition(".")[2] in code, bool(name), last, name, first)
-            )
-    if not grown:
+    grown = [one for name, seen in by_name.items() if (one := _grown(name, sorted(seen)))]
+    return max(grown, key=lambda one: (*_relevance(one.name, code), one.last), default=None)
+
+
+def _grown(name: str, seen: list[tuple[int, int]]) -> Grown | None:
+    lengths = [length for _, length in seen]
+    rising = all(early <= late for early, late in pairwise(lengths))
+    if len(seen) < _INSPECTIONS or not rising or lengths[-1] < _CONTAINER_GROWN * lengths[0]:
         return None
-    _, _, last, name, first = max(grown)
-    return name, first, last
+    return Grown(name, lengths[0], lengths[-1])
+
+
+def _relevance(name: str, code: str) -> tuple[bool, bool]:
+    """Whether the line names the container, and whether it has a name at all."""
+    return bool(name) and name.rpartition(".")[2] in code, bool(name)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from unslow.analyse.host.hot_lines import grows_with, hot_lines, hottest_below, seconds_around
+from unslow.analyse.host.hot_lines import (
+    Grown,
+    grows_with,
+    hot_lines,
+    hottest_below,
+    seconds_around,
+)
 from unslow.analyse.scopes import Sources
 from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.model import Location, Phase, Sample
@@ -50,7 +56,7 @@ def test_the_innermost_line_that_holds_most_of_the_time_is_named() -> None:
     assert (hot.location.line, hot.within.line) == (5, 16)
 
 
-def test_a_loop_over_several_lines_is_named_by_its_dearest() -> None:
+def test_a_loop_over_several_lines_is_named_by_its_most_expensive() -> None:
     spread = [
         sample((line, "rank"), (16, "<module>"), count=count)
         for line, count in ((4, 10), (5, 14), (6, 12))
@@ -103,7 +109,7 @@ def test_a_line_grows_with_the_container_it_names() -> None:
         for step in (10, 40, 80)
     ]
     found = grows_with(run(RUN, facts=looks), 0, Location("train.py", 16, "<module>"))
-    assert found == ("history", 100, 800)
+    assert found == Grown("history", 100, 800)
 
 
 def test_loops_are_those_of_the_function_that_a_line_stands_in() -> None:
