@@ -11,6 +11,7 @@ from unslow.analyse.memory.created_objects import made_often
 from unslow.analyse.scopes import Sources
 from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause
+from unslow.facts.memory import Made
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class EagerStep(Cause):
     """
 
     title = "the training step runs op by op"
+    reads = (Made,)
     needs = ("eager",)
     deeper_than = ("tiny-batches", "compute-bound", "host-sync")
 

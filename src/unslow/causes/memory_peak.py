@@ -45,25 +45,23 @@ _ADVICE = {
 class MemoryPeak(Cause):
     """
     What happens
-
-    Memory does not grow with the steps, but at its peak the process holds far more than the work needs: labels
-    as a one-hot matrix, data in float64 for a model in float32, copies that nothing reads any more, one huge batch in
-    `predict`, a dataset whose only element is all of the data, arrays baked into a graph.
+    Memory does not grow with the steps, but at its peak the process holds far more than the
+    work needs: labels as a one-hot matrix, data in float64 for a model in float32, copies that
+    nothing reads any more, one huge batch in `predict`, a dataset whose only element is all of
+    the data, arrays baked into a graph.
 
     Why it is slow
-
-    It is not, until the memory is full: then the machine swaps or the process is killed. It also decides how large
-    a machine the training needs.
+    It is not, until the memory is full: then the machine swaps or the process is killed. It
+    also decides how large a machine the training needs.
 
     The fix
-
-    Keep integer labels and use the sparse loss, make arrays float32 where they begin, drop what is not read any more,
-    give `predict` and `evaluate` a batch size, slice and batch a dataset before mapping, pass arrays as arguments.
+    Keep integer labels and use the sparse loss, make arrays float32 where they begin, drop what
+    is not read any more, give `predict` and `evaluate` a batch size, slice and batch a dataset
+    before mapping, pass arrays as arguments.
 
     When we are wrong
-
-    What each would free is an estimate, from the sizes seen and from what no other part of the peak explains. Data
-    that the program needs is never reported, however large it is.
+    What each would free is an estimate, from the sizes seen and from what no other part of the
+    peak explains. Data that the program needs is never reported, however large it is.
     """
 
     title = "the peak of memory is larger than needed"

@@ -17,6 +17,7 @@ from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.analyse.stats.growth import Slope, slope
 from unslow.analyse.stats.robust import ascent, block_middles
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.memory import Sizes
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Phase, Run, Sample
 
 _WORTH = 0.10  # of the training time: less is the price of any loop written in Python
@@ -99,6 +100,7 @@ class PythonOverhead(Cause):
     """
 
     title = "the script's own Python takes the time"
+    reads = (Sizes,)
     needs = ("watcher",)
     yields = True
     deeper_than = (

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from unslow.analyse.memory.bindings import names_of
-from unslow.analyse.memory.container_growth import grower
+from unslow.analyse.memory.container_growth import growth_line
 from unslow.analyse.memory.process_memory import limit
 from unslow.facts.memory import Built, Holding, Inventory, MemoryHigh, Weights
 from unslow.facts.schema import Place
@@ -123,7 +123,7 @@ def holding_line(run: Run, held: Holding) -> Location | None:
     root = held.path.partition(".")[0].partition("[")[0]
     line = None
     if held.type not in ("array", "tensor"):
-        line = grower(source, held.function, held.path, None)
+        line = growth_line(source, held.path)
     line = line or names_of(source, held.function).line_of(root)
     if line is None:
         return None
