@@ -26,14 +26,15 @@ def diagnose(run: Run, causes: Sequence[Cause] | None = None, with_fixes: bool =
     for cause in judged:
         missing = _missing(cause, run)
         if missing:
-            unjudged.append(Unjudged(cause.id, missing))
+            unjudged.append(Unjudged(cause.id, missing, blind=not run.attached))
             continue
         try:
             findings.extend(cause.detect(run))
         except CannotJudge as reason:
             unjudged.append(Unjudged(cause.id, str(reason)))
         except Exception as problem:  # noqa: BLE001 - the fence of a cause: one that fails is named, the rest speaks
-            unjudged.append(Unjudged(cause.id, f"it failed: {type(problem).__name__}: {problem}"))
+            why = f"it failed: {type(problem).__name__}: {problem}"
+            unjudged.append(Unjudged(cause.id, why, blind=True))
     told = findings if len(run.processes) < 2 else fold(findings)
     ranked = rank(merge((finding for finding in told if _worth(finding, run)), judged), run.trained)
     account = account_of(run, ranked)

@@ -9,6 +9,7 @@ from unslow.analyse.memory.account import MemoryAccount, memory_account
 from unslow.analyse.memory.cuts import READS, Cut, Reason, cuts_of
 from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
 from unslow.cause import Cause
+from unslow.facts.keras import Prediction
 from unslow.facts.memory import Holding, Inventory, MemoryHigh, Weights
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
@@ -158,15 +159,13 @@ def _sketch(says: str, *held: Holding, wide: float = 0.0, **more: object) -> Ske
 
 
 def _predicted(batch: int) -> Sketch:
-    stack = [["train.py", 5, "<module>"]]
-    call = fact(
-        "prediction", 90, call="predict", batch_size=batch, rows=4000.0, took=0.5, stack=stack
-    )
+    stack = (Place("train.py", 5, "<module>"),)
+    call = Prediction(call="predict", batch_size=float(batch), rows=4000.0, took=0.5, stack=stack)
     facts: list[Fact | Placed] = [
         fact("fit", 0, batch_size=32),
         _high(1, 8e8),
         _high(88, 1.4e9, line=5),
-        call,
+        at(90, call),
     ]
     ticks = {"rss": [5e8, 8e8, 1.4e9]}
     return Sketch("a batch", facts=facts, ticks=ticks, source=_SOURCE, style="keras")

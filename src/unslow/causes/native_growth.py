@@ -18,9 +18,12 @@ from unslow.analyse.memory.process_memory import (
     tensors_held,
     used,
 )
-from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
+from unslow.analyse.sketches.pipelines import stack_at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.data import BuiltStage, Dataset
 from unslow.facts.memory import Captured, Containers, Inventory, Live
+from unslow.facts.profiler import ProfilerSwitch
 from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Run
 
@@ -57,7 +60,7 @@ class NativeGrowth(Cause):
     """
 
     title = "memory grows below Python"
-    reads = (Live, Containers, Inventory, *MADE_READS)
+    reads = (Live, Containers, Inventory, Dataset, ProfilerSwitch, *MADE_READS)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
@@ -181,8 +184,9 @@ def _known(run: Run, loop: Loop) -> bool:
     late = [event for event in inside if event.time > loop.start + (loop.stop - loop.start) / 3]
     traces = sum(event.kind == "trace" for event in late)
     graphs = sum(event.kind == "graph" and bool(event.data.get("new")) for event in late)
-    profiled = any(event.kind == "profiler" and event.data.get("on") for event in run.events)
-    cached = any("Cache" in str(event.data) for event in run.of("pipeline", "dataset", "stages"))
+    profiled = any(switch.on for switch in run.facts(ProfilerSwitch))
+    stages = [stage for dataset in run.facts(Dataset) for stage in dataset.stages]
+    cached = any("Cache" in stage.kind for stage in stages)
     held = any(each.bytes > _LEAST / 2 for each in largest_containers(run, loop))
     variables = sum(line.bytes_kept for line in made_lines(run, loop)) > _LEAST / 2
     repeats = traces >= _TRACES or graphs >= _TRACES
@@ -230,11 +234,9 @@ def _kept(functions: int) -> list[Placed]:
     return [at(1000, Inventory(step=1000, captured=(kept,)))]
 
 
-def _cache(length: int) -> Fact:
-    stages = [
-        {"kind": "Cache", "stack": [["train.py", 6, "<module>"]], "file": "", "length": length}
-    ]
-    return fact("dataset", 0, dataset=1, stages=stages)
+def _cache(length: int) -> Placed:
+    stage = BuiltStage(kind="Cache", stack=stack_at(6), length=length)
+    return at(0, Dataset(dataset=1, stages=(stage,)))
 
 
 _LONG = [0.01] * 1200

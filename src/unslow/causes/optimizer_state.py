@@ -11,6 +11,7 @@ from unslow.analyse.memory.process_memory import limit
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.memory import Weights
+from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Loop, Run
 
@@ -70,7 +71,7 @@ class OptimizerState(Cause):
     """
 
     title = "the optimizer's state is large"
-    reads = (Weights,)
+    reads = (Weights, ProfilerWindow)
     needs = ("machine",)
 
     def detect(self, run: Run) -> Iterable[Finding]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from unslow.analyse.graphs.retrace_reasons import Blamed, blamed
 from unslow.analyse.graphs.traces import cost, quiet_calls, traces, usual_call
+from unslow.analyse.input import pipeline_rebuilds
 from unslow.analyse.input.pipeline_rebuilds import lines_of, rebuilding, stages_of
 from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
@@ -75,6 +76,7 @@ class Retracing(Cause):
 
     title = "a function is traced again and again"
     needs = ("functions",)
+    reads = pipeline_rebuilds.READS
     deeper_than = ("tiny-batches", "kernels-rebuilt")
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -107,8 +109,7 @@ class Retracing(Cause):
                 "relaxed": first.relaxed,
                 "lines": sorted(lines_of(run, found)) if found.reason == "pipeline" else [],
                 "random": any(
-                    stage.get("random") or stage.get("kind") == "Shuffle"
-                    for stage in stages_of(run, found)
+                    stage.random or stage.kind == "Shuffle" for stage in stages_of(run, found)
                 ),
             },
         )

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from unslow.analyse.graphs.eager_cost import EagerCost, eager_cost
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
 from unslow.cause import Cause, Spot
 from unslow.causes.eager_step import FEWEST_OPS, WORTH, evidence
+from unslow.facts.eager import EagerOps
 from unslow.model import Event, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
 from unslow.syntax import Kind, argument
 
@@ -139,22 +140,9 @@ def _is(value: ast.expr | None, wanted: bool) -> bool:
     return isinstance(value, ast.Constant) and value.value is wanted
 
 
-def _window(at: int) -> Any:
-    return fact(
-        "eager_ops",
-        at,
-        step=at,
-        ops=200,
-        took=0.004,
-        floor=2e-5,
-        kernels=0.001,
-        functions=0,
-        functions_took=0.0,
-        wall=0.01,
-        top=[["Mul", 200]],
-        lines=[],
-        tape=[],
-    )
+def _window(step: int) -> Placed:
+    cost = EagerOps(step=step, ops=200, took=0.004, floor=2e-5, kernels=0.001, wall=0.01)
+    return at(step, cost.replace(top=(("Mul", 200),)))
 
 
 def _set(value: bool) -> Any:
@@ -169,7 +157,7 @@ def _set(value: bool) -> Any:
     )
 
 
-_WINDOWS = [_window(at) for at in (4, 8, 16, 32, 64)]
+_WINDOWS = [_window(step) for step in (4, 8, 16, 32, 64)]
 _STEP = {Phase.RUN: 0.8}
 RunEagerly.FIRES = (
     Sketch("left on in compile()", facts=[_set(True), *_WINDOWS], style="keras", phases=_STEP),

@@ -8,10 +8,18 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.step_profile import Window, repeated, windows
-from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
+from unslow.analyse.host.step_profile import (
+    Op,
+    SketchedWindow,
+    StepProfile,
+    Window,
+    repeated,
+    windows,
+)
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import CannotJudge, Cause
 from unslow.facts.memory import Floatx, Weights, Wide
+from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.schema import Place, Stack
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
@@ -63,18 +71,10 @@ def _made() -> Placed:
     return at(0, Wide(name="w", bytes=8e6, stack=(Place("train.py", 4, "<module>"),)))
 
 
-def _seen(kernels: float) -> Fact:
-    return fact(
-        "window",
-        50,
-        steps=10,
-        step=50,
-        wall=0.1,
-        kernels=0.1 * kernels,
-        executor=0.098,
-        waits=0.0,
-        ops=[["dense/MatMul", "MatMul", 10, 0.1 * kernels]],
-    )
+def _seen(kernels: float) -> Placed:
+    op = Op("dense/MatMul", "MatMul", 10, 0.1 * kernels)
+    profile = StepProfile(kernels=0.1 * kernels, executor=0.098, ops=(op,))
+    return at(50, SketchedWindow(steps=10, step=50, wall=0.1, profile=profile))
 
 
 class WideDtypes(Cause):
@@ -99,8 +99,7 @@ class WideDtypes(Cause):
     """
 
     title = "float64 where float32 would do"
-    reads = (Weights, Wide, Floatx)
-    needs = ("window",)
+    reads = (Weights, Wide, Floatx, ProfilerWindow)
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from unslow.analyse.graphs import call_profile
-from unslow.analyse.host.step_profile import seen
+from unslow.analyse.graphs.call_profile import read_call
 from unslow.analyse.run.recorded import Recorded
 from unslow.model import Event
 
@@ -33,10 +33,9 @@ def events_of(process: Recorded, folder: str) -> Iterator[Event]:
 
 def _with_profile(folder: str, kind: str, data: dict[str, Any]) -> Mapping[str, Any]:
     """An event with what its own profile says."""
-    if kind == "window":
-        return seen(folder, data)
     kept = data.get("trace") if kind == "call" else None
-    return {**data, **call_profile.parts(Path(folder) / Path(kept).name)} if kept else data
+    profile = read_call(Path(folder) / Path(kept).name) if kept else None
+    return {**data, **asdict(profile)} if profile is not None else data
 
 
 def _plain(data: dict[str, Any], names: Names) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Memory over the run by who holds it: the process, its allocator, and the user's containers that grow."""
+"""Memory over the run by holder: the process, its allocator, and containers that grow."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def memory_charts(run: Run) -> list[Row]:
 
 
 def _heap(process: Process, starts: Any) -> list[float | None]:
-    """What the C library's allocator has handed out, where it could be asked."""
+    """Bytes allocated by the C library's allocator, where it can be queried."""
     rss, used = process.ticks.columns["rss"], process.ticks.columns.get("heap_used")
     if used is None or not np.isfinite(used).any():
         return []

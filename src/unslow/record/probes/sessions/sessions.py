@@ -9,6 +9,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from unslow.facts.phase import Phase
+from unslow.facts.profiler import FullTrace
 from unslow.record.engine.fast_path import Departure, FastPath, Wrapped, fast_caller, no_path
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
@@ -114,7 +115,7 @@ class Sessions(Probe):
             lane = local.lane
             if lane.tracing or lane.busy:
                 return original(self, fetches, feed_dict, options, run_metadata)
-            frame = getframe(2)
+            frame = getframe(1).f_back
             if probe._full or options is not None:
                 probe._asked(options, frame)
             if probe._is_inspected(lane) and options is None and run_metadata is None:
@@ -159,7 +160,7 @@ class Sessions(Probe):
         self._weighed += 1
         if self._weighed & (self._weighed - 1) == 0:
             began = clock()
-            self.recorder.line("full_trace", began, took_ns=took, inside_ns=lasted(metadata))
+            self.recorder.emit(FullTrace(took=took, inside=lasted(metadata)))
             self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _make_callable(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -186,7 +187,7 @@ class Sessions(Probe):
                 result = original(self, *args, **kwargs)
             finally:
                 took = recorder.close_span(lane, span)
-            frame = sys._getframe(1)
+            frame = sys._getframe().f_back
             probe._ran(lane, self._session, fetches, None, took, result, None, frame)
             return result
 
