@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from unslow.analyse.sketches.sketch import Fact, Sketch, at, fact
+from unslow.facts.memory import Container, Containers
 from unslow.facts.process import Imported
 from unslow.model import (
     Certainty,
@@ -270,30 +271,21 @@ def several() -> Diagnosis:
 
 def hoarding() -> Diagnosis:
     """Memory that a list of the user's holds; it costs no second yet."""
-    looks = [
-        fact(
-            "containers",
-            at,
-            step=at,
-            found=[
-                {
-                    "file": "train.py",
-                    "function": "<module>",
-                    "path": "history",
-                    "length": at,
-                    "kind": "list",
-                    "bytes": at * 2e6,
-                    "element": "float32 tensor[512, 1024]",
-                    "bounded": False,
-                }
-            ],
-        )
-        for at in (16, 22, 30, 60, 120, 240, 400)
-    ]
+    history = Container(path="history", file="train.py", function="<module>", kind="list")
+    element = "float32 tensor[512, 1024]"
+    inspections = []
+    for step in (16, 22, 30, 60, 120, 240, 400):
+        grown = history.replace(length=step, bytes=step * 2e6, element=element)
+        inspections.append(at(step, Containers(step=step, found=(grown,))))
     rss = list(np.linspace(6e8, 1.4e9, 80))
     ticks = {"rss": rss, "heap_used": [value * 0.8 for value in rss]}
     sketch = Sketch(
-        "hoards", _wobble(400, 0.01), {Phase.RUN: 0.9}, source=SOURCE, facts=looks, ticks=ticks
+        "hoards",
+        _wobble(400, 0.01),
+        {Phase.RUN: 0.9},
+        source=SOURCE,
+        facts=inspections,
+        ticks=ticks,
     )
     finding = Finding(
         "hoarded-tensors",

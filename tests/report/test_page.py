@@ -14,7 +14,9 @@ import pytest
 
 from unslow.analyse.run.assemble import load
 from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.sketches.sketch import at as placed
 from unslow.diagnose import diagnose
+from unslow.facts.memory import Container, Containers
 from unslow.model import (
     Diagnosis,
     Evidence,
@@ -257,7 +259,7 @@ def hostile() -> Diagnosis:
     """A run in which every string that a user's program can choose attacks the page."""
     evil = "".join(HOSTILE)
     where = Location(f"{evil}.py", 2, evil, evil)
-    holder = {"file": evil, "function": evil, "path": evil, "element": evil, "bytes": 2e6}
+    holder = Container(file=evil, function=evil, path=evil, element=evil, bytes=2e6)
     facts = [
         *(
             fact(
@@ -273,7 +275,7 @@ def hostile() -> Diagnosis:
         ),
         *(fact("graph", at, graph=evil, nodes=at) for at in (1, 2)),
         fact(evil, 3, **{"key": evil}),
-        *(fact("containers", at, found=[holder]) for at in (1, 2)),
+        *(placed(step, Containers(found=(holder,))) for step in (1, 2)),
     ]
     sample = Sample((where,), evil, 0, True, 50, 50, 100)
     run = Sketch(

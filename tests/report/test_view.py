@@ -256,12 +256,3 @@ def test_what_to_type_next_names_the_run_and_its_fix() -> None:
         "unslow fix 20260101-120000-train",
         "unslow fix 20260101-120000-train --prove --apply",
     ]
-
-
-def test_looks_at_containers_that_cannot_be_read_are_left_out() -> None:
-    facts = [
-        fact("containers", at, found=found)
-        for at, found in ((1, 7), (2, [{}]), (3, [3]), (4, [{"bytes": "x"}]))
-    ]
-    run = Sketch("damaged", facts=facts, ticks={"rss": [1e8, 1e8]}).run()
-    assert of_run(run)["charts"]["memory"][0]["holders"] == []  # type: ignore[index]

@@ -12,6 +12,7 @@ from unslow.analyse.graphs.new_shapes import Churn, churn_of
 from unslow.analyse.graphs.unusual_calls import Call, Reopened, in_training, reopened, special_calls
 from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause, Spot
+from unslow.facts.memory import Batch
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Loop, Refusal, Run, Safety
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class KernelsRebuilt(Cause):
     """
 
     title = "compiled functions are prepared again and again"
+    reads = (Batch,)
     needs = ("calls",)
     deeper_than = ("shape-churn",)
 

@@ -11,6 +11,7 @@ from unslow.analyse.graphs.first_step import REMEDIES, FirstStep, first_step, no
 from unslow.analyse.graphs.unusual_calls import first_place
 from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause
+from unslow.facts.memory import Built
 from unslow.facts.process import Imported
 from unslow.model import Certainty, Event, Evidence, Finding, Location, Loop, Phase, Run
 
@@ -50,7 +51,7 @@ class SlowFirstStep(Cause):
     from_the_start = True
     title = "the first step takes far longer than the rest"
     needs = ("functions", "calls")
-    reads = (Imported,)
+    reads = (Imported, Built)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         seen: set[int] = set()

@@ -12,6 +12,7 @@ from unslow.analyse import wording as say
 from unslow.analyse.host.step_profile import SketchedWindow, StepProfile, Window, repeated, windows
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.memory import Compile
 from unslow.facts.profiler import ProfilerWindow
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import set_keyword
@@ -65,7 +66,7 @@ class TinyBatches(Cause):
     """
 
     title = "the fixed cost of a step outweighs its work"
-    reads = (ProfilerWindow,)
+    reads = (ProfilerWindow, Compile)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.training:
@@ -248,9 +249,5 @@ def _together(run: Run, loop: Loop) -> int:
 
 def _compiled(run: Run, loop: Loop) -> Location | None:
     """The line that compiles the model of Keras."""
-    lines = [
-        e.data["stack"][0]
-        for e in run.of("compile")
-        if e.process == loop.process and e.data.get("stack")
-    ]
-    return say.place(run, lines[-1]) if lines else None
+    calls = [each for each in run.facts(Compile) if each.process == loop.process and each.stack]
+    return say.place(run, calls[-1].stack[0]) if calls else None

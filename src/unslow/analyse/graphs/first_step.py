@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unslow.analyse.graphs.unusual_calls import Call, special_calls
+from unslow.facts.memory import Built
 from unslow.model import Event, Loop, Phase, Run
 
 # Parts in the order in which a first step goes through them, with what could be done about each.
@@ -94,13 +95,10 @@ def _of(built: dict[tuple[str, bool], float], what: str) -> float:
 def _built(run: Run, loop: Loop, end: float) -> dict[tuple[str, bool], float]:
     """Seconds in which things were made during the first step: what, and whether inside a trace."""
     found: dict[tuple[str, bool], float] = {}
-    for event in run.of("built"):
-        if event.process != loop.process or "what" not in event.data:
-            continue
-        made = event.time - float(event.data.get("ago") or 0.0)
-        if loop.start <= made <= end:
-            key = (str(event.data["what"]), bool(event.data.get("tracing")))
-            found[key] = found.get(key, 0.0) + float(event.data.get("took") or 0.0)
+    for built in run.facts(Built):
+        if built.process == loop.process and loop.start <= built.time - built.ago <= end:
+            key = (built.what, built.tracing)
+            found[key] = found.get(key, 0.0) + built.took
     return found
 
 

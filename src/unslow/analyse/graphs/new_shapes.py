@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import bisect
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unslow.analyse.stats.robust import spread
+from unslow.facts.memory import Batch
 from unslow.model import Evidence, Loop, Phase, Run
 
 if TYPE_CHECKING:
@@ -51,20 +53,19 @@ class Churn:
 
 
 def new_shapes(run: Run, loop: Loop) -> list[tuple[float, tuple[int, ...]]]:
-    """When a shape was first seen during a loop, and its largest tensor: of a compiled step, or of an eager model."""
-    found = []
-    for event in run.of("call", "batch"):
-        if not loop.holds(event) or not event.data.get("shapes"):
-            continue
-        if event.kind == "call" and (
-            "shapes" not in event.data["why"] or "traced" in event.data["why"]
-        ):
-            continue
-        shapes = [tuple(int(size) for size in shape) for shape in event.data["shapes"]]
-        found.append(
-            (event.time, max(shapes, key=lambda shape: (int(np.prod(shape or (1,))), shape)))
-        )
-    return found
+    """When a shape was first seen in a loop, and its largest tensor: of a compiled step or a model."""
+    found = [(batch.time, batch.shapes) for batch in run.facts(Batch) if loop.holds(batch)]
+    for event in run.of("call"):
+        why = event.data.get("why", ())
+        is_new = "shapes" in why and "traced" not in why
+        if is_new and loop.holds(event):
+            shapes = event.data.get("shapes") or ()
+            found.append((event.time, tuple(tuple(map(int, shape)) for shape in shapes)))
+    return [(time, max(shapes, key=_size)) for time, shapes in sorted(found) if shapes]
+
+
+def _size(shape: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    return math.prod(shape), shape
 
 
 def churn_of(run: Run, loop: Loop) -> Churn | None:
