@@ -9,6 +9,7 @@ import numpy as np
 
 from unslow.analyse.sketches.sketch import Fact, Sketch, at, fact
 from unslow.facts.process import Imported
+from unslow.facts.sessions import GraphGrew
 from unslow.model import (
     Certainty,
     Diagnosis,
@@ -192,8 +193,8 @@ def proof() -> Proof:
 def growth() -> Diagnosis:
     seconds = [0.019 + 0.000276 * number for number in range(1500)]
     grown = [
-        fact("graph", at, graph=1, nodes=12 + 2 * at, step=at)
-        for at in (1, 2, 4, 8, 100, 400, 900, 1500)
+        at(step, GraphGrew(graph=1, nodes=12 + 2 * step, step=step))
+        for step in (1, 2, 4, 8, 100, 400, 900, 1500)
     ]
     phases = {Phase.BUILD: 0.1, Phase.RUN: 0.85}
     sketch = Sketch(

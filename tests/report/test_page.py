@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from unslow.analyse.run.assemble import load
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.sketches.sketch import Sketch, at, fact
 from unslow.diagnose import diagnose
+from unslow.facts.sessions import GraphGrew
 from unslow.model import (
     Diagnosis,
     Evidence,
@@ -271,7 +272,7 @@ def hostile() -> Diagnosis:
             )
             for at in (1, 2, 3)
         ),
-        *(fact("graph", at, graph=evil, nodes=at) for at in (1, 2)),
+        *(at(step, GraphGrew(graph=1, nodes=step)) for step in (1, 2)),
         fact(evil, 3, **{"key": evil}),
         *(fact("containers", at, found=[holder]) for at in (1, 2)),
     ]

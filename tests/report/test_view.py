@@ -10,6 +10,7 @@ import pytest
 
 from unslow.analyse.sketches.sketch import Sketch, at, fact
 from unslow.facts.process import Imported
+from unslow.facts.sessions import GraphGrew
 from unslow.model import Diagnosis, Location, Phase, Run, Sample, Shape, Trend
 from unslow.report.view import clean, view_of
 from unslow.report.view.charts import bucket_starts
@@ -87,7 +88,7 @@ def test_traces_that_were_too_many_to_keep_are_still_counted() -> None:
 
 
 def test_a_graph_that_did_not_grow_is_not_drawn() -> None:
-    facts = [fact("graph", at, graph=1, nodes=50) for at in (1, 2, 3)]
+    facts = [at(step, GraphGrew(graph=1, nodes=50)) for step in (1, 2, 3)]
     assert of_run(Sketch("fixed", facts=facts).run())["charts"]["graphs"] == []  # type: ignore[index]
 
 

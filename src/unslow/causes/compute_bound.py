@@ -9,6 +9,7 @@ from unslow.analyse.host.step_profile import Window, windows
 from unslow.analyse.input.queues import drawn
 from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.sessions import InspectedRun
 from unslow.model import Evidence, Finding, Loop, Phase, Run
 
 _MOST = 0.7  # of a step in kernels, and of the training in TensorFlow
@@ -58,6 +59,7 @@ class ComputeBound(Cause):
 
     title = "the model itself takes the time"
     needs = ("window",)
+    reads = (InspectedRun,)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:

@@ -15,8 +15,10 @@ from unslow.analyse.input.remedies import Remedy, limit, remedies
 from unslow.analyse.input.repeated_work import cache_finding
 from unslow.analyse.input.waits import Wait, limits_next, waits
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
 from unslow.cause import Cause
+from unslow.facts.schema import Place
+from unslow.facts.sessions import InspectedRun
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Phase, Refusal, Run
 
 if TYPE_CHECKING:
@@ -38,15 +40,18 @@ def _map(busy: float, **settings: object) -> Made:
 _SOURCE = Made("TensorSlice", 1e-5, line=4, elements=8)
 
 
-def _queue(wait: float) -> list[Fact]:
-    where = {"took": 0.01, "updates": True, "stack": [["train.py", 12, "<module>"]], "index": 0}
-    seen = {
-        "queue": "batch",
-        "queue_wait": wait,
-        "filled_by": 1,
-        "made": [["train.py", 4, "batches"]],
-    }
-    return [fact("run", step, cycle=step, **where, **seen) for step in (4, 8, 16, 32, 64)]
+def _queue(wait: float) -> list[Placed]:
+    ran = InspectedRun(
+        cycle=0,
+        took=0.01,
+        updates=True,
+        stack=(Place("train.py", 12, "<module>"),),
+        queue="batch",
+        queue_wait=wait,
+        filled_by=1,
+        made=(Place("train.py", 4, "batches"),),
+    )
+    return [at(step, ran.replace(cycle=step)) for step in (4, 8, 16, 32, 64)]
 
 
 class InputBound(Cause):
@@ -80,6 +85,7 @@ class InputBound(Cause):
 
     title = "the step waits for data"
     needs = ("input", "pipeline")
+    reads = (InspectedRun,)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from unslow.analyse import wording as say
-from unslow.analyse.graphs.unusual_calls import Restarts, restarts
+from unslow.analyse.graphs.session_restarts import PipelineRestarts, pipeline_restarts
 from unslow.analyse.input.pipeline import Pipeline, pipelines
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.sketch import Fact, Sketch, at, fact
 from unslow.cause import Cause, Spot
+from unslow.facts.schema import Place
+from unslow.facts.sessions import Restarted
 from unslow.model import Event, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run
 from unslow.syntax import Kind
 
@@ -49,11 +51,10 @@ def _made(number: int, every: int = 1, **data: object) -> list[Fact]:
 
 
 def _started(says: str, took: float) -> Sketch:
-    """An initializer that is run every ten steps: the step that follows is long, and its update takes so much of it."""
-    data = {"took": took, "start": 0.001, "stack": [["train.py", 9, "<module>"]], "key": "a"}
-    facts = [
-        fact("restarted", step, step=step, n=step // 10, **data) for step in range(10, 100, 10)
-    ]
+    """An initializer that is run every ten steps: the update that follows takes longer."""
+    where = (Place("train.py", 9, "<module>"),)
+    restart = Restarted(key="a", took=took, start=0.001, stack=where)
+    facts = [at(step, restart.replace(step=step, n=step // 10)) for step in range(10, 100, 10)]
     seconds = [0.1 if step % 10 == 9 else 0.01 for step in range(100)]
     return Sketch(says, seconds, phases={Phase.RUN: 0.95}, style="session", facts=facts)
 
@@ -85,6 +86,7 @@ class IteratorRebuilt(Cause):
 
     title = "the iterator is made again in every step"
     needs = ("input", "pipeline")
+    reads = (Restarted,)
     deeper_than = ("input-bound", "python-input", "rereading", "big-shuffle")
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -111,11 +113,11 @@ class IteratorRebuilt(Cause):
             )
             yield self._finding(run, loop, event, made, fed)
         for loop in run.loops:
-            for where, found in restarts(run, loop).items():
+            for where, found in pipeline_restarts(run, loop).items():
                 if found.count >= _RESTARTS and found.seconds >= _WORTH * loop.total:
                     yield self._restarted(loop, say.place(run, where), found)
 
-    def _restarted(self, loop: Loop, place: Location, found: Restarts) -> Finding:
+    def _restarted(self, loop: Loop, place: Location, found: PipelineRestarts) -> Finding:
         """A session's iterator that is initialized again and again: what it had prepared is thrown away each time."""
         return Finding(
             cause=self.id,

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.new_shapes import Churn, churn_of
-from unslow.analyse.graphs.unusual_calls import Call, Reopened, in_training, reopened, special_calls
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.graphs.session_restarts import reopened_sessions
+from unslow.analyse.graphs.unusual_calls import Call, in_training, special_calls
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
 from unslow.cause import Cause, Spot
+from unslow.facts.schema import Place
+from unslow.facts.sessions import Reopened
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Loop, Refusal, Run, Safety
 
 if TYPE_CHECKING:
@@ -75,9 +78,9 @@ class KernelsRebuilt(Cause):
             finding = self._after_resets(say.place(run, where), found, _stack(run, where))
             if finding is not None:
                 yield finding
-        for where, times in reopened(run).items():
-            if len({time.session for time in times}) >= _FEW:
-                yield self._in_new_sessions(say.place(run, where), times)
+        for where, first_runs in reopened_sessions(run).items():
+            if len({first.session for first, _ in first_runs}) >= _FEW:
+                yield self._in_new_sessions(say.place(run, where), first_runs)
         for loop in run.loops:
             churn = churn_of(run, loop) if loop.style == "function" else None
             if churn is not None and churn.extra > _MUCH * loop.typical():
@@ -129,40 +132,35 @@ class KernelsRebuilt(Cause):
             facts={"way": found[0].way, "stack": stack},
         )
 
-    def _in_new_sessions(self, where: Location, times: Sequence[Reopened]) -> Finding:
-        count = max(time.session for time in times) - min(time.session for time in times) + 1
-        known = [time for time in times if time.usual > 0]  # others are run once in each session
-        seconds = sum((time.seconds - time.usual) * time.weight for time in known)
-        once = sum(time.seconds * time.weight for time in times if not time.usual)
+    def _in_new_sessions(
+        self, where: Location, first_runs: Sequence[tuple[Reopened, int]]
+    ) -> Finding:
+        sessions = [first.session for first, _ in first_runs]
+        count = max(sessions) - min(sessions) + 1
+        # Fetches that are never repeated are run once in each session.
+        repeated = [(first, weight) for first, weight in first_runs if first.usual > 0]
+        seconds = sum((first.took - first.usual) * weight for first, weight in repeated)
+        once = sum(first.took * weight for first, weight in first_runs if not first.usual)
+        first_run = median(first.took for first, _ in first_runs)
         evidence = [
             Evidence("sessions opened for one graph, in the training", count),
-            Evidence(
-                "seconds of a first run, in the middle", median(time.seconds for time in times), "s"
-            ),
+            Evidence("seconds of a first run, median", first_run, "s"),
         ]
-        if known:
-            evidence.append(
-                Evidence(
-                    "the same runs when they are repeated",
-                    median(time.usual for time in known),
-                    "s",
-                )
-            )
+        if repeated:
+            usual = median(first.usual for first, _ in repeated)
+            evidence.append(Evidence("the same runs when they are repeated", usual, "s"))
         if once:
-            evidence.append(
-                Evidence(
-                    "seconds of runs that each session makes once, not counted here", once, "s"
-                )
-            )
+            label = "seconds of runs that each session makes once, not counted here"
+            evidence.append(Evidence(label, once, "s"))
         return Finding(
             cause=self.id,
-            title=f"a session is opened {count:,} times for one and the same graph, and each prepares its runs anew: "
-            f"{say.time(seconds / count)} for each session",
+            title=f"a session is opened {count:,} times for the same graph, and each prepares its "
+            f"runs again: {say.time(seconds / count)} for each session",
             location=where,
             seconds=seconds,
             evidence=tuple(evidence),
-            advice="Open one session in front of the loop. To start again from the first state, run the initializer, "
-            "or set the weights, in that session.",
+            advice="Open one session in front of the loop. To start again from the first state, "
+            "run the initializer, or set the weights, in that session.",
         )
 
     def _for_shapes(self, run: Run, loop: Loop, churn: Churn) -> Finding:
@@ -244,16 +242,17 @@ def _after(at: int, n: int, took: float = 0.1, usual: float = 0.002, **more: Any
     )
 
 
-def _opened(at: int, session: int, took: float = 0.07, usual: float = 0.002) -> Any:
-    return fact(
-        "reopened",
-        at,
-        key="train.py:9",
-        n=session - 1,
-        session=session,
-        took=took,
-        usual=usual,
-        stack=[["train.py", 9, "open"]],
+def _opened(step: int, session: int, took: float = 0.07, usual: float = 0.002) -> Placed:
+    return at(
+        step,
+        Reopened(
+            key="train.py:9",
+            n=session - 1,
+            session=session,
+            took=took,
+            usual=usual,
+            stack=(Place("train.py", 9, "open"),),
+        ),
     )
 
 

@@ -14,9 +14,10 @@ from unslow.analyse import wording as say
 from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.host.step_profile import windows
 from unslow.analyse.run.tallies import totals
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.sketch import Fact, Sketch, at, fact
 from unslow.analyse.stats.robust import spread
 from unslow.cause import Cause, Spot
+from unslow.facts.sessions import FullTrace
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import delete
 from unslow.model import (
@@ -127,6 +128,7 @@ class ProfilerLeftOn(Cause):
 
     title = "a profiler is left on"
     needs = ("profilers",)
+    reads = (FullTrace,)
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -203,7 +205,7 @@ class ProfilerLeftOn(Cause):
             [0.01] * 300,
             facts=[
                 _switch(0, True, what=_FULL),
-                *(fact("full_trace", at, took=0.009, inside=0.004) for at in _POWERS),
+                *(at(step, FullTrace(took=0.009, inside=0.004)) for step in _POWERS),
             ],
         ),
         Sketch(
@@ -227,7 +229,7 @@ class ProfilerLeftOn(Cause):
             [0.01] * 50 + [0.01] * 250,
             facts=[
                 _switch(51, True, what=_FULL),
-                *(fact("full_trace", at, took=0.009, inside=0.0088) for at in _POWERS),
+                *(at(step, FullTrace(took=0.009, inside=0.0088)) for step in _POWERS),
             ],
         ),
         Sketch(
@@ -310,12 +312,8 @@ def _recorded(run: Run, loop: Loop, what: str) -> _Recorded:
 
 def _around(run: Run, loop: Loop) -> float | None:
     """What a run that is traced in full takes beside the graph itself; None where it is little, or was not seen."""
-    seen = [
-        event.data
-        for event in run.of("full_trace")
-        if loop.holds(event) and event.data["inside"] > 0
-    ]
-    beside = sorted(float(data["took"]) - float(data["inside"]) for data in seen)
+    seen = [trace for trace in run.facts(FullTrace) if loop.holds(trace) and trace.inside > 0]
+    beside = sorted(trace.took - trace.inside for trace in seen)
     middle = beside[len(beside) // 2] if len(beside) >= _SEEN else 0.0
     return middle if middle > max(_LITTLE, 0.1 * loop.typical()) else None
 

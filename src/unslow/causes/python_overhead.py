@@ -17,6 +17,7 @@ from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.analyse.stats.growth import Slope, slope
 from unslow.analyse.stats.robust import ascent, block_middles
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.sessions import InspectedRun
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Phase, Run, Sample
 
 _WORTH = 0.10  # of the training time: less is the price of any loop written in Python
@@ -100,6 +101,7 @@ class PythonOverhead(Cause):
 
     title = "the script's own Python takes the time"
     needs = ("watcher",)
+    reads = (InspectedRun,)
     yields = True
     deeper_than = (
         "tiny-batches",

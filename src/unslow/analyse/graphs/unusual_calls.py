@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
-import numpy as np
-
 from unslow.analyse.run.thinned import weighed
-from unslow.model import Event, Location, Loop, Phase, Run
+from unslow.model import Event, Location, Run
 
 
 @dataclass(frozen=True)
@@ -52,16 +48,6 @@ class Call:
         return self.seconds - self.traced
 
 
-@dataclass(frozen=True)
-class Reopened:
-    """The first run of some fetches in a session that was opened for a graph which another has run."""
-
-    session: int
-    seconds: float
-    usual: float  # of the same fetches when they are run again; 0 where they never are
-    weight: float  # runs that this one stands for, where many were thinned out
-
-
 def special_calls(run: Run) -> list[Call]:
     return [
         _call(event, weight)
@@ -91,52 +77,6 @@ def _call(event: Event, weight: float) -> Call:
         inside=Inside(*parts) if parts[0] else None,
         weight=weight,
     )
-
-
-def reopened(run: Run) -> dict[Location, list[Reopened]]:
-    """First runs in new sessions during the training, by the line that opened the sessions."""
-    found: dict[Location, list[Reopened]] = defaultdict(list)
-    for event, weight in weighed(run.of("reopened")):
-        data, where = event.data, first_place(event.data.get("stack"))
-        if where is not None and any(loop.holds(event) for loop in run.loops):
-            found[where].append(
-                Reopened(
-                    int(data["session"]),
-                    float(data["took"]),
-                    float(data.get("usual") or 0.0),
-                    weight,
-                )
-            )
-    return found
-
-
-@dataclass(frozen=True)
-class Restarts:
-    """What starting a pipeline again costs at one line, during a loop."""
-
-    count: int
-    start: float  # seconds of a run of the initializer
-    each: float  # seconds that the next update takes beyond a usual one
-    seconds: float
-
-
-def restarts(run: Run, loop: Loop) -> dict[Location, Restarts]:
-    """By line that runs the initializer of an iterator in a session while the loop trains."""
-    places: dict[Location, list[tuple[Event, int]]] = defaultdict(list)
-    for event, weight in weighed(run.of("restarted")):
-        where = first_place(event.data.get("stack"))
-        if where is not None and loop.holds(event):
-            places[where].append((event, weight))
-    usual = float(np.median(loop.phases[:, Phase.RUN])) if places else 0.0
-    found = {}
-    for where, events in places.items():
-        count = sum(weight for _, weight in events)
-        seconds = sum(
-            max(0.0, float(event.data["took"]) - usual) * weight for event, weight in events
-        )
-        start = median(float(event.data["start"]) for event, _ in events)
-        found[where] = Restarts(count, start, seconds / count, seconds)
-    return found
 
 
 def first_place(stack: Sequence[Any] | None) -> Location | None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from statistics import median
 
 from unslow.analyse import wording as say
-from unslow.analyse.graphs.session_steps import looks
+from unslow.analyse.graphs.session_steps import inspected_steps
 from unslow.analyse.input.waits import processor
-from unslow.model import Event, Location, Loop, Run
+from unslow.facts.sessions import InspectedRun
+from unslow.model import Location, Loop, Run
 
 _LOOKS = 3  # steps that must have been looked at
 
@@ -35,13 +36,10 @@ class QueueWait:
         return min(self.step, max(self.step - self.per_step, self.busy))
 
 
-def drawn(run: Run, loop: Loop) -> list[list[Event]]:
-    """By step that was looked at: its updates that took their batch from a queue."""
-    return [
-        found
-        for step in looks(run, loop)
-        if (found := [event for event in step if "queue" in event.data])
-    ]
+def drawn(run: Run, loop: Loop) -> list[list[InspectedRun]]:
+    """By inspected step: its updates that took their batch from a queue."""
+    steps = [[ran for ran in step if ran.queue] for step in inspected_steps(run, loop)]
+    return [step for step in steps if step]
 
 
 def queue_waits(run: Run) -> Iterator[QueueWait]:
@@ -51,14 +49,12 @@ def queue_waits(run: Run) -> Iterator[QueueWait]:
         later = steps[
             len(steps) // 2 :
         ]  # looks come ever further apart: these stand for most steps of the loop
-        made = [event.data["made"][0] for step in later for event in step if event.data["made"]]
+        made = [ran.made[0] for step in later for ran in step if ran.made]
         rows = loop.count[1:]
         if len(steps) < _LOOKS or not made or not rows.sum():
             continue
         step = float((loop.seconds[1:] * rows).sum() / rows.sum())
-        wait = min(
-            step, median(sum(float(event.data["queue_wait"]) for event in found) for found in later)
-        )
+        wait = min(step, median(sum(ran.queue_wait for ran in found) for found in later))
         cores = next(
             (one.machine.get("cores") for one in run.processes if one.index == loop.process), None
         )
@@ -69,7 +65,7 @@ def queue_waits(run: Run) -> Iterator[QueueWait]:
             looks=len(later),
             step=step,
             per_step=wait,
-            threads=int(later[-1][-1].data["filled_by"]),
+            threads=later[-1][-1].filled_by,
             location=say.place(run, made[-1]),
             busy=floor,
         )

@@ -6,6 +6,7 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import Any
 
+from unslow.facts.sessions import GraphGrew
 from unslow.model import Event, Run
 from unslow.report.words import Row
 
@@ -73,21 +74,17 @@ def _place(place: Any) -> str:
 
 def graphs_of(run: Run) -> list[Row]:
     """Session graphs that were seen to grow: nodes over time, and the lines that add them."""
-    graphs: dict[tuple[int, Any], list[Event]] = defaultdict(list)
-    for event in run.of("graph"):
-        graphs[event.process, event.data.get("graph")].append(event)
-    grown = [
-        events
-        for events in graphs.values()
-        if len({event.data.get("nodes") for event in events}) > 1
-    ]
-    grown.sort(key=lambda events: -int(events[-1].data.get("nodes", 0)))
+    graphs: dict[tuple[int, int], list[GraphGrew]] = defaultdict(list)
+    for look in run.facts(GraphGrew):
+        graphs[look.process, look.graph].append(look)
+    grown = [looks for looks in graphs.values() if len({look.nodes for look in looks}) > 1]
+    grown.sort(key=lambda looks: -looks[-1].nodes)
     return [
         {
-            "x": [round(event.time, 4) for event in events],
-            "nodes": [int(event.data.get("nodes", 0)) for event in events],
+            "x": [round(look.time, 4) for look in looks],
+            "nodes": [look.nodes for look in looks],
         }
-        for events in grown[:4]
+        for looks in grown[:4]
     ]
 
 
