@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from unslow.analyse.graphs import call_profile as inside
+from unslow.facts.functions import CallProfile
 from unslow.record.probes.profiler import window
 
 _US = 1_000_000  # picoseconds
@@ -29,7 +30,7 @@ def test_what_comes_before_the_first_kernel_is_preparing() -> None:
         b"EagerKernelExecute", 90, 10
     )
     seen = inside.read(data)
-    assert seen == inside.Inside(call=100_000, prepare=90_000, compile=0, data=0, run=10_000)
+    assert seen == CallProfile(call=100e-6, prepare=90e-6, run=10e-6)
 
 
 def test_compiling_ends_where_the_compiled_code_starts() -> None:
@@ -40,7 +41,7 @@ def test_compiling_ends_where_the_compiled_code_starts() -> None:
         + event(b"CpuExecutable::ExecuteAsyncOnStream", 90, 10)
     )
     seen = inside.read(data)
-    assert seen is not None and seen.compile == 89_000 and seen.run == 10_000
+    assert seen is not None and (seen.compile, seen.run) == (89e-6, 10e-6)
 
 
 def test_waits_for_an_iterator_are_told_from_kernels_once_where_they_overlap() -> None:
@@ -51,7 +52,7 @@ def test_waits_for_an_iterator_are_told_from_kernels_once_where_they_overlap() -
         + event(b"Iterator::Shuffle", 20, 40, thread=3)
     )
     seen = inside.read(data)
-    assert seen is not None and seen.data == 50_000
+    assert seen is not None and seen.data == 50e-6
 
 
 def test_the_longest_call_is_the_one_that_is_read() -> None:
@@ -59,7 +60,7 @@ def test_the_longest_call_is_the_one_that_is_read() -> None:
         b"EagerLocalExecute: __inference_b_2", 10, 50
     )
     seen = inside.read(data)
-    assert seen is not None and seen.call == 50_000
+    assert seen is not None and seen.call == 50e-6
 
 
 def test_a_window_without_a_compiled_function_says_nothing() -> None:

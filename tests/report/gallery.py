@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from unslow.analyse.sketches.sketch import Fact, Sketch, at, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
+from unslow.facts.functions import Trace
 from unslow.facts.process import Imported
+from unslow.facts.schema import Place
 from unslow.facts.sessions import GraphGrew
 from unslow.model import (
     Certainty,
@@ -117,32 +119,34 @@ def healthy() -> Diagnosis:
     return _diagnosis(_run(sketch, Trend(Shape.STEADY, 0.0123, 0.0123)))
 
 
-def _traces(count: int) -> list[Fact]:
+def _traces(count: int) -> list[Placed]:
     traced = [
-        fact(
-            "trace",
+        at(
             number,
-            name="step",
-            place=["train.py", 7, "step"],
-            function=1,
-            n=number,
-            sum=0.071 * number,
-            took=0.07 + 0.02 * (number % 5),
-            nodes=412,
-            args={"x": "float32(32, 10)", "scale": f"float {1 / number:.6f}"},
+            Trace(
+                name="step",
+                place=Place("train.py", 7, "step"),
+                function=1,
+                n=number,
+                sum=0.071 * number,
+                took=0.07 + 0.02 * (number % 5),
+                nodes=412,
+                args={"x": "float32(32, 10)", "scale": f"float {1 / number:.6f}"},
+            ),
         )
         for number in range(1, count + 1)
     ]
     inner = [
-        fact(
-            "trace",
+        at(
             1,
-            name="map_fn",
-            place=["train.py", 3, "parse"],
-            n=1,
-            sum=0.02,
-            took=0.02,
-            args={},
+            Trace(
+                name="map_fn",
+                place=Place("train.py", 3, "parse"),
+                n=1,
+                sum=0.02,
+                took=0.02,
+                args={},
+            ),
         )
     ]
     return [*traced, *inner]
@@ -320,7 +324,7 @@ def slower() -> Diagnosis:
 
 
 def no_steps() -> Diagnosis:
-    facts = [fact("trace", 0, name="f"), fact("trace", 0, name="g"), fact("session", 0)]
+    facts = [at(0, Trace(name="f")), at(0, Trace(name="g")), fact("session", 0)]
     run = _run(Sketch("no steps", (), facts=facts, before=41.0), STEADY)
     return replace(
         _diagnosis(run), not_judged=(Unjudged("retracing", "no training step was seen"),)

@@ -11,8 +11,10 @@ from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.input.pipeline import endless_cache
 from unslow.analyse.memory.created_objects import made_lines
 from unslow.analyse.memory.process_memory import Rise, held, limit, rise, tensors_held, used
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.sketch import Fact, Sketch, at, fact
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.functions import Trace
+from unslow.facts.sessions import GraphGrew
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Run
 
 _LEAST = 48 << 20  # bytes gained after the warm-up
@@ -48,6 +50,7 @@ class NativeGrowth(Cause):
 
     title = "memory grows below Python"
     needs = ("memory", "live")
+    reads = (Trace, GraphGrew)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
@@ -131,10 +134,10 @@ def _forecast(run: Run, loop: Loop, per_step: float) -> Forecast:
 
 def _known(run: Run, loop: Loop) -> bool:
     """Whether something that has a cause of its own grew in the loop."""
-    inside = [event for event in run.events if loop.holds(event)]
-    late = [event for event in inside if event.time > loop.start + (loop.stop - loop.start) / 3]
-    traces = sum(event.kind == "trace" for event in late)
-    graphs = sum(event.kind == "graph" and bool(event.data.get("new")) for event in late)
+    late = loop.start + (loop.stop - loop.start) / 3
+    grown = [look for look in run.facts(GraphGrew) if look.new]
+    traces = sum(loop.holds(trace) and trace.time > late for trace in run.facts(Trace))
+    graphs = sum(loop.holds(look) and look.time > late for look in grown)
     profiled = any(event.kind == "profiler" and event.data.get("on") for event in run.events)
     cached = any("Cache" in str(event.data) for event in run.of("pipeline", "dataset", "stages"))
     hoards = (
@@ -231,7 +234,7 @@ NativeGrowth.QUIET = (
         ticks=_ticks(4e8),
         facts=[
             *_live(0.0),
-            *(fact("trace", at, name="f", step=at) for at in range(100, 1200, 100)),
+            *(at(step, Trace(name="f", step=step)) for step in range(100, 1200, 100)),
         ],
     ),
 )

@@ -12,6 +12,7 @@ from unslow.analyse import wording as say
 from unslow.analyse.graphs.new_shapes import Churn, churn_of, new_shapes
 from unslow.analyse.sketches.sketch import Fact, Sketch, fact
 from unslow.cause import Cause
+from unslow.facts.functions import UnusualCall
 from unslow.model import Certainty, Evidence, Finding, Forecast, Loop, Run
 
 _FEWEST = 30  # shapes below which memory that rose with them may have risen for any reason
@@ -40,7 +41,8 @@ class ShapeChurn(Cause):
     """
 
     title = "tensor shapes change all the time"
-    needs = ("calls", "batches")
+    needs = ("batches",)
+    reads = (UnusualCall,)
     deeper_than = ("native-growth",)
 
     def detect(self, run: Run) -> Iterable[Finding]:

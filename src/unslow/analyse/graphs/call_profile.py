@@ -1,23 +1,15 @@
-"""What a window of TensorFlow's profiler saw of one call: what it prepared, compiled, waited for and ran."""
+"""What a window of TensorFlow's profiler saw of one call: preparing, compiling, waiting, running."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
+from unslow.facts.functions import CallProfile, UnusualCall
 
-@dataclass(frozen=True)
-class Inside:
-    """Nanoseconds of one call of a compiled function, cut where TensorFlow itself cuts them."""
-
-    call: int
-    prepare: (
-        int  # from the call to its first kernel: the graph is optimised, placed and instantiated
-    )
-    compile: int  # XLA at work
-    data: int  # waiting for an iterator
-    run: int  # the rest: kernels
+_PICOSECONDS = 1e12
+_WAITS = ("IteratorGetNext", "Iterator::")
 
 
 @dataclass(frozen=True)
@@ -28,21 +20,19 @@ class Span:
     length: int
 
 
-def parts(path: Path) -> dict[str, float]:
-    """The parts of a call whose window was kept in a file; nothing where it cannot be read."""
+def with_profile(call: UnusualCall, folder: str) -> UnusualCall:
+    """A call with what the profiler window that was kept of it says."""
+    if not call.trace:
+        return call
     try:
-        found = read(path.read_bytes())
+        profile = read((Path(folder) / Path(call.trace).name).read_bytes())
     except (OSError, IndexError, ValueError):  # cut off, or not a window
-        return {}
-    return (
-        {name: nanoseconds / 1e9 for name, nanoseconds in asdict(found).items()}
-        if found is not None
-        else {}
-    )
+        return call
+    return call if profile is None else call.replace(**profile._asdict())
 
 
-def read(data: bytes) -> Inside | None:
-    """The parts of the longest call of a compiled function in a serialized `Trace` of the profiler."""
+def read(data: bytes) -> CallProfile | None:
+    """The parts of the longest call of a compiled function in a profiler's serialized `Trace`."""
     spans = [span for span in _spans(data) if span.length]
     calls = [span for span in spans if span.name.startswith("EagerLocalExecute: __")]
     if not calls:
@@ -50,26 +40,28 @@ def read(data: bytes) -> Inside | None:
     call = max(calls, key=lambda span: span.length)
     end = call.start + call.length
     inner = [span for span in spans if call.start <= span.start < end]
-    kernels = [
-        span.start
-        for span in inner
-        if span.thread == call.thread and span.name == "EagerKernelExecute"
-    ]
-    begin = min(kernels, default=call.start)
-    compiled = [s for s in inner if s.start >= begin and "Compiler::" in s.name]
-    executed = [
-        s.start for s in inner if s.start >= begin and s.name.endswith("ExecuteAsyncOnStream")
-    ]
-    # Lowering to HLO comes before the compiler's own first event, and belongs to it.
-    compiling = max(0, (min(executed, default=end) if executed else end) - begin) if compiled else 0
-    waited = _covered(
-        s
-        for s in inner
-        if s.name.startswith(("IteratorGetNext", "Iterator::")) and s.start >= begin
-    )
+    kernels = [span for span in inner if span.name == "EagerKernelExecute"]
+    own = [span.start for span in kernels if span.thread == call.thread]
+    begin = min(own, default=call.start)
+    later = [span for span in inner if span.start >= begin]
+    compiling = _compiling(later, begin, end)
+    waited = _covered(span for span in later if span.name.startswith(_WAITS))
     prepared = begin - call.start
-    run = max(0, call.length - prepared - compiling - waited)
-    return Inside(*(part // 1000 for part in (call.length, prepared, compiling, waited, run)))
+    return CallProfile(
+        call=call.length / _PICOSECONDS,
+        prepare=prepared / _PICOSECONDS,
+        compile=compiling / _PICOSECONDS,
+        data=waited / _PICOSECONDS,
+        run=max(0, call.length - prepared - compiling - waited) / _PICOSECONDS,
+    )
+
+
+def _compiling(spans: list[Span], begin: int, end: int) -> int:
+    """XLA at work. Lowering to HLO precedes the compiler's own first event, and belongs to it."""
+    if not any("Compiler::" in span.name for span in spans):
+        return 0
+    executed = [span.start for span in spans if span.name.endswith("ExecuteAsyncOnStream")]
+    return max(0, min(executed, default=end) - begin)
 
 
 def _covered(spans: Iterator[Span]) -> int:
@@ -84,7 +76,7 @@ def _covered(spans: Iterator[Span]) -> int:
 
 
 def _spans(data: bytes) -> Iterator[Span]:
-    """The events of the profiler's `Trace` message; its protobuf classes may refuse names that are not UTF-8."""
+    """The events of the profiler's `Trace` message; protobuf may refuse names that are not UTF-8."""
     for number, value in _fields(data):
         if number == 4 and isinstance(value, bytes):
             event = dict(_fields(value))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unslow.analyse.graphs.unusual_calls import Call, special_calls
+from unslow.analyse.graphs.unusual_calls import Call, unusual_calls
 from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest, without
 from unslow.model import Loop, Phase, Run
 
@@ -50,7 +50,7 @@ class Wait:
 def waits(run: Run) -> list[Wait]:
     """One for each loop that fetched data through tf.data."""
     known = [one for one in pipelines(run) if not one.evaluates and one.per_step > 0]
-    calls = [call for call in special_calls(run) if call.why & _PREPARES]
+    calls = [call for call in unusual_calls(run) if _PREPARES.intersection(call.fact.why)]
     return [
         wait
         for loop in run.loops
@@ -60,7 +60,9 @@ def waits(run: Run) -> list[Wait]:
 
 def _rows_of(calls: Iterable[Call], loop: Loop) -> set[int]:
     return {
-        int(np.searchsorted(loop.end, call.time)) for call in calls if call.process == loop.process
+        int(np.searchsorted(loop.end, call.fact.time))
+        for call in calls
+        if call.fact.process == loop.process
     }
 
 

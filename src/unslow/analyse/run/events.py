@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from unslow.analyse.graphs import call_profile
 from unslow.analyse.host.step_profile import seen
 from unslow.analyse.run.recorded import Recorded
 from unslow.model import Event
@@ -33,10 +31,7 @@ def events_of(process: Recorded, folder: str) -> Iterator[Event]:
 
 def _with_profile(folder: str, kind: str, data: dict[str, Any]) -> Mapping[str, Any]:
     """An event with what its own profile says."""
-    if kind == "window":
-        return seen(folder, data)
-    kept = data.get("trace") if kind == "call" else None
-    return {**data, **call_profile.parts(Path(folder) / Path(kept).name)} if kept else data
+    return seen(folder, data) if kind == "window" else data
 
 
 def _plain(data: dict[str, Any], names: Names) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any
 
+from unslow.facts.schema import Place
 from unslow.record.engine.frames import UserCode
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import clock
@@ -29,7 +30,7 @@ class _Function:
 
     __slots__ = ("calls", "observed", "place", "queued", "ran", "traced", "wall", "written")
 
-    def __init__(self, place: list[Any]) -> None:
+    def __init__(self, place: Place) -> None:
         self.place = place
         self.calls = 0
         self.wall = 0
@@ -92,7 +93,7 @@ class PythonFunctions(Probe):
 
     def _begin(self, registry: Any, token: Any) -> _Function:
         if len(self._known) > _MOST_FUNCTIONS:
-            return _Function([])
+            return _Function(Place("", 0))
         function = registry.get(token, None)
         place = code_place(
             getattr(function, "_func", function)
