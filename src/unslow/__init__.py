@@ -1,4 +1,4 @@
-"""unslow tells why a TensorFlow training is slow, writes the fix and proves it. The front door; all of it lazy."""
+"""unslow finds out why a TensorFlow training is slow, writes the fix and proves it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
     "unload_ipython_extension",
 ]
 
-# The user's process loads this module too, so nothing is imported before it is asked for.
+# The user's process loads this module too, so nothing is imported before it is needed.
 _WHERE = {
     "Run": "unslow.model",
     "diagnose": "unslow.diagnose",

@@ -5,14 +5,15 @@ from __future__ import annotations
 ERRORS: dict[str, tuple[str, str]] = {
     "no-script": (
         "there is no Python script to run",
-        "unslow runs the command that you would type without it, from the same directory. Check the path. A folder "
-        "needs a `__main__.py`. Use `unslow run -m package.module` for a module and `unslow run -- command …` for any "
-        "other program.",
+        "unslow runs the command that you would type without it, from the same directory. Check "
+        "the path. A folder needs a `__main__.py`. Use `unslow run -m package.module` for a "
+        "module and `unslow run -- command …` for any other program.",
     ),
     "no-command": (
         "the command could not be started",
-        "The operating system could not start the program: it is not on the PATH, or it may not be executed. "
-        "Type the command without unslow first; once that works, put `unslow run --` before it.",
+        "The operating system could not start the program: it is not on the PATH, or it may not "
+        "be executed. Type the command without unslow first; once that works, put `unslow run "
+        "--` before it.",
     ),
     "attach": (
         "a running process could not be recorded",
@@ -24,46 +25,49 @@ ERRORS: dict[str, tuple[str, str]] = {
     ),
     "no-tensorflow": (
         "no process of the command imported TensorFlow",
-        "Recording starts when a Python process imports TensorFlow. A script that ends before (a syntax error, a "
-        "missing package) shows its own traceback above. A training in a process started with `python -I` or `-E` "
-        "cannot be seen.",
+        "Recording starts when a Python process imports TensorFlow. A script that ends before "
+        "(a syntax error, a missing package) shows its own traceback above. A training in a "
+        "process started with `python -I` or `-E` cannot be seen.",
     ),
     "no-runs": (
         "no recorded run was found",
-        "Runs are recorded in `.unslow/` below the directory in which `unslow run` was typed. Change to that "
-        "directory, or give the path of a run folder. `unslow runs` lists those of the current directory.",
+        "Runs are recorded in `.unslow/` below the directory in which `unslow run` was typed. "
+        "Change to that directory, or give the path of a run folder. `unslow runs` lists those "
+        "of the current directory.",
     ),
     "ambiguous-run": (
         "several runs match the name",
-        "Part of a run's name is enough where only one run has it. Type more of the name, or the path of the folder. "
-        "`unslow runs` lists the names.",
+        "Part of a run's name is enough where only one run has it. Type more of the name, or "
+        "the path of the folder. `unslow runs` lists the names.",
     ),
     "bad-settings": (
         "the settings file is wrong",
-        "Settings are read from `unslow.toml`, or from `[tool.unslow]` in `pyproject.toml`, of the current directory or "
-        "the nearest one above it. The message names the line. `unslow config` shows what is in force.",
+        "Settings are read from `unslow.toml`, or from `[tool.unslow]` in `pyproject.toml`, of "
+        "the current directory or the nearest one above it. The message names the line. `unslow "
+        "config` shows what is in force.",
     ),
     "usage": (
         "the command line is wrong",
-        "Options of unslow go before the script, those of the script after it. `unslow COMMAND --help` lists the options.",
+        "Options of unslow go before the script, those of the script after it. `unslow COMMAND "
+        "--help` lists the options.",
     ),
     "no-steps": (
         "no training step was seen",
-        "A step is a change of trainable weights: an optimizer's update, a compiled function that writes weights, a "
-        "Session.run that leads to such a write, or Keras's own training loop. A script that only builds a model, "
-        "predicts, or trains in a process started with `python -I` or `-E` has none that unslow can see. Is another "
-        "file the training script?",
+        "A step is a change of trainable weights: an optimizer's update, a compiled function "
+        "that writes weights, a Session.run that leads to such a write, or Keras's own training "
+        "loop. A script that only builds a model, predicts, or trains in a process started with "
+        "`python -I` or `-E` has none that unslow can see. Is another file the training script?",
     ),
     "bad-run-folder": (
         "the run folder cannot be read",
-        "A run folder holds run.json and two logs per process. It may have been moved, emptied, or written by a "
-        "later unslow; the message says which. Logs that are merely cut off (a kill, a full disk) are read up to "
-        "that point, and the report calls them damaged.",
+        "A run folder holds run.json and two logs per process. It may have been moved, emptied, "
+        "or written by a later unslow; the message says which. Logs that are merely cut off (a "
+        "kill, a full disk) are read up to that point, and the report calls them damaged.",
     ),
     "folder-in-use": (
         "the folder for the recording is not empty",
-        "Every run needs a folder of its own, so that no earlier recording is lost. Name another one with --out, or "
-        "omit --out.",
+        "Every run needs a folder of its own, so that no earlier recording is lost. Name "
+        "another one with --out, or omit --out.",
     ),
     "unknown-name": (
         "there is no such command, cause or error",
@@ -71,7 +75,8 @@ ERRORS: dict[str, tuple[str, str]] = {
     ),
     "source-changed": (
         "the source has changed since the run",
-        "A fix is made for the lines as they were recorded. Record the changed script again: unslow run …",
+        "A fix is made for the lines as they were recorded. Record the changed script again: "
+        "unslow run …",
     ),
     "no-fix": (
         "nothing can be fixed automatically",
@@ -79,30 +84,34 @@ ERRORS: dict[str, tuple[str, str]] = {
     ),
     "missing-extra": (
         "an optional package is needed",
-        "Some exports use packages that unslow does not install by itself, because they are large or would change "
-        "packages of a training environment. The message names the one to install.",
+        "Some exports use packages that unslow does not install by itself, because they are "
+        "large or would change packages of a training environment. The message names the one to "
+        "install.",
     ),
     "cannot-write": (
         "a file could not be written",
-        "The message names the path and the reason: no such folder, no permission, or a full disk. Name another "
-        "path.",
+        "The message names the path and the reason: no such folder, no permission, or a full "
+        "disk. Name another path.",
     ),
     "cannot-prove": (
         "the two scripts could not be compared",
-        "Both must train at least a few steps under the same command. The message names the one that did not, and why.",
+        "Both must train at least a few steps under the same command. The message names the one "
+        "that did not, and why.",
     ),
     "unknown-setting": (
         "there is no such setting",
-        "`unslow whatif --list` lists all settings and their groups; --only takes either, separated by commas.",
+        "`unslow whatif --list` lists all settings and their groups; --only takes either, "
+        "separated by commas.",
     ),
     "too-few-steps": (
         "the script ends after too few steps",
-        "A trial needs at least five steps, and as many as --steps asks for. Let the script train longer (its own "
-        "options go after its name), or ask for fewer steps.",
+        "A trial needs at least five steps, and as many as --steps asks for. Let the script "
+        "train longer (its own options go after its name), or ask for fewer steps.",
     ),
     "cannot-measure": (
         "the script fails before any setting is changed",
-        "`unslow whatif` first runs the script as it is, in a copy of its directory. The message ends in the script's "
-        "own error; paths to files outside the directory must be absolute.",
+        "`unslow whatif` first runs the script as it is, in a copy of its directory. The "
+        "message ends in the script's own error; paths to files outside the directory must be "
+        "absolute.",
     ),
 }

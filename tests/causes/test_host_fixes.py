@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from unslow.causes import profiler_left_on
 from unslow.causes.host_sync import HostSync
 from unslow.causes.predict_in_loop import PredictInLoop
 from unslow.causes.profiler_left_on import ProfilerLeftOn
@@ -185,8 +187,8 @@ def test_a_thread_limit_set_through_another_name_is_refused() -> None:
 
 def test_a_debugger_that_is_left_on_is_taken_out() -> None:
     text = "import tensorflow as tf\ntf.debugging.enable_check_numerics()\ntrain()\n"
-    answer = ProfilerLeftOn().fix(
-        finding(2, what="tf.debugging.enable_check_numerics"), script(text)
-    )
+    what = "tf.debugging.enable_check_numerics"
+    detail = profiler_left_on._Recorded(what, on=100, off=0, each=0.01, writing=0.0, place=None)
+    answer = ProfilerLeftOn().fix(replace(finding(2), detail=detail), script(text))
     assert fixed(answer) == "import tensorflow as tf\ntrain()\n"
     assert isinstance(answer, Fix) and "NaN" in answer.note

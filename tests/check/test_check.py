@@ -15,6 +15,7 @@ from unslow.cause import Cause, Spot, load
 from unslow.check import check_paths, check_text
 from unslow.check.formats import sarif
 from unslow.cli.check import check
+from unslow.errors import UnslowError
 from unslow.syntax import Source
 
 CAUSES = [cause for cause in load()[0] if not cause.ran]
@@ -55,8 +56,8 @@ def test_the_exit_code_is_two_for_a_path_that_does_not_exist(tmp_path: Path) -> 
     assert run(tmp_path / "nothing.py").exit_code == 2
 
 
-def test_the_exit_code_is_two_for_an_unknown_cause(unsound: Path) -> None:
-    assert run("--only", "no-such-cause", unsound).exit_code == 2
+def test_an_unknown_cause_is_refused(unsound: Path) -> None:
+    assert isinstance(run("--only", "no-such-cause", unsound).exception, UnslowError)
 
 
 @pytest.mark.parametrize("text", ["print 'tensorflow'\n", "import tensorflow\n\0", "def tf(:\n"])

@@ -38,7 +38,7 @@ def test_steps_phases_and_findings_are_metrics(tmp_path: Path) -> None:
     assert [point["value"] for point in points(metrics, "unslow.steps")] == [300]
     phases = {
         point["attributes"]["phase"]: point["value"]
-        for point in points(metrics, "unslow.facts.phase.time")
+        for point in points(metrics, "unslow.phase.time")
     }
     assert sum(phases.values()) == pytest.approx(retracing().run.trained)
     assert [point["attributes"] for point in points(metrics, "unslow.finding.cost")] == [

@@ -324,7 +324,7 @@ def slower() -> Diagnosis:
 
 
 def no_steps() -> Diagnosis:
-    facts = [at(0, Trace(name="f")), at(0, Trace(name="g")), fact("session", 0)]
+    facts = [fact("trace", 0, name="f"), fact("trace", 0, name="g"), fact("session", 0)]
     run = _run(Sketch("no steps", (), facts=facts, before=41.0), STEADY)
     return replace(
         _diagnosis(run), not_judged=(Unjudged("retracing", "no training step was seen"),)

@@ -113,7 +113,7 @@ def account_of(run: Run, findings: Sequence[Finding]) -> Account:
     if loops:
         training, overlap = _steps(loops, samples, inside)
         stretches.append(training)
-    for name, start, end in _gaps(run, process, loops):
+    for name, start, end in gaps(run, process, loops):
         claims = [finding for finding in faults if finding.stretch == name]
         stretches.append(_outside(name, (start, end), samples, claims))
     stretches.sort(key=lambda stretch: _ORDER.index(stretch.name))
@@ -144,7 +144,7 @@ def stretch_at(run: Run, process: int, time: float) -> str:
     return TRAINING if any(loop.start <= time <= loop.stop for loop in loops) else BETWEEN
 
 
-def _gaps(run: Run, process: Process, loops: Sequence[Loop]) -> Iterable[tuple[str, float, float]]:
+def gaps(run: Run, process: Process, loops: Sequence[Loop]) -> Iterable[tuple[str, float, float]]:
     """What of a process lies outside of its loops; a name may come several times."""
     imported = min(_imported(run, process), process.ended)
     yield IMPORT, process.started, imported

@@ -6,9 +6,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.step_profile import repeated, updating, windows
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.host.step_profile import (
+    Op,
+    SketchedWindow,
+    StepProfile,
+    repeated,
+    updating,
+    windows,
+)
+from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.profiler import ProfilerWindow
 from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run
 
 _WORTH = 0.05  # of the training time
@@ -42,21 +50,11 @@ def _weights(touched: int, rows: int = 100_000, optimizer: str = "Adam") -> Fact
     )
 
 
-def _seen(share: float) -> Fact:
-    return fact(
-        "window",
-        50,
-        steps=10,
-        step=50,
-        wall=0.1,
-        kernels=0.095,
-        executor=0.098,
-        waits=0.0,
-        ops=[
-            ["adam/Mul_2", "Mul", 10, 0.1 * share],
-            ["dense/MatMul", "MatMul", 10, 0.09 - 0.1 * share],
-        ],
-    )
+def _seen(share: float) -> Placed:
+    update = Op("adam/Mul_2", "Mul", 10, 0.1 * share)
+    rest = Op("dense/MatMul", "MatMul", 10, 0.09 - 0.1 * share)
+    profile = StepProfile(kernels=0.095, executor=0.098, ops=(update, rest))
+    return at(50, SketchedWindow(steps=10, step=50, wall=0.1, profile=profile))
 
 
 class DenseUpdates(Cause):
@@ -84,7 +82,8 @@ class DenseUpdates(Cause):
     """
 
     title = "the optimizer rewrites whole tables for a few rows"
-    needs = ("weights", "window")
+    needs = ("weights",)
+    reads = (ProfilerWindow,)
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from unslow.analyse.graphs.eager_cost import EagerCost, eager_cost
 from unslow.analyse.memory.created_objects import made_often
 from unslow.analyse.scopes import Sources
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
+from unslow.facts.eager import EagerOps
+from unslow.facts.schema import Place
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class EagerStep(Cause):
     """
 
     title = "the training step runs op by op"
-    needs = ("eager",)
+    reads = (EagerOps,)
     deeper_than = ("tiny-batches", "compute-bound", "host-sync")
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -189,39 +191,29 @@ def _ms(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms"
 
 
-def _window(at: int, ops: int, kernels: float) -> Any:
-    return fact(
-        "eager_ops",
-        at,
-        step=at,
-        ops=ops,
-        took=0.004,
-        floor=2e-5,
-        kernels=kernels,
-        functions=0,
-        functions_took=0.0,
-        wall=0.01,
-        top=[["Mul", ops]],
-        lines=[],
-        tape=[["train.py", 11, "<module>"]],
-    )
+def _window(step: int, ops: int, kernels: float) -> Placed:
+    cost = EagerOps(step=step, ops=ops, took=0.004, floor=2e-5, kernels=kernels, wall=0.01)
+    tape = (Place("train.py", 11, "<module>"),)
+    return at(step, cost.replace(top=(("Mul", ops),), tape=tape))
 
 
 _STEP = {Phase.RUN: 0.8}
 EagerStep.FIRES = (
     Sketch(
-        "many small ops", facts=[_window(at, 200, 0.001) for at in (4, 8, 16, 32, 64)], phases=_STEP
+        "many small ops",
+        facts=[_window(step, 200, 0.001) for step in (4, 8, 16, 32, 64)],
+        phases=_STEP,
     ),
 )
 EagerStep.QUIET = (
     Sketch(
         "a few large ops",
-        facts=[_window(at, 30, 0.0099) for at in (4, 8, 16, 32, 64)],
+        facts=[_window(step, 30, 0.0099) for step in (4, 8, 16, 32, 64)],
         phases=_STEP,
     ),
     Sketch(
         "a compiled step",
-        facts=[_window(at, 4, 0.0) for at in (4, 8, 16, 32, 64)],
+        facts=[_window(step, 4, 0.0) for step in (4, 8, 16, 32, 64)],
         style="function",
         phases=_STEP,
     ),

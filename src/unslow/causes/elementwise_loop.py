@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
 
 from unslow.analyse import wording as say
+from unslow.analyse.graphs.eager_calls import Region, outside_steps, seconds_at
 from unslow.analyse.host.hot_lines import seconds_around
-from unslow.analyse.host.step_profile import repeated, windows
-from unslow.analyse.run.tallies import totals
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.host.step_profile import SketchedWindow, StepProfile, repeated, windows
+from unslow.analyse.run.tallies import LineTotal, line_totals
+from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
 from unslow.cause import Cause
+from unslow.facts.eager import Index
+from unslow.facts.profiler import ProfilerWindow
+from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run, Sample
 
 _WORTH = 0.05  # of the training time
 _ITERATIONS = 4  # a loop of fewer is none that hurts
 _PER_STEP = 8  # indexed elements a step
+_FEWEST = 200  # indexed elements outside of steps: 200 of them take some 10 ms
 _PER_TENSOR = 4  # of one tensor: a value or two of each are no loop over its elements
 _MADE_BY = {
     "map_fn": "tf.map_fn",
@@ -25,19 +30,15 @@ _MADE_BY = {
 }
 
 
-def _seen(looping: float, kernels: float, iterations: int = 64) -> Fact:
-    return fact(
-        "window",
-        50,
-        steps=10,
-        step=50,
-        wall=0.1,
+def _seen(looping: float, kernels: float, iterations: int = 64) -> Placed:
+    profile = StepProfile(
         kernels=0.1 * kernels + 0.01,
         executor=0.09,
-        waits=0.0,
-        ops=[],
-        loops={"iterations": iterations, "seconds": 0.1 * looping, "kernels": 0.1 * kernels},
+        iterations=iterations,
+        looping=0.1 * looping,
+        looping_kernels=0.1 * kernels,
     )
+    return at(50, SketchedWindow(steps=10, step=50, wall=0.1, profile=profile))
 
 
 def _looped(carried: bool = False, pipeline: bool = False) -> Fact:
@@ -53,6 +54,9 @@ def _looped(carried: bool = False, pipeline: bool = False) -> Fact:
         ops=27,
         pipeline=pipeline,
     )
+
+
+_HERE = (Place("train.py", 11, "f"),)
 
 
 class ElementwiseLoop(Cause):
@@ -80,13 +84,15 @@ class ElementwiseLoop(Cause):
     """
 
     title = "elements are handled one by one"
-    needs = ("tensors",)
-    deeper_than = ("python-overhead",)
+    reads = (Index, ProfilerWindow)
+    deeper_than = ("python-overhead", "eager-calls")
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
             yield from self._in_graph(run, loop)
             yield from self._in_python(run, loop)
+        for region in outside_steps(run):
+            yield from self._outside(run, region)
 
     def _in_graph(self, run: Run, loop: Loop) -> Iterable[Finding]:
         made = [
@@ -122,35 +128,46 @@ class ElementwiseLoop(Cause):
         )
 
     def _in_python(self, run: Run, loop: Loop) -> Iterable[Finding]:
-        lines: dict[tuple[str, int], list[Any]] = {}
-        for total in totals(run, loop, "index"):
+        """Indices into tensors between and inside of the steps."""
+        found = []
+        for total in line_totals(run, loop, Index):
             per_step = total.count / max(1, loop.steps)
-            apart = not total.amount or total.count >= _PER_TENSOR * total.amount
-            if per_step >= _PER_STEP and apart:
+            if per_step >= _PER_STEP and _is_taken_apart(total):
                 seconds = max(seconds_around(run, loop.process, total.location), total.seconds)
-                lines[total.location.file, total.location.line] = [
-                    total.location,
-                    per_step,
-                    seconds,
-                    total,
-                ]
-        for where, per_step, seconds, total in _apart(lines.values()):
-            if seconds < _WORTH * run.trained:
-                continue
-            yield Finding(
-                cause=self.id,
-                location=where,
-                seconds=seconds,
-                certainty=Certainty.LIKELY,
-                title=f"{say.code(where)} takes a tensor apart in Python: {per_step:.0f} elements a step, one op each",
-                evidence=(
-                    Evidence("elements per step", round(per_step, 1)),
-                    Evidence("an index takes", total.seconds / total.count, "s"),
-                    Evidence("in this loop", seconds, "s"),
-                ),
-                advice="Write it for the whole tensor at once; where Python must see each value, fetch all of them "
-                "with one .numpy() first.",
-            )
+                found.append((seconds, total))
+        for seconds, total in _one_of_each_loop(found):
+            if seconds >= _WORTH * run.trained:
+                per_step = total.count / max(1, loop.steps)
+                yield self._indexed(total, seconds, f"{per_step:.0f} elements a step")
+
+    def _outside(self, run: Run, region: Region) -> Iterable[Finding]:
+        """The same before the training, after it, or where nothing trains."""
+        found = []
+        for total in line_totals(run, region, Index):
+            if total.count >= _FEWEST and _is_taken_apart(total):
+                seconds = max(seconds_at(run, region, total.location), total.seconds)
+                found.append((seconds, total))
+        for seconds, total in _one_of_each_loop(found):
+            if seconds >= _WORTH * run.seconds:
+                finding = self._indexed(total, seconds, f"{total.count:,} elements")
+                yield replace(finding, stretch=region.stretch)
+
+    def _indexed(self, total: LineTotal[Index], seconds: float, how_many: str) -> Finding:
+        where = total.location
+        return Finding(
+            cause=self.id,
+            location=where,
+            seconds=seconds,
+            certainty=Certainty.LIKELY,
+            title=f"{say.code(where)} takes a tensor apart in Python: {how_many}, one op each",
+            evidence=(
+                Evidence("elements", total.count),
+                Evidence("an index takes", total.seconds / total.count, "s"),
+                Evidence("at this line", seconds, "s"),
+            ),
+            advice="Write it for the whole tensor at once; where Python must see each value, fetch "
+            "all of them with one .numpy() first.",
+        )
 
     FIRES = (
         Sketch(
@@ -161,14 +178,7 @@ class ElementwiseLoop(Cause):
         Sketch(
             "Python indexes 64 rows a step",
             facts=[
-                fact(
-                    "index",
-                    step,
-                    count=64 * step,
-                    took=64e-5 * step,
-                    amount=0.0,
-                    stack=[["train.py", 11, "f"]],
-                )
+                at(step, Index(count=64 * step, took=64e-5 * step, amount=0.0, stack=_HERE))
                 for step in (25, 50, 75, 100)
             ],
             samples=[
@@ -197,14 +207,7 @@ class ElementwiseLoop(Cause):
         Sketch(
             "one value of each of many tensors",
             facts=[
-                fact(
-                    "index",
-                    step,
-                    count=64 * step,
-                    took=64e-5 * step,
-                    amount=64.0 * step,
-                    stack=[["train.py", 11, "f"]],
-                )
+                at(step, Index(count=64 * step, took=64e-5 * step, amount=64.0 * step, stack=_HERE))
                 for step in (25, 50, 75, 100)
             ],
             samples=[Sample((Location("train.py", 11),), "tensorflow", 0, True, 25, 25, 50)],
@@ -213,14 +216,7 @@ class ElementwiseLoop(Cause):
         Sketch(
             "one row is looked at in each step",
             facts=[
-                fact(
-                    "index",
-                    step,
-                    count=step,
-                    took=2e-5 * step,
-                    amount=0.0,
-                    stack=[["train.py", 11, "f"]],
-                )
+                at(step, Index(count=step, took=2e-5 * step, amount=0.0, stack=_HERE))
                 for step in (25, 50, 75, 100)
             ],
         ),
@@ -233,12 +229,23 @@ def _advice(made_by: str) -> str:
     return "Write the body for the whole batch: one op with one more dimension in the place of the loop."
 
 
-def _apart(found: Iterable[list[Any]]) -> Iterable[list[Any]]:
-    """The dearest line of each place: several indices in one loop share its time."""
-    kept: list[list[Any]] = []
-    for entry in sorted(found, key=lambda entry: (-entry[2], -entry[1])):
-        if not any(
-            entry[0].file == other[0].file and abs(entry[2] - other[2]) < 1e-9 for other in kept
-        ):
-            kept.append(entry)
+def _is_taken_apart(total: LineTotal[Index]) -> bool:
+    """Several elements of one tensor: a value or two of each are no loop over its elements."""
+    return not total.amount or total.count >= _PER_TENSOR * total.amount
+
+
+def _one_of_each_loop(
+    found: Iterable[tuple[float, LineTotal[Index]]],
+) -> list[tuple[float, LineTotal[Index]]]:
+    """The most expensive line of each loop: several indices in one loop share its time."""
+    kept: list[tuple[float, LineTotal[Index]]] = []
+    for seconds, total in sorted(found, key=lambda entry: (-entry[0], -entry[1].count)):
+        file = total.location.file
+        shares = [
+            other
+            for others, other in kept
+            if other.location.file == file and abs(others - seconds) < 1e-9
+        ]
+        if not shares:
+            kept.append((seconds, total))
     return kept

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterable
-from typing import Any
 
 from unslow.analyse import wording as say
-from unslow.analyse.run.tallies import Total, totals
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.run.tallies import LineTotal, line_totals
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
 from unslow.cause import Cause, Spot
+from unslow.facts.eager import Sync
+from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.run_every_n import guard
 from unslow.model import Certainty, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
@@ -27,17 +28,10 @@ _WAYS = {
 }
 
 
-def _fetched(at: int, each: float, size: float = 4.0) -> Any:
-    return fact(
-        "sync",
-        at,
-        count=at,
-        took=at * each,
-        amount=at * size,
-        way="numpy",
-        steps=at,
-        stack=[["train.py", 13, "f"]],
-    )
+def _fetched(step: int, each: float, size: float = 4.0) -> Placed:
+    where = (Place("train.py", 13, "f"),)
+    taken = Sync(count=step, took=step * each, amount=step * size, steps=step, stack=where)
+    return at(step, taken.replace(way="numpy"))
 
 
 class HostSync(Cause):
@@ -66,18 +60,18 @@ class HostSync(Cause):
     """
 
     title = "values are fetched in every step"
-    needs = ("tensors",)
+    reads = (Sync,)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            for total in totals(run, loop, "sync"):
+            for total in line_totals(run, loop, Sync):
                 seconds = _gain(run, loop, total)
                 if total.count >= _FEWEST and seconds >= _WORTH * run.trained:
                     yield self._finding(run, loop, total, seconds)
 
-    def _finding(self, run: Run, loop: Loop, total: Total, seconds: float) -> Finding:
+    def _finding(self, run: Run, loop: Loop, total: LineTotal[Sync], seconds: float) -> Finding:
         size = total.amount / total.count
-        way = _WAYS.get(str(total.data.get("way")), f".{total.data.get('way')}()")
+        way = _WAYS.get(total.fact.way, f".{total.fact.way}()")
         what = (
             f"{say.size(total.amount / max(1, loop.steps))} a step"
             if size > 1000
@@ -171,7 +165,7 @@ def _accelerated(run: Run, loop: Loop) -> bool:
     )
 
 
-def _gain(run: Run, loop: Loop, total: Total) -> float:
+def _gain(run: Run, loop: Loop, total: LineTotal[Sync]) -> float:
     """What not waiting would give back.
 
     On a CPU that is the copy. A device works on while Python goes ahead, so that a step takes as long as the
@@ -182,7 +176,7 @@ def _gain(run: Run, loop: Loop, total: Total) -> float:
     return max(0.0, min(total.seconds, loop.total - loop.phase(Phase.SYNC)))
 
 
-def _every(total: Total, loop: Loop) -> int:
+def _every(total: LineTotal[Sync], loop: Loop) -> int:
     """After how many steps a fetch would cost a hundredth of the time."""
     rest = max(loop.total - total.seconds, 1e-6)
     return int(10 ** math.ceil(math.log10(max(10.0, total.seconds / (_RARE * rest)))))

@@ -11,9 +11,12 @@ from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.input.pipeline import endless_cache
 from unslow.analyse.memory.created_objects import made_lines
 from unslow.analyse.memory.process_memory import Rise, held, limit, rise, tensors_held, used
-from unslow.analyse.sketches.sketch import Fact, Sketch, at, fact
+from unslow.analyse.sketches.pipelines import stack_at
+from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.data import BuiltStage, Dataset
 from unslow.facts.functions import Trace
+from unslow.facts.profiler import ProfilerSwitch
 from unslow.facts.sessions import GraphGrew
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Run
 
@@ -50,7 +53,7 @@ class NativeGrowth(Cause):
 
     title = "memory grows below Python"
     needs = ("memory", "live")
-    reads = (Trace, GraphGrew)
+    reads = (Dataset, ProfilerSwitch, Trace, GraphGrew)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
@@ -138,8 +141,9 @@ def _known(run: Run, loop: Loop) -> bool:
     grown = [look for look in run.facts(GraphGrew) if look.new]
     traces = sum(loop.holds(trace) and trace.time > late for trace in run.facts(Trace))
     graphs = sum(loop.holds(look) and look.time > late for look in grown)
-    profiled = any(event.kind == "profiler" and event.data.get("on") for event in run.events)
-    cached = any("Cache" in str(event.data) for event in run.of("pipeline", "dataset", "stages"))
+    profiled = any(fact.on for fact in run.facts(ProfilerSwitch))
+    stages = [stage for fact in run.facts(Dataset) for stage in fact.stages]
+    cached = any("Cache" in stage.kind for stage in stages)
     hoards = (
         any(size > _LEAST / 2 for _, size in held(run, loop)) or _variables(run, loop) > _LEAST / 2
     )
@@ -190,11 +194,9 @@ def _live(each: float) -> list[Fact]:
     ]
 
 
-def _cache(length: int) -> Fact:
-    stages = [
-        {"kind": "Cache", "stack": [["train.py", 6, "<module>"]], "file": "", "length": length}
-    ]
-    return fact("dataset", 0, dataset=1, stages=stages)
+def _cache(length: int) -> Placed:
+    stage = BuiltStage(kind="Cache", stack=stack_at(6), length=length)
+    return at(0, Dataset(dataset=1, stages=(stage,)))
 
 
 _LONG = [0.01] * 1200

@@ -11,6 +11,7 @@ from unslow.analyse.host.step_profile import repeated, updating, windows
 from unslow.analyse.memory.process_memory import limit
 from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause
+from unslow.facts.profiler import ProfilerWindow
 from unslow.model import Certainty, Evidence, Finding, Loop, Run
 
 _SHARE = 0.15  # of the process
@@ -72,6 +73,7 @@ class OptimizerState(Cause):
 
     title = "the optimizer's state is large"
     needs = ("weights", "machine")
+    reads = (ProfilerWindow,)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.training:

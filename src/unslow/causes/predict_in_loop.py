@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 from unslow.analyse import wording as say
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.account import stretch_at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
+from unslow.facts.keras import Prediction
+from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import argument, call, remove_keyword, rename_call
-from unslow.model import Event, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
+from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
 from unslow.syntax import How, Kind, Source, own_nodes
 from unslow.syntax import Loop as LoopNode
 from unslow.syntax import argument as argument_of
@@ -27,23 +30,20 @@ _DEFAULT_BATCH = 32
 _ONLY_PREDICT = ("verbose", "batch_size", "callbacks")  # arguments that change no result
 
 
-def _called(at: int, took: float, ran: float, rows: float = 1.0, call: str = "predict") -> Fact:
-    return fact(
-        "prediction",
-        at,
-        n=at,
-        sum=at * took,
-        took=took,
-        key="k",
-        ran=ran,
-        rows=rows,
-        call=call,
-        data="ndarray",
-        batch_size=None,
-        in_fit=False,
-        stack=[["train.py", 11, "act"]],
-        step=at,
-    )
+@dataclass(frozen=True)
+class _Detail:
+    """What the fix needs to know about the calls."""
+
+    call: str
+    data: str  # type of x
+    rows: float  # at most
+    batch_size: float | str | None
+
+
+def _called(step: int, took: float, ran: float, rows: float = 1.0, call: str = "predict") -> Placed:
+    where = (Place("train.py", 11, "act"),)
+    seen = Prediction(n=step, sum=step * took, took=took, key="k", ran=ran, rows=rows, call=call)
+    return at(step, seen.replace(data="ndarray", stack=where, step=step))
 
 
 class PredictInLoop(Cause):
@@ -71,66 +71,67 @@ class PredictInLoop(Cause):
     """
 
     title = "predict is called on a few rows in the loop"
-    needs = ("keras",)
+    reads = (Prediction,)
     deeper_than = ("iterator-rebuilt", "evaluation-in-step", "tiny-batches")
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        groups: dict[str, list[Event]] = defaultdict(list)
-        for event in run.of("prediction"):
-            if event.data.get("call") in ("predict", "evaluate"):
-                groups[event.data["key"]].append(event)
-        for events in groups.values():
-            loop = next((run.loop_of(event) for event in events[1:] if run.loop_of(event)), None)
-            if loop is not None:
-                yield from self._judge(run, loop, [event for event in events if loop.holds(event)])
+        groups: dict[str, list[Prediction]] = defaultdict(list)
+        for seen in run.facts(Prediction):
+            if seen.call in ("predict", "evaluate"):
+                groups[seen.key].append(seen)
+        for calls in groups.values():
+            for stretch, loop, together in _places(run, calls):
+                yield from self._judge(run, together, loop, stretch)
 
-    def _judge(self, run: Run, loop: Loop, events: list[Event]) -> Iterable[Finding]:
-        first, last = events[0].data, events[-1].data
-        detailed = [event.data for event in events if "ran" in event.data][1:]
-        calls = int(last["n"]) - int(first["n"])  # the first one also traces the model
+    def _judge(
+        self, run: Run, seen: list[Prediction], loop: Loop | None, stretch: str
+    ) -> Iterable[Finding]:
+        first, last = seen[0], seen[-1]
+        detailed = [call for call in seen if call.ran is not None][1:]
+        calls = last.n - first.n  # the first one also traces the model
         if not detailed or calls < _FEWEST:
             return
-        took = (float(last["sum"]) - float(first["sum"])) / calls
-        ran = median(float(data["ran"]) for data in detailed)
+        took = (last.sum - first.sum) / calls
+        ran = median(call.ran or 0.0 for call in detailed)
         if took - ran < _FIXED * took:
             return
         last = detailed[-1]
-        name, rows = str(last["call"]), median(float(data["rows"]) for data in detailed)
-        where = say.place(run, last["stack"][0])
+        rows = median(call.rows for call in detailed)
+        where = say.place(run, last.stack[0])
         on = f" on {rows:.0f} rows" if rows > 1 else ""
-        what = f"{_spelled(where.code, name)} is called {_often(calls, loop.steps)}"
+        often = _often(calls, loop.steps) if loop is not None else f"{calls:,} times"
+        what = f"{_spelled(where.code, last.call)} is called {often}"
         yield Finding(
             cause=self.id,
             location=where,
             seconds=calls * (took - ran),
             title=f"{what}{on}: {say.time(took)} each, the model {say.time(ran)}",
             evidence=(
-                Evidence("calls in the loop", calls),
+                Evidence("calls", calls),
                 Evidence("rows in a call", rows),
                 Evidence("a call takes", took, "s"),
                 Evidence("of which the model runs", ran, "s"),
                 Evidence("fixed cost of a call", took - ran, "s"),
             ),
-            advice=_ADVICE[name],
-            facts={
-                "call": name,
-                "data": str(last.get("data", "")),
-                "rows": max(float(data["rows"]) for data in detailed),
-                "batch_size": last.get("batch_size"),
-            },
+            advice=_ADVICE[last.call],
+            detail=_Detail(
+                last.call, last.data, max(call.rows for call in detailed), last.batch_size
+            ),
+            stretch=stretch,
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where, facts = finding.location, finding.facts
-        if where is None or facts["call"] != "predict":
+        where, detail = finding.location, finding.detail
+        assert isinstance(detail, _Detail)
+        if where is None or detail.call != "predict":
             return None
-        if facts["data"] not in ("ndarray", "EagerTensor", "list", "tuple", "dict"):
+        if detail.data not in ("ndarray", "EagerTensor", "list", "tuple", "dict"):
             return Refusal(
-                f"predict is given a {facts['data']}, which predict_on_batch does not take", where
+                f"predict is given a {detail.data}, which predict_on_batch does not take", where
             )
-        batch = float(facts["batch_size"] or _DEFAULT_BATCH)
-        if facts["rows"] > 32 * batch:
-            return Refusal(f"{facts['rows']:.0f} rows may not fit into memory at once", where)
+        batch = detail.batch_size if isinstance(detail.batch_size, float) else _DEFAULT_BATCH
+        if detail.rows > 32 * batch:
+            return Refusal(f"{detail.rows:.0f} rows may not fit into memory at once", where)
         node = call(script, where.line, "predict")
         if argument(script, node, "steps") is not None or len(node.args) > 1:
             return Refusal("the call is given more than its rows", where)
@@ -140,7 +141,7 @@ class PredictInLoop(Cause):
         fixed = rename_call(fixed, where.line, "predict", "predict_on_batch")
         return Fix(
             title="call predict_on_batch, which runs the compiled model at once",
-            safety=Safety.EXACT if facts["rows"] <= batch else Safety.CLOSE,
+            safety=Safety.EXACT if detail.rows <= batch else Safety.CLOSE,
             files={where.file: fixed.text},
         )
 
@@ -205,7 +206,7 @@ class PredictInLoop(Cause):
             )
 
 
-_ADVICE: dict[str, Any] = {
+_ADVICE: dict[str, str] = {
     "predict": "Call model.predict_on_batch(x): the same array, without a pipeline made for every call.",
     "evaluate": "Call evaluate less often, or model.reset_metrics() and model.test_on_batch(x, y) for a single batch.",
 }
@@ -244,3 +245,19 @@ def _changes(source: Source, rows: ast.expr, loop: LoopNode) -> bool:
 def _fits_in(source: Source, loop: ast.AST) -> bool:
     calls = [node.func for node in own_nodes(loop) if isinstance(node, ast.Call)]
     return any(isinstance(function, ast.Attribute) and function.attr == "fit" for function in calls)
+
+
+def _places(
+    run: Run, calls: list[Prediction]
+) -> Iterator[tuple[str, Loop | None, list[Prediction]]]:
+    """The calls of one line inside a loop, and those of each stretch outside of all loops."""
+    groups: dict[tuple[str, int], list[Prediction]] = defaultdict(list)
+    loops: dict[int, Loop] = {}
+    for seen in calls:
+        loop = run.loop_of(seen)
+        if loop is not None:
+            loops[id(loop)] = loop
+        stretch = "" if loop is not None else stretch_at(run, seen.process, seen.time)
+        groups[stretch, id(loop)].append(seen)
+    for (stretch, key), together in groups.items():
+        yield stretch, loops.get(key), together

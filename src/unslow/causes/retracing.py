@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from unslow.analyse.graphs.retrace_reasons import Blamed, blamed
 from unslow.analyse.graphs.traces import READS, Change, cost, traces, usual_call, usual_calls
+from unslow.analyse.input import pipeline_rebuilds
 from unslow.analyse.input.pipeline_rebuilds import lines_of, rebuilding, stages_of
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
@@ -92,7 +93,7 @@ class Retracing(Cause):
     """
 
     title = "a function is traced again and again"
-    reads = READS
+    reads = (*READS, *pipeline_rebuilds.READS)
     deeper_than = ("tiny-batches", "kernels-rebuilt")
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -122,8 +123,7 @@ class Retracing(Cause):
                 relaxed=first.fact.relaxed,
                 lines=tuple(sorted(lines_of(run, found))) if pipeline else (),
                 random=any(
-                    stage.get("random") or stage.get("kind") == "Shuffle"
-                    for stage in stages_of(run, found)
+                    stage.random or stage.kind == "Shuffle" for stage in stages_of(run, found)
                 ),
             ),
         )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from unslow.analyse.graphs.eager_cost import EagerCost, eager_cost
-from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
 from unslow.causes.eager_step import FEWEST_OPS, WORTH, evidence
+from unslow.facts.eager import EagerOps
 from unslow.facts.functions import Eagerly
 from unslow.facts.schema import Place
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
@@ -149,22 +150,9 @@ def _is(value: ast.expr | None, wanted: bool) -> bool:
     return isinstance(value, ast.Constant) and value.value is wanted
 
 
-def _window(at: int) -> Any:
-    return fact(
-        "eager_ops",
-        at,
-        step=at,
-        ops=200,
-        took=0.004,
-        floor=2e-5,
-        kernels=0.001,
-        functions=0,
-        functions_took=0.0,
-        wall=0.01,
-        top=[["Mul", 200]],
-        lines=[],
-        tape=[],
-    )
+def _window(step: int) -> Placed:
+    cost = EagerOps(step=step, ops=200, took=0.004, floor=2e-5, kernels=0.001, wall=0.01)
+    return at(step, cost.replace(top=(("Mul", 200),)))
 
 
 def _set(value: bool) -> Placed:
@@ -172,7 +160,7 @@ def _set(value: bool) -> Placed:
     return at(0, Eagerly(way="compile", value=value, model=1, stack=stack))
 
 
-_WINDOWS = [_window(at) for at in (4, 8, 16, 32, 64)]
+_WINDOWS = [_window(step) for step in (4, 8, 16, 32, 64)]
 _STEP = {Phase.RUN: 0.8}
 RunEagerly.FIRES = (
     Sketch("left on in compile()", facts=[_set(True), *_WINDOWS], style="keras", phases=_STEP),

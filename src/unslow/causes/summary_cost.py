@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from unslow.analyse import wording as say
 from unslow.analyse.host.saves import folders_of
-from unslow.analyse.host.step_profile import repeated, windows
+from unslow.analyse.host.step_profile import Op, SketchedWindow, StepProfile, repeated, windows
 from unslow.analyse.run.tallies import Total, totals
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
 from unslow.cause import Cause, Spot
+from unslow.facts.profiler import ProfilerWindow
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import set_keyword
 from unslow.fix.moves.run_less_often import rarer
@@ -39,21 +40,11 @@ def _log(at: int, each: float, call: str = "tf.summary", line: int = 13, **data:
     )
 
 
-def _ops(took: float) -> Fact:
-    return fact(
-        "window",
-        50,
-        steps=10,
-        step=50,
-        wall=0.1,
-        kernels=0.095,
-        executor=0.098,
-        waits=0.0,
-        ops=[
-            ["weights", "HistogramSummary", 40, 10 * took],
-            ["MatMul", "MatMul", 40, 0.095 - 10 * took],
-        ],
-    )
+def _ops(took: float) -> Placed:
+    summary = Op("weights", "HistogramSummary", 40, 10 * took)
+    rest = Op("MatMul", "MatMul", 40, 0.095 - 10 * took)
+    profile = StepProfile(kernels=0.095, executor=0.098, ops=(summary, rest))
+    return at(50, SketchedWindow(steps=10, step=50, wall=0.1, profile=profile))
 
 
 class SummaryCost(Cause):
@@ -81,6 +72,7 @@ class SummaryCost(Cause):
 
     title = "summaries are written in every step"
     needs = ("files",)
+    reads = (ProfilerWindow,)
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:

@@ -7,9 +7,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.step_profile import Window, repeated, windows
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.host.step_profile import (
+    Op,
+    SketchedWindow,
+    StepProfile,
+    Window,
+    repeated,
+    windows,
+)
+from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
 from unslow.cause import Cause
+from unslow.facts.profiler import ProfilerWindow
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import delete
 from unslow.model import (
@@ -43,18 +51,10 @@ def _set(what: str, value: int) -> Fact:
     return fact("setting", 0, what=what, value=value, stack=[["train.py", 3, "<module>"]])
 
 
-def _seen(kernel: float) -> Fact:
-    return fact(
-        "window",
-        50,
-        steps=10,
-        step=50,
-        wall=0.1,
-        kernels=0.095,
-        executor=0.098,
-        waits=0.0,
-        ops=[["dense/MatMul", "MatMul", round(0.09 / kernel), 0.09]],
-    )
+def _seen(kernel: float) -> Placed:
+    op = Op("dense/MatMul", "MatMul", round(0.09 / kernel), 0.09)
+    profile = StepProfile(kernels=0.095, executor=0.098, ops=(op,))
+    return at(50, SketchedWindow(steps=10, step=50, wall=0.1, profile=profile))
 
 
 class ThreadSettings(Cause):
@@ -82,7 +82,8 @@ class ThreadSettings(Cause):
     """
 
     title = "too few threads for the cores there are"
-    needs = ("settings", "window")
+    needs = ("settings",)
+    reads = (ProfilerWindow,)
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:

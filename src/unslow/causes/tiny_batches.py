@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.step_profile import Window, repeated, windows
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.host.step_profile import SketchedWindow, StepProfile, Window, repeated, windows
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.profiler import ProfilerWindow
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import set_keyword
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
@@ -23,18 +24,9 @@ _TOGETHER = 32  # steps that Keras can run in one go, at most
 _LARGER = 8  # how much larger a batch the advice speaks of
 
 
-def _seen(kernels: float, executor: float) -> Fact:
-    return fact(
-        "window",
-        200,
-        steps=10,
-        step=200,
-        wall=0.01,
-        kernels=0.01 * kernels,
-        executor=0.01 * executor,
-        waits=0.0,
-        ops=[],
-    )
+def _seen(kernels: float, executor: float) -> Placed:
+    profile = StepProfile(kernels=0.01 * kernels, executor=0.01 * executor)
+    return at(200, SketchedWindow(steps=10, step=200, wall=0.01, profile=profile))
 
 
 _FIT = fact(
@@ -73,7 +65,7 @@ class TinyBatches(Cause):
     """
 
     title = "the fixed cost of a step outweighs its work"
-    needs = ("window",)
+    reads = (ProfilerWindow,)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.training:

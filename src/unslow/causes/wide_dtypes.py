@@ -8,9 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.step_profile import Window, repeated, windows
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.host.step_profile import (
+    Op,
+    SketchedWindow,
+    StepProfile,
+    Window,
+    repeated,
+    windows,
+)
+from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.profiler import ProfilerWindow
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
 from unslow.fix.moves.float32 import narrow
@@ -56,18 +64,10 @@ def _made() -> Fact:
     return fact("wide", 0, n=1, key="k", name="w", bytes=8e6, stack=[["train.py", 4, "<module>"]])
 
 
-def _seen(kernels: float) -> Fact:
-    return fact(
-        "window",
-        50,
-        steps=10,
-        step=50,
-        wall=0.1,
-        kernels=0.1 * kernels,
-        executor=0.098,
-        waits=0.0,
-        ops=[["dense/MatMul", "MatMul", 10, 0.1 * kernels]],
-    )
+def _seen(kernels: float) -> Placed:
+    op = Op("dense/MatMul", "MatMul", 10, 0.1 * kernels)
+    profile = StepProfile(kernels=0.1 * kernels, executor=0.098, ops=(op,))
+    return at(50, SketchedWindow(steps=10, step=50, wall=0.1, profile=profile))
 
 
 class WideDtypes(Cause):
@@ -94,7 +94,8 @@ class WideDtypes(Cause):
     """
 
     title = "float64 where float32 would do"
-    needs = ("weights", "window")
+    needs = ("weights",)
+    reads = (ProfilerWindow,)
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:

@@ -79,8 +79,8 @@ def cli(context: click.Context) -> None:
     unslow fix                   see the fix as a diff in plain TensorFlow
     unslow fix --prove --apply   prove it by running both, then write it
 
-    Exit codes: 0 done, 1 a check found something, 2 unslow could not do it, 130 interrupted. `unslow run` exits
-    with the code of the command.
+    Exit codes: 0 done, 1 a check found something, 2 unslow could not do it, 130 interrupted.
+    `unslow run` exits with the code of the command.
     """
     from unslow.cause import load as causes
     from unslow.settings import Known, load

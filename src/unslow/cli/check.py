@@ -35,8 +35,9 @@ def check(
 ) -> None:
     """Find causes in the files PATHS, and in the Python files below the folders PATHS.
 
-    It runs nothing, so it reports what is there and when that matters, never what it costs: `unslow run` measures
-    that. A comment silences a line: `# unslow: ignore[cause]`, or `# unslow: ignore`.
+    It runs nothing, so it reports what is there and when that matters, never what it costs:
+    `unslow run` measures that. A comment silences a line: `# unslow: ignore[cause]`, or
+    `# unslow: ignore`.
 
     Exit code: 0 nothing found, 1 something found, 2 nothing found but not everything could be read.
     """

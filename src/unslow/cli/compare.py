@@ -42,8 +42,9 @@ def compare(
 ) -> None:
     """Compare run BEFORE with run AFTER: folders, or parts of their names.
 
-    Loops are matched by line through edits of the source. Where other programs used the processor during a run, the
-    answer is "cannot be told", and --fail-if passes; a run that crashed or did not train fails it.
+    Loops are matched by line through edits of the source. Where other programs used the
+    processor during a run, the difference cannot be told, and --fail-if passes; a run that
+    crashed or did not train fails it.
     """
     from unslow.compare import compare as compared
     from unslow.compare.view import view_of

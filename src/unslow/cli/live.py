@@ -24,8 +24,9 @@ _ALL = 1000  # rows of what is printed at the end: nothing is left out
 def live(run: str | None, form: str) -> None:
     """Watch RUN while it runs: a run folder, part of its name, or the newest one.
 
-    Only its files are read, so it may run on another machine. Ctrl-C ends the view, never the training. Where the
-    output is no terminal, or with `--format json`, the current state is printed once.
+    Only its files are read, so it may run on another machine. Ctrl-C ends the view, never the
+    training. Where the output is no terminal, or with `--format json`, the current state is
+    printed once.
     """
     from unslow.live.watch import Watch
 

@@ -55,7 +55,7 @@ class _Wanted:
     "--live/--no-live",
     "live",
     default=None,
-    help="Show progress in the last rows of the terminal (default: occasional lines on a terminal).",
+    help="Show progress in the last rows of the terminal (default: occasional lines).",
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(

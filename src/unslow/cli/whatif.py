@@ -45,7 +45,7 @@ def whatif(
     form: str,
     **how: object,
 ) -> None:
-    """Run COMMAND, unedited, for a few steps under other settings; print the gain of each, best first.
+    """Run COMMAND, unedited, for a few steps under other settings; print the gain of each.
 
     \b
     unslow whatif train.py --epochs 3        everything that applies
@@ -53,9 +53,10 @@ def whatif(
     unslow whatif --steps 50 train.py        longer or shorter trials
     unslow whatif --list                     all settings
 
-    Each trial is a fresh process in a copy of the directory, with fixed seeds, stopped after the same number of
-    steps; the unchanged script runs in between. Weights are compared where the setting should keep them. The
-    fastest settings are then combined and measured together. Ctrl-C prints what was measured so far.
+    Each trial is a fresh process in a copy of the directory, with fixed seeds, stopped after the
+    same number of steps; the unchanged script runs in between. Weights are compared where the
+    setting should keep them. The fastest settings are then combined and measured together.
+    Ctrl-C prints what was measured so far.
 
     Put the options of unslow before the script; what follows it is the script's own.
     """

@@ -1,4 +1,4 @@
-"""A diagnosis in the formats of other tools, one file per format; what needs an extra package says so."""
+"""A diagnosis in the formats of other tools, one file per format."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMATS = {
 
 
 def export(diagnosis: Diagnosis, form: str, path: str | Path | None = None) -> Path:
-    """Write a diagnosis in one of FORMATS and say where; TensorBoard's path is a folder, the others' a file."""
+    """Write a diagnosis in one of FORMATS; returns the path: a folder for TensorBoard, else a file."""
     module, default = FORMATS[form]
     target = Path(path) if path is not None else Path(diagnosis.run.folder) / default
     write: Write = importlib.import_module(f"unslow.export.{module}").write

@@ -1,4 +1,4 @@
-"""OpenTelemetry metrics of a run through the SDK (extra `opentelemetry`): steps, phases, memory, findings."""
+"""OpenTelemetry metrics of a run by the SDK: steps, phases, memory, findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUANTILES = (0.5, 0.95, 0.99, 1.0)
 
 
 def write(diagnosis: Diagnosis, path: Path) -> None:
-    """The metrics as the SDK's own JSON; `record` feeds any other provider, such as one with an OTLP exporter."""
+    """The metrics as the SDK's own JSON; `record` feeds any other provider, such as OTLP."""
     sdk = need("opentelemetry-sdk", "opentelemetry.sdk.metrics", "opentelemetry", "opentelemetry")
     exports = need(
         "opentelemetry-sdk", "opentelemetry.sdk.metrics.export", "opentelemetry", "opentelemetry"
@@ -40,7 +40,7 @@ def record(diagnosis: Diagnosis, provider: Any) -> None:
     """Put a run's numbers into the instruments of a provider's meter."""
     meter = provider.get_meter("unslow")
     steps = meter.create_counter("unslow.steps", "{step}", "Training steps.")
-    phases = meter.create_counter("unslow.facts.phase.time", "s", "Seconds of training by phase.")
+    phases = meter.create_counter("unslow.phase.time", "s", "Seconds of training by phase.")
     duration = meter.create_gauge(
         "unslow.step.duration", "s", "Quantiles of step time, the first step left out."
     )
@@ -55,7 +55,7 @@ def record(diagnosis: Diagnosis, provider: Any) -> None:
                 _quantile(loop.steady(), weights, quantile), {**where, "quantile": quantile}
             )
     _process(diagnosis, meter)
-    cost = meter.create_gauge("unslow.finding.cost", "s", "Seconds that a finding would give back.")
+    cost = meter.create_gauge("unslow.finding.cost", "s", "Avoidable time of a finding.")
     for finding in diagnosis.findings:
         cost.set(
             finding.seconds, clean({"cause": finding.cause, "line": str(finding.location or "")})

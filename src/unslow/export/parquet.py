@@ -35,7 +35,7 @@ _TYPES: dict[type, str] = {
 
 def write(diagnosis: Diagnosis, path: Path) -> None:
     duckdb = need("duckdb", "duckdb", "scale", "parquet")
-    steps = table_of(diagnosis.run)  # noqa: F841 - DuckDB finds a dict of arrays by the name of the variable
+    steps = table_of(diagnosis.run)  # noqa: F841 - DuckDB finds it by the variable's name
     # The types are named: without a row DuckDB would guess them from nothing.
     chosen = ", ".join(f'"{name}"::{_TYPES[kind]} AS "{name}"' for name, kind in COLUMNS.items())
     target = str(path).replace("'", "''")

@@ -1,4 +1,4 @@
-"""A Chrome trace (JSON) that Perfetto and chrome://tracing open: steps, phases, traces, profiler windows, memory."""
+"""A Chrome trace (JSON) for Perfetto: steps, phases, traces, profiler windows, memory."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy as np
 
 from unslow.analyse.host.xplane import read
 from unslow.facts.functions import Trace
-from unslow.model import Diagnosis, Event, Loop, Phase, Process, Run
+from unslow.facts.profiler import ProfilerWindow
+from unslow.model import Diagnosis, Loop, Phase, Process, Run
 from unslow.report.view import clean
 from unslow.report.words import PHASES
 
-STEPS = 20_000  # rows of one loop: some 10 MB of trace, which both viewers open at once
+STEPS = 20_000  # rows of one loop: about 10 MB of trace, which both viewers open at once
 TRACES = 2  # the first thread number of function traces; loops have 10 and up
 LANES = 8
 WINDOWS = 1000  # the first thread number of TensorFlow's own threads
@@ -57,7 +58,7 @@ def _name(kind: str, process: int, thread: int, name: str) -> dict[str, Any]:
 def _slice(
     name: str, begin: int, end: int, process: int, thread: int, **args: Any
 ) -> dict[str, Any]:
-    """Whole microseconds: readers add `ts` and `dur`, and a float's last bit would make neighbours overlap."""
+    """Whole microseconds: the last bit of a float would make neighbors overlap."""
     return {
         "ph": "X",
         "name": clean(name),
@@ -75,7 +76,7 @@ def _micros(seconds: float) -> int:
 
 
 def _steps(loop: Loop, thread: int) -> Iterator[dict[str, Any]]:
-    """One slice per row. Phases are sums, so their order inside a step is ours and is said to be."""
+    """One slice per row. Phases are sums; a note says that their order in a step is not recorded."""
     free = 0  # where the last slice ended: rounding must not make two overlap
     for row in kept_rows(loop):
         count, seconds = int(loop.count[row]), float(loop.seconds[row])
@@ -131,16 +132,16 @@ def _traces(run: Run, process: Process) -> Iterator[dict[str, Any]]:
 
 
 def _windows(run: Run, process: Process) -> Iterator[dict[str, Any]]:
-    """Every span that TensorFlow's own profiler kept, on its own thread; a damaged profile is left out."""
+    """Every span of TensorFlow's own profiler, on its own thread; damaged profiles are left out."""
     threads: dict[str, int] = {}
-    for event in run.of("window"):
-        if event.process != process.index or not event.data.get("file"):
+    for window in run.facts(ProfilerWindow):
+        if window.process != process.index or not window.file:
             continue
         try:
-            found = read((Path(run.folder) / str(event.data["file"])).read_bytes())
+            found = read((Path(run.folder) / window.file).read_bytes())
         except (OSError, ValueError):
             continue
-        begin = _opened(run, event)
+        begin = _opened(run, window)
         for thread in found:
             number = threads.setdefault(thread.name, WINDOWS + len(threads))
             yield _name("thread_name", process.index, number, f"TensorFlow {thread.name}")
@@ -150,17 +151,17 @@ def _windows(run: Run, process: Process) -> Iterator[dict[str, Any]]:
                     yield _slice(span.name, start, end, process.index, number)
 
 
-def _opened(run: Run, event: Event) -> float:
+def _opened(run: Run, window: ProfilerWindow) -> float:
     """When a window began, which is the zero of its profile: at the end of the step before it."""
-    loop, step = run.loop_of(event), int(event.data.get("step") or 0)
+    loop = run.loop_of(window)
     before = sum(each.steps for each in run.loops if loop is not None and each.stop <= loop.start)
-    if loop is not None and 0 < step - before < loop.steps:
-        return float(np.interp(step - before, loop.number, loop.end))
-    return event.time - float(event.data.get("spent") or 0.0) - float(event.data.get("wall") or 0.0)
+    if loop is not None and 0 < window.step - before < loop.steps:
+        return float(np.interp(window.step - before, loop.number, loop.end))
+    return window.time - window.spent - window.wall
 
 
 def _lane(lanes: list[list[int]], begin: int, end: int) -> int:
-    """The first lane in which a slice follows or lies inside the open ones; the last one takes what is left."""
+    """The first lane in which a slice follows or lies inside the open ones, else the last one."""
     for number, ends in enumerate(lanes):
         while ends and ends[-1] <= begin:
             ends.pop()

@@ -1,4 +1,4 @@
-"""TensorBoard event files: step time, phases, memory, and findings as text; one TensorBoard run per loop."""
+"""TensorBoard event files: step time, phases, memory, findings; one TensorBoard run per loop."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def folder_of(number: int, loop: Loop) -> str:
 
 
 def points_of(loop: Loop) -> Iterator[tuple[float, int, dict[str, float]]]:
-    """Time, step and the scalars there: means of groups of rows in long loops, and the longest step of each."""
+    """Time, step and scalars: means of groups of rows in long loops, and the longest step of each."""
     starts = bucket_starts(len(loop.end), POINTS)
     if not len(starts):
         return

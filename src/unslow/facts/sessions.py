@@ -30,13 +30,6 @@ class Restarted(Thinned, probe="sessions"):
     step: int = 0
 
 
-class FullTrace(Fact, probe="sessions"):
-    """A run of which the program asked for a full trace; at runs that grow further apart."""
-
-    took: Duration
-    inside: Duration = 0.0  # from the first node's start to the last one's end
-
-
 class InspectedRun(Fact, probe="sessions", kind="run"):
     """One run of a training step that was inspected (at steps 4, 8, 16 …)."""
 

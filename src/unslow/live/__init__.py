@@ -1,1 +1,1 @@
-"""Watching a run while it runs: nothing but the files of its folder is read, and nothing in it is written."""
+"""Watching a run while it runs: reads only the files of its folder, and writes none."""

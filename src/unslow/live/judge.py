@@ -1,4 +1,4 @@
-"""Diagnoses a run now and then while it runs; a finding is certain once two diagnoses in a row have made it."""
+"""Diagnoses a run while it runs; a finding is certain once two diagnoses in a row have made it."""
 
 from __future__ import annotations
 
@@ -10,26 +10,22 @@ from unslow.errors import UnslowError
 from unslow.model import Finding
 
 FIRST = 4.0  # seconds of watching before the first diagnosis
-FURTHER = 1.6  # each further one waits so many times longer than the last
+FURTHER = 1.6  # factor by which the wait grows from one diagnosis to the next
 SHARE = 0.008  # of one core, at most
-AHEAD = 60.0  # seconds whose share may be spent in advance, so that the first findings do not take minutes
-MOST = (
-    64 << 20
-)  # bytes of a folder above which a diagnosis would take too much memory beside a training
+AHEAD = 60.0  # seconds whose share may be spent in advance, so that first findings come early
+MOST = 64 << 20  # bytes of a folder above which a diagnosis would take too much memory
 
 Key = tuple[str, str]
 
 
 @dataclass
 class Judge:
-    """Says when a diagnosis is due, and which findings have been made twice."""
+    """Decides when a diagnosis is due, and which findings have been made twice."""
 
     wait: float = FIRST
     due: float = FIRST
     certain: list[dict[str, Any]] = field(default_factory=list)
-    growth: dict[str, float] = field(
-        default_factory=dict
-    )  # bytes per 1 000 steps, by the process's log
+    growth: dict[str, float] = field(default_factory=dict)  # bytes per 1,000 steps, by process
     judged: int = 0
     too_large: bool = False
     spent: float = 0.0  # processor seconds of all diagnoses
@@ -37,12 +33,12 @@ class Judge:
     _before: frozenset[Key] = frozenset()
 
     def is_due(self, watched: float, size: int, over: bool = False) -> bool:
-        """Whether to judge now: the run has been watched for so long, its folder is so large, and it may be over."""
+        """Whether to diagnose now: by seconds watched, bytes of the folder, and the end of the run."""
         self.too_large = size > MOST
         return (over or watched >= self.due) and not self.closed and not self.too_large
 
     def took(self, watched: float, cost: float) -> None:
-        """A diagnosis has just been made: the next one comes later, and the later the more they cost."""
+        """Note the cost of a diagnosis: the more they cost, the later the next one comes."""
         self.spent += cost
         self.wait *= FURTHER
         self.due = max(watched + self.wait, self.spent / SHARE - AHEAD)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from unslow.facts.codec import Context
+from unslow.facts.data import UNKNOWN_LENGTH, Dataset, IteratorMade
+from unslow.facts.table import FactTable
 from unslow.live.follow import Followed
 from unslow.live.loop_length import epochs_of, steps_of
 from unslow.model import Loop
@@ -79,14 +80,12 @@ def _recorded_name(process: Followed, shown: str) -> str:
 
 def _dataset_lengths(process: Followed, file: str) -> dict[int, int]:
     """The elements of datasets, where they are known, by the line of this file that iterates."""
-    known: dict[Any, int] = {}
-    for line in process.of("dataset"):
-        if line.get("stages"):
-            known[line["dataset"]] = int(line["stages"][0].get("length", -2))
+    context = Context(process=0, start=0, shown=str)
+    facts = FactTable((line, context) for line in process.lines)
+    known = {one.dataset: one.stages[0].length for one in facts.of(Dataset) if one.stages}
     found: dict[int, int] = {}
-    for line in process.of("iterator"):
-        place = (line.get("stack") or [["", 0]])[0]
-        length = known.get(line.get("dataset"), -1)
-        if place[0] == file and length > 0:
-            found[int(place[1])] = length
+    for made in facts.of(IteratorMade):
+        length = known.get(made.dataset, UNKNOWN_LENGTH)
+        if made.stack and made.stack[0].file == file and length > 0:
+            found[made.stack[0].line] = length
     return found

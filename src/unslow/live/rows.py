@@ -1,4 +1,4 @@
-"""The steps of one process in bounded memory: old rows are merged in pairs, the first and the latest stay single."""
+"""The steps of one process in bounded memory: old rows are merged in pairs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from unslow.runfolder.steplog import FIELDS, taken
 
-MOST = 2048  # rows kept: some 4 ms to find loops and trends in
-LATEST = 512  # rows at the end that are never merged: they say what is so now
+MOST = 2048  # rows kept: finding loops and trends in them takes about 4 ms
+LATEST = 512  # rows at the end that are never merged: they show the present
 
 _AT_ONCE = 16 * MOST  # rows taken in one go, so that joining a long run needs little memory
 
@@ -54,7 +54,7 @@ class Rows:
 
 
 def _folded(rows: Any) -> Any:
-    """Each two neighbours of one site as one row; the first of every site pays for tracing and stays alone."""
+    """Pairs of neighbors of one site as one row; the first of a site, which traces, stays alone."""
     first = np.zeros(len(rows), dtype=bool)
     first[np.unique(rows["site"], return_index=True)[1]] = True
     old = ~first

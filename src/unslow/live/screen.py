@@ -1,6 +1,6 @@
-"""Where a live view is drawn: the last rows of a terminal that others write to, or a whole one of its own.
+"""Draws a live view: in the last rows of a shared terminal, or on a whole one.
 
-A drawing is one single write, so that it never comes between the bytes of the training's own output.
+A drawing is a single write, so that it never splits the bytes of the training's own output.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def size_of(fd: int) -> tuple[int, int]:
 
 
 def is_ours(fd: int) -> bool:
-    """Whether we are in the terminal's foreground: what runs behind a shell must not draw over it."""
+    """Whether we are in the terminal's foreground: a background job must not draw."""
     try:
         return os.tcgetpgrp(fd) == os.getpgrp()
     except OSError:  # not our controlling terminal: nobody else's shell is there either
@@ -37,8 +37,8 @@ def is_ours(fd: int) -> bool:
 class Panel:
     """The last rows of a terminal. The rows above scroll by themselves, and the cursor stays there.
 
-    The scrolling region is set to the rows above; everything the program prints, with its carriage returns and
-    colours, goes there as ever.
+    The scrolling region is set to the rows above; everything the program prints, with its
+    carriage returns and colours, goes there as usual.
     """
 
     def __init__(self, fd: int) -> None:
@@ -76,7 +76,8 @@ class Panel:
 def _placing(rows: int, height: int) -> str:
     """Make room below the cursor, and let only the rows above scroll.
 
-    The cursor is always above the panel, so erasing below it takes an old panel away wherever a resize has put it.
+    The cursor is always above the panel, so erasing below it removes an old panel wherever a
+    resize has put it.
     An index (ESC D) scrolls without touching the column, unlike a newline.
     """
     clear = f"{_SAVE}{_ALL_ROWS}{_BACK}{_ERASE_BELOW}"
@@ -85,8 +86,7 @@ def _placing(rows: int, height: int) -> str:
 
 
 def _drawn(lines: Sequence[str], first: int) -> str:
-    """Lines at their rows, in colours of their own. Each row is erased before: after a full line the last column
-    would be erased with it."""
+    """Lines at their rows. Each row is erased first: after a full line that would erase its end."""
     return (
         "\x1b[0m\x1b[?7l"
         + "".join(f"\x1b[{row};1H\x1b[K{line}" for row, line in enumerate(lines, first))
@@ -125,7 +125,7 @@ class Whole:
 
 @contextmanager
 def given_back_on_stop(close: Callable[[], None]) -> Iterator[None]:
-    """On Ctrl-Z the shell gets its terminal back whole; the next drawing sets everything up again."""
+    """On Ctrl-Z the shell gets its whole terminal back; the next drawing sets it up again."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         close()
@@ -141,7 +141,7 @@ def given_back_on_stop(close: Callable[[], None]) -> Iterator[None]:
 
 
 def line_of_its_own(text: str, columns: int) -> str:
-    """A line that starts at the left whatever the program has left there, and takes nothing of it away.
+    """A line that starts at the left margin and overwrites nothing.
 
     As many blanks as the terminal is wide lead to the next line from any column but the first.
     """

@@ -1,4 +1,4 @@
-"""The rhythm of a live view: looks twice a second or less, so that it takes no more than its share of a core."""
+"""The rhythm of a live view: looks twice a second or less, within its share of a core."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHORTEST, LONGEST = 0.5, 15.0  # seconds between looks
 
 
 class Watch:
-    """One run being watched. `now` and `spent` are clocks: seconds that pass, and processor seconds of ours."""
+    """One run being watched. `now` and `spent` are clocks: wall time and our processor time."""
 
     def __init__(
         self,
@@ -32,8 +32,8 @@ class Watch:
         self._now, self._spent = now, spent
         self._news = now()
         self._trained: float | None = None
-        self._apart = 0.0  # spent during a look on what does not recur with every look
-        self._last = 0.0  # what the look before took
+        self._apart = 0.0  # processor seconds of a look that do not recur
+        self._last = 0.0  # processor seconds of the look before
 
     def look(self) -> dict[str, Any]:
         """The state of the run at this moment."""
@@ -63,11 +63,11 @@ class Watch:
         """Seconds to wait after a look that began when `spent_before` had been spent."""
         cost = self._spent() - spent_before - self._apart
         self._apart = 0.0
-        recurs, self._last = min(cost, self._last), cost  # a file that was parsed is dear once only
+        recurs, self._last = min(cost, self._last), cost  # parsing a file is expensive once
         return min(LONGEST, max(SHORTEST, recurs / SHARE))
 
     def _diagnose(self) -> bool:
-        """Judge when it is due. The wait counts from the first step, and a diagnosis pays from its own share."""
+        """Diagnose when it is due: the wait counts from the first step, the cost from its own share."""
         if not self.follower.trained:
             return False
         if self._trained is None:
@@ -88,7 +88,7 @@ class Watch:
 
 
 def _warm() -> None:
-    """Import once what every diagnosis needs; the report needs it at the end anyway."""
+    """Import what every diagnosis, and the report at the end, needs."""
     for name in ("unslow.analyse.run.assemble", "unslow.diagnose", "unslow.report.view"):
         importlib.import_module(name)
     load()

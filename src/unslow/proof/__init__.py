@@ -1,1 +1,1 @@
-"""Running both versions: launching, throw-away copies, trials, verdicts, what-if."""
+"""Running both versions: launching, temporary copies, trials, verdicts, what-if."""

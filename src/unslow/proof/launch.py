@@ -129,7 +129,7 @@ def _unused(runs: Path, name: str) -> Path:
 
 
 def _keep_out_of_version_control(runs: Path) -> None:
-    """Recordings hold sources and paths of one machine: git is told to ignore their folder."""
+    """Recordings hold sources and paths of one machine: git must ignore their folder."""
     try:
         with (runs / ".gitignore").open("x", encoding="utf-8") as file:
             file.write("*\n")

@@ -15,7 +15,8 @@ from unslow.report import words
 
 PAIRS = 5  # trials of each side at most
 _EARLY = 3  # pairs after which a large and clear difference ends the trials
-# Between the nearest two trials. Simulated: with less, a busy machine proves a script against itself.
+# Between the nearest two trials. Simulated: with less, a busy machine proves a script against
+# itself.
 _CLEAR = 1.5
 _FASTER = 1.10  # a smaller gain is not worth changing somebody's code (judgement)
 _SECONDS = 10.0  # that one trial should take, its start included
@@ -31,7 +32,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be proved: steady speed, the whole run with its first step, or that a growth is gone."""
+    """What to prove: steady speed, speed with the first step, or that a growth is gone."""
 
     steps: int
     whole: bool = False

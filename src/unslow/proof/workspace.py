@@ -8,7 +8,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-# Files up to this size are copied, so that a training may overwrite them; larger ones (mostly data) are linked.
+# Files up to this size are copied, so that a training may overwrite them; larger ones, mostly
+# data, are linked.
 _COPIED = 20 << 20
 _LEFT_OUT = {
     ".git",

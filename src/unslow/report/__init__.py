@@ -1,1 +1,1 @@
-"""Reports: a diagnosis becomes one plain dict (`view`), and every format is written from that dict alone."""
+"""Reports: a diagnosis becomes plain data (`view`), and every format is written from that alone."""

@@ -1,4 +1,4 @@
-"""The live view for a terminal: lines of a given width, the least important left out where they do not fit."""
+"""The live view for a terminal: the least important lines are left out where they do not fit."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def painted(lines: list[Text], width: int) -> list[str]:
 
 
 def status_line(view: dict[str, Any]) -> str:
-    """All in one line, for a terminal that belongs to the training."""
+    """The state in one line, for a terminal that belongs to the training."""
     loop = view["loop"]
     said = [f"unslow: {_for(view)}"]
     said += (
@@ -75,12 +75,12 @@ def status_line(view: dict[str, Any]) -> str:
 
 
 def _for(view: dict[str, Any]) -> str:
-    """How long it has been running, in whole units that do not flicker."""
+    """How long it has been running."""
     return clock(view["seconds"])
 
 
 def clock(seconds: float) -> str:
-    """A length of time to the second, as one reads it from a watch: 12 s, 3 min 05 s, 2 h 10 min."""
+    """A length of time to the second: 12 s, 3 min 05 s, 2 h 10 min."""
     whole = int(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -90,7 +90,7 @@ def clock(seconds: float) -> str:
 
 
 def _head(view: dict[str, Any], width: int) -> Text:
-    """Who and how, with a rule that keeps it apart from what the program prints."""
+    """The command and its status, with a rule that separates them from the program's output."""
     status = view["status"]
     right = Text.assemble(
         (status["text"], _STATUS.get(status["kind"], "")), (f"  {_for(view)}", "bold")
@@ -124,7 +124,7 @@ def _loop(view: dict[str, Any], width: int) -> list[Line]:
 
 
 def _rate(loop: dict[str, Any], width: int) -> Text:
-    """The loop, its steps and its pace; a narrow terminal gets less of it rather than a part."""
+    """The loop, its steps and its speed; on a narrow terminal whole parts are left out."""
     rate = f"{words.digits(1 / loop['now'])} steps/s" if loop["now"] > 0 else ""
     parts = [
         (loop["line"], "bold"),
@@ -156,7 +156,7 @@ def _end(expected: dict[str, Any]) -> str:
 
 
 def _sparkline(line: dict[str, Any], width: int) -> Text:
-    """Bars from zero, so that noise looks small; cut at the top where one spike would flatten the rest."""
+    """Bars from zero, so that noise looks small; cut where one spike would flatten the rest."""
     ends = f"  {words.seconds(line['low'])} to {words.seconds(line['high'])} a step"
     room = max(8, width - 2 - cell_len(ends))
     values = line["values"][-room:]
@@ -197,7 +197,7 @@ def _memory(view: dict[str, Any]) -> list[Line]:
 
 
 def _workers(view: dict[str, Any]) -> list[Line]:
-    """The slowest first: the others wait for it."""
+    """The slowest first, because the others wait for it."""
     workers = sorted(view["workers"], key=lambda worker: -worker["now"])
     lines: list[Line] = []
     longest = max((cell_len(worker["name"]) for worker in workers[:_MOST_WORKERS]), default=0)
@@ -212,7 +212,7 @@ def _workers(view: dict[str, Any]) -> list[Line]:
             (
                 5,
                 Text(
-                    f"  and {len(workers) - _MOST_WORKERS} processes more, none slower", style="dim"
+                    f"  and {len(workers) - _MOST_WORKERS} more processes, none slower", style="dim"
                 ),
             )
         )
@@ -235,7 +235,7 @@ def _findings(view: dict[str, Any]) -> list[Line]:
         )
         lines += [(1, head), (6, Text(f"  {finding['title']}"))]
     if len(found) > _MOST_FINDINGS:
-        lines.append((6, Text(f"  and {len(found) - _MOST_FINDINGS} findings more", style="dim")))
+        lines.append((6, Text(f"  and {len(found) - _MOST_FINDINGS} more findings", style="dim")))
     if not found and view["loop"]:
         lines.append((6, Text(_nothing(view), style="dim")))
     lines += [(6, Text(f"probe lost: {name}", style="dim")) for name in view["lost"]]
@@ -244,10 +244,10 @@ def _findings(view: dict[str, Any]) -> list[Line]:
 
 def _nothing(view: dict[str, Any]) -> str:
     if view["too_large"]:
-        return "too much is recorded to judge it while it runs; the report will"
+        return "the recording is too large to diagnose while it runs; the report will do so"
     if view["judged"] < 2:
         return "no finding is certain yet"
-    return "nothing is found so far"
+    return "no problem found so far"
 
 
 def _at(finding: dict[str, Any]) -> str:

@@ -83,18 +83,24 @@ def memory(row: Row, several: bool) -> str:
 def account(view: Row) -> list[tuple[str, str, str, str]]:
     """Each stretch of the run: its name, seconds and share, and the two largest parts of it."""
     found = view["account"]
-    if not found or found["seconds"] <= 0:
+    whole = found["seconds"] if found else 0.0
+    if not whole:
         return []
     rows = []
     for stretch in found["stretches"]:
-        share = stretch["seconds"] / found["seconds"]
-        if share >= _VISIBLE_STRETCH:
-            parts = sorted(stretch["parts"], key=lambda part: -float(part["seconds"]))[:2]
-            named = ", ".join(f"{part['name']} {words.seconds(part['seconds'])}" for part in parts)
+        seconds = stretch["seconds"] or 0.0  # a damaged recording may hold no number
+        if seconds >= _VISIBLE_STRETCH * whole:
+            share = words.share(seconds / whole)
             rows.append(
-                (stretch["name"], words.seconds(stretch["seconds"]), words.share(share), named)
+                (stretch["name"], words.seconds(seconds), share, _largest(stretch["parts"]))
             )
     return rows
+
+
+def _largest(parts: list[Row]) -> str:
+    known = [part for part in parts if part["seconds"]]
+    largest = sorted(known, key=lambda part: -float(part["seconds"]))[:2]
+    return ", ".join(f"{part['name']} {words.seconds(part['seconds'])}" for part in largest)
 
 
 def limits(view: Row) -> Iterator[str]:

@@ -49,7 +49,7 @@ def log_of(view: dict[str, Any]) -> dict[str, Any]:
 
 
 def _main_loop(view: dict[str, Any]) -> dict[str, Any] | None:
-    """Code scanning takes no result without a place: what belongs to no line belongs to the longest loop."""
+    """Code scanning needs a place: what belongs to no line is shown at the longest loop."""
     longest = max(view["loops"], key=lambda loop: float(loop["seconds"]), default=None)
     return longest["location"] if longest else None
 
@@ -164,7 +164,7 @@ def _location(location: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fingerprint(cause: str, where: dict[str, Any], seen: Counter[str]) -> str:
-    """Stays the same when lines move: made of the code, not of its number; the same twice is counted."""
+    """Stable when lines move: made of the code, not of its line number; duplicates are numbered."""
     key = "\0".join((cause, where["file"], where["function"], where["code"]))
     digest = hashlib.sha256(key.encode()).hexdigest()[:32]
     seen[digest] += 1

@@ -126,7 +126,7 @@ def _verdict(view: Row) -> list[RenderableType]:
 
 
 def _finding(number: str, finding: Row, titled: bool = True) -> RenderableType:
-    """The verdict has just said the first one's title, so that one goes without."""
+    """The verdict has just shown the first one's title."""
     parts: list[RenderableType] = [_summary(number, finding)]
     if titled:
         parts.append(_text(finding["title"]))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from unslow.analyse.scopes import Scope
+from unslow.facts.eager import EagerOps
+from unslow.facts.schema import Stack
 from unslow.model import Location, Loop, Phase, Run, Sample
 
 # A compiled function was seen to cost about as much as asking for eight eager ops, and each op in it 7 % of
@@ -58,41 +59,40 @@ class EagerCost:
 
 def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
     """The cost of a loop's eager ops; None where no window saw any."""
-    windows = [event for event in run.of("eager_ops") if loop.holds(event) and event.data["ops"]]
+    windows = [seen for seen in run.facts(EagerOps) if loop.holds(seen) and seen.ops]
     if not windows or loop.steps < 2:
         return None
-    ops = int(np.median([event.data["ops"] for event in windows]))
-    floor = min(float(event.data["floor"]) for event in windows)
+    ops = int(np.median([window.ops for window in windows]))
+    floor = min(window.floor for window in windows)
     # The first step of an epoch also starts its data; the window of the usual size that computed least did not.
-    usual = [event for event in windows if 0.8 * ops <= event.data["ops"] <= 1.25 * ops] or windows
-    kernels = min(float(event.data["kernels"]) for event in usual)
-    functions = float(np.median([event.data.get("functions_took", 0.0) for event in windows]))
+    usual = [window for window in windows if 0.8 * ops <= window.ops <= 1.25 * ops] or windows
+    kernels = min(window.kernels for window in usual)
+    functions = float(np.median([window.functions_took for window in windows]))
     steps = loop.steps - 1
     mean = float((loop.seconds[1:] * loop.count[1:]).sum() / max(1, loop.count[1:].sum()))
-    last = windows[-1].data
+    last = windows[-1]
     return EagerCost(
         ops=ops,
         step=mean,
         eager=_eager_share(run, loop) * mean,
         kernels=kernels + functions,
-        compiled=kernels + functions + floor * (_CALL + _NODE * ops),
+        compiled=kernels + functions + compiled_dispatch(floor, ops),
         floor=floor,
         steps=steps,
-        tape=tuple(
-            Location(*place)
-            for place in next((w.data["tape"] for w in windows if w.data.get("tape")), ())
-        ),
-        lines=tuple(_lines(last.get("lines", ()))),
-        top=tuple((str(name), int(n)) for name, n in last.get("top", ())),
-        random=next(
-            (str(event.data["random"]) for event in windows if event.data.get("random")), ""
-        ),
+        tape=next((_located(window.tape) for window in windows if window.tape), ()),
+        lines=tuple((_located(stack), count) for stack, count, _ in last.lines),
+        top=last.top,
+        random=next((window.random for window in windows if window.random), ""),
     )
 
 
-def _lines(lines: Iterable[Any]) -> Iterable[tuple[tuple[Location, ...], int]]:
-    for stack, count, *_ in lines:
-        yield tuple(Location(*place) for place in stack), int(count)
+def compiled_dispatch(floor: float, ops: int) -> float:
+    """What a compiled function needs for the same ops beside computing."""
+    return floor * (_CALL + _NODE * ops)
+
+
+def _located(stack: Stack) -> tuple[Location, ...]:
+    return tuple(Location(*place) for place in stack)
 
 
 def _eager_share(run: Run, loop: Loop) -> float:

@@ -44,7 +44,7 @@ def assemble(raw: Folder) -> Run:
     table.complete(UnusualCall, lambda call: with_profile(call, raw.path))
     processes = tuple(map(process_of, recorded))
     loops = [loop for process in recorded for loop in loops_of(process)]
-    events = [event for process in recorded for event in events_of(process, raw.path)]
+    events = [event for process in recorded for event in events_of(process)]
     samples = [sample for process in recorded for sample in samples_of(process, loops)]
     lasted = float(header.get("seconds") or 0.0)
     return Run(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from unslow.analyse import wording as say
 from unslow.facts.schema import Stack, Tally
@@ -25,8 +25,19 @@ class LineTotal(Generic[T]):
     fact: T  # the last one, for the kind's own fields
 
 
-def line_totals(run: Run, loop: Loop, kind: type[T]) -> list[LineTotal[T]]:
-    """The most expensive line first; totals from before the loop are subtracted."""
+class Interval(Protocol):
+    """A loop, or any other part of a process's life."""
+
+    @property
+    def process(self) -> int: ...
+    @property
+    def start(self) -> float: ...
+    @property
+    def stop(self) -> float: ...
+
+
+def line_totals(run: Run, loop: Interval, kind: type[T]) -> list[LineTotal[T]]:
+    """The most expensive line first; totals from before the interval are subtracted."""
     by_line: dict[Stack, list[T]] = defaultdict(list)
     for fact in run.facts(kind):
         if fact.process == loop.process and fact.stack:
@@ -49,7 +60,7 @@ def line_totals(run: Run, loop: Loop, kind: type[T]) -> list[LineTotal[T]]:
     return sorted(found, key=lambda total: -total.seconds)
 
 
-def _around(loop: Loop, facts: list[T]) -> tuple[T | None, T | None]:
+def _around(loop: Interval, facts: list[T]) -> tuple[T | None, T | None]:
     """The last totals before a loop, and its own.
 
     Those written first after the loop hold its end, and a moment more.

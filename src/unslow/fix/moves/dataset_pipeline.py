@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from collections.abc import Collection
 
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before, spelled
@@ -109,7 +109,8 @@ def more_threads(script: Script, line: int, threads: int, place: tuple[str, int,
 
 
 def _shared_state(script: Script, place: tuple[str, int, str]) -> str:
-    """Why calls of a function at the same time might get in each other's way; nothing where they cannot."""
+    """Why calls of a function at the same time might get in each other's way; nothing where they
+    cannot."""
     function = script.function_at(place[1]) if place[0] == script.path else None
     if function is None or function.name != place[2]:
         return "what it shares between its calls could not be read"
@@ -151,15 +152,15 @@ def _stateful(script: Script, node: ast.Call, local: set[str]) -> str:
     return f"`{top.id}` is shared by all of them"
 
 
-def whole_batches(script: Script, line: int, settings: dict[str, Any]) -> Fix:
+def whole_batches(script: Script, line: int, types: Collection[str], scalars: bool) -> Fix:
     """`.map(f).batch(n)` becomes `.batch(n).map(f)` where the function treats every number alike."""
-    strange = sorted(set(settings.get("types") or ["an unknown op"]) - _ELEMENTWISE)
+    strange = sorted(set(types or ["an unknown op"]) - _ELEMENTWISE)
     if strange:
         raise script.refuse(
             f"the function may mean something else for a whole batch: it uses {', '.join(strange[:3])}",
             call(script, line, "map"),
         )
-    if not settings.get("scalars"):
+    if not scalars:
         raise script.refuse(
             "the function uses arrays that would meet another shape in a batch",
             call(script, line, "map"),
@@ -190,7 +191,8 @@ def fill_queue(script: Script, line: int, threads: int) -> Fix:
 
 
 def smaller_shuffle(script: Script, line: int, size: int) -> Fix:
-    """Another buffer size for the shuffle at a line; whether it still mixes well is for its owner to say."""
+    """Another buffer size for the shuffle at a line; whether it still mixes well is for its owner
+    to say."""
     node = call(script, line, "shuffle")
     edited = keyword_set(script, node, "buffer_size", str(size), position=0)
     note = f"With {size} elements in the buffer the order is less random: see that the source is not sorted."

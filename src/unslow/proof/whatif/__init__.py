@@ -1,1 +1,1 @@
-"""The same script, unedited, under other settings: what each one brings, measured."""
+"""The same script, unedited, under other settings: the measured gain of each."""

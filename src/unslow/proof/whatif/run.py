@@ -142,7 +142,7 @@ def _must_train(first: Trial, side: Side, steps: int | None) -> None:
 
 
 def _steps_for(first: Trial) -> int:
-    """A round number below where the script ends by itself: weights are read while it still trains."""
+    """A round number before the script's own end: weights are read while it still trains."""
     most = first.steps - 1 if first.steps < _MOST_STEPS else first.steps
     return most // _TENS * _TENS if most >= 2 * _TENS else max(LEAST_STEPS, most)
 
@@ -195,7 +195,7 @@ def _combinations(bench: Bench, tried: Sequence[Setting]) -> list[Setting]:
 
 
 def _did_nothing(setting: Setting, trials: Sequence[Trial]) -> str:
-    """What TensorFlow was asked for and left undone, where the weights are identical too."""
+    """What TensorFlow was asked for and did not do, where the weights are identical too."""
     if setting.group == "precision" and "graph" in setting.asked:
         return "TensorFlow's rewrite changes nothing here: the weights are identical"
     if setting.name == "auto-cluster" and not any(trial.compiled for trial in trials):

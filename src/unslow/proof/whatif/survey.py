@@ -13,7 +13,7 @@ Fact = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Survey:
-    """Facts told by the switches of a run in which nothing was asked for."""
+    """Facts recorded by the switches of a run in which no setting was requested."""
 
     told: tuple[Fact, ...]
     lost: Mapping[str, str]
@@ -30,7 +30,7 @@ class Survey:
 
     @property
     def trains_by_keras(self) -> bool:
-        """fit(), train_on_batch() and the like: what `compile` is told decides how they run."""
+        """fit(), train_on_batch() and the like: the arguments of `compile` decide how they run."""
         return self.has("compile") and any(
             fact["fit"] or (fact["kind"] == "function" and not fact["users"])
             for fact in self.updates
@@ -42,7 +42,7 @@ class Survey:
 
     @property
     def runs_eagerly(self) -> bool:
-        """Each update is called from Python, op by op: nothing is left to a compiler or a graph optimiser."""
+        """Each update is called from Python, op by op: there is no graph to compile or optimize."""
         return bool(self.updates) and all(
             fact["kind"] not in ("function", "session") for fact in self.updates
         )

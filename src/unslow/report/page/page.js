@@ -242,7 +242,7 @@
       const series = [{ label: "after", value: (u, value) => seconds(value) }, line("resident memory", "run", true)];
       if (chart.heap.length) {
         tables[0].push(chart.heap);
-        series.push(line("handed out by malloc", "other", false));
+        series.push(line("allocated by malloc", "other", false));
       }
       chart.holders.forEach((holder, index) => {
         tables.push([holder.x, holder.bytes]);

@@ -14,7 +14,7 @@ from unslow.report.words import Row
 if TYPE_CHECKING:
     from unslow.model import Floats, Ints
 
-POINTS = 4000  # for all loops together: more than a wide screen has columns, and a pan stays within a frame
+POINTS = 4000  # for all loops together: more than a screen has columns, and panning is smooth
 LEAST = 400  # points of any one loop: more than a narrow screen has columns
 DRAWN = 8  # loops with a chart of their own, longest first
 LOG = (
@@ -38,7 +38,7 @@ def step_charts(run: Run, findings: list[Row]) -> list[Row]:
 
 
 def step_chart(number: int, loop: Loop, points: int, forecast: Row | None) -> Row:
-    """Step number against mean, least and greatest step time and the phases; a first step far off is left out."""
+    """Mean, least and greatest step time and phases by step; an outlying first step is left out."""
     first = int(len(loop.end) > 10 and loop.count[0] == 1 and loop.seconds[0] > 3 * loop.typical())
     starts = bucket_starts(len(loop.end) - first, points) + first
     single = loop.count == 1
@@ -99,24 +99,24 @@ def _trend_lines(loop: Loop) -> Row:
 
 
 def _forecasts(run: Run, findings: list[Row]) -> dict[int, Row]:
-    """A forecast of step time is drawn into the longest loop that drifts: a finding does not name its loop."""
+    """A forecast is drawn into the longest drifting loop: a finding does not name its loop."""
     drifting = [
         number for number, loop in enumerate(run.loops) if loop.trend.shape is Shape.DRIFTING
     ]
-    told = [
+    forecasts = [
         finding["forecast"]
         for finding in findings
         if finding["grows"] and finding["forecast"] and finding["forecast"]["step_seconds"]
     ]
-    if not drifting or not told:
+    if not drifting or not forecasts:
         return {}
     number = max(drifting, key=lambda each: run.loops[each].total)
     loop = run.loops[number]
-    upto = min(told[0]["step"], int(loop.steps * (1 + FORWARD)))
+    upto = min(forecasts[0]["step"], int(loop.steps * (1 + FORWARD)))
     if upto <= loop.steps:
         return {}
-    # From the end of the run towards the foretold point, cut where the chart ends.
-    part = (upto - loop.steps) / (told[0]["step"] - loop.steps)
-    there = loop.trend.after + part * (told[0]["step_seconds"] - loop.trend.after)
-    label = f"→ {words.seconds(told[0]['step_seconds'])} at step {told[0]['step']:,}"
+    # From the end of the run towards the forecast, cut where the chart ends.
+    part = (upto - loop.steps) / (forecasts[0]["step"] - loop.steps)
+    there = loop.trend.after + part * (forecasts[0]["step_seconds"] - loop.trend.after)
+    label = f"→ {words.seconds(forecasts[0]['step_seconds'])} at step {forecasts[0]['step']:,}"
     return {number: {"points": [[loop.steps, loop.trend.after], [upto, there]], "label": label}}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from unslow.model import Floats
 
 BARS = 44  # columns of a sparkline: leaves room for both of its ends in 80 columns
-WIDE = 12.0  # largest over typical step time above which a linear sparkline would be flat but for one bar
+WIDE = 12.0  # largest over typical step time above which a linear sparkline looks flat
 APART = 3.0  # typical steps: a longer first step is reported by itself
 
 STYLES = {
@@ -108,7 +108,8 @@ def trend_text(trend: Trend) -> str:
         at = f" at step {trend.at_step:,}" if trend.at_step is not None else ""
         return f"jumped{at} from {before} to {after} a step ({_signed(trend.change)})"
     if trend.shape is Shape.PERIODIC and trend.period:
-        return f"every {words.ordinal(trend.period)} step takes {words.seconds(trend.spike)}, the others {after}"
+        long_steps = f"every {words.ordinal(trend.period)} step takes {words.seconds(trend.spike)}"
+        return f"{long_steps}, the others {after}"
     return "too few steps for a trend"
 
 

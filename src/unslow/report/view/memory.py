@@ -1,4 +1,4 @@
-"""Memory over the run by who holds it: the process, its allocator, and the user's containers that grow."""
+"""Memory over the run by holder: the process, its allocator, and containers that grow."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def memory_charts(run: Run) -> list[Row]:
 
 
 def _heap(process: Process, starts: Any) -> list[float | None]:
-    """What the C library's allocator has handed out, where it could be asked."""
+    """Bytes allocated by the C library's allocator, where it can be queried."""
     rss, used = process.ticks.columns["rss"], process.ticks.columns.get("heap_used")
     if used is None or not np.isfinite(used).any():
         return []
@@ -47,7 +47,7 @@ def _heap(process: Process, starts: Any) -> list[float | None]:
 
 
 def holders_of(run: Run, process: Process) -> list[Row]:
-    """The user's containers that were seen to grow, the largest first; inspections that cannot be read are left out."""
+    """The user's containers that grew, the largest first; unreadable inspections are left out."""
     looks: dict[tuple[str, str, str], list[tuple[float, Row]]] = defaultdict(list)
     for event in run.of("containers"):
         found = event.data.get("found")

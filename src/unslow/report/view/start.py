@@ -9,7 +9,7 @@ from unslow.model import Loop, Phase, Run
 from unslow.report import words
 from unslow.report.words import Row
 
-# In the order in which a first step usually goes through them; the parts of a row are sums, not moments.
+# In the order in which a first step usually goes through them: phases are sums, not moments.
 _ORDER = (
     Phase.INPUT,
     Phase.BUILD,

@@ -12,7 +12,7 @@ from typing import Any
 from unslow.facts.phase import Phase
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane
-from unslow.record.probes.eager.op_timing import OpWindow
+from unslow.record.probes.eager.op_timing import OpWindow, Past
 
 _RUN = int(Phase.RUN)
 _ASSIGNS = "assign", "assign_add", "assign_sub"
@@ -32,7 +32,7 @@ class Eager(Probe):
         ] = {}  # by their ids: what gradients were taken for, as long as it lives
         self._weights: set[int] = set()  # ids of variables that a gradient was taken for
         self._updates: list[str] = []  # one for each update that is under way, in any thread
-        self._past: dict[tuple[str, int], list[int]] = {}
+        self._past: Past = {}
         self.recorder.signals.step.subscribe(self.name, self._look)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
@@ -209,7 +209,7 @@ class Eager(Probe):
             if window.rows <= 0:
                 self._window = None
                 self.unwrap(self._tape, "__enter__")
-                window.close(lane, self.steps.total)
+                window.close(self.steps.total)
             else:
                 self.steps.ask_again()
         elif (
@@ -218,7 +218,7 @@ class Eager(Probe):
             and self._ops is not None
             and self._tape is not None
         ):
-            self._window = OpWindow(self.recorder, self._ops, self._past)
+            self._window = OpWindow(self.recorder, self._ops, self._past, lane)
             self.replace(self._tape, "__enter__", self._enter)
             # A step may have several updates, each of which ends a row.
             self._window.rows = max(1, round(self.steps.total / max(1, self.steps.led)))
@@ -226,7 +226,7 @@ class Eager(Probe):
 
     def disarm(self) -> None:
         if self._window is not None:
-            self._window.close(self.recorder.local.lane, self.steps.total)
+            self._window.close(self.steps.total)
         super().disarm()
 
 

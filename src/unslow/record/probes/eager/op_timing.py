@@ -8,6 +8,8 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any
 
+from unslow.facts.eager import EagerOps
+from unslow.facts.schema import Place, Stack
 from unslow.record.engine.recorder import Lane, Recorder, clock
 
 # Where single ops and whole functions go through to the runtime; seen on 2.15 to 2.21. One that is missing is
@@ -27,16 +29,18 @@ _RANDOM = (
 )  # ops with a state of their own
 
 
-class OpWindow:
-    """Open from one row to the next: the recorder's own work inside it is taken out of the step."""
+Past = dict[tuple[str, int], list[int]]  # of the n-th op of a type: what it took in earlier windows
 
-    def __init__(
-        self, recorder: Recorder, module: ModuleType, past: dict[tuple[str, int], list[int]]
-    ) -> None:
+
+class OpWindow:
+    """Times every op of one thread while it is open; its own work is taken out of the step."""
+
+    def __init__(self, recorder: Recorder, module: ModuleType, past: Past, lane: Lane) -> None:
         self._recorder = recorder
-        self._past = past  # of the n-th op of a type in a step: what it took in the last windows
+        self._past = past
         self._module = module
-        self._thread = recorder.local.lane.thread
+        self._lane = lane
+        self._thread = lane.thread
         self._began = clock()
         self._own = 0
         self._ops: dict[str, list[int]] = {}  # nanoseconds of each op, by its type
@@ -106,34 +110,33 @@ class OpWindow:
         if not self.tape:
             self.tape = self._recorder.stack(frame, _FRAMES)
 
-    def close(self, lane: Lane, step: int) -> None:
-        """Put everything back and write what was seen."""
+    def close(self, step: int, outside: bool = False) -> None:
+        """Put everything back and write what was seen; any thread may do so."""
         for name, original, wrapper in self._held:
             if getattr(self._module, name) is wrapper:
                 setattr(self._module, name, original)
-        lane.own += self._own
+        self._lane.own += self._own
         self._recorder.spent("eager", self._own)
-        if lane.thread != self._thread:
-            return
         took = sorted(each for ops in self._ops.values() for each in ops)
         floor, kernels = self._kernels()
         names = Counter({name: len(ops) for name, ops in self._ops.items()})
         lines = sorted(self._lines.items(), key=lambda item: -item[1][0])[:_LINES]
-        self._recorder.line(
-            "eager_ops",
-            clock(),
-            step=step,
-            ops=len(took),
-            took_ns=sum(took),
-            floor_ns=floor,
-            kernels_ns=kernels,
-            functions=self._functions[0],
-            functions_took_ns=self._functions[1],
-            tape=self.tape,
-            wall_ns=clock() - self._began - self._own,
-            lines=[[list(places), *counts] for places, counts in lines],
-            top=names.most_common(12),
-            random=next((name for name in names if name.startswith(_RANDOM)), ""),
+        self._recorder.emit(
+            EagerOps(
+                step=step,
+                ops=len(took),
+                took=sum(took),
+                floor=floor,
+                kernels=kernels,
+                functions=self._functions[0],
+                functions_took=self._functions[1],
+                tape=self.tape,
+                wall=clock() - self._began - self._own,
+                lines=tuple((_stack(places), ops, spent) for places, (ops, spent) in lines),
+                top=tuple(names.most_common(12)),
+                random=next((name for name in names if name.startswith(_RANDOM)), ""),
+                outside=outside,
+            )
         )
 
     def _kernels(self) -> tuple[int, int]:
@@ -161,3 +164,7 @@ class OpWindow:
                 (middle if least > _LARGE * floor else least) - asking for least, middle in each
             )
         return floor, kernels
+
+
+def _stack(places: tuple[Any, ...]) -> Stack:
+    return tuple(Place(*place) for place in places)

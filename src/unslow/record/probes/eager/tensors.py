@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from unslow.facts.eager import Index, Sync
 from unslow.facts.phase import Phase
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import SPAN_PHASE, clock
@@ -76,7 +77,7 @@ class Tensors(Probe):
                 lane.fit is None
             ):  # within fit there is one line that asks, and the first tally finds it
                 frame = owner(frame)
-            tally("sync", frame, took, getattr(result, "nbytes", 0), way=way)
+            tally(Sync, frame, took, getattr(result, "nbytes", 0), way=way)
             if result.__class__ is float or getattr(result, "ndim", 1) == 0:
                 lane.value = _number(result)
             return result
@@ -104,7 +105,7 @@ class Tensors(Probe):
                 another = indexed.get(place) != tensor
                 if another and (place in indexed or len(indexed) < _MOST_PLACES):
                     indexed[place] = tensor
-                tally("index", held, took, another)  # of how many tensors, beside how many indices
+                tally(Index, held, took, another)  # of how many tensors, beside how many indices
             return result
 
         return __getitem__

@@ -8,6 +8,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from unslow.facts.keras import Prediction
 from unslow.facts.phase import Phase
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane
@@ -137,22 +138,23 @@ class Keras(Probe):
     ) -> None:
         """One call of predict and the like by the user's own line: what it took, and how much of that was the model."""
         key = f"{name}@{frame.f_code.co_filename}:{frame.f_lineno}"
-        if not self.recorder.wants("prediction", key):
-            self.recorder.fact("prediction", key, took)
+        if not self.recorder.wants(Prediction, key):
+            self.recorder.count(Prediction, key, took)
             return
         batch = kwargs.get("batch_size", args[1] if name == "predict" and len(args) > 1 else None)
-        self.recorder.fact(
-            "prediction",
-            key,
-            took,
-            call=name,
-            ran_ns=ran,
-            rows=_length(data),
-            data=type(data).__name__,
-            batch_size=plain(batch),
-            in_fit=lane.fit is not None,
-            stack=self.recorder.stack(frame),
-            step=self.steps.total,
+        self.recorder.emit(
+            Prediction(
+                key=key,
+                took=took,
+                call=name,
+                ran=ran,
+                rows=_length(data),
+                data=type(data).__name__,
+                batch_size=plain(batch),
+                in_fit=lane.fit is not None,
+                stack=self.recorder.stack(frame),
+                step=self.steps.total,
+            )
         )
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
-from unslow.record.engine.frames import local_names
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.safe_inspection import (
@@ -23,10 +22,9 @@ from unslow.record.engine.safe_inspection import (
     items,
     latest,
     length,
-    module_file,
-    module_names,
     values,
 )
+from unslow.record.probes.memory.named_values import NamedValues
 
 _FIRST_LOOK = 16
 _FURTHER = 1.4  # each look comes after so many times the steps of the last
@@ -54,11 +52,7 @@ class Memory(Probe):
         self._size = 0
         self._ticks = 0
         self._blocks = 0.0
-        self._known = (
-            0,
-            0,
-        )  # modules, and files that were told apart, when the user's own were last looked for
-        self._own: list[str] = []
+        self._names = NamedValues(self.recorder)
         self._lengths: dict[tuple[str, str, str], int] = {}
         self._grown: dict[tuple[str, str, str], int] = {}
         self._mallinfo: Any = None
@@ -115,8 +109,10 @@ class Memory(Probe):
         """Compare the length of every container of the user's with the last look; write those that grew twice."""
         grown = []
         seen: set[int] = set()
-        for scope, name, held in self._named(frame):
-            for path, container, maker in _containers(name, held, seen, self._is_users, until):
+        for scope, name, held in self._names.of(frame):
+            for path, container, maker in _containers(
+                name, held, seen, self._names.is_users, until
+            ):
                 key = (*(scope if maker is None else maker[:2]), path)
                 size = _count(container)
                 before = self._lengths.get(key)
@@ -154,45 +150,6 @@ class Memory(Probe):
                 step=total,
                 found=found[:_MOST_REPORTED],
             )
-
-    def _named(self, frame: FrameType | None) -> Iterator[tuple[tuple[str, str], str, Any]]:
-        """The user's names: locals of the frames on the stack, globals of their modules, then those of others."""
-        user = self.recorder.user
-        modules: dict[str, Any] = {}
-        for (file, _, function), held in user.frames(frame, 12):
-            modules[file] = held.f_globals
-            self.recorder.keep_source(file)
-            for name, value in local_names(held):
-                yield (file, function), name, value
-        for place, names in modules.items():
-            yield from _globals(place, names)
-        for module in self._own_modules():  # to look for these may take as long as all the rest
-            if module_file(module) not in modules:
-                yield from _globals(module_file(module), module_names(module))
-
-    def _own_modules(self) -> list[ModuleType]:
-        """Modules of the user's files; among thousands of others, so they are looked for only if some were added."""
-        user, known = self.recorder.user, (len(sys.modules), self.recorder.user.files)
-        if known != self._known:
-            self._known = known
-            self._own = [
-                name
-                for name, module in list(sys.modules.items())
-                if user.has_seen(module_file(module))
-            ]
-        return [sys.modules[name] for name in self._own if name in sys.modules]
-
-    def _is_users(self, value: Any) -> bool:
-        """An object of a class of the user's own: its attributes are theirs to fill."""
-        name = type(value).__module__
-        file = module_file(sys.modules.get(name)) if type(name) is str else ""
-        return bool(file and self.recorder.user.has_seen(file)) or name == "__main__"
-
-
-def _globals(file: str, names: dict[str, Any]) -> Iterator[tuple[tuple[str, str], str, Any]]:
-    for name, value in list(names.items()):
-        if not name.startswith("__"):
-            yield (file, "<module>"), name, value
 
 
 def _containers(

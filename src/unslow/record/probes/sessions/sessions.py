@@ -9,7 +9,8 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from unslow.facts.phase import Phase
-from unslow.facts.sessions import FullTrace, RunsAtLine
+from unslow.facts.profiler import FullTrace
+from unslow.facts.sessions import RunsAtLine
 from unslow.record.engine.fast_path import Departure, FastPath, Wrapped, fast_caller, no_path
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
@@ -112,7 +113,7 @@ class Sessions(Probe):
             lane = local.lane
             if lane.tracing or lane.busy:
                 return original(self, fetches, feed_dict, options, run_metadata)
-            frame = getframe(2)
+            frame = getframe(1).f_back
             if probe._full or options is not None:
                 probe._asked(options, frame)
             if probe._is_inspected(lane) and options is None and run_metadata is None:
@@ -187,7 +188,7 @@ class Sessions(Probe):
                 ran.result = original(self, *args, **kwargs)
             finally:
                 ran.took = recorder.close_span(lane, span)
-            probe._ran(lane, ran, sys._getframe(1))
+            probe._ran(lane, ran, sys._getframe().f_back)
             return ran.result
 
         return __call__

@@ -1,0 +1,134 @@
+"""Models or ops are called op by op, in a loop, outside of the training step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from unslow.analyse import wording as say
+from unslow.analyse.graphs.eager_calls import READS, EagerCalls, eager_calls
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.cause import Cause
+from unslow.facts.eager import EagerOps
+from unslow.facts.schema import Place
+from unslow.model import Certainty, Evidence, Finding, Location, Phase, Run, Sample
+
+_WORTH = 0.05  # of the run: less is not worth a change (a judgement)
+
+
+class RepeatedEagerCalls(Cause):
+    """
+    What happens
+    A Python loop calls a model or single TensorFlow ops, and each of them runs by itself: rollouts in
+    reinforcement learning, text sampling, feature extraction, hand-written metrics, augmentation, simulations.
+
+    Why it is slow
+    Dispatching one op from Python costs tens of microseconds, whatever it computes. A model of twenty layers
+    dispatches hundreds of ops for every call. A compiled function dispatches once.
+
+    The fix
+    Put the body of the loop into a function with `@tf.function` and call that: `act = tf.function(model)` for a
+    model. Handle many elements in one call where they do not depend on each other (`tf.vectorized_map`,
+    a batch dimension, `Dataset.map`). For Keras models with small inputs, `model.predict_on_batch(x)` is
+    compiled already. Keep shapes fixed, or the function is traced again for each new one.
+
+    When we are wrong
+    The gain is estimated from what the ops compute and what a compiled call costs. Where the ops themselves are
+    large, nothing is reported. Code that must see every value in Python cannot be compiled as a whole.
+    """
+
+    title = "ops are called one by one from Python"
+    reads = READS
+    deeper_than = ("python-overhead",)
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        whole = max(run.seconds, run.trained, 1e-9)
+        for found in eager_calls(run):
+            if found.saved >= _WORTH * whole:
+                yield self._finding(run, found)
+
+    def _finding(self, run: Run, found: EagerCalls) -> Finding:
+        where = say.place(run, found.location)
+        stretch = found.region.stretch
+        when = f" in the {stretch}" if stretch else " between the updates"
+        common = ", ".join(f"{name} ({count})" for name, count in found.top[:4])
+        return Finding(
+            cause=self.id,
+            title=f"{say.code(where)} runs op by op{when}: {found.ops_per_second:,.0f} ops per second, "
+            f"{say.time(found.seconds)} in all",
+            location=where,
+            seconds=found.saved,
+            certainty=Certainty.LIKELY,
+            stretch=stretch,
+            evidence=(
+                Evidence("in TensorFlow called from this line", found.seconds, "s"),
+                Evidence("expected of a compiled function", found.seconds - found.saved, "s"),
+                Evidence("ops per second", round(found.ops_per_second)),
+                Evidence("least cost of dispatching one op", found.floor, "s"),
+                Evidence("most frequent ops", common),
+            ),
+            advice="Compile what the loop calls with @tf.function, or handle many elements in one call.",
+        )
+
+
+def _window(step: int, kernels: float, outside: bool = False) -> Placed:
+    stack = (Place("train.py", 11, "<module>"),)
+    return at(
+        step,
+        EagerOps(
+            step=step,
+            ops=200,
+            took=0.008,
+            floor=2e-5,
+            kernels=kernels,
+            wall=0.01,
+            lines=((stack, 200, 0.008),),
+            top=(("MatMul", 100),),
+            outside=outside,
+        ),
+    )
+
+
+def _sampled(start: float, end: float, leaf: str = "tensorflow") -> Sample:
+    here = (Location("train.py", 11, "<module>"),)
+    return Sample(here, leaf, 0, True, 50, 50, 100, Phase.OTHER, ((start, end, 100),))
+
+
+_SOURCE = "\n" * 9 + "for step in data:\n    act = model(state)\n    train(x)\n"
+RepeatedEagerCalls.FIRES = (
+    Sketch(
+        "a model is called op by op between compiled updates",
+        phases={Phase.RUN: 0.2},
+        style="function",
+        facts=[_window(8, 0.001), _window(16, 0.001)],
+        samples=[_sampled(1.0, 2.0)],
+        source=_SOURCE,
+    ),
+    Sketch(
+        "features are computed op by op before the training",
+        phases={Phase.RUN: 1.0},
+        style="function",
+        before=10.0,
+        facts=[_window(0, 0.001, outside=True)],
+        samples=[_sampled(0.0, 10.0)],
+        source="\n" * 9 + "for row in rows:\n    model(row)\n" + "train()\n",
+    ),
+)
+RepeatedEagerCalls.QUIET = (
+    Sketch(
+        "ops that compute all the time",
+        phases={Phase.RUN: 0.2},
+        style="function",
+        facts=[_window(8, 0.0095), _window(16, 0.0095)],
+        samples=[_sampled(1.0, 2.0)],
+        source=_SOURCE,
+    ),
+    Sketch(
+        "a line that is not in a loop",
+        phases={Phase.RUN: 1.0},
+        style="function",
+        before=10.0,
+        facts=[_window(0, 0.001, outside=True)],
+        samples=[_sampled(0.0, 10.0)],
+        source="\n" * 10 + "model(row)\n" + "train()\n",
+    ),
+)
