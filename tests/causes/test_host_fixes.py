@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from unslow.causes import profiler_left_on
+from unslow.causes import predict_in_loop, profiler_left_on
 from unslow.causes.host_sync import HostSync
 from unslow.causes.predict_in_loop import PredictInLoop
 from unslow.causes.profiler_left_on import ProfilerLeftOn
@@ -32,27 +32,25 @@ def fixed(answer: Any) -> str:
     return answer.files["train.py"]
 
 
-def called(**facts: Any) -> dict[str, Any]:
-    return {"call": "predict", "data": "ndarray", "rows": 1.0, "batch_size": None, **facts}
+def called(**facts: Any) -> Finding:
+    """A finding of the first line, which calls predict on one row."""
+    usual = {"call": "predict", "data": "ndarray", "rows": 1.0, "batch_size": None}
+    return replace(finding(1), detail=predict_in_loop._Detail(**{**usual, **facts}))
 
 
 def test_predict_on_one_batch_becomes_predict_on_batch() -> None:
-    answer = PredictInLoop().fix(
-        finding(1, **called()), script("y = self.net.predict(x[None], verbose=0)[0]\n")
-    )
+    answer = PredictInLoop().fix(called(), script("y = self.net.predict(x[None], verbose=0)[0]\n"))
     assert fixed(answer) == "y = self.net.predict_on_batch(x[None])[0]\n"
     assert isinstance(answer, Fix) and answer.safety is Safety.EXACT
 
 
 def test_predict_over_several_lines_keeps_its_layout() -> None:
     text = "y = model.predict(\n    x,\n    batch_size=4,\n    verbose=0,\n)\n"
-    assert "predict_on_batch(\n    x,\n)" in fixed(
-        PredictInLoop().fix(finding(1, **called()), script(text))
-    )
+    assert "predict_on_batch(\n    x,\n)" in fixed(PredictInLoop().fix(called(), script(text)))
 
 
 def test_predict_on_several_batches_is_the_same_up_to_rounding() -> None:
-    answer = PredictInLoop().fix(finding(1, **called(rows=100.0)), script("y = model.predict(x)\n"))
+    answer = PredictInLoop().fix(called(rows=100.0), script("y = model.predict(x)\n"))
     assert isinstance(answer, Fix) and answer.safety is Safety.CLOSE
 
 
@@ -65,14 +63,11 @@ def test_predict_on_several_batches_is_the_same_up_to_rounding() -> None:
     ],
 )
 def test_predict_stays_where_a_batch_would_not_do(facts: dict[str, Any], text: str) -> None:
-    assert isinstance(PredictInLoop().fix(finding(1, **called(**facts)), script(text)), Refusal)
+    assert isinstance(PredictInLoop().fix(called(**facts), script(text)), Refusal)
 
 
 def test_evaluate_gets_words_only() -> None:
-    assert (
-        PredictInLoop().fix(finding(1, **called(call="evaluate")), script("model.evaluate(x, y)\n"))
-        is None
-    )
+    assert PredictInLoop().fix(called(call="evaluate"), script("model.evaluate(x, y)\n")) is None
 
 
 def test_a_fetch_is_made_every_so_many_steps() -> None:
