@@ -10,6 +10,7 @@ from unslow.analyse import wording as say
 from unslow.analyse.graphs.repeated_fits import Refit, refits
 from unslow.analyse.sketches.sketch import Sketch, fact
 from unslow.cause import Cause
+from unslow.facts.functions import Trace
 from unslow.model import Evidence, Finding, Fix, Phase, Refusal, Run, Safety
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class FitInLoop(Cause):
     """
 
     title = "fit() is called repeatedly on one model"
-    needs = ("keras", "functions")
+    needs = ("keras",)
+    reads = (Trace,)
     deeper_than = ("retracing", "tiny-batches", "kernels-rebuilt", "iterator-rebuilt")
 
     def detect(self, run: Run) -> Iterable[Finding]:
