@@ -18,9 +18,10 @@ from unslow.analyse.input.remedies import SLEEPING_THREADS, Remedy, best_remedy,
 from unslow.analyse.input.repeated_work import cache_finding
 from unslow.analyse.input.waits import Wait, cores_of, limits_next, waits
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
-from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage, Next, PythonFunction
+from unslow.facts.keras import Fit
 from unslow.facts.schema import Place
 from unslow.facts.sessions import InspectedRun
 from unslow.model import Evidence, Finding, Fix, Location, Phase, Refusal, Run
@@ -97,7 +98,7 @@ class InputBound(Cause):
     """
 
     title = "the step waits for data"
-    reads = (*remedies.READS, Next, InspectedRun)
+    reads = (*remedies.READS, Next, InspectedRun, Fit)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):
@@ -247,7 +248,7 @@ class InputBound(Cause):
             phases={Phase.INPUT: 0.4, Phase.RUN: 0.1},
             style="keras",
             facts=[
-                fact("fit", step, stack=[["train.py", 10, "main"]], model=1, data="ndarray")
+                at(step, Fit(stack=(Place("train.py", 10, "main"),), model=1, data="ndarray"))
                 for step in range(1, 101)
             ],
         ),

@@ -15,9 +15,10 @@ from unslow.analyse.graphs.unusual_calls import (
     profiles,
     unusual_calls,
 )
-from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.functions import CallProfile, UnusualCall
+from unslow.facts.keras import Fit
 from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Location, Run
 
@@ -45,7 +46,7 @@ class XlaRecompile(Cause):
     """
 
     title = "XLA compiles the step again for every new shape"
-    reads = (UnusualCall,)
+    reads = (UnusualCall, Fit)
     deeper_than = ("retracing", "kernels-rebuilt", "shape-churn")
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -105,11 +106,8 @@ class XlaRecompile(Cause):
 
     def _in_fit(self, run: Run, calls: Sequence[Call]) -> Iterable[Finding]:
         """Inside fit() the shapes are not seen: calls that are long again and again under jit_compile tell it."""
-        compiled = {
-            (str(event.data["stack"][0][0]), int(event.data["stack"][0][1]))
-            for event in run.of("fit")
-            if event.data.get("jit") and event.data.get("stack")
-        }
+        fits = [fit for fit in run.facts(Fit) if fit.jit and fit.stack]
+        compiled = {fit.stack[0][:2] for fit in fits}
         usual = min((call.fact.usual for call in calls if call.fact.usual > 0), default=0.0)
         least = max(_LONG * usual, _LONG_SECONDS)
         unexplained = [call for call in calls if _UNEXPLAINED.issuperset(call.fact.why)]
@@ -196,7 +194,7 @@ def _long_in_fit(step: int, took: float) -> Placed:
 
 
 _SEEN = CallProfile(call=0.6, compile=0.59)
-_FIT = fact("fit", 0, stack=[["train.py", 10, "<module>"]], jit=True)
+_FIT = at(0, Fit(stack=(Place("train.py", 10, "<module>"),), jit=True))
 
 XlaRecompile.FIRES = (
     Sketch(
