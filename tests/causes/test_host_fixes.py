@@ -20,7 +20,7 @@ from unslow.causes.profiler_left_on import ProfilerLeftOn
 from unslow.causes.slow_callbacks import SlowCallbacks
 from unslow.causes.thread_settings import ThreadSettings
 from unslow.causes.tiny_batches import TinyBatches
-from unslow.causes.wide_dtypes import WideDtypes
+from unslow.causes.wide_dtypes import Origin, WideDtypes
 from unslow.facts.keras import Hook
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
@@ -156,14 +156,15 @@ def test_a_loop_of_the_users_own_gets_words_only() -> None:
 
 def test_keras_computes_in_float32_again() -> None:
     answer = WideDtypes().fix(
-        finding(1, by="set_floatx"), script("keras.backend.set_floatx('float64')\n")
+        replace(finding(1), detail=Origin.SETTING), script("keras.backend.set_floatx('float64')\n")
     )
     assert fixed(answer) == 'keras.backend.set_floatx("float32")\n'
 
 
 def test_a_precision_that_comes_from_elsewhere_is_left_alone() -> None:
     answer = WideDtypes().fix(
-        finding(1, by="set_floatx"), script("keras.backend.set_floatx(config.precision)\n")
+        replace(finding(1), detail=Origin.SETTING),
+        script("keras.backend.set_floatx(config.precision)\n"),
     )
     assert isinstance(answer, Refusal)
 

@@ -10,6 +10,7 @@ from unslow.analyse import wording as say
 from unslow.analyse.graphs.repeated_fits import Refit, refits
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
+from unslow.facts.functions import Trace
 from unslow.facts.keras import Fit
 from unslow.facts.schema import Place
 from unslow.model import Evidence, Finding, Fix, Phase, Refusal, Run, Safety
@@ -46,8 +47,7 @@ class FitInLoop(Cause):
     """
 
     title = "fit() is called repeatedly on one model"
-    reads = (Fit,)
-    needs = ("functions",)
+    reads = (Fit, Trace)
     deeper_than = ("retracing", "tiny-batches", "kernels-rebuilt", "iterator-rebuilt")
 
     def detect(self, run: Run) -> Iterable[Finding]:

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from unslow.analyse import wording as say
 from unslow.analyse.memory.account import MemoryAccount, memory_account
 from unslow.analyse.memory.cuts import READS, Cut, Reason, cuts_of
-from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
+from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at
 from unslow.cause import Cause
+from unslow.facts.keras import Fit, Prediction
 from unslow.facts.memory import Holding, Inventory, MemoryHigh, Weights
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
@@ -45,25 +46,23 @@ _ADVICE = {
 class MemoryPeak(Cause):
     """
     What happens
-
-    Memory does not grow with the steps, but at its peak the process holds far more than the work needs: labels
-    as a one-hot matrix, data in float64 for a model in float32, copies that nothing reads any more, one huge batch in
-    `predict`, a dataset whose only element is all of the data, arrays baked into a graph.
+    Memory does not grow with the steps, but at its peak the process holds far more than the
+    work needs: labels as a one-hot matrix, data in float64 for a model in float32, copies that
+    nothing reads any more, one huge batch in `predict`, a dataset whose only element is all of
+    the data, arrays baked into a graph.
 
     Why it is slow
-
-    It is not, until the memory is full: then the machine swaps or the process is killed. It also decides how large
-    a machine the training needs.
+    It is not, until the memory is full: then the machine swaps or the process is killed. It
+    also decides how large a machine the training needs.
 
     The fix
-
-    Keep integer labels and use the sparse loss, make arrays float32 where they begin, drop what is not read any more,
-    give `predict` and `evaluate` a batch size, slice and batch a dataset before mapping, pass arrays as arguments.
+    Keep integer labels and use the sparse loss, make arrays float32 where they begin, drop what
+    is not read any more, give `predict` and `evaluate` a batch size, slice and batch a dataset
+    before mapping, pass arrays as arguments.
 
     When we are wrong
-
-    What each would free is an estimate, from the sizes seen and from what no other part of the peak explains. Data
-    that the program needs is never reported, however large it is.
+    What each would free is an estimate, from the sizes seen and from what no other part of the
+    peak explains. Data that the program needs is never reported, however large it is.
     """
 
     title = "the peak of memory is larger than needed"
@@ -160,15 +159,13 @@ def _sketch(says: str, *held: Holding, wide: float = 0.0, **more: object) -> Ske
 
 
 def _predicted(batch: int) -> Sketch:
-    stack = [["train.py", 5, "<module>"]]
-    call = fact(
-        "prediction", 90, call="predict", batch_size=batch, rows=4000.0, took=0.5, stack=stack
-    )
+    stack = (Place("train.py", 5, "<module>"),)
+    call = Prediction(call="predict", batch_size=float(batch), rows=4000.0, took=0.5, stack=stack)
     facts: list[Fact | Placed] = [
-        fact("fit", 0, batch_size=32),
+        at(0, Fit(batch_size=32.0)),
         _high(1, 8e8),
         _high(88, 1.4e9, line=5),
-        call,
+        at(90, call),
     ]
     ticks = {"rss": [5e8, 8e8, 1.4e9]}
     return Sketch("a batch", facts=facts, ticks=ticks, source=_SOURCE, style="keras")

@@ -20,6 +20,7 @@ from unslow.analyse.host.step_profile import (
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import CannotJudge, Cause
 from unslow.facts.keras import Epoch, Fit, Hook, Prediction
+from unslow.facts.memory import Compile
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import set_keyword
@@ -108,7 +109,7 @@ class TinyBatches(Cause):
     """
 
     title = "the fixed cost of a step outweighs its work"
-    reads = (Fit, Epoch, Hook, Prediction, *READS)
+    reads = (Fit, Epoch, Hook, Prediction, Compile, *READS)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for call in {call.key: call for call in run.facts(Prediction)}.values():
@@ -325,6 +326,5 @@ def _together(run: Run, loop: Loop) -> int:
 
 def _compiled(run: Run, loop: Loop) -> Location | None:
     """The line that compiles the model of Keras."""
-    events = [event for event in run.of("compile") if event.process == loop.process]
-    stacks = [event.data["stack"] for event in events if event.data.get("stack")]
-    return say.place(run, stacks[-1][0]) if stacks else None
+    calls = [each for each in run.facts(Compile) if each.process == loop.process and each.stack]
+    return say.place(run, calls[-1].stack[0]) if calls else None

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from unslow.facts.schema import Duration, Fact, FilePath, Record, Stack, Thinned
+from unslow.facts.schema import (
+    Duration,
+    Fact,
+    FilePath,
+    Place,
+    Record,
+    Stack,
+    Tally,
+    Thinned,
+)
 
 
 class Gc(Thinned, probe="gc"):
@@ -28,6 +37,14 @@ class Holding(Record):
     fed: str = ""  # the Keras call under way that it was given to: fit, evaluate, predict
 
 
+class Captured(Record):
+    """Functions of one place that TensorFlow keeps for a pipeline, and the arrays they close over."""
+
+    place: Place  # of the function's code
+    functions: int = 0
+    bytes: float = 0.0
+
+
 class Inventory(Fact, probe="inventory"):
     """What the user's names held when the process had grown to a new size, the largest first."""
 
@@ -35,6 +52,7 @@ class Inventory(Fact, probe="inventory"):
     rss: float = 0.0
     stack: Stack = ()
     held: tuple[Holding, ...] = ()
+    captured: tuple[Captured, ...] = ()
     complete: bool = True  # False: the time for an inspection was over before everything was seen
 
 
@@ -84,3 +102,95 @@ class Weights(Thinned, probe="weights"):
     ops_float32: int = 0
     ops_float16: int = 0
     ops_bfloat16: int = 0
+
+
+class Made(Tally, probe="objects"):
+    """Running totals of what a line makes; `amount` is the bytes of variables."""
+
+    what: str  # variable, metric, optimizer, model or compile
+    alive: int = 0  # of those made since the first step
+    first: int = 0  # steps before the first one was made
+
+
+class Model(Thinned, probe="objects"):
+    """A model was made; written after the first step that follows."""
+
+    model: int = 0  # its number
+    name: str = ""  # of its class
+    weights: str = ""  # how many, and a digest of their shapes
+    optimizer: str = ""
+    step: int = 0
+    ago: Duration = 0.0  # how long before it was written
+    stack: Stack = ()
+
+
+class Compile(Thinned, probe="objects"):
+    """`compile()` was called."""
+
+    model: int = 0  # number of the model
+    optimizer: str = ""
+    weights: int = 0  # how many there are so far
+    step: int = 0
+    stack: Stack = ()
+
+
+class Wide(Thinned, probe="weights"):
+    """A float64 variable was made."""
+
+    name: str = ""
+    bytes: float = 0.0
+    stack: Stack = ()
+
+
+class Floatx(Thinned, probe="weights"):
+    """Keras's default precision was set."""
+
+    value: str
+    stack: Stack = ()
+
+
+class Live(Thinned, probe="live"):
+    """Tensors that Python keeps alive, counted when the process has clearly grown."""
+
+    step: int
+    tensors: int = 0
+    bytes: float = 0.0
+    rss: float = 0.0
+
+
+class Sizes(Fact, probe="sizes"):
+    """Items in the program's containers while a line of Python was hot."""
+
+    place: Place
+    step: int = 0
+    sizes: tuple[tuple[str, int], ...] = ()  # name and items, the largest first
+
+
+class Container(Record):
+    """A container of the user's that grows, or an array that is recreated ever longer."""
+
+    path: str  # as the user would write it
+    file: FilePath = ""
+    function: str = ""
+    kind: str = ""  # its type; `cache` for what functools.cache keeps
+    length: int = 0
+    bytes: float = 0.0
+    element: str = ""  # what its latest elements are
+    bounded: bool = False  # it drops old elements by itself
+    line: int = 0  # of a cache: the function's first line
+
+
+class Containers(Thinned, probe="memory"):
+    """The user's containers that had grown since the last inspection, the largest first."""
+
+    step: int = 0
+    found: tuple[Container, ...] = ()
+
+
+class Batch(Thinned, probe="batches"):
+    """An eager model was called with shapes that it had not seen."""
+
+    name: str = ""
+    shapes: tuple[tuple[int, ...], ...] = ()
+    distinct: int = 0  # so far
+    step: int = 0

@@ -10,7 +10,9 @@ from unslow.analyse.host.hot_lines import (
     seconds_around,
 )
 from unslow.analyse.scopes import Sources
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.sketches.sketch import Sketch, at
+from unslow.facts.memory import Sizes
+from unslow.facts.schema import Place
 from unslow.model import Location, Phase, Sample
 
 SOURCE = """def rank(items):
@@ -98,17 +100,12 @@ def test_time_around_a_line_is_that_of_its_loop() -> None:
 
 
 def test_a_line_grows_with_the_container_it_names() -> None:
-    looks = [
-        fact(
-            "sizes",
-            step,
-            place=["train.py", 16, "<module>"],
-            step=step,
-            sizes=[["data", 900], ["history", 10 * step]],
-        )
+    place = Place("train.py", 16, "<module>")
+    seen = [
+        at(step, Sizes(place=place, step=step, sizes=(("data", 900), ("history", 10 * step))))
         for step in (10, 40, 80)
     ]
-    found = grows_with(run(RUN, facts=looks), 0, Location("train.py", 16, "<module>"))
+    found = grows_with(run(RUN, facts=seen), 0, Location("train.py", 16, "<module>"))
     assert found == Grown("history", 100, 800)
 
 

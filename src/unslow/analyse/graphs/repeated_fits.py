@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse.run.thinned import weighed, weighted
+from unslow.analyse.run.thinned import weighted
+from unslow.facts.functions import Trace
 from unslow.facts.keras import Fit
 from unslow.model import Location, Loop, Phase, Run
 
@@ -90,22 +91,17 @@ def _refit(run: Run, loop: Loop, place: Location, calls: Calls) -> Refit:
     traced = loop.phases[first, Phase.TRACE]
     beyond = np.maximum(0.0, traced - np.median(traced)) if len(first) else traced
     extra = np.maximum(0.0, around[first] - beyond - usual)
-    traces = [
-        (event, weight)
-        for event, weight in weighed(run.of("trace"))
-        if event.process == loop.process and event.data.get("way") == "keras" and event.time > again
-    ]
+    keras = [trace for trace in run.facts(Trace) if trace.way == "keras"]
+    mine = [(trace, weight) for trace, weight in weighted(keras) if trace.process == loop.process]
+    traces = [(trace, weight) for trace, weight in mine if trace.time > again]
+    outermost = [(trace, weight) for trace, weight in traces if trace.depth == 0]
     return Refit(
         location=place,
         calls=number,
         steps=loop.steps,
         traces=sum(weight for _, weight in traces),
         arrays=all(fit.data in ("ndarray", "EagerTensor") for fit, _ in calls),
-        trace_seconds=sum(
-            weight * float(event.data["took"])
-            for event, weight in traces
-            if event.data.get("depth") == 0
-        ),
+        trace_seconds=sum(weight * trace.took for trace, weight in outermost),
         seconds=float(extra.sum()) * (number - 1) / max(1, len(first)),
     )
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from unslow.analyse.scopes import Scope, Sources
+from unslow.facts.memory import Sizes
 from unslow.model import Location, Phase, Run, Sample
 
 # What runs below the user's line is TensorFlow's own work there (or ours), not their Python.
@@ -270,12 +271,11 @@ class Grown:
 def grows_with(run: Run, process: int, place: Location) -> Grown | None:
     """The container that grew most while a line ran; one that the line names comes first."""
     by_name: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for event in run.of("sizes"):
-        file, _, function = event.data["place"]
-        is_near = file == place.file and function in (place.function, "<lambda>")
-        if event.process == process and is_near:
-            for name, length in event.data["sizes"]:
-                by_name[str(name)].append((int(event.data["step"]), int(length)))
+    for inspected in run.facts(Sizes, process):
+        at = inspected.place
+        if at.file == place.file and at.function in (place.function, "<lambda>"):
+            for name, length in inspected.sizes:
+                by_name[name].append((inspected.step, length))
     code = run.line(place.file, place.line)
     grown = [one for name, seen in by_name.items() if (one := _grown(name, sorted(seen)))]
     return max(grown, key=lambda one: (*_relevance(one.name, code), one.last), default=None)

@@ -6,18 +6,18 @@ import enum
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from unslow.analyse.memory.bindings import names_of
-from unslow.analyse.memory.container_growth import grower
+from unslow.analyse.memory.container_growth import growth_line
 from unslow.analyse.memory.process_memory import limit
+from unslow.facts.data import BuiltStage, Dataset, PipelineReading
 from unslow.facts.memory import Built, Holding, Inventory, MemoryHigh, Weights
-from unslow.facts.schema import Place
-from unslow.model import Event, Location, Process, Run
+from unslow.facts.schema import Place, Stack
+from unslow.model import Location, Process, Run
 
-READS = (Inventory, MemoryHigh, Built, Weights)
+READS = (Inventory, MemoryHigh, Built, Weights, Dataset, PipelineReading)
 _SOURCES = ("Tensor", "TensorSlice")  # stages of a pipeline that hold all of their data
 
 
@@ -91,6 +91,7 @@ def _account(run: Run, process: Process) -> MemoryAccount | None:
         *_slack(process, highest.time),
     ]
     known = sum(part.bytes for part in parts)
+    parts = [part for part in parts if part.bytes]
     parts.append(MemoryPart(Part.REST, "what no other part explains", max(0.0, peak - known)))
     return MemoryAccount(
         process=process.index,
@@ -123,7 +124,7 @@ def holding_line(run: Run, held: Holding) -> Location | None:
     root = held.path.partition(".")[0].partition("[")[0]
     line = None
     if held.type not in ("array", "tensor"):
-        line = grower(source, held.function, held.path, None)
+        line = growth_line(source, held.path)
     line = line or names_of(source, held.function).line_of(root)
     if line is None:
         return None
@@ -137,53 +138,46 @@ def _holding(run: Run, held: Holding) -> MemoryPart:
 
 
 def _state(run: Run, process: Process) -> Iterator[MemoryPart]:
-    built = [each for each in run.facts(Built) if each.process == process.index]
     weights = [each for each in run.facts(Weights) if each.process == process.index]
+    stacks = [each.stack for each in weights if each.stack]
+    where = _location(run, stacks[0]) if stacks else None
+    sizes = {"variables": 0.0, "slots": 0.0}
+    for built in run.facts(Built):
+        if built.process == process.index and built.what in sizes:
+            sizes[built.what] += built.bytes
     gradients = max((each.bytes for each in weights), default=0.0)
-    variables = sum(each.bytes for each in built if each.what == "variables")
-    slots = sum(each.bytes for each in built if each.what == "slots")
-    made = next((place for each in weights for place in each.stack[:1]), None)
-    where = _location(run, (made,)) if made else None
-    for name, size in (("variables", variables), ("optimizer state", slots)):
-        if size:
-            yield MemoryPart(Part.STATE, name, size, where)
-    if gradients:
-        yield MemoryPart(Part.STATE, "gradients", gradients, where)
+    yield MemoryPart(Part.STATE, "variables", sizes["variables"], where)
+    yield MemoryPart(Part.STATE, "optimizer state", sizes["slots"], where)
+    yield MemoryPart(Part.STATE, "gradients", gradients, where)
 
 
-def source_stages(run: Run, process: int) -> Iterator[tuple[Event, dict[str, Any]]]:
+def source_stages(run: Run, process: int) -> Iterator[tuple[Dataset, BuiltStage]]:
     """The stages of pipelines that hold all of their data as tensors."""
-    for event in run.of("dataset"):
-        if event.process != process:
+    for dataset in run.facts(Dataset):
+        if dataset.process != process:
             continue
-        for stage in event.data["stages"]:
-            if stage["kind"] in _SOURCES and stage.get("bytes"):
-                yield event, stage
+        for stage in dataset.stages:
+            if stage.kind in _SOURCES and stage.bytes:
+                yield dataset, stage
 
 
 def _sources(run: Run, process: Process) -> Iterator[MemoryPart]:
-    sizes: dict[tuple[Any, ...], float] = {}  # by line: one pipeline may be described repeatedly
+    sizes: dict[Stack, float] = {}  # by line: one pipeline may be described repeatedly
     for _, stage in source_stages(run, process.index):
-        place = tuple(stage["stack"][0]) if stage.get("stack") else ()
-        size = float(stage["bytes"]) * max(1, int(stage.get("length", 1)))
-        sizes[place] = max(sizes.get(place, 0.0), size)
-    for place, size in sizes.items():
-        where = _location(run, (Place(*place),)) if place else None
-        yield MemoryPart(Part.SOURCE, "data of a pipeline", size, where)
+        size = float(stage.bytes) * max(1, stage.length)
+        sizes[stage.stack[:1]] = max(sizes.get(stage.stack[:1], 0.0), size)
+    for stack, size in sizes.items():
+        yield MemoryPart(Part.SOURCE, "data of a pipeline", size, _location(run, stack))
 
 
 def _buffers(run: Run, process: Process) -> Iterator[MemoryPart]:
-    largest: dict[tuple[int, str], float] = {}  # by iterator and stage
-    for event in run.of("pipeline"):
-        if event.process != process.index:
+    largest: dict[str, float] = {}  # by stage
+    for reading in run.facts(PipelineReading):
+        if reading.process != process.index:
             continue
-        for node in event.data["nodes"]:
-            key = (int(event.data["iterator"]), str(node["name"]))
-            largest[key] = max(largest.get(key, 0.0), float(node.get("buffered_bytes") or 0))
-    stages: dict[str, float] = {}
-    for (_, name), size in largest.items():
-        stages[name] = max(stages.get(name, 0.0), size)
-    for name, size in stages.items():
+        for node in reading.nodes:
+            largest[node.name] = max(largest.get(node.name, 0.0), node.buffered_bytes)
+    for name, size in largest.items():
         if size:
             yield MemoryPart(Part.BUFFER, name, size)
 

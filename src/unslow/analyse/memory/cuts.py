@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,10 +20,13 @@ from unslow.analyse.memory.account import (
     source_stages,
 )
 from unslow.analyse.memory.bindings import Names, names_of
+from unslow.facts.data import BuiltStage, Dataset
+from unslow.facts.keras import Fit, Prediction
 from unslow.facts.memory import Holding, MemoryHigh, Weights
-from unslow.model import Event, Location, Run
+from unslow.facts.schema import Stack
+from unslow.model import Location, Run
 
-READS = ACCOUNT_READS
+READS = (*ACCOUNT_READS, Prediction, Fit)
 _FLOAT32 = 4  # bytes of a number
 _KERAS_BATCH = 32  # the batch of fit, evaluate and predict where none is given
 _LARGER_BATCH = 4  # times that of fit: below, the batch is no reason for a peak
@@ -134,52 +136,47 @@ def _batches(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     """Calls of predict and evaluate in which the peak was reached, with a batch beyond that of fit."""
     usual = _fit_batch(run, account.process)
     highs = [high for high in run.facts(MemoryHigh) if high.process == account.process]
-    for event in run.of("prediction"):
-        batch, rows = event.data.get("batch_size"), float(event.data.get("rows") or 0)
-        if event.process != account.process or not isinstance(batch, int | float):
+    for call in run.facts(Prediction):
+        began = call.time - call.took
+        is_peak = call.process == account.process and began <= account.time <= call.time
+        if not is_peak or not call.stack or not isinstance(call.batch_size, float):
             continue
-        used = min(float(batch), rows)
-        began = event.time - float(event.data.get("took") or 0.0)
-        is_peak = began <= account.time <= event.time
-        if not is_peak or used < _LARGER_BATCH * usual or not event.data.get("stack"):
+        used = min(call.batch_size, call.rows)
+        if used < _LARGER_BATCH * usual:
             continue
         before = max((high.bytes for high in highs if high.time < began), default=account.start)
         frees = (account.peak - before) * (1 - usual / used)
-        where = say.place(run, event.data["stack"][0])
-        yield Cut(Reason.BATCH, frees, where, str(event.data["call"]), instead=f"{usual:.0f}")
+        where = say.place(run, call.stack[0])
+        yield Cut(Reason.BATCH, frees, where, call.call, instead=f"{usual:.0f}")
 
 
 def _fit_batch(run: Run, process: int) -> float:
     """The batch that training used: of fit, or the one that is usual."""
-    given = [event.data.get("batch_size") for event in run.of("fit") if event.process == process]
-    sizes = [float(size) for size in given if isinstance(size, int | float)]
+    given = [fit.batch_size for fit in run.facts(Fit, process)]
+    sizes = [size for size in given if isinstance(size, int | float)]
     return max(sizes, default=float(_KERAS_BATCH))
 
 
 def _single_elements(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     """A function of the user's that is mapped over one element, which holds all of the data."""
-    seen: set[tuple[Any, ...]] = set()
-    for event, stage in source_stages(run, account.process):
-        place = tuple(stage["stack"][0]) if stage.get("stack") else ()
-        if stage["kind"] != "Tensor" or not place or place in seen:
-            continue
-        size = _mapped_bytes(event, stage)
-        if size < _ONE_ELEMENT:
-            continue
-        seen.add(place)
-        frees = float(np.clip(account.rest, size, _COPIES * size))
-        yield Cut(Reason.ONE_ELEMENT, frees, say.place(run, place), say.size(size))
+    sizes: dict[Stack, float] = {}  # by line
+    for dataset, stage in source_stages(run, account.process):
+        line = stage.stack[:1]
+        if stage.kind == "Tensor" and line:
+            sizes[line] = max(sizes.get(line, 0.0), _mapped_bytes(dataset, stage))
+    for stack, size in sizes.items():
+        if size >= _ONE_ELEMENT:
+            frees = float(np.clip(account.rest, size, _COPIES * size))
+            yield Cut(Reason.ONE_ELEMENT, frees, say.place(run, stack[0]), say.size(size))
 
 
-def _mapped_bytes(event: Event, source: dict[str, Any]) -> float:
+def _mapped_bytes(dataset: Dataset, source: BuiltStage) -> float:
     """Bytes that a function of the user's makes of the one element; 0 where none is mapped."""
-    stages = event.data["stages"]
-    position = stages.index(source)
-    for stage in stages:
-        function = stage.get("function")
-        is_users = bool(function) and _INSTALLED not in function[0]
-        if position in stage["inputs"] and is_users:
-            return max(float(stage.get("bytes") or 0), float(source["bytes"]))
+    position = dataset.stages.index(source)
+    for stage in dataset.stages:
+        is_users = stage.function is not None and _INSTALLED not in stage.function.file
+        if position in stage.inputs and is_users:
+            return float(max(stage.bytes, source.bytes))
     return 0.0
 
 
