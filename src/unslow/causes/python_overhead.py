@@ -26,18 +26,13 @@ from unslow.facts.sessions import InspectedRun
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Phase, Run, Sample
 
 _WORTH = 0.10  # of the training time: less is the price of any loop written in Python
-_BESIDE = 0.3  # the same of TensorFlow's own Python at a line beside the step: a little of it is in any loop
-_TAKING_DOWN = (
-    "python",
-    "stdlib",
-)  # what runs at a line while an iterator, and the threads that fill it, are let go
-_COMPILED = (
-    "function",
-    "keras",
-    "session",
-)  # loops whose steps TensorFlow runs: the stack does not show what they call
+_BESIDE = 0.3  # the same for TensorFlow's own Python beside the step: any loop has some
+# What runs at a line while an iterator, and the threads that fill it, are released.
+_TAKING_DOWN = ("python", "stdlib")
+# Loops whose steps TensorFlow runs: the stack does not show what they call.
+_COMPILED = ("function", "keras", "session")
 _BLOCKS = 16  # parts of a run that are compared with each other
-_ONCE = 0.6  # of a line's seconds in a single step: something happened there once (a thing was torn down, perhaps)
+_ONCE = 0.6  # of a line's seconds in a single step: something happened there once
 _MANY = 20  # steps
 _FEWEST = 8  # samples: fewer may be chance
 
@@ -45,16 +40,28 @@ if TYPE_CHECKING:
     from unslow.model import Floats
 
 # What is called on the line → what to do about it, each with its reason.
+_IN_ORDER = (
+    "Keep the order as you go (`bisect.insort`, a heap from `heapq`) "
+    "instead of sorting everything again."
+)
+_ONE_ARRAY = (
+    "Joining copies everything each time: fill an array of the final size, or join once at the end."
+)
 _INSTEAD = {
-    "sorted": "Keep the order as you go (`bisect.insort`, a heap from `heapq`) instead of sorting everything again.",
-    "sort": "Keep the order as you go (`bisect.insort`, a heap from `heapq`) instead of sorting everything again.",
-    "argsort": "`np.argpartition` finds the first few without sorting all, in time that grows more slowly.",
-    "append": "`np.append` copies the whole array each time: fill an array of the final size, or a list, instead.",
-    "concatenate": "Joining copies everything each time: fill an array of the final size, or join once at the end.",
-    "vstack": "Joining copies everything each time: fill an array of the final size, or join once at the end.",
-    "concat": "Joining copies everything each time: collect the parts in a list and join once at the end.",
-    "sample": "Draw indices (`rng.integers(len(buffer), size=n)`) from arrays: the cost follows n, not the buffer.",
-    "choice": "`np.random.choice` without replacement permutes everything: draw indices with `rng.integers` instead.",
+    "sorted": _IN_ORDER,
+    "sort": _IN_ORDER,
+    "argsort": "`np.argpartition` finds the first few without sorting all, "
+    "in time that grows more slowly.",
+    "append": "`np.append` copies the whole array each time: fill an array of the final size, "
+    "or a list, instead.",
+    "concatenate": _ONE_ARRAY,
+    "vstack": _ONE_ARRAY,
+    "concat": "Joining copies everything each time: collect the parts in a list "
+    "and join once at the end.",
+    "sample": "Draw indices (`rng.integers(len(buffer), size=n)`) from arrays: "
+    "the cost follows n, not the buffer.",
+    "choice": "`np.random.choice` without replacement permutes everything: "
+    "draw indices with `rng.integers` instead.",
     "deepcopy": "Copy only what will be changed, or nothing.",
     "savefig": "Draw every few hundred steps, or after training from the numbers kept.",
     "sleep": "The program waits here on purpose: is the pause still needed?",
@@ -97,7 +104,7 @@ class PythonOverhead(Cause):
 
     When we are wrong
 
-    The lines come from samples of the stack, some fifty a second: in a run of a few seconds the share of a line
+    The lines come from samples of the stack, about fifty a second: in a run of a few seconds the share of a line
     may be off by several points. A line that releases Python's lock while it waits (a socket, a file) is named
     all the same, since the step waits with it. Work that belongs to the task itself, such as the simulation in
     reinforcement learning, is named too: it is where the time goes, whether or not it can go.
@@ -107,48 +114,49 @@ class PythonOverhead(Cause):
     needs = ("watcher",)
     reads = (Next, IteratorMade, Sizes, InspectedRun, *python_calls.READS)
     yields = True
-    deeper_than = (
-        "tiny-batches",
-    )  # the same seconds: what Python does is spent whatever the batch
+    # The same seconds: what Python does is spent whatever the batch.
+    deeper_than = ("tiny-batches",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         if run.loops and not run.samples:
             raise CannotJudge("no stack samples were taken")
         for process in run.processes:
             scope = Scope(run, process.index)
-            fetching = _fetching(run, process.index)
-            for hot in hot_lines(run, process.index, scope) if scope.training else ():
-                if (
-                    hot.library in _TAKING_DOWN
-                    and (hot.location.file, hot.location.line) in fetching
-                ):
-                    continue
-                least = _BESIDE if hot.library == "tensorflow" else _WORTH
-                worth = hot.seconds >= least * run.trained or (
-                    hot.grows and hot.library != "tensorflow"
-                )
-                if hot.samples >= _FEWEST and worth and not _at_once(scope, hot.seconds):
-                    yield self._finding(run, scope, hot)
+            if scope.training:
+                yield from self._judge_lines(run, scope, process.index)
         for loop in run.loops:
-            fills_queues = bool(
-                drawn(run, loop)
-            )  # in threads of the program: the step need not wait for that
-            for found in (
-                called_back(run, loop) if loop.style in _COMPILED and not fills_queues else ()
-            ):
-                if _WORTH * run.trained <= found.seconds <= loop.phase(Phase.RUN):
-                    yield self._from_graph(run, loop, found)
+            # Queues are filled by threads of the program: the step need not wait for those.
+            if loop.style in _COMPILED and not drawn(run, loop):
+                yield from self._judge_graph(run, loop)
+
+    def _judge_lines(self, run: Run, scope: Scope, process: int) -> Iterable[Finding]:
+        fetching = _fetching(run, process)
+        for hot in hot_lines(run, process, scope):
+            is_fetching = (hot.location.file, hot.location.line) in fetching
+            if hot.samples < _FEWEST or (is_fetching and hot.library in _TAKING_DOWN):
+                continue
+            is_tensorflow = hot.library == "tensorflow"
+            least = _BESIDE if is_tensorflow else _WORTH
+            is_worth = hot.seconds >= least * run.trained or (hot.grows and not is_tensorflow)
+            if is_worth and not _at_once(scope, hot.seconds):
+                yield self._finding(run, scope, hot)
+
+    def _judge_graph(self, run: Run, loop: Loop) -> Iterable[Finding]:
+        for found in called_back(run, loop):
+            if _WORTH * run.trained <= found.seconds <= loop.phase(Phase.RUN):
+                yield self._from_graph(run, loop, found)
 
     def _from_graph(self, run: Run, loop: Loop, found: CalledBack) -> Finding:
-        """Compiled steps that call back into Python: it runs on another thread, while the step waits for it."""
+        """Compiled steps that call Python, on another thread, and wait for it."""
         name, each = found.function.function, found.seconds / max(1, found.calls)
         return Finding(
             cause=self.id,
             location=found.hottest,
             seconds=found.seconds,
             certainty=Certainty.LIKELY,
-            title=f"the compiled step calls {name}(), which takes {say.share(found.seconds / run.trained)} of the "
-            f"training in Python: {say.time(each)} each time",
+            title=f"the compiled step calls {name}(), which takes "
+            f"{say.share(found.seconds / run.trained)} of the training in Python: "
+            f"{say.time(each)} each time",
             evidence=(
                 Evidence("in this function", found.seconds, "s"),
                 Evidence("calls", found.calls),
@@ -156,8 +164,9 @@ class PythonOverhead(Cause):
                 Evidence("steps", loop.steps),
                 Evidence("the function", f"{name} at {found.function}"),
             ),
-            advice=f"Write {name}() with TensorFlow operations, or do it outside of the step, on a few batches: "
-            "`py_function` and `numpy_function` leave the graph each time, and Python runs one thread at a time.",
+            advice=f"Write {name}() with TensorFlow operations, or do it outside of the step, on a "
+            "few batches: `py_function` and `numpy_function` leave the graph each time, and Python "
+            "runs one thread at a time.",
         )
 
     def _finding(self, run: Run, scope: Scope, hot: Hot) -> Finding:
@@ -181,7 +190,8 @@ class PythonOverhead(Cause):
             evidence.append(Evidence("called from", f"{hot.within}"))
         forecast = None
         if rate is not None:
-            title = f"{code} takes ever longer: {say.time(hot.early)} a step at first, {say.time(hot.late)} later on"
+            title = f"{code} takes ever longer: "
+            title += f"{say.time(hot.early)} a step at first, {say.time(hot.late)} later on"
             evidence += [
                 Evidence("per step, first half", hot.early, "s"),
                 Evidence("per step, second half", hot.late, "s"),
@@ -303,14 +313,14 @@ def _at_once(scope: Scope, seconds: float) -> bool:
 
 
 def _fetching(run: Run, process: int) -> set[tuple[str, int]]:
-    """Lines that take batches from a dataset, or let Keras do so: to take its iterators down is not their Python."""
+    """Lines that fetch batches, or let Keras do so: releasing iterators is not their Python."""
     fetches, iterators = run.facts(Next, process), run.facts(IteratorMade, process)
     stacks = [one.stack for one in fetches] + [one.stack for one in iterators]
     return {(stack[0].file, stack[0].line) for stack in stacks if stack}
 
 
 def _rate(scope: Scope) -> Slope | None:
-    """How fast the user's own Python grows per step; None if it does not, or if everything became slower."""
+    """How fast the user's own Python grows per step; None if it does not, or all became slower."""
     loop = max(scope.training, key=lambda loop: loop.total)
     if len(loop.seconds) < 20:
         return None
@@ -329,7 +339,7 @@ def _ratio(values: Floats, middle: int) -> float:
 
 
 def _forecast(scope: Scope, rate: Slope) -> Forecast:
-    """On from the end, as fast as the second half grew: sorting takes more than twice as long for twice as many."""
+    """From the end on, as fast as the second half grew: sorting grows faster than its items."""
     loop = max(scope.training, key=lambda loop: loop.total)
     half = len(loop.seconds) // 2
     lately = slope(loop.number.astype(float)[half:], loop.phases[half:, Phase.OTHER])
@@ -348,8 +358,14 @@ def _advice(scope: Scope, place: Location, grows: bool) -> str:
     if named:
         return named
     if grows:
-        return "What this line goes through grows with the steps: keep a bounded part of it, or a running result."
-    return "Do it once before the loop or only every few steps, or as one NumPy or TensorFlow operation."
+        return (
+            "What this line goes through grows with the steps: keep a bounded part of it, "
+            "or a running result."
+        )
+    return (
+        "Do it once before the loop or only every few steps, "
+        "or as one NumPy or TensorFlow operation."
+    )
 
 
 def _called(scope: Scope, place: Location) -> Iterator[str]:

@@ -71,7 +71,7 @@ class SlowCallbacks(Cause):
     What happens
 
     One hook of one callback takes a large part of the time of `fit`: drawing, copying weights, writing, or
-    looking through everything seen so far, after every batch or epoch.
+    going through everything seen so far, after every batch or epoch.
 
     Why it is slow
 

@@ -74,7 +74,7 @@ class SummaryCost(Cause):
 
     Why it is slow
 
-    Each summary is a few ops, a copy to the host, a record and a place in the writer's queue: some 0.1 ms for a
+    Each summary is a few ops, a copy to the host, a record and a place in the writer's queue: about 0.1 ms for a
     number, and far more for histograms and images. Nobody looks at ten thousand points of a curve: TensorBoard
     itself shows a thousand of them.
 

@@ -91,13 +91,13 @@ class TinyBatches(Cause):
 
     Why it is slow
 
-    Calling a compiled function takes 0.1 to 0.3 ms, a batch of Keras's `fit` about 1 ms, and every op some
+    Calling a compiled function takes 0.1 to 0.3 ms, a batch of Keras's `fit` about 1 ms, and every op a few
     microseconds, for one row as for a thousand.
 
     The fix
 
     With Keras, `compile(steps_per_execution=…)` runs several batches in one call, with the same results; callbacks
-    then hear of every N-th batch. Otherwise a larger batch, with a learning rate to match, or a loop over several
+    are then called for every N-th batch. Otherwise a larger batch, with a learning rate to match, or a loop over several
     batches inside the `tf.function`. `predict` and `evaluate` take a larger `batch_size` without any loss.
 
     When we are wrong

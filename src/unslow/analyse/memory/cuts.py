@@ -152,8 +152,8 @@ def _batches(run: Run, account: MemoryAccount) -> Iterator[Cut]:
 
 def _fit_batch(run: Run, process: int) -> float:
     """The batch that training used: of fit, or the one that is usual."""
-    given = [fit.batch_size for fit in run.facts(Fit, process)]
-    sizes = [size for size in given if isinstance(size, int | float)]
+    given = [fit.batch_size for fit in run.facts(Fit) if fit.process == process]
+    sizes = [float(size) for size in given if isinstance(size, int | float)]
     return max(sizes, default=float(_KERAS_BATCH))
 
 
