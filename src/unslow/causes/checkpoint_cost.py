@@ -59,26 +59,27 @@ class CheckpointCost(Cause):
     """
     What happens
 
-    The training stops to write its weights, and often the optimizer's state too, after every step or every few,
-    and the writing takes a real part of the time.
+    The training stops to write its weights, and often the optimizer's state too, after every step
+    or every few, and the writing takes a real part of the time.
 
     Why it is slow
 
-    A checkpoint copies every variable to the host, writes it and waits for the disk. It costs the same however
-    little has changed since the last one.
+    A checkpoint copies every variable to the host, writes it and waits for the disk. It costs the
+    same however little has changed since the last one.
 
     The fix
 
-    Save as often as the cost of saving and the work at risk balance: by Young's formula every √(2 × cost of one
-    checkpoint × time between failures). For a checkpoint of 0.1 s and one failure a day that is every two
-    minutes. What is needed for predictions only needs the weights only. `tf.train.CheckpointOptions(
-    experimental_enable_async_checkpoint=True)` lets the training go on while the file is written.
+    Save as often as the cost of saving and the work at risk balance: by Young's formula every √(2 ×
+    cost of one checkpoint × time between failures). For a checkpoint of 0.1 s and one failure a day
+    that is every two minutes. What is needed for predictions only needs the weights only.
+    `tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)` lets the training go on
+    while the file is written.
 
     When we are wrong
 
-    Where every state is wanted (a study of the weights over time), the checkpoints are the product, not a cost.
-    On machines that are taken away at short notice the time between failures is shorter than a day, and the
-    interval with it.
+    Where every state is wanted (a study of the weights over time), the checkpoints are the product,
+    not a cost. On machines that are taken away at short notice the time between failures is shorter
+    than a day, and the interval with it.
     """
 
     title = "saving takes a large share"
@@ -133,8 +134,8 @@ class CheckpointCost(Cause):
             title=f"save every {every:,} steps",
             safety=Safety.REVIEW,
             files=fixed.files,
-            note=f"A failure then loses up to {every:,} steps, and the end of the training is saved "
-            "only if the script saves once more after it.",
+            note=f"A failure then loses up to {every:,} steps, and the end of the training is "
+            "saved only if the script saves once more after it.",
         )
 
     FIRES = (
@@ -193,8 +194,8 @@ class CheckpointCost(Cause):
             if loop is not None:
                 yield source.spot(
                     node,
-                    f"this saves in every step of the loop at line {loop.lineno}, and the training waits"
-                    " until all is written; it matters when a step is short",
+                    f"this saves in every step of the loop at line {loop.lineno}, and the training"
+                    " waits until all is written; it matters when a step is short",
                     "save every few minutes: if step % 1000 == 0: ...",
                 )
 

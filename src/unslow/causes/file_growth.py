@@ -50,23 +50,25 @@ class FileGrowth(Cause):
     """
     What happens
 
-    Every checkpoint, event file or profile that the training writes stays: the folder grows with the steps.
+    Every checkpoint, event file or profile that the training writes stays: the folder grows with
+    the steps.
 
     Why it is slow
 
-    It is not, until the disk is full: then saving fails and the training dies, mostly at night and with a
-    checkpoint cut in half. Before that, listing and copying the folder gets slow.
+    It is not, until the disk is full: then saving fails and the training dies, mostly at night and
+    with a checkpoint cut in half. Before that, listing and copying the folder gets slow.
 
     The fix
 
-    Keep the last few: `tf.train.CheckpointManager(checkpoint, folder, max_to_keep=5)`; in a `Saver` `max_to_keep=5`.
-    Keras's `ModelCheckpoint` keeps one file if its path holds no `{epoch}`. Write summaries every N steps, and
-    profile a few steps only.
+    Keep the last few: `tf.train.CheckpointManager(checkpoint, folder, max_to_keep=5)`; in a `Saver`
+    `max_to_keep=5`. Keras's `ModelCheckpoint` keeps one file if its path holds no `{epoch}`. Write
+    summaries every N steps, and profile a few steps only.
 
     When we are wrong
 
-    Where all checkpoints are wanted, they need a disk that holds them: the rate and the time until it is full
-    are measured. A folder that something else empties now and then is only looked at while the training runs.
+    Where all checkpoints are wanted, they need a disk that holds them: the rate and the time until
+    it is full are measured. A folder that something else empties now and then is only looked at
+    while the training runs.
     """
 
     title = "files pile up"
@@ -105,7 +107,8 @@ class FileGrowth(Cause):
             forecast=Forecast(
                 step=loop.steps * 10,
                 bytes=folder.bytes + 9 * loop.steps * rate,
-                text=f"the disk is full after {more:,} more steps, {left} after the end of this run",
+                text=f"the disk is full after {more:,} more steps, "
+                f"{left} after the end of this run",
             ),
             advice=_advice(saver.call),
             detail=_Growth(rate, saver.call, saver.keep),

@@ -30,16 +30,22 @@ _COUNTERS = (
 class NoisyMachine(Cause):
     """
     What happens
-    The training was ready to run and no processor was free: another process used it, the container's quota was spent,
-    or the hypervisor gave the time to somebody else.
+
+    The training was ready to run and no processor was free: another process used it, the
+    container's quota was spent, or the hypervisor gave the time to somebody else.
 
     Why it is slow
-    The steps take longer, and more unevenly, than the program needs. No change of the program helps.
+
+    The steps take longer, and more unevenly, than the program needs. No change of the program
+    helps.
 
     The fix
-    Run on a quieter machine, raise the container's quota, or stop the other processes, and measure again.
+
+    Run on a quieter machine, raise the container's quota, or stop the other processes, and measure
+    again.
 
     When we are wrong
+
     A training that starts its own helper processes competes with itself; they count as others here.
     """
 

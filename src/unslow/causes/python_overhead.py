@@ -86,28 +86,30 @@ class PythonOverhead(Cause):
     """
     What happens
 
-    Between the calls of TensorFlow, a line of the script itself (or a library that it calls: NumPy, the
-    standard library) takes a large part of every step. TensorFlow waits meanwhile. Or a compiled step itself calls
-    Python, through `py_function` or `numpy_function`, in a loss or a metric.
+    Between the calls of TensorFlow, a line of the script itself (or a library that it calls: NumPy,
+    the standard library) takes a large part of every step. TensorFlow waits meanwhile. Or a
+    compiled step itself calls Python, through `py_function` or `numpy_function`, in a loss or a
+    metric.
 
     Why it is slow
 
-    A training loop in Python runs one thing after the other: while a line sorts, copies or counts, no
-    kernel runs. If the line handles something that grows with the steps (a history, a replay buffer) each step is
-    slower than the one before.
+    A training loop in Python runs one thing after the other: while a line sorts, copies or counts,
+    no kernel runs. If the line handles something that grows with the steps (a history, a replay
+    buffer) each step is slower than the one before.
 
     The fix
 
-    Do the work less often, once before the loop, on a part instead of the whole, or as one NumPy or TensorFlow
-    operation instead of a Python loop. Where it prepares data, move it into a tf.data pipeline, which works
-    ahead while the step runs.
+    Do the work less often, once before the loop, on a part instead of the whole, or as one NumPy or
+    TensorFlow operation instead of a Python loop. Where it prepares data, move it into a tf.data
+    pipeline, which works ahead while the step runs.
 
     When we are wrong
 
-    The lines come from samples of the stack, about fifty a second: in a run of a few seconds the share of a line
-    may be off by several points. A line that releases Python's lock while it waits (a socket, a file) is named
-    all the same, since the step waits with it. Work that belongs to the task itself, such as the simulation in
-    reinforcement learning, is named too: it is where the time goes, whether or not it can go.
+    The lines come from samples of the stack, about fifty a second: in a run of a few seconds the
+    share of a line may be off by several points. A line that releases Python's lock while it waits
+    (a socket, a file) is named all the same, since the step waits with it. Work that belongs to the
+    task itself, such as the simulation in reinforcement learning, is named too: it is where the
+    time goes, whether or not it can go.
     """
 
     title = "the script's own Python takes the time"

@@ -70,25 +70,25 @@ class SlowCallbacks(Cause):
     """
     What happens
 
-    One hook of one callback takes a large part of the time of `fit`: drawing, copying weights, writing, or
-    going through everything seen so far, after every batch or epoch.
+    One hook of one callback takes a large part of the time of `fit`: drawing, copying weights,
+    writing, or going through everything seen so far, after every batch or epoch.
 
     Why it is slow
 
-    Keras calls the hooks between the batches and waits for them; nothing trains meanwhile. A hook for every
-    batch is called thousands of times in an epoch. A callback with a hook for every batch also makes Keras
-    fetch the metrics after each of them.
+    Keras calls the hooks between the batches and waits for them; nothing trains meanwhile. A hook
+    for every batch is called thousands of times in an epoch. A callback with a hook for every batch
+    also makes Keras fetch the metrics after each of them.
 
     The fix
 
-    Do the work every few hundred batches or once per epoch, on less data, or after the training. The
-    progress bar is silent with `verbose=2` (one line per epoch).
+    Do the work every few hundred batches or once per epoch, on less data, or after the training.
+    The progress bar is silent with `verbose=2` (one line per epoch).
 
     When we are wrong
 
-    A hook may do what the training needs (a schedule, an update of a target network): then only its work can
-    be made cheaper. Saving, logging, predicting and fetching of tensors inside a hook are counted for those
-    causes, not here.
+    A hook may do what the training needs (a schedule, an update of a target network): then only its
+    work can be made cheaper. Saving, logging, predicting and fetching of tensors inside a hook are
+    counted for those causes, not here.
     """
 
     title = "callbacks take a large share"

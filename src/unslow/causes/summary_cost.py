@@ -70,23 +70,24 @@ class SummaryCost(Cause):
     """
     What happens
 
-    Scalars, histograms, images or log lines are written in every step, and the writing takes a real part of it.
+    Scalars, histograms, images or log lines are written in every step, and the writing takes a real
+    part of it.
 
     Why it is slow
 
-    Each summary is a few ops, a copy to the host, a record and a place in the writer's queue: about 0.1 ms for a
-    number, and far more for histograms and images. Nobody looks at ten thousand points of a curve: TensorBoard
-    itself shows a thousand of them.
+    Each summary is a few ops, a copy to the host, a record and a place in the writer's queue: about
+    0.1 ms for a number, and far more for histograms and images. Nobody looks at ten thousand points
+    of a curve: TensorBoard itself shows a thousand of them.
 
     The fix
 
-    Write every N steps: `if step % 100 == 0:`, or `tf.summary.record_if(…)`; `TensorBoard(update_freq=100)` in Keras.
-    Histograms and images belong at the end of an epoch.
+    Write every N steps: `if step % 100 == 0:`, or `tf.summary.record_if(…)`;
+    `TensorBoard(update_freq=100)` in Keras. Histograms and images belong at the end of an epoch.
 
     When we are wrong
 
-    What the writing costs is measured where Python does it. Summaries inside a compiled function or a session's
-    graph are computed there, and that part is not in the number.
+    What the writing costs is measured where Python does it. Summaries inside a compiled function or
+    a session's graph are computed there, and that part is not in the number.
     """
 
     title = "summaries are written in every step"

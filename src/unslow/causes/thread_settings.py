@@ -77,24 +77,26 @@ class ThreadSettings(Cause):
     """
     What happens
 
-    The program, or the environment it was started in, limits the threads that share the work inside a
-    kernel (`set_intra_op_parallelism_threads`, a session's configuration, `TF_NUM_INTRAOP_THREADS`) or the cores
-    that the process may run on (`os.sched_setaffinity`) to fewer than the machine has.
+    The program, or the environment it was started in, limits the threads that share the work inside
+    a kernel (`set_intra_op_parallelism_threads`, a session's configuration,
+    `TF_NUM_INTRAOP_THREADS`) or the cores that the process may run on (`os.sched_setaffinity`) to
+    fewer than the machine has.
 
     Why it is slow
 
-    A large multiplication or convolution is split among these threads. With one thread it runs on one core
-    while the others idle.
+    A large multiplication or convolution is split among these threads. With one thread it runs on
+    one core while the others idle.
 
     The fix
 
-    Leave the setting out: TensorFlow then starts one thread per core. Limits belong where several trainings
-    share a machine.
+    Leave the setting out: TensorFlow then starts one thread per core. Limits belong where several
+    trainings share a machine.
 
     When we are wrong
 
-    The limit may be there on purpose, for the sake of other processes or of results that do not depend on
-    the order of sums. What is to be gained is estimated from the kernels that are long enough to be split.
+    The limit may be there on purpose, for the sake of other processes or of results that do not
+    depend on the order of sums. What is to be gained is estimated from the kernels that are long
+    enough to be split.
     """
 
     title = "too few threads for the cores there are"

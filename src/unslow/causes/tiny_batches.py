@@ -86,26 +86,28 @@ class TinyBatches(Cause):
     """
     What happens
 
-    The batches are so small that most of a step is what it costs to start one: Python, Keras's bookkeeping, the
-    call of the compiled function and its ops one by one. The kernels themselves take little.
+    The batches are so small that most of a step is what it costs to start one: Python, Keras's
+    bookkeeping, the call of the compiled function and its ops one by one. The kernels themselves
+    take little.
 
     Why it is slow
 
-    Calling a compiled function takes 0.1 to 0.3 ms, a batch of Keras's `fit` about 1 ms, and every op a few
-    microseconds, for one row as for a thousand.
+    Calling a compiled function takes 0.1 to 0.3 ms, a batch of Keras's `fit` about 1 ms, and every
+    op a few microseconds, for one row as for a thousand.
 
     The fix
 
-    With Keras, `compile(steps_per_execution=…)` runs several batches in one call, with the same results; callbacks
-    are then called for every N-th batch. Otherwise a larger batch, with a learning rate to match, or a loop over several
-    batches inside the `tf.function`. `predict` and `evaluate` take a larger `batch_size` without any loss.
+    With Keras, `compile(steps_per_execution=…)` runs several batches in one call, with the same
+    results; callbacks are then called for every N-th batch. Otherwise a larger batch, with a
+    learning rate to match, or a loop over several batches inside the `tf.function`. `predict` and
+    `evaluate` take a larger `batch_size` without any loss.
 
     When we are wrong
 
-    The fixed cost is measured, not guessed from the size of the batch: by TensorFlow's profiler in a few steps,
-    and by how the time of a step follows its size where sizes differ. A small batch may still be what the
-    training needs to learn well. For `predict` and `evaluate` it is inferred from short batches of fewer rows than
-    Keras's default.
+    The fixed cost is measured, not guessed from the size of the batch: by TensorFlow's profiler in
+    a few steps, and by how the time of a step follows its size where sizes differ. A small batch
+    may still be what the training needs to learn well. For `predict` and `evaluate` it is inferred
+    from short batches of fewer rows than Keras's default.
     """
 
     title = "the fixed cost of a step outweighs its work"

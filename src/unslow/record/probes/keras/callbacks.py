@@ -91,7 +91,7 @@ class Hooks(Probe):
             return
 
     def _hook(self, kind: type) -> None:
-        """Time each hook that a callback's class really has; inherited empty ones are left alone."""
+        """Time each hook that a callback's class really has, not the empty ones it inherits."""
         for name in _HOOK_NAMES:
             owner = next((base for base in kind.__mro__ if name in vars(base)), None)
             if owner is None or owner.__name__ in _EMPTY or (owner, name) in self._hooked:
