@@ -31,8 +31,10 @@ INEXACT: dict[str, str] = {}
 each_fix = pytest.mark.parametrize("row", FIXED.values(), ids=FIXED)
 
 
-def test_every_example_was_measured() -> None:
-    assert set(ROWS) == {example.path.stem for example in all_examples() if example.expected}
+def test_every_example_whose_fix_saves_time_was_measured() -> None:
+    """What a fix of `memory-peak` gains is memory, which trials of steps do not measure."""
+    sick = {example.path.stem: example.expected for example in all_examples() if example.expected}
+    assert set(ROWS) == {name for name, cause in sick.items() if cause != "memory-peak"}
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)

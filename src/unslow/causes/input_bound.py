@@ -21,6 +21,7 @@ from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage, Next, PythonFunction
+from unslow.facts.functions import UnusualCall
 from unslow.facts.keras import Fit
 from unslow.facts.schema import Place
 from unslow.facts.sessions import InspectedRun
@@ -98,7 +99,7 @@ class InputBound(Cause):
     """
 
     title = "the step waits for data"
-    reads = (*remedies.READS, Next, InspectedRun, Fit)
+    reads = (*remedies.READS, Next, InspectedRun, Fit, UnusualCall)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):

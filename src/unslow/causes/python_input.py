@@ -16,6 +16,7 @@ from unslow.analyse.sketches.pipelines import Made, pipeline_facts, stack_at
 from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage, PythonFunction, PythonLine
+from unslow.facts.functions import UnusualCall
 from unslow.facts.schema import Place
 from unslow.model import Evidence, Finding, Location, Phase, Run, Sample
 
@@ -69,7 +70,7 @@ class PythonInput(Cause):
 
     title = "Python code makes the data, one piece at a time"
     needs = ("watcher",)
-    reads = (*remedies.READS, *python_calls.READS)
+    reads = (*remedies.READS, *python_calls.READS, UnusualCall)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):

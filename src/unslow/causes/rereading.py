@@ -13,6 +13,7 @@ from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage
+from unslow.facts.functions import UnusualCall
 from unslow.facts.schema import Place
 from unslow.model import Finding, Fix, Phase, Refusal, Run
 
@@ -75,7 +76,7 @@ class Rereading(Cause):
     """
 
     title = "every pass decodes the same files again"
-    reads = remedies.READS
+    reads = (*remedies.READS, UnusualCall)
     deeper_than = ("big-shuffle",)
 
     def detect(self, run: Run) -> Iterable[Finding]:

@@ -58,8 +58,7 @@ class RunEagerly(Cause):
     """
 
     title = "a debugging flag makes everything run op by op"
-    needs = ("eager",)
-    reads = (Eagerly,)
+    reads = (Eagerly, EagerOps)
     deeper_than = ("eager-step", "tiny-batches")
 
     def detect(self, run: Run) -> Iterable[Finding]:

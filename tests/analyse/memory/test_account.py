@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from unslow.analyse.memory.account import Part, memory_account
-from unslow.analyse.sketches.sketch import Sketch, at, fact
+from unslow.analyse.sketches.sketch import Sketch, at
+from unslow.facts.functions import Constants
 from unslow.facts.memory import Built, Holding, Inventory, MemoryHigh, Weights
 from unslow.facts.schema import Place
 from unslow.model import Run
@@ -39,7 +40,7 @@ def test_the_parts_add_up_to_the_peak() -> None:
             at(1, Built(what="variables", bytes=1e7)),
             at(1, Built(what="slots", bytes=2e7)),
             at(1, Weights(bytes=1e7, stack=(LINE,))),
-            fact("constants", 1, name="step", bytes=5e6, stack=[["train.py", 2, "step"]]),
+            at(1, _constants()),
         )
     )
     assert account is not None
@@ -65,3 +66,9 @@ def test_the_largest_inventory_counts_and_knows_what_was_fed_later() -> None:
     account = memory_account(run)
     assert account is not None
     assert [(held.bytes, held.fed) for held in account.held] == [(2e8, "fit")]
+
+
+def _constants() -> Constants:
+    where = Place("train.py", 2, "step")
+    size = 5_000_000
+    return Constants(name="step", place=where, count=1, bytes=size, largest=size, stack=(where,))
