@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
 from unslow.analyse import wording as say
@@ -13,15 +14,18 @@ from unslow.facts.keras import Prediction
 from unslow.facts.memory import Holding, Inventory, MemoryHigh, Weights
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import insert_after
+from unslow.fix.edit.statements import insert_after, replaced
 from unslow.fix.moves.call_arguments import set_keyword
-from unslow.model import Certainty, Evidence, Finding, Fix, Refusal, Run, Safety
+from unslow.fix.moves.float32 import narrow
+from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 
 # Judgements: below, a smaller peak changes nothing for the user.
 _LEAST = 150e6  # bytes
 _OF_PEAK = 0.25
 _TIMES = 1.5  # the peak against what remains of it
 _NEAR_LIMIT = 0.85  # of what the process may use: then a tenth of the peak is worth having
+_TO_ONE_HOT = "to_categorical"
+_LOSS = "categorical_crossentropy"
 _WORTH_NAMING = 0.1  # of the peak: a smaller cut is no finding of its own
 
 _WORDS = {
@@ -114,12 +118,37 @@ class MemoryPeak(Cause):
             return Fix(title, Safety.CLOSE, {where.file: fixed.text})
         if cut.reason is Reason.COPY:
             fixed = insert_after(script, cut.after, f"del {cut.name}")
-            return Fix(
-                f"drop `{cut.name}` once it is not read any more",
-                Safety.EXACT,
-                {where.file: fixed.text},
-            )
+            title = f"drop `{cut.name}` once nothing reads it any more"
+            return Fix(title, Safety.EXACT, {where.file: fixed.text})
+        if cut.reason is Reason.WIDE:
+            note = "Numbers then keep 7 digits instead of 16."
+            title = "make it float32 where float64 begins"
+            return Fix(title, Safety.REVIEW, {where.file: narrow(script).text}, note)
+        if cut.reason is Reason.ONE_HOT:
+            return _sparse(script, where, cut.name)
         return None
+
+
+def _sparse(script: Script, where: Location, name: str) -> Fix | Refusal:
+    """Integer labels and the sparse loss, where both are written out."""
+    call = script.call_at(where.line, _TO_ONE_HOT)
+    losses = [
+        node
+        for node in ast.walk(script.tree)
+        if isinstance(node, ast.Constant) and node.value == _LOSS
+    ]
+    if call is None or not call.args:
+        return Refusal(f"`{name}` is not made by `{_TO_ONE_HOT}` on this line", where)
+    if len(losses) != 1:
+        return Refusal(f'the loss is not written out once as "{_LOSS}"', where)
+    labels = replaced(script, call, script.source(call.args[0]))
+    loss = replaced(script, losses[0], f'"sparse_{_LOSS}"')
+    return Fix(
+        "keep integer labels and use the sparse loss",
+        Safety.REVIEW,
+        {where.file: script.edit([labels, loss]).text},
+        note=f"`{name}` then holds integers: what else reads its columns must change as well.",
+    )
 
 
 def _is_worth(account: MemoryAccount, frees: float) -> bool:
@@ -171,6 +200,13 @@ def _predicted(batch: int) -> Sketch:
     return Sketch("a batch", facts=facts, ticks=ticks, source=_SOURCE, style="keras")
 
 
+def _constant(size: float) -> Sketch:
+    stack = [["train.py", 4, "<module>"]]
+    baked = fact("constants", 1, name="step", bytes=size, stack=stack)
+    ticks = {"rss": [5e8, 1.9e9]}
+    return Sketch("a constant", facts=[_high(1, 2e9), baked], ticks=ticks, source=_SOURCE)
+
+
 MemoryPeak.FIRES = (
     _sketch("one-hot labels", _held("y", 6e8, one_hot=True, fed="fit")),
     _sketch("float64 data for a float32 model", _held("x", 8e8, dtype="float64", fed="fit")),
@@ -180,6 +216,7 @@ MemoryPeak.FIRES = (
         _held("x", 8e8, fed="fit"),
     ),
     _predicted(4000),
+    _constant(3e8),
 )
 MemoryPeak.QUIET = (
     _sketch("large data that is needed", _held("x", 1.4e9, fed="fit")),
@@ -189,4 +226,5 @@ MemoryPeak.QUIET = (
     _sketch("one-hot labels of a few MB", _held("y", 2e7, one_hot=True, fed="fit")),
     _sketch("float64 arrays that are not given to the model", _held("z", 8e8, dtype="float64")),
     _predicted(64),
+    _constant(2e6),
 )
