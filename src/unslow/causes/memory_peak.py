@@ -29,19 +29,24 @@ _LOSS = "categorical_crossentropy"
 _WORTH_NAMING = 0.1  # of the peak: a smaller cut is no finding of its own
 
 _WORDS = {
-    Reason.ONE_HOT: "`{name}` holds one-hot rows of {instead} columns; integer labels take one number a row",
+    Reason.ONE_HOT: "`{name}` holds one-hot rows of {instead} columns; integer labels take one "
+    "number a row",
     Reason.WIDE: "`{name}` is float64, and the model computes in float32",
-    Reason.COPY: "`{name}` stays in memory although only `{instead}`, which is made from it, is used",
+    Reason.COPY: "`{name}` stays in memory although only `{instead}`, which is made from it, is "
+    "used",
     Reason.BATCH: "`{name}` runs a batch far larger than the {instead} rows of training",
-    Reason.ONE_ELEMENT: "the dataset has a single element of {name}: each op on it holds all of the data",
+    Reason.ONE_ELEMENT: "the dataset has a single element of {name}: each op on it holds all of "
+    "the data",
     Reason.CONSTANT: "{name} of arrays are baked into a graph, which keeps several copies",
 }
 _ADVICE = {
-    Reason.ONE_HOT: "Keep the integers and use the sparse loss (`sparse_categorical_crossentropy`).",
+    Reason.ONE_HOT: "Keep the integers and use the sparse loss "
+    "(`sparse_categorical_crossentropy`).",
     Reason.WIDE: 'Make it float32 where it begins: `dtype="float32"` or `.astype("float32")`.',
     Reason.COPY: "`del {name}` once `{instead}` is made, or fill `{instead}` in place.",
     Reason.BATCH: "Pass `batch_size={instead}`: the results are the same.",
-    Reason.ONE_ELEMENT: "Use `from_tensor_slices` and `batch` before the `map`: then one batch is held.",
+    Reason.ONE_ELEMENT: "Use `from_tensor_slices` and `batch` before the `map`: then one batch "
+    "is held.",
     Reason.CONSTANT: "Pass the arrays as arguments, look rows up outside of the function, or keep "
     "them in a `tf.Variable(..., trainable=False)`.",
 }
@@ -174,17 +179,19 @@ def _high(step: int, size: float, line: int = 4) -> Placed:
 
 def _held(path: str, size: float, **more: object) -> Holding:
     given = {"dtype": "float32", "shape": (1000, int(size / 4000)), **more}
-    return Holding(path=path, file="train.py", function="<module>", bytes=size, **given)  # type: ignore[arg-type]
+    usual = Holding(path=path, file="train.py", function="<module>", bytes=size)
+    held: Holding = usual.replace(**given)
+    return held
 
 
-def _sketch(says: str, *held: Holding, wide: float = 0.0, **more: object) -> Sketch:
+def _sketch(says: str, *held: Holding, wide: float = 0.0) -> Sketch:
     facts = [
         _high(1, 2e9),
         at(1, Inventory(step=1, rss=2e9, held=held)),
         at(1, Weights(optimizer="Adam", bytes=1e6, wide_bytes=wide)),
     ]
     ticks = {"rss": [5e8, 1.9e9, 1.9e9]}
-    return Sketch(says, facts=facts, ticks=ticks, source=_SOURCE, style="keras", **more)  # type: ignore[arg-type]
+    return Sketch(says, facts=facts, ticks=ticks, source=_SOURCE, style="keras")
 
 
 def _predicted(batch: int) -> Sketch:

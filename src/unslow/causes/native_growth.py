@@ -29,8 +29,8 @@ from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Run
 
 _LEAST = 48 << 20  # bytes gained after the warm-up
-_SMALL = 512.0  # bytes: what Python's own allocator gives at most, and so what one of its blocks may hold
-_HELD = 0.3  # of the growth, in Python's blocks or in tensors that Python holds: then it is not below Python
+_SMALL = 512.0  # bytes: the largest block of Python's own allocator
+_HELD = 0.3  # of the growth, in Python's blocks or tensors: then it is not below Python
 _FRAGMENTED = 0.5  # of the growth, in memory that the allocator keeps and nobody uses
 _TRACES = 3
 _MANY_SHAPES = 30  # kernels keep what they prepare for each of them
@@ -125,7 +125,8 @@ class NativeGrowth(Cause):
             location=where,
             seconds=0.0,
             grows=True,
-            title=f"TensorFlow keeps every function made at {say.code(where)} for a pipeline, and the "
+            title=f"TensorFlow keeps every function made at {say.code(where)} for a pipeline, "
+            f"and the "
             f"{say.size(each)} of arrays it closes over: {say.size(kept.bytes)} by step {step:,}",
             evidence=(
                 Evidence("functions kept for pipelines", kept.functions),
@@ -133,7 +134,8 @@ class NativeGrowth(Cause):
                 Evidence("at step", step),
             ),
             forecast=_forecast(run, loop, kept.bytes / max(1, step)),
-            advice="Make the pipeline once, outside of the loop, and let its function read what changes from one "
+            advice="Make the pipeline once, outside of the loop, and let its function read what "
+            "changes from one "
             "object that stays; or use `from_tensor_slices`, whose data is freed.",
         )
 
@@ -206,18 +208,23 @@ _FEWER_SHAPES = (
     "Kernels keep what they prepare for each shape. Pad the batches to a few lengths, or to a "
     "multiple of 16 or 64, and mask what was added."
 )
-_CACHE_FIRST = "Put `cache()` in front of `repeat()`, and of `shuffle()`: then one pass is kept, and later ones are read from it."
+_CACHE_FIRST = (
+    "Put `cache()` in front of `repeat()`, and of `shuffle()`: then one pass is kept, and later "
+    "ones are read from it."
+)
 
 
 def _below_python(loose: float) -> tuple[str, str]:
     """What else can be said of the growth, and what to do."""
     if loose >= _FRAGMENTED:
         return "the allocator keeps most of it unused", (
-            "Most of the growth is memory that the allocator keeps and nobody uses. Compare a run with "
+            "Most of the growth is memory that the allocator keeps and nobody uses. Compare a "
+            "run with "
             "`MALLOC_ARENA_MAX=2` in its environment: if its memory stays flat, that is the remedy."
         )
     return "no Python object does", (
-        "Look for what is filled in every step inside TensorFlow: a queue, a hash table, a staging area, a writer "
+        "Look for what is filled in every step inside TensorFlow: a queue, a hash table, a "
+        "staging area, a writer "
         "that is never flushed."
     )
 
