@@ -7,9 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from unslow.analyse.sketches.sketch import Fact, Sketch, at, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
+from unslow.facts.functions import Trace
 from unslow.facts.memory import Container, Containers
 from unslow.facts.process import Imported
+from unslow.facts.schema import Place
+from unslow.facts.sessions import GraphGrew
 from unslow.model import (
     Certainty,
     Diagnosis,
@@ -117,32 +120,34 @@ def healthy() -> Diagnosis:
     return _diagnosis(_run(sketch, Trend(Shape.STEADY, 0.0123, 0.0123)))
 
 
-def _traces(count: int) -> list[Fact]:
+def _traces(count: int) -> list[Placed]:
     traced = [
-        fact(
-            "trace",
+        at(
             number,
-            name="step",
-            place=["train.py", 7, "step"],
-            function=1,
-            n=number,
-            sum=0.071 * number,
-            took=0.07 + 0.02 * (number % 5),
-            nodes=412,
-            args={"x": "float32(32, 10)", "scale": f"float {1 / number:.6f}"},
+            Trace(
+                name="step",
+                place=Place("train.py", 7, "step"),
+                function=1,
+                n=number,
+                sum=0.071 * number,
+                took=0.07 + 0.02 * (number % 5),
+                nodes=412,
+                args={"x": "float32(32, 10)", "scale": f"float {1 / number:.6f}"},
+            ),
         )
         for number in range(1, count + 1)
     ]
     inner = [
-        fact(
-            "trace",
+        at(
             1,
-            name="map_fn",
-            place=["train.py", 3, "parse"],
-            n=1,
-            sum=0.02,
-            took=0.02,
-            args={},
+            Trace(
+                name="map_fn",
+                place=Place("train.py", 3, "parse"),
+                n=1,
+                sum=0.02,
+                took=0.02,
+                args={},
+            ),
         )
     ]
     return [*traced, *inner]
@@ -193,8 +198,8 @@ def proof() -> Proof:
 def growth() -> Diagnosis:
     seconds = [0.019 + 0.000276 * number for number in range(1500)]
     grown = [
-        fact("graph", at, graph=1, nodes=12 + 2 * at, step=at)
-        for at in (1, 2, 4, 8, 100, 400, 900, 1500)
+        at(step, GraphGrew(graph=1, nodes=12 + 2 * step, step=step))
+        for step in (1, 2, 4, 8, 100, 400, 900, 1500)
     ]
     phases = {Phase.BUILD: 0.1, Phase.RUN: 0.85}
     sketch = Sketch(

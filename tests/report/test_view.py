@@ -9,10 +9,13 @@ import pytest
 
 from unslow.analyse.host.step_profile import Op, SketchedWindow, StepProfile
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
-from unslow.analyse.sketches.sketch import Sketch, at, fact
+from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.facts.data import BuiltStage
+from unslow.facts.functions import Trace
 from unslow.facts.process import Imported
 from unslow.facts.profiler import ProfilerWindow
+from unslow.facts.schema import Place
+from unslow.facts.sessions import GraphGrew
 from unslow.model import Diagnosis, Location, Phase, Run, Sample, Shape, Trend
 from unslow.report.view import clean, view_of
 from unslow.report.view.charts import bucket_starts
@@ -73,8 +76,8 @@ def test_a_trace_says_which_argument_changed_from_what_to_what() -> None:
 
 def test_another_function_object_is_told_from_another_argument() -> None:
     facts = [
-        fact("trace", at, name="f", place=["a.py", 1, "f"], function=at, args={}, took=0.1, n=at)
-        for at in (1, 2)
+        at(step, Trace(name="f", place=Place("a.py", 1, "f"), function=step, took=0.1, n=step))
+        for step in (1, 2)
     ]
     run = Sketch("new objects", facts=facts).run()
     assert of_run(run)["charts"]["traces"][0]["reason"] == "a new function object"  # type: ignore[index]
@@ -82,15 +85,15 @@ def test_another_function_object_is_told_from_another_argument() -> None:
 
 def test_traces_that_were_too_many_to_keep_are_still_counted() -> None:
     facts = [
-        fact("trace", at, name="f", place=["a.py", 1, "f"], n=at * 100, sum=at * 7.0)
-        for at in (1, 2)
+        at(step, Trace(name="f", place=Place("a.py", 1, "f"), n=step * 100, sum=step * 7.0))
+        for step in (1, 2)
     ]
     traced = of_run(Sketch("many", facts=facts).run())["charts"]["traces"][0]  # type: ignore[index]
     assert (traced["count"], traced["seconds"]) == (200, 14.0)
 
 
 def test_a_graph_that_did_not_grow_is_not_drawn() -> None:
-    facts = [fact("graph", at, graph=1, nodes=50) for at in (1, 2, 3)]
+    facts = [at(step, GraphGrew(graph=1, nodes=50)) for step in (1, 2, 3)]
     assert of_run(Sketch("fixed", facts=facts).run())["charts"]["graphs"] == []  # type: ignore[index]
 
 

@@ -10,6 +10,7 @@ from unslow.analyse.host.step_profile import Op, SketchedWindow, StepProfile, Wi
 from unslow.analyse.input.queues import drawn
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.sessions import InspectedRun
 from unslow.model import Evidence, Finding, Loop, Phase, Run
 
 _MOST = 0.7  # of a step in kernels, and of the training in TensorFlow
@@ -52,7 +53,7 @@ class ComputeBound(Cause):
     """
 
     title = "the model itself takes the time"
-    reads = step_profile.READS
+    reads = (*step_profile.READS, InspectedRun)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:

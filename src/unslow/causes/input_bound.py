@@ -18,10 +18,12 @@ from unslow.analyse.input.remedies import SLEEPING_THREADS, Remedy, best_remedy,
 from unslow.analyse.input.repeated_work import cache_finding
 from unslow.analyse.input.waits import Wait, cores_of, limits_next, waits
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
-from unslow.analyse.sketches.sketch import Fact, Sketch, at, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage, Next, PythonFunction
+from unslow.facts.keras import Fit
 from unslow.facts.schema import Place
+from unslow.facts.sessions import InspectedRun
 from unslow.model import Evidence, Finding, Fix, Location, Phase, Refusal, Run
 
 if TYPE_CHECKING:
@@ -51,15 +53,18 @@ _SOURCE = Made("TensorSlice", 1e-5, line=4, elements=8)
 _BURSTS = ([0.0045] * 19 + [0.076]) * 10
 
 
-def _queue(wait: float) -> list[Fact]:
-    where = {"took": 0.01, "updates": True, "stack": [["train.py", 12, "<module>"]], "index": 0}
-    seen = {
-        "queue": "batch",
-        "queue_wait": wait,
-        "filled_by": 1,
-        "made": [["train.py", 4, "batches"]],
-    }
-    return [fact("run", step, cycle=step, **where, **seen) for step in (4, 8, 16, 32, 64)]
+def _queue(wait: float) -> list[Placed]:
+    ran = InspectedRun(
+        cycle=0,
+        took=0.01,
+        updates=True,
+        stack=(Place("train.py", 12, "<module>"),),
+        queue="batch",
+        queue_wait=wait,
+        filled_by=1,
+        made=(Place("train.py", 4, "batches"),),
+    )
+    return [at(step, ran.replace(cycle=step)) for step in (4, 8, 16, 32, 64)]
 
 
 class InputBound(Cause):
@@ -93,7 +98,7 @@ class InputBound(Cause):
     """
 
     title = "the step waits for data"
-    reads = (*remedies.READS, Next)
+    reads = (*remedies.READS, Next, InspectedRun, Fit)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):
@@ -243,7 +248,7 @@ class InputBound(Cause):
             phases={Phase.INPUT: 0.4, Phase.RUN: 0.1},
             style="keras",
             facts=[
-                fact("fit", step, stack=[["train.py", 10, "main"]], model=1, data="ndarray")
+                at(step, Fit(stack=(Place("train.py", 10, "main"),), model=1, data="ndarray"))
                 for step in range(1, 101)
             ],
         ),

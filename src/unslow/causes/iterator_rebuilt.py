@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
-from unslow.analyse.graphs.unusual_calls import Restarts, restarts
+from unslow.analyse.graphs.session_restarts import PipelineRestarts, pipeline_restarts
 from unslow.analyse.input import pipeline as pipeline_module
 from unslow.analyse.input.pipeline import Pipeline, pipelines, shuffle_elements
 from unslow.analyse.sketches.pipelines import stack_at
-from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
 from unslow.facts.data import ENDLESS, IteratorMade
+from unslow.facts.schema import Place
+from unslow.facts.sessions import Restarted
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run
 from unslow.syntax import Kind
 
@@ -56,11 +58,10 @@ def _made(number: int, every: int = 1) -> list[Placed]:
 
 
 def _started(says: str, took: float) -> Sketch:
-    """An initializer that runs every ten steps: the update of the next step takes `took`."""
-    data = {"took": took, "start": 0.001, "stack": [["train.py", 9, "<module>"]], "key": "a"}
-    facts = [
-        fact("restarted", step, step=step, n=step // 10, **data) for step in range(10, 100, 10)
-    ]
+    """An initializer that is run every ten steps: the update that follows takes longer."""
+    where = (Place("train.py", 9, "<module>"),)
+    restart = Restarted(key="a", took=took, start=0.001, stack=where)
+    facts = [at(step, restart.replace(step=step, n=step // 10)) for step in range(10, 100, 10)]
     seconds = [0.1 if step % 10 == 9 else 0.01 for step in range(100)]
     return Sketch(says, seconds, phases={Phase.RUN: 0.95}, style="session", facts=facts)
 
@@ -91,7 +92,7 @@ class IteratorRebuilt(Cause):
     """
 
     title = "the iterator is recreated in every step"
-    reads = pipeline_module.READS
+    reads = (*pipeline_module.READS, Restarted)
     deeper_than = ("input-bound", "python-input", "rereading", "big-shuffle")
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -105,11 +106,11 @@ class IteratorRebuilt(Cause):
             if loop is not None and made.n >= max(_FEWEST, _PER_STEP * loop.steps):
                 yield self._finding(run, loop, made, known.get((made.process, made.dataset)))
         for loop in run.loops:
-            for where, found in restarts(run, loop).items():
+            for where, found in pipeline_restarts(run, loop).items():
                 if found.count >= _RESTARTS and found.seconds >= _WORTH * loop.total:
                     yield self._restarted(loop, say.place(run, where), found)
 
-    def _restarted(self, loop: Loop, place: Location, found: Restarts) -> Finding:
+    def _restarted(self, loop: Loop, place: Location, found: PipelineRestarts) -> Finding:
         """A session's iterator that is initialized repeatedly, losing what it had prepared."""
         return Finding(
             cause=self.id,

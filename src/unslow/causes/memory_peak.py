@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from unslow.analyse import wording as say
 from unslow.analyse.memory.account import MemoryAccount, memory_account
 from unslow.analyse.memory.cuts import READS, Cut, Reason, cuts_of
-from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
-from unslow.facts.keras import Prediction
+from unslow.facts.functions import Constants
+from unslow.facts.keras import Fit, Prediction
 from unslow.facts.memory import Holding, Inventory, MemoryHigh, Weights
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
@@ -197,8 +198,8 @@ def _sketch(says: str, *held: Holding, wide: float = 0.0) -> Sketch:
 def _predicted(batch: int) -> Sketch:
     stack = (Place("train.py", 5, "<module>"),)
     call = Prediction(call="predict", batch_size=float(batch), rows=4000.0, took=0.5, stack=stack)
-    facts: list[Fact | Placed] = [
-        fact("fit", 0, batch_size=32),
+    facts: list[Placed] = [
+        at(0, Fit(batch_size=32)),
         _high(1, 8e8),
         _high(88, 1.4e9, line=5),
         at(90, call),
@@ -208,10 +209,12 @@ def _predicted(batch: int) -> Sketch:
 
 
 def _constant(size: float) -> Sketch:
-    stack = [["train.py", 4, "<module>"]]
-    baked = fact("constants", 1, name="step", bytes=size, stack=stack)
+    line = Place("train.py", 4, "step")
+    baked = Constants(
+        name="step", place=line, count=1, bytes=int(size), largest=int(size), stack=(line,)
+    )
     ticks = {"rss": [5e8, 1.9e9]}
-    return Sketch("a constant", facts=[_high(1, 2e9), baked], ticks=ticks, source=_SOURCE)
+    return Sketch("a constant", facts=[_high(1, 2e9), at(1, baked)], ticks=ticks, source=_SOURCE)
 
 
 MemoryPeak.FIRES = (

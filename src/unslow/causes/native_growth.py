@@ -20,12 +20,14 @@ from unslow.analyse.memory.process_memory import (
     used,
 )
 from unslow.analyse.sketches.pipelines import stack_at
-from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import CannotJudge, Cause
 from unslow.facts.data import BuiltStage, Dataset
+from unslow.facts.functions import Trace, UnusualCall
 from unslow.facts.memory import Batch, Captured, Containers, Inventory, Live
 from unslow.facts.profiler import ProfilerSwitch
 from unslow.facts.schema import Place
+from unslow.facts.sessions import GraphGrew
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Run
 
 _LEAST = 48 << 20  # bytes gained after the warm-up
@@ -62,7 +64,18 @@ class NativeGrowth(Cause):
     """
 
     title = "memory grows below Python"
-    reads = (Live, Containers, Inventory, Batch, Dataset, ProfilerSwitch, *MADE_READS)
+    reads = (
+        Live,
+        Containers,
+        Inventory,
+        Batch,
+        UnusualCall,
+        Dataset,
+        ProfilerSwitch,
+        Trace,
+        GraphGrew,
+        *MADE_READS,
+    )
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
@@ -191,12 +204,12 @@ def _forecast(run: Run, loop: Loop, per_step: float) -> Forecast:
 
 def _known(run: Run, loop: Loop) -> bool:
     """Whether something that has a cause of its own grew in the loop."""
-    inside = [event for event in run.events if loop.holds(event)]
-    late = [event for event in inside if event.time > loop.start + (loop.stop - loop.start) / 3]
-    traces = sum(event.kind == "trace" for event in late)
-    graphs = sum(event.kind == "graph" and bool(event.data.get("new")) for event in late)
-    profiled = any(switch.on for switch in run.facts(ProfilerSwitch))
-    stages = [stage for dataset in run.facts(Dataset) for stage in dataset.stages]
+    late = loop.start + (loop.stop - loop.start) / 3
+    grown = [look for look in run.facts(GraphGrew) if look.new]
+    traces = sum(loop.holds(trace) and trace.time > late for trace in run.facts(Trace))
+    graphs = sum(loop.holds(look) and look.time > late for look in grown)
+    profiled = any(fact.on for fact in run.facts(ProfilerSwitch))
+    stages = [stage for fact in run.facts(Dataset) for stage in fact.stages]
     cached = any("Cache" in stage.kind for stage in stages)
     held = any(each.bytes > _LEAST / 2 for each in largest_containers(run, loop))
     variables = sum(line.bytes_kept for line in made_lines(run, loop)) > _LEAST / 2
@@ -298,7 +311,7 @@ NativeGrowth.QUIET = (
         ticks=_ticks(4e8),
         facts=[
             *_live(0.0),
-            *(fact("trace", step, name="f", step=step) for step in range(100, 1200, 100)),
+            *(at(step, Trace(name="f", step=step)) for step in range(100, 1200, 100)),
         ],
     ),
 )

@@ -22,6 +22,7 @@ from unslow.cause import CannotJudge, Cause
 from unslow.facts.data import BuiltStage, Dataset, IteratorMade, Next, PythonFunction
 from unslow.facts.memory import Sizes
 from unslow.facts.schema import Place
+from unslow.facts.sessions import InspectedRun
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Phase, Run, Sample
 
 _WORTH = 0.10  # of the training time: less is the price of any loop written in Python
@@ -104,7 +105,7 @@ class PythonOverhead(Cause):
 
     title = "the script's own Python takes the time"
     needs = ("watcher",)
-    reads = (Next, IteratorMade, Sizes, *python_calls.READS)
+    reads = (Next, IteratorMade, Sizes, InspectedRun, *python_calls.READS)
     yields = True
     deeper_than = (
         "tiny-batches",

@@ -12,6 +12,7 @@ from unslow.analyse import wording as say
 from unslow.analyse.graphs.new_shapes import Churn, churn_of, new_shapes
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
+from unslow.facts.functions import UnusualCall
 from unslow.facts.memory import Batch
 from unslow.model import Certainty, Evidence, Finding, Forecast, Loop, Run
 
@@ -42,8 +43,7 @@ class ShapeChurn(Cause):
     """
 
     title = "tensor shapes change all the time"
-    reads = (Batch,)
-    needs = ("calls",)
+    reads = (Batch, UnusualCall)
     deeper_than = ("native-growth",)
 
     def detect(self, run: Run) -> Iterable[Finding]:

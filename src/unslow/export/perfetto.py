@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from unslow.analyse.host.xplane import read
+from unslow.facts.functions import Trace
 from unslow.facts.profiler import ProfilerWindow
 from unslow.model import Diagnosis, Loop, Phase, Process, Run
 from unslow.report.view import clean
@@ -117,25 +118,17 @@ def kept_rows(loop: Loop) -> Iterable[int]:
 
 def _traces(run: Run, process: Process) -> Iterator[dict[str, Any]]:
     """Traces nest; those of different threads may overlap, and then go to lanes of their own."""
-    traced = [
-        event
-        for event in run.of("trace")
-        if event.process == process.index and "took" in event.data
-    ]
-    spans = [
-        (_micros(event.time - float(event.data["took"])), _micros(event.time), event)
-        for event in traced
-    ]
+    traced = [trace for trace in run.facts(Trace) if trace.process == process.index]
+    spans = [(_micros(trace.time - trace.took), _micros(trace.time), trace) for trace in traced]
     lanes: list[list[int]] = []
-    for begin, end, event in sorted(spans, key=lambda span: (span[0], -span[1])):
+    for begin, end, trace in sorted(spans, key=lambda span: (span[0], -span[1])):
         lane = _lane(lanes, begin, end)
         if lane == len(lanes):
             lanes.append([])
             yield _name("thread_name", process.index, TRACES + lane, "function traces")
         lanes[lane].append(end)
-        more = {key: event.data[key] for key in ("args", "nodes", "step") if key in event.data}
-        name = f"trace {event.data.get('name', '')}"
-        yield _slice(name, begin, end, process.index, TRACES + lane, **more)
+        more = {"args": trace.args, "nodes": trace.nodes, "step": trace.step}
+        yield _slice(f"trace {trace.name}", begin, end, process.index, TRACES + lane, **more)
 
 
 def _windows(run: Run, process: Process) -> Iterator[dict[str, Any]]:

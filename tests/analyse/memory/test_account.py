@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from unslow.analyse.memory.account import Part, memory_account
-from unslow.analyse.sketches.sketch import Sketch, at, fact
+from unslow.analyse.sketches.sketch import Sketch, at
+from unslow.facts.functions import Constants
 from unslow.facts.memory import Built, Holding, Inventory, MemoryHigh, Weights
 from unslow.facts.schema import Place
 from unslow.model import Run
@@ -24,6 +25,7 @@ def inventory(size: float, fed: str = "") -> Inventory:
     return Inventory(held=(held,))
 
 
+BAKED = Constants(name="step", place=LINE, count=1, bytes=5_000_000, largest=5_000_000)
 HIGH = at(99, MemoryHigh(bytes=1e9, rss=1e9, stack=(LINE,)))
 
 
@@ -39,7 +41,7 @@ def test_the_parts_add_up_to_the_peak() -> None:
             at(1, Built(what="variables", bytes=1e7)),
             at(1, Built(what="slots", bytes=2e7)),
             at(1, Weights(bytes=1e7, stack=(LINE,))),
-            fact("constants", 1, name="step", bytes=5e6, stack=[["train.py", 2, "step"]]),
+            at(1, BAKED),
         )
     )
     assert account is not None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from unslow.analyse.host.xplane import Span, Thread, covered, read_trace
+from unslow.facts.functions import CallProfile, UnusualCall
 
 _CALL = "EagerLocalExecute: __"  # followed by the name of a compiled function
 _KERNEL = "EagerKernelExecute"
@@ -14,15 +14,10 @@ _WAITS = ("IteratorGetNext", "Iterator::")
 _MOST_PROFILES = 256  # kept in memory
 
 
-@dataclass(frozen=True)
-class CallProfile:
-    """Seconds of one call of a compiled function, split as TensorFlow itself does."""
-
-    call: float
-    prepare: float  # until its first kernel: the graph is optimised, placed and instantiated
-    compile: float  # XLA
-    data: float  # waiting for an iterator
-    run: float  # the rest: kernels
+def with_profile(call: UnusualCall, folder: str) -> UnusualCall:
+    """A call with what the profiler window that was kept of it says."""
+    profile = read_call(Path(folder) / Path(call.trace).name) if call.trace else None
+    return call if profile is None else call.replace(**profile._asdict())
 
 
 @lru_cache(_MOST_PROFILES)

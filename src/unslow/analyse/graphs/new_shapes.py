@@ -1,15 +1,17 @@
-"""What batches of ever new shapes cost: steps that brought a shape for the first time against those that did not."""
+"""What batches of new shapes cost: steps with a new shape compared with those without."""
 
 from __future__ import annotations
 
 import bisect
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unslow.analyse.stats.robust import spread
+from unslow.facts.functions import UnusualCall
 from unslow.facts.memory import Batch
 from unslow.model import Evidence, Loop, Phase, Run
 
@@ -46,26 +48,27 @@ class Churn:
 
     def advice(self) -> str:
         return (
-            f"Pad the batches to a few lengths, so that {self.distinct} shapes become some four or eight: "
+            f"Pad the batches to a few lengths, so that {self.distinct} shapes become four or eight: "
             "`dataset.bucket_by_sequence_length(…, pad_to_bucket_boundary=True)`, or round the length up to a "
             "multiple (`tf.pad`) and mask what was added."
         )
 
 
 def new_shapes(run: Run, loop: Loop) -> list[tuple[float, tuple[int, ...]]]:
-    """When a shape was first seen in a loop, and its largest tensor: of a compiled step or a model."""
-    found = [(batch.time, batch.shapes) for batch in run.facts(Batch) if loop.holds(batch)]
-    for event in run.of("call"):
-        why = event.data.get("why", ())
-        is_new = "shapes" in why and "traced" not in why
-        if is_new and loop.holds(event):
-            shapes = event.data.get("shapes") or ()
-            found.append((event.time, tuple(tuple(map(int, shape)) for shape in shapes)))
-    return [(time, max(shapes, key=_size)) for time, shapes in sorted(found) if shapes]
+    """When a shape was first seen in a loop, and its largest tensor.
+
+    Of a compiled step, or of an eager model.
+    """
+    calls = [call for call in run.facts(UnusualCall) if loop.holds(call) and call.shapes]
+    untraced = [call for call in calls if "shapes" in call.why and "traced" not in call.why]
+    found = [(call.time, _largest(call.shapes)) for call in untraced]
+    batches = [batch for batch in run.facts(Batch) if batch.shapes and loop.holds(batch)]
+    found += [(batch.time, _largest(batch.shapes)) for batch in batches]
+    return sorted(found, key=lambda seen: seen[0])
 
 
-def _size(shape: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    return math.prod(shape), shape
+def _largest(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return max(shapes, key=lambda shape: (math.prod(shape), shape))
 
 
 def churn_of(run: Run, loop: Loop) -> Churn | None:

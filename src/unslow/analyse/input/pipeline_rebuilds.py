@@ -50,8 +50,8 @@ def _preparing(run: Run, found: Blamed) -> float:
     seconds = 0.0
     for trace in found.traces:
         for loop in run.loops:
-            row = int(np.searchsorted(loop.end, trace.time))
-            if loop.start <= trace.time and row < len(loop.end):
+            row = int(np.searchsorted(loop.end, trace.fact.time))
+            if loop.start <= trace.fact.time and row < len(loop.end):
                 wait = float(loop.phases[row, Phase.INPUT] * loop.count[row])
                 seconds += min(wait, _PREPARING * trace.seconds) * trace.weight
     return seconds

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from statistics import median
 
 from unslow.analyse import wording as say
-from unslow.analyse.graphs.session_steps import looks
+from unslow.analyse.graphs.session_steps import inspected_steps
 from unslow.analyse.input.waits import Machine, cores_of, processor
-from unslow.model import Event, Location, Loop, Run
+from unslow.facts.sessions import InspectedRun
+from unslow.model import Location, Loop, Run
 
 _INSPECTED = 3  # steps that must have been inspected
 
@@ -34,13 +35,10 @@ class QueueWait:
         return min(self.step, max(self.step - self.per_step, self.floor))
 
 
-def drawn(run: Run, loop: Loop) -> list[list[Event]]:
-    """For each inspected step: its updates that took their batch from a queue."""
-    return [
-        found
-        for step in looks(run, loop)
-        if (found := [event for event in step if "queue" in event.data])
-    ]
+def drawn(run: Run, loop: Loop) -> list[list[InspectedRun]]:
+    """By inspected step: its updates that took their batch from a queue."""
+    steps = [[ran for ran in step if ran.queue] for step in inspected_steps(run, loop)]
+    return [step for step in steps if step]
 
 
 def queue_waits(run: Run) -> Iterator[QueueWait]:
@@ -49,20 +47,18 @@ def queue_waits(run: Run) -> Iterator[QueueWait]:
         steps = drawn(run, loop)
         # Inspections are ever further apart: the later half stands for most steps of the loop.
         later = steps[len(steps) // 2 :]
-        made = [event.data["made"][0] for step in later for event in step if event.data["made"]]
+        made = [ran.made[0] for step in later for ran in step if ran.made]
         rows = loop.count[1:]
         if len(steps) < _INSPECTED or not made or not rows.sum():
             continue
         step = float((loop.seconds[1:] * rows).sum() / rows.sum())
-        wait = min(
-            step, median(sum(float(event.data["queue_wait"]) for event in found) for found in later)
-        )
+        wait = min(step, median(sum(ran.queue_wait for ran in found) for found in later))
         yield QueueWait(
             loop=loop,
             inspected=len(later),
             step=step,
             per_step=wait,
-            threads=int(later[-1][-1].data["filled_by"]),
+            threads=later[-1][-1].filled_by,
             location=say.place(run, made[-1]),
             floor=Machine(processor(run, loop), cores_of(run, loop.process)).floor,
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse.graphs.unusual_calls import special_calls
+from unslow.analyse.graphs.unusual_calls import unusual_calls
 from unslow.analyse.input import pipeline as pipeline_module
 from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest, without
 from unslow.model import Loop, Phase, Run
@@ -56,7 +56,8 @@ class Wait:
 def waits(run: Run) -> list[Wait]:
     """One for each loop that fetched data through tf.data."""
     known = [one for one in pipelines(run) if not one.evaluates and one.per_step > 0]
-    prepared = [call for call in special_calls(run) if call.why & _PREPARES]
+    calls = [call.fact for call in unusual_calls(run)]
+    prepared = [call for call in calls if _PREPARES.intersection(call.why)]
     found = []
     for loop in run.loops:
         times = [call.time for call in prepared if call.process == loop.process]

@@ -16,11 +16,12 @@ from unslow.analyse.memory.bindings import names_of
 from unslow.analyse.memory.container_growth import growth_line
 from unslow.analyse.memory.process_memory import facts_of, limit
 from unslow.facts.data import BuiltStage, Dataset, PipelineReading
+from unslow.facts.functions import Constants
 from unslow.facts.memory import Built, Holding, Inventory, MemoryHigh, Weights
 from unslow.facts.schema import Place, Stack
 from unslow.model import Location, Process, Run
 
-READS = (Inventory, MemoryHigh, Built, Weights, Dataset, PipelineReading)
+READS = (Inventory, MemoryHigh, Built, Weights, Dataset, PipelineReading, Constants)
 _SOURCES = ("Tensor", "TensorSlice")  # stages of a pipeline that hold all of their data
 
 
@@ -183,14 +184,13 @@ def _buffers(run: Run, process: Process) -> Iterator[MemoryPart]:
 
 def _constants(run: Run, process: Process) -> Iterator[MemoryPart]:
     largest: dict[str, MemoryPart] = {}  # by function: it may be traced repeatedly
-    for event in run.of("constants"):
-        if event.process != process.index or not event.data.get("bytes"):
+    for found in run.facts(Constants):
+        if found.process != process.index:
             continue
-        stack = tuple(Place(*place) for place in event.data.get("stack") or ())
-        name, size = f"`{event.data['name']}`", float(event.data["bytes"])
-        known = largest.get(name)
-        if known is None or known.bytes < size:
-            largest[name] = MemoryPart(Part.CONSTANT, name, size, _location(run, stack))
+        name, known = f"`{found.name}`", largest.get(f"`{found.name}`")
+        if known is None or known.bytes < found.bytes:
+            where = _location(run, found.stack)
+            largest[name] = MemoryPart(Part.CONSTANT, name, float(found.bytes), where)
     yield from largest.values()
 
 

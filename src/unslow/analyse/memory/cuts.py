@@ -22,12 +22,12 @@ from unslow.analyse.memory.account import (
 from unslow.analyse.memory.bindings import Names, names_of
 from unslow.analyse.memory.process_memory import facts_of
 from unslow.facts.data import BuiltStage, Dataset
-from unslow.facts.keras import Prediction
+from unslow.facts.keras import Fit, Prediction
 from unslow.facts.memory import Holding, MemoryHigh, Weights
 from unslow.facts.schema import Stack
 from unslow.model import Location, Run
 
-READS = (*ACCOUNT_READS, Prediction)
+READS = (*ACCOUNT_READS, Prediction, Fit)
 _FLOAT32 = 4  # bytes of a number
 _KERAS_BATCH = 32  # the batch of fit, evaluate and predict where none is given
 _LARGER_BATCH = 4  # times that of fit: below, the batch is no reason for a peak
@@ -152,8 +152,8 @@ def _batches(run: Run, account: MemoryAccount) -> Iterator[Cut]:
 
 def _fit_batch(run: Run, process: int) -> float:
     """The batch that training used: of fit, or the one that is usual."""
-    calls = [event for event in run.of("fit") if event.process == process]
-    largest = max((_number(call.data.get("batch_size")) for call in calls), default=0.0)
+    calls = facts_of(run, Fit, process)
+    largest = max((_number(call.batch_size) for call in calls), default=0.0)
     return largest or float(_KERAS_BATCH)
 
 
