@@ -1,4 +1,4 @@
-"""The optimizer rewrites a whole table in every step, though the batch touched a few of its rows."""
+"""The optimizer rewrites a whole table in every step for the few rows of a batch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Ru
 
 _WORTH = 0.05  # of the training time
 _FEW = 0.2  # of the rows
-# What TensorFlow's and Keras's optimizers keep per weight; plain SGD keeps nothing and updates the rows alone.
+# Numbers that optimizers keep per weight; plain SGD keeps none and updates the rows alone.
 _KEEPS = {
     "Adam": 2,
     "AdamW": 2,
@@ -137,12 +137,15 @@ class DenseUpdates(Cause):
 
 
 _APART = (
-    "Update {name} with a plain SGD of its own, which touches the rows of the batch only, and the rest with "
+    "Update {name} with a plain SGD of its own, which touches the rows of the batch only, and "
+    "the rest with "
     "{optimizer}; or make the table smaller."
 )
 _LOOK_UP_FIRST = (
-    "What is looked up is not {name} itself, but what the program makes of all of it, so the gradient has all rows "
-    "too: look up the rows first, and change only those (multiply what `tf.gather` gives by the mask)."
+    "What is looked up is not {name} itself, but what the program makes of all of it, so the "
+    "gradient has all rows "
+    "too: look up the rows first, and change only those (multiply what `tf.gather` gives by the "
+    "mask)."
 )
 
 

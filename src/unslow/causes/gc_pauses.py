@@ -42,7 +42,7 @@ _TREND = 10  # steps with a pause in each half, so that the halves can be compar
 
 @dataclass(frozen=True)
 class _Pauses:
-    """The collector's seconds in each row, without those that building and tracing bring with them."""
+    """The collector's seconds in each row, without those of building and tracing."""
 
     rows: Floats
     steady: float  # seconds of all these rows
@@ -129,7 +129,8 @@ class GcPauses(Cause):
                     else []
                 ),
             ),
-            advice="Take the call out, or make it once per epoch: what no cycle holds is freed without it."
+            advice="Take the call out, or make it once per epoch: what no cycle holds is freed "
+            "without it."
             if where
             else "After the set-up, in front of the loop: `import gc; gc.collect(); gc.freeze()`.",
             detail=_Asked(where is not None),
@@ -157,7 +158,8 @@ class GcPauses(Cause):
             if loop is not None:
                 yield source.spot(
                     call,
-                    f"the loop at line {loop.lineno} looks through all objects of the process in every step",
+                    f"the loop at line {loop.lineno} looks through all objects of the process in "
+                    f"every step",
                     "gc.collect() and gc.freeze() once, before the loop; or every thousand steps",
                 )
 

@@ -68,7 +68,8 @@ _ADVICE = {
     **dict.fromkeys(
         _JOINED, "Keep only what is needed of `{path}`; joining copies all of it each time."
     ),
-    "cache": "Give the cache of `{path}` a limit, `functools.lru_cache(maxsize=100)`: without one it "
+    "cache": "Give the cache of `{path}` a limit, `functools.lru_cache(maxsize=100)`: without "
+    "one it "
     "keeps the result of every call with new arguments, for as long as the program runs.",
 }
 
@@ -148,7 +149,7 @@ class HoardedTensors(Cause):
                     yield finding
 
     def _judge(self, run: Run, loop: Loop, series: _Series, hidden: float) -> Finding | None:
-        """`hidden`: bytes per step that its elements hold where nobody sees them, as a tape does."""
+        """`hidden`: bytes per step that its elements hold out of sight, as a tape does."""
         last = series.last
         is_heavy = any(word in last.element for word in _HEAVY)
         if last.bounded or not is_heavy:
@@ -232,7 +233,8 @@ class HoardedTensors(Cause):
                 kept = ast.unparse(call.args[0])
                 yield source.spot(
                     call,
-                    f"`{ast.unparse(call.func.value)}` keeps the tensor `{kept}` of every step of the loop at line"
+                    f"`{ast.unparse(call.func.value)}` keeps the tensor `{kept}` of every step "
+                    f"of the loop at line"
                     f" {loop.lineno}, and with it its memory, for as long as the loop runs",
                     f"append float({kept}), or keep a keras.metrics.Mean()",
                 )
@@ -329,6 +331,11 @@ def _live(each: float) -> list[Placed]:
     return [at(step, Live(step=step, tensors=step, bytes=each * step)) for step in (100, 200, 390)]
 
 
+_JOINING = """\
+for batch in data:
+    step()
+    self.history = tf.concat([self.history, batch], 0)
+"""
 _STEPS = (16, 22, 31, 44, 61, 86, 120, 168, 235, 329)
 HoardedTensors.FIRES = (
     Sketch(
@@ -351,7 +358,7 @@ HoardedTensors.FIRES = (
         "a tensor that is joined with every batch, and all of it is computed with",
         [0.01 + step * 1e-4 for step in range(400)],
         facts=[*_filled(1e4, "tensor float32[400, 25]", kind="EagerTensor")],
-        source="for batch in data:\n    step()\n    self.history = tf.concat([self.history, batch], 0)\n",
+        source=_JOINING,
     ),
     Sketch(
         "a method of each step's tape, which holds far more than can be seen",
@@ -364,7 +371,7 @@ HoardedTensors.QUIET = (
         "a tensor of a few MB that is joined with every batch, and costs nothing",
         [0.01] * 400,
         facts=[*_filled(1e4, "tensor float32[400, 25]", kind="EagerTensor")],
-        source="for batch in data:\n    step()\n    self.history = tf.concat([self.history, batch], 0)\n",
+        source=_JOINING,
     ),
     Sketch(
         "a history of scalar tensors, and tensors that something else keeps",

@@ -2,42 +2,52 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
 from unslow.analyse import wording as say
 from unslow.analyse.memory.account import MemoryAccount, memory_account
 from unslow.analyse.memory.cuts import READS, Cut, Reason, cuts_of
-from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
+from unslow.facts.functions import Constants
 from unslow.facts.keras import Fit, Prediction
 from unslow.facts.memory import Holding, Inventory, MemoryHigh, Weights
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import insert_after
+from unslow.fix.edit.statements import insert_after, replaced
 from unslow.fix.moves.call_arguments import set_keyword
-from unslow.model import Certainty, Evidence, Finding, Fix, Refusal, Run, Safety
+from unslow.fix.moves.float32 import narrow
+from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 
 # Judgements: below, a smaller peak changes nothing for the user.
 _LEAST = 150e6  # bytes
 _OF_PEAK = 0.25
 _TIMES = 1.5  # the peak against what remains of it
 _NEAR_LIMIT = 0.85  # of what the process may use: then a tenth of the peak is worth having
+_TO_ONE_HOT = "to_categorical"
+_LOSS = "categorical_crossentropy"
 _WORTH_NAMING = 0.1  # of the peak: a smaller cut is no finding of its own
 
 _WORDS = {
-    Reason.ONE_HOT: "`{name}` holds one-hot rows of {instead} columns; integer labels take one number a row",
+    Reason.ONE_HOT: "`{name}` holds one-hot rows of {instead} columns; integer labels take one "
+    "number a row",
     Reason.WIDE: "`{name}` is float64, and the model computes in float32",
-    Reason.COPY: "`{name}` stays in memory although only `{instead}`, which is made from it, is used",
+    Reason.COPY: "`{name}` stays in memory although only `{instead}`, which is made from it, is "
+    "used",
     Reason.BATCH: "`{name}` runs a batch far larger than the {instead} rows of training",
-    Reason.ONE_ELEMENT: "the dataset has a single element of {name}: each op on it holds all of the data",
+    Reason.ONE_ELEMENT: "the dataset has a single element of {name}: each op on it holds all of "
+    "the data",
     Reason.CONSTANT: "{name} of arrays are baked into a graph, which keeps several copies",
 }
 _ADVICE = {
-    Reason.ONE_HOT: "Keep the integers and use the sparse loss (`sparse_categorical_crossentropy`).",
+    Reason.ONE_HOT: "Keep the integers and use the sparse loss "
+    "(`sparse_categorical_crossentropy`).",
     Reason.WIDE: 'Make it float32 where it begins: `dtype="float32"` or `.astype("float32")`.',
     Reason.COPY: "`del {name}` once `{instead}` is made, or fill `{instead}` in place.",
     Reason.BATCH: "Pass `batch_size={instead}`: the results are the same.",
-    Reason.ONE_ELEMENT: "Use `from_tensor_slices` and `batch` before the `map`: then one batch is held.",
+    Reason.ONE_ELEMENT: "Use `from_tensor_slices` and `batch` before the `map`: then one batch "
+    "is held.",
     Reason.CONSTANT: "Pass the arrays as arguments, look rows up outside of the function, or keep "
     "them in a `tf.Variable(..., trainable=False)`.",
 }
@@ -114,12 +124,37 @@ class MemoryPeak(Cause):
             return Fix(title, Safety.CLOSE, {where.file: fixed.text})
         if cut.reason is Reason.COPY:
             fixed = insert_after(script, cut.after, f"del {cut.name}")
-            return Fix(
-                f"drop `{cut.name}` once it is not read any more",
-                Safety.EXACT,
-                {where.file: fixed.text},
-            )
+            title = f"drop `{cut.name}` once nothing reads it any more"
+            return Fix(title, Safety.EXACT, {where.file: fixed.text})
+        if cut.reason is Reason.WIDE:
+            note = "Numbers then keep 7 digits instead of 16."
+            title = "make it float32 where float64 begins"
+            return Fix(title, Safety.REVIEW, {where.file: narrow(script).text}, note)
+        if cut.reason is Reason.ONE_HOT:
+            return _sparse(script, where, cut.name)
         return None
+
+
+def _sparse(script: Script, where: Location, name: str) -> Fix | Refusal:
+    """Integer labels and the sparse loss, where both are written out."""
+    call = script.call_at(where.line, _TO_ONE_HOT)
+    losses = [
+        node
+        for node in ast.walk(script.tree)
+        if isinstance(node, ast.Constant) and node.value == _LOSS
+    ]
+    if call is None or not call.args:
+        return Refusal(f"`{name}` is not made by `{_TO_ONE_HOT}` on this line", where)
+    if len(losses) != 1:
+        return Refusal(f'the loss is not written out once as "{_LOSS}"', where)
+    labels = replaced(script, call, script.source(call.args[0]))
+    loss = replaced(script, losses[0], f'"sparse_{_LOSS}"')
+    return Fix(
+        "keep integer labels and use the sparse loss",
+        Safety.REVIEW,
+        {where.file: script.edit([labels, loss]).text},
+        note=f"`{name}` then holds integers: what else reads its columns must change as well.",
+    )
 
 
 def _is_worth(account: MemoryAccount, frees: float) -> bool:
@@ -145,30 +180,41 @@ def _high(step: int, size: float, line: int = 4) -> Placed:
 
 def _held(path: str, size: float, **more: object) -> Holding:
     given = {"dtype": "float32", "shape": (1000, int(size / 4000)), **more}
-    return Holding(path=path, file="train.py", function="<module>", bytes=size, **given)  # type: ignore[arg-type]
+    usual = Holding(path=path, file="train.py", function="<module>", bytes=size)
+    held: Holding = usual.replace(**given)
+    return held
 
 
-def _sketch(says: str, *held: Holding, wide: float = 0.0, **more: object) -> Sketch:
+def _sketch(says: str, *held: Holding, wide: float = 0.0) -> Sketch:
     facts = [
         _high(1, 2e9),
         at(1, Inventory(step=1, rss=2e9, held=held)),
         at(1, Weights(optimizer="Adam", bytes=1e6, wide_bytes=wide)),
     ]
     ticks = {"rss": [5e8, 1.9e9, 1.9e9]}
-    return Sketch(says, facts=facts, ticks=ticks, source=_SOURCE, style="keras", **more)  # type: ignore[arg-type]
+    return Sketch(says, facts=facts, ticks=ticks, source=_SOURCE, style="keras")
 
 
 def _predicted(batch: int) -> Sketch:
     stack = (Place("train.py", 5, "<module>"),)
     call = Prediction(call="predict", batch_size=float(batch), rows=4000.0, took=0.5, stack=stack)
-    facts: list[Fact | Placed] = [
-        at(0, Fit(batch_size=32.0)),
+    facts: list[Placed] = [
+        at(0, Fit(batch_size=32)),
         _high(1, 8e8),
         _high(88, 1.4e9, line=5),
         at(90, call),
     ]
     ticks = {"rss": [5e8, 8e8, 1.4e9]}
     return Sketch("a batch", facts=facts, ticks=ticks, source=_SOURCE, style="keras")
+
+
+def _constant(size: float) -> Sketch:
+    line = Place("train.py", 4, "step")
+    baked = Constants(
+        name="step", place=line, count=1, bytes=int(size), largest=int(size), stack=(line,)
+    )
+    ticks = {"rss": [5e8, 1.9e9]}
+    return Sketch("a constant", facts=[_high(1, 2e9), at(1, baked)], ticks=ticks, source=_SOURCE)
 
 
 MemoryPeak.FIRES = (
@@ -180,6 +226,7 @@ MemoryPeak.FIRES = (
         _held("x", 8e8, fed="fit"),
     ),
     _predicted(4000),
+    _constant(3e8),
 )
 MemoryPeak.QUIET = (
     _sketch("large data that is needed", _held("x", 1.4e9, fed="fit")),
@@ -189,4 +236,5 @@ MemoryPeak.QUIET = (
     _sketch("one-hot labels of a few MB", _held("y", 2e7, one_hot=True, fed="fit")),
     _sketch("float64 arrays that are not given to the model", _held("z", 8e8, dtype="float64")),
     _predicted(64),
+    _constant(2e6),
 )

@@ -120,7 +120,7 @@ def _forecast(loop: Loop, most: float, share: float, rate: float) -> Forecast:
 
 
 def _paged(process: Process, loop: Loop) -> float | None:
-    """Seconds per second of waiting for the disk and of the kernel's work, where both are for pages.
+    """Seconds per second of waiting for the disk and of kernel work, where both are for pages.
 
     They are where the disk reads much more than the program asks for. The kernel counts as waiting
     for memory only what it dropped shortly before.

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from unslow.analyse import wording as say
+from unslow.analyse.graphs.new_shapes import new_shapes
 from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.input.pipeline import endless_cache
 from unslow.analyse.memory.created_objects import READS as MADE_READS
@@ -22,18 +23,19 @@ from unslow.analyse.sketches.pipelines import stack_at
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import CannotJudge, Cause
 from unslow.facts.data import BuiltStage, Dataset
-from unslow.facts.functions import Trace
-from unslow.facts.memory import Captured, Containers, Inventory, Live
+from unslow.facts.functions import Trace, UnusualCall
+from unslow.facts.memory import Batch, Captured, Containers, Inventory, Live
 from unslow.facts.profiler import ProfilerSwitch
 from unslow.facts.schema import Place
 from unslow.facts.sessions import GraphGrew
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Run
 
 _LEAST = 48 << 20  # bytes gained after the warm-up
-_SMALL = 512.0  # bytes: what Python's own allocator gives at most, and so what one of its blocks may hold
-_HELD = 0.3  # of the growth, in Python's blocks or in tensors that Python holds: then it is not below Python
+_SMALL = 512.0  # bytes: the largest block of Python's own allocator
+_HELD = 0.3  # of the growth, in Python's blocks or tensors: then it is not below Python
 _FRAGMENTED = 0.5  # of the growth, in memory that the allocator keeps and nobody uses
 _TRACES = 3
+_MANY_SHAPES = 30  # kernels keep what they prepare for each of them
 _AGAIN = 3  # functions of one place: fewer are the pipelines for training and validation
 
 
@@ -66,6 +68,8 @@ class NativeGrowth(Cause):
         Live,
         Containers,
         Inventory,
+        Batch,
+        UnusualCall,
         Dataset,
         ProfilerSwitch,
         Trace,
@@ -78,7 +82,7 @@ class NativeGrowth(Cause):
             captured = _captured(run, loop)
             cache = endless_cache(run, loop.process)
             if captured is not None:
-                yield self._kept_functions(run, loop, captured)
+                yield self._kept_functions(run, loop, *captured)
             elif cache is not None:
                 yield from self._cached(run, loop, cache)
             else:
@@ -98,9 +102,13 @@ class NativeGrowth(Cause):
         loose = slack.gained / growth.gained if slack is not None else 0.0
         how, advice = _below_python(loose)
         rate = say.size(1000 * growth.per_step)
+        shapes = len(new_shapes(run, loop))
+        brings_shapes = shapes >= _MANY_SHAPES
+        if brings_shapes:
+            how, advice = f"{shapes} new shapes came in meanwhile", _FEWER_SHAPES
         yield Finding(
             cause=self.id,
-            location=None,
+            location=say.place(run, loop.update) if brings_shapes else None,
             seconds=0.0,
             grows=True,
             certainty=Certainty.LIKELY,
@@ -121,8 +129,8 @@ class NativeGrowth(Cause):
             advice=advice,
         )
 
-    def _kept_functions(self, run: Run, loop: Loop, kept: Captured) -> Finding:
-        """Functions given to pipelines, which TensorFlow never drops, and the arrays they close over."""
+    def _kept_functions(self, run: Run, loop: Loop, kept: Captured, step: int) -> Finding:
+        """Functions given to pipelines, which TensorFlow never drops, with what they close over."""
         where = say.place(run, kept.place)
         each = kept.bytes / kept.functions
         return Finding(
@@ -130,15 +138,17 @@ class NativeGrowth(Cause):
             location=where,
             seconds=0.0,
             grows=True,
-            title=f"TensorFlow keeps all {kept.functions} functions made at {say.code(where)}, "
-            f"with {say.size(each)} of arrays that each closes over: {say.size(kept.bytes)}",
+            title=f"TensorFlow keeps every function made at {say.code(where)} for a pipeline, "
+            f"and the "
+            f"{say.size(each)} of arrays it closes over: {say.size(kept.bytes)} by step {step:,}",
             evidence=(
                 Evidence("functions kept for pipelines", kept.functions),
                 Evidence("arrays that they close over", kept.bytes, "bytes"),
-                Evidence("steps", loop.steps),
+                Evidence("at step", step),
             ),
-            forecast=_forecast(run, loop, kept.bytes / max(1, loop.steps)),
-            advice="Make the pipeline once, outside of the loop, and let its function read what changes from one "
+            forecast=_forecast(run, loop, kept.bytes / max(1, step)),
+            advice="Make the pipeline once, outside of the loop, and let its function read what "
+            "changes from one "
             "object that stays; or use `from_tensor_slices`, whose data is freed.",
         )
 
@@ -171,12 +181,15 @@ class NativeGrowth(Cause):
         )
 
 
-def _captured(run: Run, loop: Loop) -> Captured | None:
-    """The place whose functions hold most, at the last inventory of a loop."""
+def _captured(run: Run, loop: Loop) -> tuple[Captured, int] | None:
+    """The place whose functions hold most, and the step of the last inventory in a loop."""
     taken = [each for each in run.facts(Inventory) if loop.holds(each)]
-    kept = taken[-1].captured if taken else ()
+    if not taken:
+        return None
+    kept = taken[-1].captured
     several = [each for each in kept if each.functions >= _AGAIN and each.bytes >= _LEAST]
-    return max(several, key=lambda each: each.bytes, default=None)
+    largest = max(several, key=lambda each: each.bytes, default=None)
+    return (largest, taken[-1].step) if largest is not None else None
 
 
 def _forecast(run: Run, loop: Loop, per_step: float) -> Forecast:
@@ -204,18 +217,27 @@ def _known(run: Run, loop: Loop) -> bool:
     return repeats or profiled or cached or held or variables
 
 
-_CACHE_FIRST = "Put `cache()` in front of `repeat()`, and of `shuffle()`: then one pass is kept, and later ones are read from it."
+_FEWER_SHAPES = (
+    "Kernels keep what they prepare for each shape. Pad the batches to a few lengths, or to a "
+    "multiple of 16 or 64, and mask what was added."
+)
+_CACHE_FIRST = (
+    "Put `cache()` in front of `repeat()`, and of `shuffle()`: then one pass is kept, and later "
+    "ones are read from it."
+)
 
 
 def _below_python(loose: float) -> tuple[str, str]:
     """What else can be said of the growth, and what to do."""
     if loose >= _FRAGMENTED:
         return "the allocator keeps most of it unused", (
-            "Most of the growth is memory that the allocator keeps and nobody uses. Compare a run with "
+            "Most of the growth is memory that the allocator keeps and nobody uses. Compare a "
+            "run with "
             "`MALLOC_ARENA_MAX=2` in its environment: if its memory stays flat, that is the remedy."
         )
     return "no Python object does", (
-        "Look for what is filled in every step inside TensorFlow: a queue, a hash table, a staging area, a writer "
+        "Look for what is filled in every step inside TensorFlow: a queue, a hash table, a "
+        "staging area, a writer "
         "that is never flushed."
     )
 

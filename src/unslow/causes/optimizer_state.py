@@ -17,7 +17,7 @@ from unslow.model import Certainty, Evidence, Finding, Loop, Run
 
 _SHARE = 0.15  # of the process
 _LEAST = 128 << 20
-# Numbers that an optimizer keeps for each weight; those with a momentum that may be off are looked at below.
+# Numbers that an optimizer keeps for each weight, without a momentum that may be off.
 _SLOTS = {
     "Adam": 2,
     "AdamW": 2,
@@ -125,7 +125,7 @@ class OptimizerState(Cause):
 
 
 def _updates(run: Run, loop: Loop, scope: str) -> tuple[float, float]:
-    """Seconds of a step, and those of the optimizer's kernels in it, as the profiler saw them; nothing without it."""
+    """Seconds of a step and of the optimizer's kernels in it; zeros without a profiler window."""
     looked = windows(run, loop)
     return (looked[-1].wall, updating(looked[-1], scope)) if looked else (0.0, 0.0)
 

@@ -1,4 +1,4 @@
-"""Batches whose shapes change all the time: each new shape is prepared for, and memory is laid out anew."""
+"""Batches whose shapes keep changing: kernels prepare for each new shape, and keep it."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class _Held:
 
 
 def _held(run: Run, loop: Loop) -> _Held | None:
-    """Memory against shapes seen: it must follow them, and not the steps, which go on when the shapes do not."""
+    """Memory that follows the shapes seen, and not the steps, which go on without new shapes."""
     times = np.array([time for time, _ in new_shapes(run, loop)])
     process = next((each for each in run.processes if each.index == loop.process), None)
     if process is None or len(times) < _FEWEST or "rss" not in process.ticks.columns:

@@ -88,7 +88,7 @@ class VariablesInLoop(Cause):
                 made[loop.lineno].append((call, what))
         for line, calls in made.items():
             if {"variable", "optimizer"} <= {what for _, what in calls}:
-                continue  # what is trained and who trains it are both new: each turn is a training of its own
+                continue  # variable and optimizer are both new: each turn is its own training
             for call, what in calls:
                 text = f"the loop at line {line} makes {_a(what)} in every step"
                 yield source.spot(call, text, _INSTEAD[what])
@@ -104,13 +104,17 @@ _EVERY = 0.9  # made per step
 _KINDS = {Kind.VARIABLE: "variable", Kind.METRIC: "metric", Kind.OPTIMIZER: "optimizer"}
 _INSTEAD = {
     "variable": "make the variable once, before the loop, and give it its value with assign(...)",
-    "metric": "make the metric once, before the loop, and call reset_state() where it should start anew",
+    "metric": "make the metric once, before the loop, and call reset_state() where it should "
+    "start anew",
     "optimizer": "make the optimizer once, before the loop: a new one has forgotten its momentum",
 }
 _ADVICE = {
-    "variable": "Make the variable once, in front of the loop, and give it its value with `assign(…)`.",
-    "metric": "Make the metric once, in front of the loop, and call its `reset_state()` where it should start anew.",
-    "optimizer": "Make the optimizer once, in front of the loop: made anew, it forgets its momentum in every step.",
+    "variable": "Make the variable once, in front of the loop, and give it its value with "
+    "`assign(…)`.",
+    "metric": "Make the metric once, in front of the loop, and call its `reset_state()` where it "
+    "should start anew.",
+    "optimizer": "Make the optimizer once, in front of the loop: made anew, it forgets its "
+    "momentum in every step.",
 }
 
 

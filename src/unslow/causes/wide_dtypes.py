@@ -39,8 +39,8 @@ from unslow.model import (
 
 _WORTH = 0.05  # of the training time
 _MOST = 0.5  # of the ops or weights
-# How much slower float64 is than float32 on a CPU (measured on TensorFlow 2.21): oneDNN's fast kernels are for
-# float32 alone, and everything else moves twice the bytes and does half the numbers per instruction.
+# How much slower float64 is than float32 on a CPU (measured on TensorFlow 2.21): oneDNN's fast
+# kernels are for float32 alone, and everything else moves twice the bytes.
 _SLOWER = {"Conv": 5.5, "MatMul": 4.0, "Softmax": 5.0, "Sqrt": 3.0, "Tanh": 2.5}
 _USUALLY = 1.9
 
@@ -128,14 +128,15 @@ class WideDtypes(Cause):
             seconds=seconds,
             certainty=Certainty.LIKELY,
             title=f"{say.share(part)} of the model works in float64; "
-            f"in float32 a step of {say.time(window.wall)} would take about {say.time(window.wall - gain)}",
+            f"in float32 a step of {say.time(window.wall)} would take about "
+            f"{say.time(window.wall - gain)}",
             evidence=(
                 *(ops if wide + other else ()),
                 Evidence("bytes of float64 weights", weights.wide_bytes, "bytes"),
                 Evidence("in kernels, per step", window.kernels, "s"),
                 Evidence("begins at", by.value),
             ),
-            advice='Make the arrays float32 where they begin: .astype("float32"), or dtype="float32".',
+            advice='Make the arrays float32 where they begin: `dtype="float32"` or `.astype`.',
             detail=by,
         )
 
@@ -158,7 +159,8 @@ class WideDtypes(Cause):
             "compute in float32, Keras's default",
             Safety.REVIEW,
             {where.file: fixed.text},
-            note="Numbers then keep 7 digits instead of 16, and the same seed draws other starting weights.",
+            note="Numbers then keep 7 digits instead of 16, and the same seed draws other "
+            "starting weights.",
         )
 
     FIRES = (

@@ -25,6 +25,7 @@ def inventory(size: float, fed: str = "") -> Inventory:
     return Inventory(held=(held,))
 
 
+BAKED = Constants(name="step", place=LINE, count=1, bytes=5_000_000, largest=5_000_000)
 HIGH = at(99, MemoryHigh(bytes=1e9, rss=1e9, stack=(LINE,)))
 
 
@@ -40,7 +41,7 @@ def test_the_parts_add_up_to_the_peak() -> None:
             at(1, Built(what="variables", bytes=1e7)),
             at(1, Built(what="slots", bytes=2e7)),
             at(1, Weights(bytes=1e7, stack=(LINE,))),
-            at(1, _constants()),
+            at(1, BAKED),
         )
     )
     assert account is not None
@@ -66,9 +67,3 @@ def test_the_largest_inventory_counts_and_knows_what_was_fed_later() -> None:
     account = memory_account(run)
     assert account is not None
     assert [(held.bytes, held.fed) for held in account.held] == [(2e8, "fit")]
-
-
-def _constants() -> Constants:
-    where = Place("train.py", 2, "step")
-    size = 5_000_000
-    return Constants(name="step", place=where, count=1, bytes=size, largest=size, stack=(where,))

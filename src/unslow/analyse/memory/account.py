@@ -1,17 +1,20 @@
-"""What the peak of a process's memory consists of: who holds it, at which line, and what is left over."""
+"""What the peak of a process's memory consists of: who holds it, and at which line."""
 
 from __future__ import annotations
 
 import enum
+import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from unslow.analyse import wording as say
 from unslow.analyse.memory.bindings import names_of
 from unslow.analyse.memory.container_growth import growth_line
-from unslow.analyse.memory.process_memory import limit
+from unslow.analyse.memory.process_memory import facts_of, limit
 from unslow.facts.data import BuiltStage, Dataset, PipelineReading
 from unslow.facts.functions import Constants
 from unslow.facts.memory import Built, Holding, Inventory, MemoryHigh, Weights
@@ -74,7 +77,7 @@ def memory_account(run: Run) -> MemoryAccount | None:
 
 
 def _account(run: Run, process: Process) -> MemoryAccount | None:
-    highs = [high for high in run.facts(MemoryHigh) if high.process == process.index]
+    highs = facts_of(run, MemoryHigh, process.index)
     sizes = process.ticks.columns.get("rss", np.zeros(0))
     sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
     if not highs or not len(sizes):
@@ -107,12 +110,15 @@ def _account(run: Run, process: Process) -> MemoryAccount | None:
 
 def largest_inventory(run: Run, process: Process) -> tuple[Holding, ...]:
     """What the user's names held when they held most; which call an array was given to is kept."""
-    taken = [each for each in run.facts(Inventory) if each.process == process.index]
-    if not taken:
-        return ()
-    fed = {_key(each): each.fed for inventory in taken for each in inventory.held if each.fed}
-    largest = max(reversed(taken), key=lambda each: sum(one.bytes for one in each.held))
+    taken = facts_of(run, Inventory, process.index)
+    largest = max(reversed(taken), key=_held_bytes, default=Inventory())
+    everything = itertools.chain.from_iterable(each.held for each in taken)
+    fed = {_key(each): each.fed for each in everything if each.fed}
     return tuple(each.replace(fed=fed.get(_key(each), "")) for each in largest.held)
+
+
+def _held_bytes(inventory: Inventory) -> float:
+    return sum(each.bytes for each in inventory.held)
 
 
 def _key(held: Holding) -> tuple[object, ...]:
@@ -139,24 +145,20 @@ def _holding(run: Run, held: Holding) -> MemoryPart:
 
 
 def _state(run: Run, process: Process) -> Iterator[MemoryPart]:
-    weights = [each for each in run.facts(Weights) if each.process == process.index]
-    stacks = [each.stack for each in weights if each.stack]
-    where = _location(run, stacks[0]) if stacks else None
-    sizes = {"variables": 0.0, "slots": 0.0}
-    for built in run.facts(Built):
-        if built.process == process.index and built.what in sizes:
-            sizes[built.what] += built.bytes
-    gradients = max((each.bytes for each in weights), default=0.0)
-    yield MemoryPart(Part.STATE, "variables", sizes["variables"], where)
-    yield MemoryPart(Part.STATE, "optimizer state", sizes["slots"], where)
-    yield MemoryPart(Part.STATE, "gradients", gradients, where)
+    weights = facts_of(run, Weights, process.index)
+    largest = max(weights, key=lambda each: each.bytes, default=Weights())
+    where = _location(run, largest.stack)
+    made: Counter[str] = Counter()
+    for built in facts_of(run, Built, process.index):
+        made[built.what] += int(built.bytes)
+    yield MemoryPart(Part.STATE, "variables", made["variables"], where)
+    yield MemoryPart(Part.STATE, "optimizer state", made["slots"], where)
+    yield MemoryPart(Part.STATE, "gradients", largest.bytes, where)
 
 
 def source_stages(run: Run, process: int) -> Iterator[tuple[Dataset, BuiltStage]]:
     """The stages of pipelines that hold all of their data as tensors."""
-    for dataset in run.facts(Dataset):
-        if dataset.process != process:
-            continue
+    for dataset in facts_of(run, Dataset, process):
         for stage in dataset.stages:
             if stage.kind in _SOURCES and stage.bytes:
                 yield dataset, stage
@@ -173,14 +175,11 @@ def _sources(run: Run, process: Process) -> Iterator[MemoryPart]:
 
 def _buffers(run: Run, process: Process) -> Iterator[MemoryPart]:
     largest: dict[str, float] = {}  # by stage
-    for reading in run.facts(PipelineReading):
-        if reading.process != process.index:
-            continue
+    for reading in facts_of(run, PipelineReading, process.index):
         for node in reading.nodes:
             largest[node.name] = max(largest.get(node.name, 0.0), node.buffered_bytes)
     for name, size in largest.items():
-        if size:
-            yield MemoryPart(Part.BUFFER, name, size)
+        yield MemoryPart(Part.BUFFER, name, size)
 
 
 def _constants(run: Run, process: Process) -> Iterator[MemoryPart]:
@@ -206,9 +205,7 @@ def _slack(process: Process, time: float) -> Iterator[MemoryPart]:
 
 def _location(run: Run, stack: Iterable[Place]) -> Location | None:
     place = next(iter(stack), None)
-    if place is None:
-        return None
-    return Location(place.file, place.line, place.function, run.line(place.file, place.line))
+    return say.place(run, place) if place is not None else None
 
 
 def elements(held: Holding) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -43,6 +44,7 @@ class Names:
         return max(self.reads.get(name, ()), default=0)
 
 
+@lru_cache(maxsize=64)
 def names_of(source: str, function: str) -> Names:
     """Names of a function by its name, `<module>` for a file's own; empty where it is not found."""
     names = Names()

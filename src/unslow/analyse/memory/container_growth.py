@@ -1,4 +1,4 @@
-"""Which line of a source makes a container grow: one that adds to that name, in a loop if possible."""
+"""Which line of a source makes a container grow: one that adds to its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the program's lines make while it trains (variables, metrics, optimizers), and what is kept."""
+"""What the program's lines make while it trains: variables, metrics, optimizers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a peak of memory the program could do without: each reason with its bytes and its line."""
+"""What of a peak of memory the program could do without: the reason, bytes and line of each."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from unslow.analyse.memory.account import (
     source_stages,
 )
 from unslow.analyse.memory.bindings import Names, names_of
+from unslow.analyse.memory.process_memory import facts_of
 from unslow.facts.data import BuiltStage, Dataset
 from unslow.facts.keras import Fit, Prediction
 from unslow.facts.memory import Holding, MemoryHigh, Weights
@@ -92,11 +93,12 @@ def _is_at_call(account: MemoryAccount, held: Holding) -> bool:
 
 def _wide(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     """Arrays of float64 that a model in float32 was given."""
-    weights = [each for each in run.facts(Weights) if each.process == account.process]
+    weights = facts_of(run, Weights, account.process)
     if not weights or any(each.wide_bytes for each in weights):
         return
-    for held in account.held:
-        if held.dtype != "float64" or not held.fed or held.one_hot:
+    fed = [held for held in account.held if held.fed and not held.one_hot]
+    for held in fed:
+        if held.dtype != "float64":
             continue
         cast = held.bytes / 2 if _is_at_call(account, held) else 0.0
         yield Cut(Reason.WIDE, held.bytes / 2 + cast, holding_line(run, held), held.path)
@@ -121,7 +123,7 @@ def _copies(run: Run, account: MemoryAccount) -> Iterator[Cut]:
 
 
 def _read_last_for(name: str, others: Iterable[str], names: Names) -> tuple[str, int] | None:
-    """Which other name is made from this one, at the very line that reads it last; with the line."""
+    """The name that is made from this one by the statement that reads it last; with its line."""
     if name in names.captured or name not in names.bindings:
         return None
     for other in others:
@@ -133,16 +135,14 @@ def _read_last_for(name: str, others: Iterable[str], names: Names) -> tuple[str,
 
 
 def _batches(run: Run, account: MemoryAccount) -> Iterator[Cut]:
-    """Calls of predict and evaluate in which the peak was reached, with a batch beyond that of fit."""
+    """Calls of predict and evaluate that reached the peak, with a batch far beyond that of fit."""
     usual = _fit_batch(run, account.process)
-    highs = [high for high in run.facts(MemoryHigh) if high.process == account.process]
-    for call in run.facts(Prediction):
+    highs = facts_of(run, MemoryHigh, account.process)
+    for call in facts_of(run, Prediction, account.process):
         began = call.time - call.took
-        is_peak = call.process == account.process and began <= account.time <= call.time
-        if not is_peak or not call.stack or not isinstance(call.batch_size, float):
-            continue
-        used = min(call.batch_size, call.rows)
-        if used < _LARGER_BATCH * usual:
+        is_peak = began <= account.time <= call.time
+        used = min(_number(call.batch_size), call.rows)
+        if not is_peak or used < _LARGER_BATCH * usual:
             continue
         before = max((high.bytes for high in highs if high.time < began), default=account.start)
         frees = (account.peak - before) * (1 - usual / used)
@@ -152,9 +152,14 @@ def _batches(run: Run, account: MemoryAccount) -> Iterator[Cut]:
 
 def _fit_batch(run: Run, process: int) -> float:
     """The batch that training used: of fit, or the one that is usual."""
-    given = [fit.batch_size for fit in run.facts(Fit) if fit.process == process]
-    sizes = [float(size) for size in given if isinstance(size, int | float)]
-    return max(sizes, default=float(_KERAS_BATCH))
+    calls = facts_of(run, Fit, process)
+    largest = max((_number(call.batch_size) for call in calls), default=0.0)
+    return largest or float(_KERAS_BATCH)
+
+
+def _number(value: object) -> float:
+    """A batch size that was given as a number; 0 for anything else."""
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _single_elements(run: Run, account: MemoryAccount) -> Iterator[Cut]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.stats.robust import running_median
 from unslow.facts.memory import Container, Containers, Live
+from unslow.facts.schema import Fact
 from unslow.model import Loop, Process, Run
+
+F = TypeVar("F", bound=Fact)
 
 _FEWEST = 12  # readings of a column, about four a second
 
@@ -40,6 +44,11 @@ def rise(run: Run, loop: Loop, name: str) -> Rise | None:
     gained = middle + late
     lasting = gained > 0 and late / 4 > 0.5 * middle / 3 > 0
     return Rise(gained, gained / max(1.0, loop.steps * 7 / 12), lasting)
+
+
+def facts_of(run: Run, kind: type[F], process: int) -> list[F]:
+    """The facts of one process, in time order."""
+    return [fact for fact in run.facts(kind) if fact.process == process]
 
 
 def limit(process: Process) -> float:

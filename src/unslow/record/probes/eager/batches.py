@@ -15,7 +15,7 @@ from unslow.record.engine.recorder import Lane, clock
 
 _LEAVES = 6
 _MOST_SHAPES = 10_000
-_ALIKE = 128  # calls in a row with the same shapes, after which not each is looked at: a model has many layers
+_ALIKE = 128  # calls in a row with the same shapes, after which the wrapper rests
 _AGAIN = 4  # calls that are enough to see that nothing has changed
 
 

@@ -60,7 +60,7 @@ class Collector(Probe):
 
 
 def _is_asked_for() -> bool:
-    """Whether somebody called `gc.collect()`: by itself Python looks through everything only past its thresholds."""
+    """Whether somebody called `gc.collect()`: Python itself waits for its thresholds."""
     young, _, old = gc.get_count()
     for_young, _, for_old = gc.get_threshold()
     return not gc.isenabled() or young <= for_young or old <= for_old

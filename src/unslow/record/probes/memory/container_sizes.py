@@ -1,4 +1,4 @@
-"""Sees how many items the program's containers hold while a line of Python is hot: what the line may grow with."""
+"""Sees how many items the program's containers hold while a line of Python is hot."""
 
 from __future__ import annotations
 

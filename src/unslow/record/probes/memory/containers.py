@@ -1,4 +1,4 @@
-"""Sees who holds memory: the process's allocators, and the user's own containers that grow with the steps."""
+"""Sees who holds memory: the allocators, and the user's containers that grow with the steps."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ from unslow.record.engine.safe_inspection import (
 )
 from unslow.record.probes.memory.named_values import NamedValues
 
-_FIRST_LOOK = 16
-_FURTHER = 1.4  # each look comes after so many times the steps of the last
-_LONGEST = 4_000_000  # nanoseconds a look may take; what was not reached is said
-# Times what a look took, before the next: at most 2.5 % of the time while the process grows, 0.1 % while it does not.
+_FIRST_INSPECTION = 16
+_FURTHER = 1.4  # times the steps of the last inspection, before the next
+_LONGEST = 4_000_000  # nanoseconds of one inspection
+# Times what an inspection took, before the next: at most 2.5% of the time while the process
+# grows, 0.1% while it does not.
 _REST = 40, 1000
 _GROWN = 2 << 20
 _BLOCKS_EVERY = 8
@@ -49,7 +50,7 @@ class Memory(Probe):
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self._next = _FIRST_LOOK
+        self._next = _FIRST_INSPECTION
         self._rested = 0
         self._size = 0
         self._ticks = 0
@@ -58,7 +59,7 @@ class Memory(Probe):
         self._lengths: dict[tuple[str, str, str], int] = {}
         self._grown: dict[tuple[str, str, str], int] = {}
         self._mallinfo: Any = None
-        self.recorder.signals.step.subscribe(self.name, self._look)
+        self.recorder.signals.step.subscribe(self.name, self._stepped)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {"tensorflow": self._on_tensorflow}
@@ -73,7 +74,7 @@ class Memory(Probe):
             return
 
     def _python(self) -> dict[str, float]:
-        """Python's own blocks; to count them takes half a millisecond, so they are counted every so many ticks."""
+        """Python's own blocks; counting takes half a millisecond, so not at every tick."""
         self._ticks += 1
         if self._ticks % _BLOCKS_EVERY == 1:
             self._blocks = float(sys.getallocatedblocks())
@@ -83,7 +84,7 @@ class Memory(Probe):
         info = self._mallinfo()
         return {"heap_used": float(info.uordblks + info.hblkhd), "heap_slack": float(info.fordblks)}
 
-    def _look(self, lane: Lane, total: int) -> None:
+    def _stepped(self, lane: Lane, total: int) -> None:
         if total < self._next:
             return
         began = clock()
@@ -96,19 +97,19 @@ class Memory(Probe):
             self._walk(sys._getframe(1), total, began + _LONGEST)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-            self.recorder.signals.step.unsubscribe(self._look)
+            self.recorder.signals.step.unsubscribe(self._stepped)
         finally:
             lane.busy = False
             self.recorder.keep_out(lane, clock() - began, self.name)
             size = self.watcher.resident()
-            # By the work it was, not by the time it took: on a busy machine the looks would become too few.
+            # By work, not by time: on a busy machine the inspections would become too few.
             self._rested = (
                 began + (time.thread_time_ns() - worked) * _REST[size - self._size < _GROWN]
             )
             self._size = size
 
     def _walk(self, frame: FrameType, total: int, until: int) -> None:
-        """Compare the length of each container with the last inspection; write those that grew twice."""
+        """Compare each container's length with the last inspection; write those that grew."""
         found: list[Container] = []
         seen: set[int] = set()
         for scope, name, value in self._names.of(frame):
@@ -189,7 +190,7 @@ def _containers(
 
 
 def _parts(name: str, held: Any, kind: type | None) -> Iterator[tuple[str, Any]]:
-    """What a small container holds, what a function took along, and the attributes of an object of the user's."""
+    """What a small container holds, a function closes over, or an object has as attributes."""
     if kind is dict and length(held) <= 50:
         yield from (
             (f"{name}[{key!r}]", value) for key, value in items(held) if type(key) in (str, int)
@@ -230,7 +231,7 @@ def _closure(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def _joined(held: Any) -> tuple[float, int] | None:
-    """Bytes and rows of an array or a tensor, which does not grow itself, but is made anew, and longer."""
+    """Bytes and rows of an array or a tensor, which does not grow but is recreated, longer."""
     array = array_of(held)
     if array is not None:
         return float(array[0]), next(iter(array[1]), 0)

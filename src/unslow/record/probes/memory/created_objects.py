@@ -1,4 +1,4 @@
-"""Sees things being made: variables, slots, models, optimizers, metrics and compile(), at which line and how often."""
+"""Sees variables, slots, models, optimizers and metrics being made, at which line and how often."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Objects(Probe):
         self.replace(module.ResourceVariable, "__init__", self._variable)
 
     def _on_functions(self, module: ModuleType) -> None:
-        """Variables that are made while a function is traced have a class of their own; seen on 2.15 to 2.21."""
+        """Variables made during a trace have a class of their own; seen on 2.15 to 2.21."""
         if hasattr(module, "UnliftedInitializerVariable"):
             self.replace(module.UnliftedInitializerVariable, "__init__", self._variable)
 

@@ -1,7 +1,7 @@
-"""Takes stock of the user's arrays and tensors at the few moments when the process reaches a new size.
+"""Takes stock of the user's arrays and tensors when the process reaches a new size.
 
-The watcher sees the growth, but only a thread itself may read its own frames: the inspection is handed
-to the main thread, which runs it between two instructions, as Python does with a signal handler.
+The watcher sees the growth, but only a thread itself may read its own frames: the inspection is
+handed to the main thread, which runs it between two instructions, like a signal handler.
 """
 
 from __future__ import annotations
@@ -344,7 +344,7 @@ def _captured(is_users: Callable[[CodeType], bool]) -> Iterator[Captured]:
 
 
 def _functions_behind(start: Any, is_users: Callable[[CodeType], bool]) -> Iterator[FunctionType]:
-    """The user's functions that a function of TensorFlow's calls, through closures and attributes."""
+    """The user's functions behind one of TensorFlow's, through closures and attributes."""
     pending, seen = [start], 0
     while pending and seen < _MOST_BEHIND:
         value = pending.pop()

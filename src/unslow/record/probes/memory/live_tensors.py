@@ -1,4 +1,4 @@
-"""Counts the tensors that Python keeps alive, at the few moments at which the process has clearly grown."""
+"""Counts the tensors that Python keeps alive, when the process has clearly grown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sees what an optimizer updates: sizes and dtypes, gradients that touch a few rows only, and who chose float64."""
+"""Sees what an optimizer updates: sizes, dtypes, gradients of a few rows, and who chose float64."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WeightsProbe(Probe):
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
         self._tapes = 0
-        self._patience = _TAPES  # eager gradients before they are let alone; ever more, since to look again costs
+        self._patience = _TAPES  # eager gradients before the wrapper rests; doubled each time
         self._made = 0  # optimizers
         self.recorder.signals.trace_begins.subscribe(self.name, self._wake)
         self._unused: set[int] = (
@@ -111,7 +111,7 @@ class WeightsProbe(Probe):
         return __init__
 
     def _all_noted(self) -> bool:
-        """Whether no optimizer is left to be noted; one that was made before the recording is not known of."""
+        """Whether every optimizer was noted; one made before the recording is not known."""
         return not self._unused and 0 < self._made < _MOST_MADE
 
     def _apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -220,7 +220,7 @@ class WeightsProbe(Probe):
                 size = _size(shape, _WIDE)
                 name = str(variable.name)
                 self.recorder.emit(Wide(key=str(stack[:1]), stack=stack, name=name, bytes=size))
-        except Exception:  # noqa: BLE001 - the fence of a probe: a class of the program's own, not made to its end yet
+        except Exception:  # noqa: BLE001 - the fence of a probe: a variable still being made
             return
 
 

@@ -1,0 +1,61 @@
+"""The edits that make a peak of memory smaller."""
+
+from __future__ import annotations
+
+from unslow.analyse.memory.cuts import Cut, Reason
+from unslow.causes.memory_peak import MemoryPeak
+from unslow.fix.edit.script import Script
+from unslow.model import Finding, Fix, Location, Refusal
+
+SOURCE = """\
+import numpy as np
+from keras.utils import to_categorical
+
+images = load()
+x = np.stack(images)
+y = to_categorical(labels, 1000)
+z = np.random.randn(1000, 1000)
+model.compile("adam", loss="categorical_crossentropy")
+model.fit(x, y)
+p = model.predict(x, batch_size=len(x))
+"""
+
+
+def answered(cut: Cut, line: int, source: str = SOURCE) -> Fix | Refusal | None:
+    finding = Finding("memory-peak", "title", Location("train.py", line), 0.0, (), detail=cut)
+    return MemoryPeak().fix(finding, Script("train.py", source))
+
+
+def lines_of(answer: object) -> list[str]:
+    assert isinstance(answer, Fix)
+    return answer.files["train.py"].splitlines()
+
+
+def test_a_batch_of_predict_becomes_that_of_fit() -> None:
+    cut = Cut(Reason.BATCH, 1e9, None, "predict", instead="32")
+    assert lines_of(answered(cut, 10))[9] == "p = model.predict(x, batch_size=32)"
+
+
+def test_a_copy_is_dropped_behind_the_line_that_reads_it_last() -> None:
+    cut = Cut(Reason.COPY, 1e9, None, "images", instead="x", after=5)
+    assert lines_of(answered(cut, 4))[4:6] == ["x = np.stack(images)", "del images"]
+
+
+def test_labels_stay_integers_and_the_loss_becomes_the_sparse_one() -> None:
+    lines = lines_of(answered(Cut(Reason.ONE_HOT, 1e9, None, "y"), 6))
+    assert lines[5] == "y = labels"
+    assert lines[7] == 'model.compile("adam", loss="sparse_categorical_crossentropy")'
+
+
+def test_labels_are_left_alone_where_the_loss_is_not_written_out() -> None:
+    source = SOURCE.replace('"categorical_crossentropy"', "LOSS")
+    assert isinstance(answered(Cut(Reason.ONE_HOT, 1e9, None, "y"), 6, source), Refusal)
+
+
+def test_data_begins_as_float32() -> None:
+    lines = lines_of(answered(Cut(Reason.WIDE, 1e9, None, "z"), 7))
+    assert lines[6] == 'z = np.random.randn(1000, 1000).astype("float32")'
+
+
+def test_a_constant_has_no_edit() -> None:
+    assert answered(Cut(Reason.CONSTANT, 1e9, None, "88 MB"), 9) is None
