@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import itertools
+import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -159,3 +161,27 @@ def test_another_thread_may_stop_it_at_any_moment(
         sys.setswitchinterval(usual)
     assert len(rows.all()) == recording.steps.total == 5000
     assert "steps" not in recording.recorder.probes  # nothing of it was lost
+
+
+def held_by(step: Callable[[], object]) -> dict[str, Any]:
+    """The variables of a stand-in's step, by name."""
+    names, cells = step.__code__.co_freevars, step.__closure__ or ()
+    return {name: cell.cell_contents for name, cell in zip(names, cells, strict=True)}
+
+
+@pytest.mark.timeout(60)
+def test_a_call_without_any_python_around_it_goes_through(
+    recording: Recording, step: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those that `atexit` makes: the wrapper's frame is the outermost one."""
+    raised: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda problem: raised.append(problem.exc_value))
+    held = held_by(step)
+    if "function" in held:
+        _thread.start_new_thread(held["function"].__call__, (held["batch"],))
+    else:
+        _thread.start_new_thread(held["held"].run, (held["train"], held["feed"]))
+    while not raised and not recording.steps.total:
+        os.sched_yield()
+    assert not raised
+    assert recording.steps.total == 1

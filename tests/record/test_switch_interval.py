@@ -44,7 +44,7 @@ def test_a_program_that_puts_back_what_it_read_gets_its_own_interval(
     kept = sys.getswitchinterval()
     sys.setswitchinterval(0.1)
     interval.restore()
-    assert real() == pytest.approx(0.1)
+    assert real() == pytest.approx(0.1, abs=2e-6)
     sys.setswitchinterval(kept)
     interval.restore()
     assert real() == pytest.approx(USUAL)
@@ -73,3 +73,12 @@ def test_everything_is_put_back(interval: SwitchInterval) -> None:
     assert sys.getswitchinterval is real
     assert sys.setswitchinterval is switch_interval._set
     assert real() == pytest.approx(USUAL)
+
+
+def test_an_interval_set_through_an_older_reference_stays(interval: SwitchInterval) -> None:
+    interval.shorten(2)
+    switch_interval._set(0.02)
+    interval.restore()
+    interval.shorten(2)
+    assert real() == pytest.approx(0.02, abs=1e-6)
+    assert sys.getswitchinterval() == pytest.approx(0.02, abs=1e-6)

@@ -1,4 +1,5 @@
-"""Causes seen in source without running it: which files, which spots, and what could not be read."""
+"""Causes seen in source without running it: which files, which spots, and what could not be
+read."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ class Report:
 def check_paths(
     paths: Iterable[str | Path], causes: Sequence[Cause], exclude: Sequence[str] = ()
 ) -> list[Report]:
-    """Look for causes in files, and in the Python files below folders; every file has a report, in order."""
+    """Look for causes in files, and in the Python files below folders; every file has a report, in
+    order."""
     files = list(dict.fromkeys(_files(paths, exclude)))
     spotters = [cause for cause in causes if type(cause).spot is not Cause.spot]
     cores = (
@@ -55,7 +57,8 @@ def check_paths(
     if workers < 2 or sum(_size(file) for file in files) < _WORTH_SHARING:
         return [check_file(file, spotters) for file in files]
     # Not forked: a process that has imported NumPy holds threads, and forking those may hang.
-    # Neighbours go together, for they import each other; four shares per process even out large files.
+    # Neighbours go together, for they import each other; four shares per process even out large
+    # files.
     share = max(_FEWEST, len(files) // (4 * workers))
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         return list(pool.map(check_file, files, [spotters] * len(files), chunksize=share))
@@ -126,7 +129,8 @@ def _files(paths: Iterable[str | Path], exclude: Sequence[str]) -> Iterator[Path
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """The Python files below a folder; not those of environments and hidden folders, unless they were named."""
+    """The Python files below a folder; not those of environments and hidden folders, unless they
+    were named."""
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(
             name

@@ -1,4 +1,5 @@
-"""`# unslow: ignore` and `# unslow: ignore[cause, cause]` comments: what they silence, and where."""
+"""`# unslow: ignore` and `# unslow: ignore[cause, cause]` comments: what they silence, and
+where."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ _COMMENT = re.compile(r"#\s*unslow:\s*ignore\b(?:\s*\[([^\]]*)\])?")
 
 
 class Ignores:
-    """The silenced lines of a file. A comment on a line of its own speaks for the next line of code."""
+    """The silenced lines of a file. A comment on a line of its own speaks for the next line of
+    code."""
 
     def __init__(self, text: str) -> None:
         self._lines: dict[int, set[str] | None] = {}  # None: every cause

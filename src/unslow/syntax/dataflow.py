@@ -1,4 +1,5 @@
-"""The order of reads and bindings: which names code needs from before it, and which of its names are needed after."""
+"""The order of reads and bindings: which names code needs from before it, and which of its names
+are needed after."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from unslow.syntax.uses import uses
 
 @dataclass
 class Flow:
-    """`exposed`: names read before the code surely binds them; `definite`: names that it surely binds."""
+    """`exposed`: names read before the code surely binds them; `definite`: names that it surely
+    binds."""
 
     exposed: set[str] = field(default_factory=set)
     definite: set[str] = field(default_factory=set)
@@ -25,7 +27,8 @@ def flow(body: Iterable[ast.stmt]) -> Flow:
 
 
 class _Walker:
-    """Each method takes the names that are surely bound so far; None stands for code that is never left below."""
+    """Each method takes the names that are surely bound so far; None stands for code that is never
+    left below."""
 
     def __init__(self) -> None:
         self.exposed: set[str] = set()

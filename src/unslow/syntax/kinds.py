@@ -1,4 +1,5 @@
-"""What kind of value an expression has; where the file itself does not tell, the answer is UNKNOWN."""
+"""What kind of value an expression has; where the file itself does not tell, the answer is
+UNKNOWN."""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ class Kinded(Called):
         key = (expression, path)
         if key in self._kinds:
             return self._kinds[key]
-        # While a question is open its parts are kept apart: they may rest on the open question's own answer.
+        # While a question is open its parts are kept apart: they may rest on the open question's
+        # own answer.
         outermost = not self._asked
         try:
             found = self._ask(expression, path) or Kind.UNKNOWN
@@ -274,7 +276,8 @@ class Kinded(Called):
         return next(kinds, Kind.OTHER)
 
     def _parameter(self, parameter: ast.arg) -> Kind | None:
-        """The kind of a parameter: by its annotation, as `self`, or by what the calls in this file give."""
+        """The kind of a parameter: by its annotation, as `self`, or by what the calls in this file
+        give."""
         annotated = ANNOTATIONS.get(self.name(parameter.annotation))
         if annotated is not None:
             return annotated

@@ -1,4 +1,5 @@
-"""What the names of TensorFlow, Keras and NumPy make when they are called; tables only, by canonical name."""
+"""What the names of TensorFlow, Keras and NumPy make when they are called; tables only, by
+canonical name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Follows a flag or a number to the literal that gives it its value, through configuration of any usual form."""
+"""Follows a flag or a number to the literal that gives it its value, through configuration of any
+usual form."""
 
 from __future__ import annotations
 
@@ -24,19 +25,20 @@ if TYPE_CHECKING:
 _DEEPEST = 20  # names that lead to names; a configuration that is longer is a puzzle
 _CONVERSIONS = ("bool", "int", "float", "str")
 _NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
-AnySource = TypeVar("AnySource", bound="Source")
+Model = TypeVar("Model", bound="Source")
 
 
 @dataclass(frozen=True)
-class Literal(Generic[AnySource]):
+class Literal(Generic[Model]):
     """Where the value is written: an expression, and the file that it stands in."""
 
-    source: AnySource
+    source: Model
     node: ast.expr
 
     @property
     def value(self) -> object:
-        """The value of the literal; an expression of several literals, such as a list, has its own."""
+        """The value of the literal; an expression of several literals, such as a list, has its
+        own."""
         return ast.literal_eval(self.node)
 
 
@@ -54,8 +56,9 @@ class Obstacle(Exception):
         return int(getattr(self.node, "lineno", 1))
 
 
-def find_literal(source: AnySource, expression: ast.expr) -> Literal[AnySource]:
-    """The literal that gives an expression its value; raises Obstacle with the one thing in the way."""
+def find_literal(source: Model, expression: ast.expr) -> Literal[Model]:
+    """The literal that gives an expression its value; raises Obstacle with the one thing in the
+    way."""
     found = _follow(source, expression, _DEEPEST)
     try:
         ast.literal_eval(found.node)
@@ -65,7 +68,7 @@ def find_literal(source: AnySource, expression: ast.expr) -> Literal[AnySource]:
     return found
 
 
-def _follow(source: AnySource, expression: ast.expr, depth: int) -> Literal[AnySource]:
+def _follow(source: Model, expression: ast.expr, depth: int) -> Literal[Model]:
     """The expression that a name, attribute or item stands for, in whichever file it is."""
     if depth == 0:
         raise Obstacle("its value leads through too many names", source, expression)
@@ -88,8 +91,8 @@ def _follow(source: AnySource, expression: ast.expr, depth: int) -> Literal[AnyS
 
 
 def _from_bindings(
-    source: AnySource, use: ast.expr, bindings: list[Binding], depth: int
-) -> Literal[AnySource]:
+    source: Model, use: ast.expr, bindings: list[Binding], depth: int
+) -> Literal[Model]:
     name = ast.unparse(use)
     if not bindings:
         raise Obstacle(f"nothing in this file gives `{name}` a value", source, use)
@@ -109,10 +112,10 @@ def _from_bindings(
     return _follow(source, binding.assigned, depth - 1)
 
 
-def _imported(source: AnySource, target: str, node: ast.AST, depth: int) -> Literal[AnySource]:
+def _imported(source: Model, target: str, node: ast.AST, depth: int) -> Literal[Model]:
     """What a name of another module of the program stands for there."""
 
-    def ask(other: AnySource, name: str) -> Literal[AnySource]:
+    def ask(other: Model, name: str) -> Literal[Model]:
         use = ast.Name(name, ast.Load())
         ast.copy_location(use, other.tree.body[0])
         return _from_bindings(other, use, other.module.bindings.get(name, []), depth - 1)
@@ -123,7 +126,7 @@ def _imported(source: AnySource, target: str, node: ast.AST, depth: int) -> Lite
     return found
 
 
-def _from_parameter(source: AnySource, parameter: ast.arg, depth: int) -> Literal[AnySource]:
+def _from_parameter(source: Model, parameter: ast.arg, depth: int) -> Literal[Model]:
     """What the calls of a function give, or its default where none of them gives it."""
     function = source.parents[source.parents[parameter]]
     if not isinstance(function, NAMED_FUNCTIONS):
@@ -147,8 +150,8 @@ def _from_parameter(source: AnySource, parameter: ast.arg, depth: int) -> Litera
 
 
 def _from_item(
-    source: AnySource, holder: ast.expr, key: str, default: ast.expr | None, depth: int
-) -> Literal[AnySource]:
+    source: Model, holder: ast.expr, key: str, default: ast.expr | None, depth: int
+) -> Literal[Model]:
     held = _follow(source, holder, depth - 1)
     for origin, path in ((source, dotted(holder)), (held.source, _name_of(held))):
         for store in _item_stores(origin, path, key):
@@ -161,7 +164,7 @@ def _from_item(
     return _follow(source, default, depth - 1)
 
 
-def _name_of(held: Literal[AnySource]) -> str | None:
+def _name_of(held: Literal[Model]) -> str | None:
     """The name that an expression is assigned to."""
     match held.source.parents.get(held.node):
         case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
@@ -169,7 +172,7 @@ def _name_of(held: Literal[AnySource]) -> str | None:
     return None
 
 
-def _item(held: Literal[AnySource], key: str) -> ast.expr | None:
+def _item(held: Literal[Model], key: str) -> ast.expr | None:
     """The value of a key in a dictionary that is written out."""
     match held.node:
         case ast.Dict(keys=keys, values=values) if None not in keys:
@@ -195,7 +198,7 @@ def _item_stores(source: Source, path: str | None, key: str) -> Iterator[ast.AST
 # Attributes of modules, objects and namespaces
 
 
-def _from_attribute(source: AnySource, expression: ast.Attribute, depth: int) -> Literal[AnySource]:
+def _from_attribute(source: Model, expression: ast.Attribute, depth: int) -> Literal[Model]:
     module = source.full_name(expression.value)
     if module and source.neighbour(module) is not None:
         return _imported(source, f"{module}.{expression.attr}", expression, depth)
@@ -213,9 +216,7 @@ def _from_attribute(source: AnySource, expression: ast.Attribute, depth: int) ->
     return _from_object(held, expression, depth)
 
 
-def _from_object(
-    held: Literal[AnySource], expression: ast.Attribute, depth: int
-) -> Literal[AnySource]:
+def _from_object(held: Literal[Model], expression: ast.Attribute, depth: int) -> Literal[Model]:
     """An attribute of the object that a call makes."""
     source, call, name = held.source, held.node, expression.attr
     if not isinstance(call, ast.Call):
@@ -233,8 +234,8 @@ def _from_object(
 
 
 def _field(
-    source: AnySource, owner: ast.ClassDef, made: Literal[AnySource], name: str, depth: int
-) -> Literal[AnySource]:
+    source: Model, owner: ast.ClassDef, made: Literal[Model], name: str, depth: int
+) -> Literal[Model]:
     """A field of a dataclass: as the call that makes the object gives it, or its default."""
     assert isinstance(made.node, ast.Call)
     fields = [node for node in owner.body if isinstance(node, ast.AnnAssign)]

@@ -1,4 +1,5 @@
-"""The user's other files that a file imports from, found next to it; installed packages are never opened."""
+"""The user's other files that a file imports from, found next to it; installed packages are never
+opened."""
 
 from __future__ import annotations
 
@@ -76,7 +77,8 @@ def opened(kind: type[Kind], path: Path) -> Kind | None:
 
 
 def parsed(kind: type[Kind], path: Path, text: str, changed: int) -> Kind:
-    """Parse a file and keep it a while: those that lie together import each other, and many import one."""
+    """Parse a file and keep it a while: those that lie together import each other, and many import
+    one."""
     found = _held(kind, path, changed) or kind(str(path), text)
     _kept[str(path)] = (changed, len(text), found)
     while sum(size for _, size, _ in _kept.values()) > _MOST_KEPT:

@@ -1,4 +1,5 @@
-"""Which names and attributes a piece of code reads, binds and changes, seen from the scope it stands in."""
+"""Which names and attributes a piece of code reads, binds and changes, seen from the scope it
+stands in."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from unslow.syntax.nodes import (
     words,
 )
 
-# Methods that change the object they are called on, of Python's containers and of TensorFlow's variables.
+# Methods that change the object they are called on, of Python's containers and of TensorFlow's
+# variables.
 MUTATORS = words(
     "append extend insert add update pop popitem remove discard clear setdefault sort reverse"
     " appendleft extendleft popleft put write writelines assign assign_add assign_sub"
@@ -31,7 +33,8 @@ _LEAVING = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.A
 
 @dataclass
 class Uses:
-    """What code does to names: `remote` are names that a nested function binds outside of itself."""
+    """What code does to names: `remote` are names that a nested function binds outside of
+    itself."""
 
     reads: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
@@ -160,7 +163,8 @@ def declared(scope: ast.AST) -> set[str]:
 
 
 def changed(nodes: Iterable[ast.AST]) -> set[str]:
-    """Paths whose objects are changed in place: attributes and items set, containers and variables mutated."""
+    """Paths whose objects are changed in place: attributes and items set, containers and variables
+    mutated."""
     paths = (_changed_path(node) for node in inside(nodes, ast.expr))
     return {path for path in paths if path}
 

@@ -1,4 +1,5 @@
-"""Texts and numbers that can be told without running: literals, joined paths, f-strings of known parts."""
+"""Texts and numbers that can be told without running: literals, joined paths, f-strings of known
+parts."""
 
 from __future__ import annotations
 
@@ -92,7 +93,8 @@ class Valued(Traced):
         return None
 
     def maker(self, expression: ast.expr | None, depth: int = _DEPTH) -> ast.Call | None:
-        """The call by whose name a value was made, followed through names, `self.x` and chained methods."""
+        """The call by whose name a value was made, followed through names, `self.x` and chained
+        methods."""
         if depth == 0:
             return None
         if isinstance(expression, ast.Call):

@@ -1,4 +1,5 @@
-"""Gives the expressions inside f-strings their true places, which `ast` before Python 3.12 gets wrong."""
+"""Gives the expressions inside f-strings their true places, which `ast` before Python 3.12 gets
+wrong."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def _visit(node: ast.AST, lines: Lines) -> None:
 
 
 def _formatted(node: ast.JoinedStr) -> list[ast.FormattedValue]:
-    """The replacement fields in the order in which they are written, those of format specs included."""
+    """The replacement fields in the order in which they are written, those of format specs
+    included."""
     found: list[ast.FormattedValue] = []
     for value in node.values:
         if isinstance(value, ast.FormattedValue):
@@ -58,7 +60,8 @@ def _place(node: ast.JoinedStr, lines: Lines) -> None:
 
 @lru_cache(maxsize=4096)  # every edit reads the whole script again
 def _expression_spans(segment: str) -> tuple[tuple[int, int], ...]:
-    """Where the expressions of an f-string (or of several, written next to each other) stand in its text."""
+    """Where the expressions of an f-string (or of several, written next to each other) stand in its
+    text."""
     import libcst as cst
 
     try:

@@ -23,7 +23,8 @@ _USUAL = {"tf": ("tensorflow", "tf"), "numpy": ("numpy", "np")}  # module and al
 
 
 def delete(script: Script, line: int, last: int | None = None) -> Script:
-    """Takes out the statement at a line (or those from it to another), keeping `pass` in an empty block."""
+    """Takes out the statement at a line (or those from it to another), keeping `pass` in an empty
+    block."""
     if script.gone(line):
         return script
     part = siblings(script, line, last or line)
@@ -43,7 +44,8 @@ def insert_before(script: Script, line: int, code: str) -> Script:
 
 
 def insert_after(script: Script, line: int, code: str) -> Script:
-    """Puts our own code (four spaces a level) behind the statement at a line, with all of its body."""
+    """Puts our own code (four spaces a level) behind the statement at a line, with all of its
+    body."""
     node = statement(script, line)
     block, index = script.block(node)
     if _says(block[index + 1 :][: _length(code)], code):
@@ -79,7 +81,8 @@ def replace_expression(script: Script, line: int, old: str, new: str) -> Script:
             return script
         raise CannotEdit(f"`{old}` is not on line {line}", line)
     node = ast.parse(new, mode="eval").body
-    # Where the new expression holds the old one, a second pass would find it again: it is done already.
+    # Where the new expression holds the old one, a second pass would find it again: it is done
+    # already.
     holds = any(ast.dump(inner) == ast.dump(found[0]) for inner in ast.walk(node))
     if holds and find_expression(script, line, new):
         return script
@@ -87,7 +90,8 @@ def replace_expression(script: Script, line: int, old: str, new: str) -> Script:
 
 
 def replaced(script: Script, place: ast.expr, new: str) -> Splice:
-    """An expression's text gives way to a new one, in parentheses where it would not hold together."""
+    """An expression's text gives way to a new one, in parentheses where it would not hold
+    together."""
     start, end = script.span(place)
     atom = isinstance(
         ast.parse(new, mode="eval").body,
@@ -135,7 +139,8 @@ def with_import(script: Script, module: str) -> tuple[Script, str]:
 
 
 def spelled(script: Script, name: str, at: ast.AST | None = None) -> tuple[Script, str]:
-    """A dotted name such as `tensorflow.constant` as the user would write it, imported if it has to be."""
+    """A dotted name such as `tensorflow.constant` as the user would write it, imported if it has to
+    be."""
     found = script.alias(name, at)
     if found is not None:
         return script, found

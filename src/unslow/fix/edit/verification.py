@@ -25,7 +25,8 @@ def parsed(lines: Lines, path: str) -> ast.Module:
 
 
 def span_of(lines: Lines, node: ast.AST) -> Span | None:
-    """The characters of a node, decorators left out; None for nodes that have no place of their own."""
+    """The characters of a node, decorators left out; None for nodes that have no place of their
+    own."""
     line, end_line = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
     if line is None or end_line is None:
         return None
@@ -43,7 +44,8 @@ def _meaning(node: ast.AST, lines: Lines, spans: Sequence[Span]) -> Iterator[obj
     if span and _is_covered(span, spans):
         return
     if span and _is_simple(node) and not _is_touched(span, spans):
-        # Its text is the same by construction: that it is one statement here is all there is to say.
+        # Its text is the same by construction: that it is one statement here is all there is to
+        # say.
         yield lines.text[span[0] : span[1]]
         return
     yield type(node).__name__

@@ -1,4 +1,5 @@
-"""Moves on one call, found by its line and the last part of its name: arguments, keywords, what is called."""
+"""Moves on one call, found by its line and the last part of its name: arguments, keywords, what is
+called."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ def argument(script: Script, node: ast.Call, which: int | str) -> ast.expr | Non
 def wrap_argument(
     script: Script, line: int, function: str, which: int | str, wrapper: str
 ) -> Script:
-    """`step(i)` becomes `step(tf.constant(i))`; `wrapper` is a dotted name such as `tensorflow.constant`."""
+    """`step(i)` becomes `step(tf.constant(i))`; `wrapper` is a dotted name such as
+    `tensorflow.constant`."""
     node = call(script, line, function)
     value = argument(script, node, which)
     if value is None:
@@ -49,7 +51,8 @@ def wrap_argument(
 
 
 def rename_call(script: Script, line: int, function: str, new: str) -> Script:
-    """`model.predict(x)` becomes `model.predict_on_batch(x)`: only the last part of the name changes."""
+    """`model.predict(x)` becomes `model.predict_on_batch(x)`: only the last part of the name
+    changes."""
     found = script.call_at(line, function)
     if found is None:
         if script.call_at(line, new) is not None:
@@ -62,7 +65,8 @@ def rename_call(script: Script, line: int, function: str, new: str) -> Script:
 def set_keyword(
     script: Script, line: int, function: str, name: str, value: str, position: int | None = None
 ) -> Script:
-    """Adds a keyword to a call or changes its value; `position` is where the call may give it without a name."""
+    """Adds a keyword to a call or changes its value; `position` is where the call may give it
+    without a name."""
     return keyword_set(script, call(script, line, function), name, value, position)
 
 
@@ -145,7 +149,8 @@ def _with_keyword(node: cst.Call, name: str, value: str) -> cst.Call:
 def _commented(
     gap: cst.BaseParenthesizableWhitespace, source: cst.BaseParenthesizableWhitespace | None
 ) -> cst.BaseParenthesizableWhitespace:
-    """A gap between arguments, with the comment (if any) that stands at the start of another gap."""
+    """A gap between arguments, with the comment (if any) that stands at the start of another
+    gap."""
     import libcst as cst
 
     if isinstance(source, cst.ParenthesizedWhitespace) and source.first_line.comment:

@@ -1,4 +1,5 @@
-"""What ops are made of, where it is the same at every call: names bound once, attributes set by `__init__`, pure calls."""
+"""What ops are made of, where it is the same at every call: names bound once, attributes set by
+`__init__`, pure calls."""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ class Needs:
 
 
 class Invariance:
-    """Checks code that is to run once; raises CannotEdit where it might not give the same every time."""
+    """Checks code that is to run once; raises CannotEdit where it might not give the same every
+    time."""
 
     def __init__(self, script: Script, own: str | None) -> None:
         self._script = script
@@ -165,7 +167,8 @@ class Invariance:
             raise self._script.refuse(reason, node)
 
     def _function(self, function: NamedFunction, call: ast.Call, own: str | None) -> None:
-        """A function of the script's own: all of its code must only make, from what stays the same."""
+        """A function of the script's own: all of its code must only make, from what stays the
+        same."""
         if function in self._seen:
             return
         self._seen.add(function)
@@ -210,7 +213,8 @@ def own_name(script: Script, function: NamedFunction) -> str | None:
 
 
 def _callee(script: Script, node: ast.Call) -> NamedFunction | None:
-    """The script's own function behind a call; a method of another object if only one class has such."""
+    """The script's own function behind a call; a method of another object if only one class has
+    such."""
     found = script.own_function(node)
     if found is not None or not method_of(node):
         return found
@@ -231,7 +235,8 @@ class InitStore(NamedTuple):
 
 
 def set_by_init(script: Script, read: ast.Attribute) -> list[InitStore]:
-    """Where an attribute is set, once for each class that has it; raises if others than its `__init__` set it too."""
+    """Where an attribute is set, once for each class that has it; raises if others than its
+    `__init__` set it too."""
     found: list[InitStore] = []
     for store in script.attribute_stores(read.attr):
         owner = _class_of_store(script, store)
@@ -257,7 +262,8 @@ def _class_of_store(script: Script, store: ast.Attribute) -> ast.ClassDef | None
 
 
 def _in_init(script: Script, node: ast.AST, depth: int = _DEEPEST_INIT) -> ast.stmt | None:
-    """The statement of `__init__` that surely comes by a node, itself or through methods that only it calls."""
+    """The statement of `__init__` that surely comes by a node, itself or through methods that only
+    it calls."""
     function, statement = script.function_of(node), script.statement_of(node)
     if function is None or not depth or not _always_runs(script, statement, function):
         return None

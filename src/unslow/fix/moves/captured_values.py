@@ -1,4 +1,5 @@
-"""Values from outside that change between steps: a compiled step would keep those it was traced with."""
+"""Values from outside that change between steps: a compiled step would keep those it was traced
+with."""
 
 from __future__ import annotations
 
@@ -157,7 +158,8 @@ def called_in_loop(script: Script, function: NamedFunction) -> bool:
 def reset_objects(
     script: Script, body: Sequence[ast.stmt], loops: Iterable[StatementLoop]
 ) -> Offence | None:
-    """An attribute of what the step uses that its loops set: which weights are trained, a rate of a layer."""
+    """An attribute of what the step uses that its loops set: which weights are trained, a rate of a
+    layer."""
     own = set(inside(body, ast.Attribute))
     called, used = called_objects(body)
     objects = (called | used) - {"self", "cls"}

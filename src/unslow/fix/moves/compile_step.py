@@ -1,9 +1,9 @@
-"""The move for `eager-step`: a training step that runs op by op becomes a `tf.function`, where that is safe."""
+"""The move for `eager-step`: a training step that runs op by op becomes a `tf.function`, where that
+is safe."""
 
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Mapping, Sequence
 
 from unslow.fix.edit.script import CannotEdit, Script
@@ -11,12 +11,13 @@ from unslow.fix.edit.statements import replaced, with_import
 from unslow.fix.moves.captured_values import called_in_loop, captured, reset_objects
 from unslow.fix.moves.decorators import decorate, decorator
 from unslow.fix.moves.defer_statement import move_out
-from unslow.fix.moves.extract_function import lifted
+from unslow.fix.moves.extract_function import NewFunction, lifted
 from unslow.fix.moves.graph_rules import Offence, offence
 from unslow.fix.moves.step_arguments import numbers_to_wrap, one_object_each
 from unslow.fix.moves.step_plan import Offends, Plan, extended, planned, training_loops
 from unslow.fix.moves.training_step import Step, find_step, spans
-from unslow.syntax.nodes import NAMED_FUNCTIONS, NamedFunction, last_name, values_taken
+from unslow.syntax.library import Kind
+from unslow.syntax.nodes import NAMED_FUNCTIONS, NamedFunction, inside, last_name, values_taken
 from unslow.syntax.python_types import PythonType, called_objects, python_type
 
 _FUNCTION = "tf.function"
@@ -28,7 +29,8 @@ _RAGGED = frozenset(
 def compile_step(
     script: Script, update_line: int, loop_line: int | None = None, varying_shapes: bool = False
 ) -> Script:
-    """The step that updates the weights at a line runs as a `tf.function`; CannotEdit says what forbids it.
+    """The step that updates the weights at a line runs as a `tf.function`; CannotEdit says what
+    forbids it.
 
     A step in a function of its own is decorated, or split if it also does what only Python can do; a step
     inside a loop is lifted into a function. `loop_line` is the loop's own line where it is in this script.
@@ -58,23 +60,23 @@ class NotImported(Exception):
 
 
 def _varies(script: Script) -> bool:
-    """Whether the script pads its batches to the longest of each, so that every one has its own shape."""
+    """Whether the script pads its batches to the longest of each, so that every one has its own
+    shape."""
     return any(last_name(call.func) in _RAGGED for call in script.every(ast.Call))
 
 
 def _compiled(script: Script, step: Step) -> bool:
-    """Whether the step is in (or calls for) a compiled function already."""
-    for owner in script.ancestors(step.update):
-        if isinstance(owner, NAMED_FUNCTIONS) and decorator(script, owner, _FUNCTION) is not None:
-            return True
-    for node in script.every(ast.Call):
-        name = last_name(node.args[0]) if node.args else None
-        if (
-            step.function is not None
-            and name == step.function.name
-            and script.name(node.func) == _FUNCTION
-        ):
-            raise script.refuse(f"`{name}` is compiled here already", node)
+    """Whether the step is in a compiled function already; raises where it is compiled at its
+    calls."""
+    around = [
+        owner for owner in script.ancestors(step.update) if isinstance(owner, NAMED_FUNCTIONS)
+    ]
+    if any(decorator(script, owner, _FUNCTION) is not None for owner in around):
+        return True
+    own = step.function.name if step.function is not None else None
+    for call in script.calls(_FUNCTION):
+        if own is not None and call.args and last_name(call.args[0]) == own:
+            raise script.refuse(f"`{own}` is compiled here already", call)
     return False
 
 
@@ -85,90 +87,85 @@ def _called_step(script: Script, step: Step, keywords: Mapping[str, str]) -> Scr
     function = step.function
     if function is None:
         raise script.refuse("the update is neither in a loop nor in a function", step.update)
-    _fit_to_compile(script, function)
+    _require_compilable(script, function)
     try:
         wrapped = _whole_function(script, function)
     except (CannotEdit, Offends) as problem:
         return _split(script, step, keywords, problem)
+    line = script.recorded(function)
     if wrapped:
-        known = script.alias("tf", function)
-        if known is None:
-            raise NotImported
+        known = _known_tensorflow(script, function)
         # The function's body stays as it is, so its line still finds it.
         tensors = [
             replaced(script, node, f"{known}.constant({script.source(node)})") for node in wrapped
         ]
-        line, script = script.recorded(function), script.edit(tensors)
-    else:
-        line = script.recorded(function)
+        script = script.edit(tensors)
     return decorate(script, line, _FUNCTION, keywords)
 
 
-def _fit_to_compile(script: Script, function: NamedFunction) -> None:
+def _known_tensorflow(script: Script, node: ast.AST) -> str:
+    known = script.alias("tf", node)
+    if known is None:
+        raise NotImported
+    return known
+
+
+def _require_compilable(script: Script, function: NamedFunction) -> None:
     if isinstance(function, ast.AsyncFunctionDef):
         raise script.refuse(f"`{function.name}` is a coroutine", function)
     around = script.function_of(function)
-    if script.loops_around(function) or (around is not None and called_in_loop(script, around)):
+    repeated = around is not None and called_in_loop(script, around)
+    if repeated or script.loops_around(function):
         raise script.refuse(f"`{function.name}` is defined anew again and again", function)
-    owner = script.parents[function]
-    bases = [script.name(base) for base in owner.bases] if isinstance(owner, ast.ClassDef) else []
-    keras = function.name == "train_step" and any("keras" in base for base in bases)
-    if keras and not script.possible_calls(function):
-        raise script.refuse(
-            "Keras compiles `train_step` itself unless it is told to run eagerly", function
-        )
+    owner = script.class_of_method(function)
+    keras = owner is not None and script.class_kind(owner) is Kind.MODEL
+    if keras and function.name == "train_step" and not script.possible_calls(function):
+        reason = "Keras compiles `train_step` itself unless it is told to run eagerly"
+        raise script.refuse(reason, function)
 
 
 def _whole_function(script: Script, function: NamedFunction) -> list[ast.expr]:
     """The arguments to wrap if the function is compiled as it stands; raises where it cannot be."""
-    handed = values_taken(function)
-    found = offence(script, function.body, handed, function) or captured(
-        script, function.body, handed, function, None
-    )
-    if found is None:
-        found = _odd_result(script, function)
-    found = found or reset_objects(
-        script, function.body, training_loops(script, function.body, function)
+    taken, body = values_taken(function), function.body
+    found = (
+        offence(script, body, taken, function)
+        or captured(script, body, taken, function)
+        or _odd_result(script, function)
+        or reset_objects(script, body, training_loops(script, body, function))
     )
     if found is not None:
-        raise Offends(found, function.body)
-    one_object_each(script, function, called_objects(function.body)[0])
-    return [
-        value
-        for values in numbers_to_wrap(script, function, function.body).values()
-        for value in values
-    ]
+        raise Offends(found, body)
+    one_object_each(script, function, called_objects(body)[0])
+    wrapped = numbers_to_wrap(script, function, body)
+    return [value for values in wrapped.values() for value in values]
 
 
 def _odd_result(script: Script, function: NamedFunction) -> Offence | None:
     """A compiled function can give back tensors only."""
-    for node in ast.walk(function):
-        if isinstance(node, ast.Return) and node.value is not None:
-            if python_type(script, node.value) is PythonType.TEXT or isinstance(
-                node.value, ast.Lambda
-            ):
-                return Offence("it returns something that is no tensor", node)
-            called, _ = called_objects(function.body)
-            names = {item.id for item in _returned(node.value) if isinstance(item, ast.Name)}
-            for name in sorted(names & called):
-                return Offence(f"it returns `{name}`, which is no tensor", node)
+    called, _ = called_objects(function.body)
+    for node in inside(function, ast.Return):
+        text = python_type(script, node.value) is PythonType.TEXT
+        if text or isinstance(node.value, ast.Lambda):
+            return Offence("it returns something that is no tensor", node)
+        for value in _returned(node.value):
+            if isinstance(value, ast.Name) and value.id in called:
+                return Offence(f"it returns `{value.id}`, which is no tensor", node)
     return None
 
 
-def _returned(node: ast.expr) -> list[ast.expr]:
-    if isinstance(node, ast.Tuple | ast.List):
-        return [inner for item in node.elts for inner in _returned(item)]
-    return (
-        [value for item in node.values for value in _returned(item)]
-        if isinstance(node, ast.Dict)
-        else [node]
-    )
+def _returned(node: ast.expr | None) -> list[ast.expr]:
+    """What a function returns, one by one."""
+    match node:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
+            return [inner for part in parts for inner in _returned(part)]
+    return [] if node is None else [node]
 
 
 def _split(
     script: Script, step: Step, keywords: Mapping[str, str], problem: CannotEdit | Offends
 ) -> Script:
-    """The function keeps what is Python's; its tape and update become a compiled function beside it."""
+    """The function keeps what is Python's; its tape and update become a compiled function beside
+    it."""
     function = step.function
     assert function is not None
     runs = list(spans(script, step))
@@ -176,11 +173,8 @@ def _split(
         if isinstance(problem, Offends):
             raise script.refuse(problem.offence.reason, problem.offence.node) from problem
         raise problem
-    around = itertools.takewhile(
-        lambda parent: parent is not function, script.ancestors(runs[0][0])
-    )
-    loops = any(isinstance(parent, ast.For | ast.While) for parent in around)
-    name = "train_step" if loops else f"compiled_{function.name.lstrip('_')}"
+    in_loop = bool(script.loops_around(runs[0][0]))
+    name = "train_step" if in_loop else f"compiled_{function.name.lstrip('_')}"
     return _first_that_works(script, runs, step, name, keywords)
 
 
@@ -214,13 +208,15 @@ def _first_that_works(
 
 
 def _lift_out(script: Script, plan: Plan, name: str, keywords: Mapping[str, str]) -> Script:
-    known = script.alias("tf", plan.before)
-    if known is None:
-        raise NotImported
-    given = ", ".join(f"{key}={value}" for key, value in keywords.items())
-    spelling = f"{known}.function({given})" if given else f"{known}.function"
-    calls = {item: f"{known}.constant({item})" for item in plan.tensors}
-    new = script.fresh(name)
-    return script.edit(
-        lifted(script, plan.part, new, plan.inputs, plan.before, spelling, calls, plan.method_of)
+    known = _known_tensorflow(script, plan.before)
+    options = ", ".join(f"{key}={value}" for key, value in keywords.items())
+    decorator = f"{known}.function({options})" if options else f"{known}.function"
+    new = NewFunction(
+        script.fresh(name),
+        plan.inputs,
+        plan.before,
+        decorator,
+        {item: f"{known}.constant({item})" for item in plan.tensors},
+        plan.method_of,
     )
+    return script.edit(lifted(script, plan.part, new))

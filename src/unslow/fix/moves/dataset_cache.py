@@ -1,4 +1,5 @@
-"""Puts a cache into a tf.data pipeline: behind what is the same in every pass, in front of the shuffle."""
+"""Puts a cache into a tf.data pipeline: behind what is the same in every pass, in front of the
+shuffle."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ def cache_fix(finding: Finding, script: Script) -> Fix | Refusal | None:
 
 
 def _before_shuffle(script: Script, line: int, method: str) -> Script:
-    """The map goes in front of the shuffle: each element is computed alike, whatever its place in the order."""
+    """The map goes in front of the shuffle: each element is computed alike, whatever its place in
+    the order."""
     names = [link.name for link in chain_at(script, line)]
     if "shuffle" in names:
         return swap_links(script, line, "shuffle", method)

@@ -109,7 +109,8 @@ def more_threads(script: Script, line: int, threads: int, place: tuple[str, int,
 
 
 def _shared_state(script: Script, place: tuple[str, int, str]) -> str:
-    """Why calls of a function at the same time might get in each other's way; nothing where they cannot."""
+    """Why calls of a function at the same time might get in each other's way; nothing where they
+    cannot."""
     function = script.function_at(place[1]) if place[0] == script.path else None
     if function is None or function.name != place[2]:
         return "what it shares between its calls could not be read"
@@ -152,7 +153,8 @@ def _stateful(script: Script, node: ast.Call, local: set[str]) -> str:
 
 
 def whole_batches(script: Script, line: int, settings: dict[str, Any]) -> Fix:
-    """`.map(f).batch(n)` becomes `.batch(n).map(f)` where the function treats every number alike."""
+    """`.map(f).batch(n)` becomes `.batch(n).map(f)` where the function treats every number
+    alike."""
     strange = sorted(set(settings.get("types") or ["an unknown op"]) - _ELEMENTWISE)
     if strange:
         raise script.refuse(
@@ -190,7 +192,8 @@ def fill_queue(script: Script, line: int, threads: int) -> Fix:
 
 
 def smaller_shuffle(script: Script, line: int, size: int) -> Fix:
-    """Another buffer size for the shuffle at a line; whether it still mixes well is for its owner to say."""
+    """Another buffer size for the shuffle at a line; whether it still mixes well is for its owner
+    to say."""
     node = call(script, line, "shuffle")
     edited = keyword_set(script, node, "buffer_size", str(size), position=0)
     note = f"With {size} elements in the buffer the order is less random: see that the source is not sorted."

@@ -1,4 +1,5 @@
-"""The move that spells `tensor.eval(feed, session)` as `session.run(tensor, feed)`, which means the same."""
+"""The move that spells `tensor.eval(feed, session)` as `session.run(tensor, feed)`, which means the
+same."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from unslow.fix.moves.call_arguments import argument
 
 
 def eval_as_run(script: Script, line: int) -> Script:
-    """Turns an `eval` (or an op's own `run`) with a session of its own into that session's `run`."""
+    """Turns an `eval` (or an op's own `run`) with a session of its own into that session's
+    `run`."""
     call = script.call_at(line, "eval")
     if call is None or not isinstance(call.func, ast.Attribute):
         return script

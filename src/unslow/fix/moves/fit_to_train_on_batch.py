@@ -12,7 +12,8 @@ _NEEDLESS = ("epochs", "verbose", "batch_size", "shuffle")
 
 
 def fit_as_batch(script: Script, line: int) -> Script:
-    """`model.fit(x, y, epochs=1)` becomes `model.train_on_batch(x, y)`; only where its result is not used."""
+    """`model.fit(x, y, epochs=1)` becomes `model.train_on_batch(x, y)`; only where its result is
+    not used."""
     if script.call_at(line, "fit") is None and script.call_at(line, "train_on_batch") is not None:
         return script
     found = call(script, line, "fit")

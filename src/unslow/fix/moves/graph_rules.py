@@ -1,4 +1,5 @@
-"""What keeps code from running as a compiled graph: each rule names the node that stands in the way and why."""
+"""What keeps code from running as a compiled graph: each rule names the node that stands in the way
+and why."""
 
 from __future__ import annotations
 
@@ -60,7 +61,8 @@ _MODELS = ("keras.Sequential", "keras.Model")
 _KERAS_LOOPS = words("fit evaluate predict train_on_batch test_on_batch predict_on_batch compile")
 _FILES = words("save save_weights savefig write writelines writerow flush")
 _VALUES = words("numpy item tolist")
-# Methods of arrays that tensors do not have: an array given to a compiled function arrives as a tensor.
+# Methods of arrays that tensors do not have: an array given to a compiled function arrives as a
+# tensor.
 _ARRAY_ONLY = words("astype reshape mean sum std flatten ravel transpose squeeze")
 _EFFECTS_ALLOWED = words(
     "update_state reset_state reset_states apply_gradients apply minimize watch set_shape add_loss"
@@ -93,14 +95,16 @@ class Offence:
 def offence(
     script: Script, body: Sequence[ast.stmt], taken: set[str], function: NamedFunction | None
 ) -> Offence | None:
-    """The first thing in the code, or in the script's own functions that it calls, that a graph cannot keep."""
+    """The first thing in the code, or in the script's own functions that it calls, that a graph
+    cannot keep."""
     calling = () if function is None else (function,)
     return next(_Judge(script, body, taken, calling).offences(), None)
 
 
 @dataclass
 class _Judge:
-    """Judges one function's (or part's) code; `taken` are the names of the values that it is given."""
+    """Judges one function's (or part's) code; `taken` are the names of the values that it is
+    given."""
 
     script: Script
     body: Sequence[ast.stmt]
@@ -176,7 +180,8 @@ class _Judge:
         return f"it loops over `{self.script.source(node.iter)}` in Python"
 
     def _is_python_sequence(self, node: ast.AST) -> bool:
-        """Whether iterating is done while tracing: over a Python sequence, as long in every step."""
+        """Whether iterating is done while tracing: over a Python sequence, as long in every
+        step."""
         match node:
             case ast.Call(func=function, args=given):
                 name = self.script.name(function)
@@ -279,7 +284,8 @@ class _Judge:
         return isinstance(direct, ast.Name) and direct.id in self.taken
 
     def _effect_reason(self, node: ast.Call) -> str | None:
-        """A call whose result nobody takes is made for its effect; only TensorFlow's effects are kept in a graph."""
+        """A call whose result nobody takes is made for its effect; only TensorFlow's effects are
+        kept in a graph."""
         if not isinstance(self.script.parents[node], ast.Expr):
             return None
         kept = last_name(node.func) in _EFFECTS_ALLOWED | MUTATORS

@@ -1,20 +1,26 @@
-"""The move for `function-in-loop`: a tf.function that is made again and again is made once."""
+"""The move for a tf.function that is made repeatedly: it is made once, in front of its loops or of
+the function around it."""
 
 from __future__ import annotations
 
 import ast
 
-from unslow.fix.edit.blocks import above, extent, indent, reindented, removal, statement
+from unslow.fix.edit.blocks import above, indent, reindented, removal, statement
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced
 from unslow.fix.moves.captured_values import captured
 from unslow.fix.moves.hoist import hoist_statement
 from unslow.syntax.nodes import (
+    DEFINITIONS,
     NAMED_FUNCTIONS,
+    Function,
     NamedFunction,
     StatementLoop,
-    header,
+    header_calls,
+    inside,
+    is_stored,
+    last_name,
     parameter_names,
 )
 from unslow.syntax.uses import bound_in, uses
@@ -23,9 +29,10 @@ _FUNCTION = "tf.function"
 
 
 def function_once(script: Script, line: int) -> Script:
-    """The tf.function that is made at a line is made in front of its loops, or of the function around it."""
+    """The tf.function that is made at a line is made in front of its loops, or of the function
+    around it."""
     node = statement(script, line)
-    _keeps_nothing(script, node)
+    _require_nothing_captured(script, node)
     if script.loops_around(node):
         return _before_loop(script, line, node)
     around = script.function_of(node)
@@ -34,24 +41,36 @@ def function_once(script: Script, line: int) -> Script:
     return _before_function(script, node, around)
 
 
-def _keeps_nothing(script: Script, node: ast.stmt) -> None:
-    """Raises where the code reads what changes between its calls: made once, it would keep the first value."""
-    made = _made(script, node)
-    inner = made.args[0] if made is not None and made.args else None
-    code: NamedFunction | ast.Lambda | None = node if isinstance(node, NAMED_FUNCTIONS) else None
-    if isinstance(inner, ast.Lambda):
-        code = inner
-    elif isinstance(inner, ast.Name):
-        found = [binding.node for binding in script.bindings(inner.id, inner)]
-        code = next((each for each in found if isinstance(each, NAMED_FUNCTIONS)), None)
+def _require_nothing_captured(script: Script, node: ast.stmt) -> None:
+    """Raises where the code reads what changes between its calls: made once, it would keep the
+    first value."""
+    code = _code_of(script, node)
     if code is None:
         return
     body = [ast.Expr(code.body)] if isinstance(code, ast.Lambda) else code.body
-    changing = captured(
-        script, body, parameter_names(code), None if isinstance(code, ast.Lambda) else code, None
-    )
+    function = None if isinstance(code, ast.Lambda) else code
+    changing = captured(script, body, parameter_names(code), function)
     if changing is not None:
         raise script.refuse(f"{changing.reason}: hand that in as an argument first", changing.node)
+
+
+def _code_of(script: Script, node: ast.stmt) -> Function | None:
+    """The function that is compiled in a statement, as far as it is in this file."""
+    if isinstance(node, NAMED_FUNCTIONS):
+        return node
+    match _made(script, node):
+        case ast.Call(args=[ast.Lambda() as inner, *_]):
+            return inner
+        case ast.Call(args=[ast.Name() as inner, *_]):
+            found = [binding.node for binding in script.bindings(inner.id, inner)]
+            return next((each for each in found if isinstance(each, NAMED_FUNCTIONS)), None)
+    return None
+
+
+def _made(script: Script, node: ast.stmt) -> ast.Call | None:
+    """The call in a statement that makes the function."""
+    calls = (call for call in header_calls(node) if script.name(call.func) == _FUNCTION)
+    return next(calls, None)
 
 
 def _before_loop(script: Script, line: int, node: ast.stmt) -> Script:
@@ -63,105 +82,70 @@ def _before_loop(script: Script, line: int, node: ast.stmt) -> Script:
             raise
     target: StatementLoop | None = None
     for loop in script.loops_around(node):
-        if uses([made]).reads & bound_in(loop):
+        changing = uses([made]).reads & bound_in(loop)
+        if changing and target is None:
+            name = min(changing)
+            raise script.refuse(f"it depends on `{name}`, which changes in the loop", made)
+        if changing:
             break
         target = loop
-    if target is None:
-        raise script.refuse(
-            f"it depends on `{min(uses([made]).reads & bound_in(loop))}`, which changes in the loop",
-            made,
-        )
-    name, place = script.fresh(_name(made)), above(script, target)
-    row = f"{indent(script, target)}{name} = {script.source(made)}{script.lines.newline}"
-    return script.edit([Splice(place, place, row), replaced(script, made, name)])
+    assert target is not None
+    return _kept_before(script, made, target, "")
 
 
-def _made(script: Script, node: ast.stmt) -> ast.Call | None:
-    """The call in a statement that makes the function."""
-    for call in header(node):
-        if isinstance(call, ast.Call) and script.name(call.func) == _FUNCTION:
-            return call
-    return None
-
-
-def _name(made: ast.Call) -> str:
-    """A name for a compiled function: after what is compiled."""
-    inner = made.args[0] if made.args else None
-    path = (
-        inner.id
-        if isinstance(inner, ast.Name)
-        else inner.attr
-        if isinstance(inner, ast.Attribute)
-        else "function"
-    )
-    return f"compiled_{path.lstrip('_')}"
+def _kept_before(script: Script, made: ast.Call, place: ast.stmt, gap: str) -> Script:
+    """Makes a function in front of a statement, under a name that stands in for it."""
+    compiled = last_name(made.args[0]) if made.args else ""
+    name = script.fresh(f"compiled_{(compiled or 'function').lstrip('_')}")
+    row = f"{indent(script, place)}{name} = {script.source(made)}{script.lines.newline}{gap}"
+    start = above(script, place)
+    return script.edit([Splice(start, start, row), replaced(script, made, name)])
 
 
 def _before_function(script: Script, node: ast.stmt, around: NamedFunction) -> Script:
-    """To the module's level, in front of the function that makes it, where it uses none of that function's names."""
-    top: ast.stmt = around
-    for owner in script.ancestors(around):
-        if isinstance(owner, (*NAMED_FUNCTIONS, ast.ClassDef)):
-            top = owner
+    """To the module's level, in front of the function that makes it, where it uses none of that
+    function's names."""
+    owners = [owner for owner in script.ancestors(around) if isinstance(owner, DEFINITIONS)]
+    top: ast.stmt = owners[-1] if owners else around
     made = node if isinstance(node, NAMED_FUNCTIONS) else _made(script, node)
     if made is None:
         raise script.refuse("the function is not made on this line", node)
-    _stands_alone(script, made, around, top)
-    place = above(script, top)
-    if isinstance(made, NAMED_FUNCTIONS):
-        if made.name in script.taken and _bound_twice(script, made):
-            raise script.refuse(f"`{made.name}` is bound elsewhere too", made)
-        text = reindented(script, [made], indent(script, top))
-        gap = script.lines.newline * 2
-        return script.edit([Splice(place, place, text + gap), removal(script, [made])])
-    name = script.fresh(_name(made))
-    row = f"{indent(script, top)}{name} = {script.source(made)}{script.lines.newline * 3}"
-    return script.edit([Splice(place, place, row), replaced(script, made, name)])
-
-
-def _stands_alone(script: Script, made: ast.AST, around: NamedFunction, top: ast.stmt) -> None:
-    """Raises where the function uses names that only exist inside, or not yet where it would stand."""
-    reads = uses([made]).reads | (
-        uses(made.body).reads if isinstance(made, NAMED_FUNCTIONS) else set()
-    )
-    inner = uses(around.body).writes | parameter_names(around)
-    own = (
-        uses(made.body).writes | parameter_names(made)
-        if isinstance(made, NAMED_FUNCTIONS)
-        else set()
-    )
-    for name in sorted((reads & inner) - own - {getattr(made, "name", "")}):
-        raise script.refuse(
-            f"it uses `{name}` of `{around.name}`: hand that in as an argument first", made
-        )
+    gap = script.lines.newline * 2
+    _require_own_names(script, made, around)
     if isinstance(made, ast.Call):
-        for inside in ast.walk(made):
-            if isinstance(inside, ast.Name) and _bound_late(script, inside, top):
-                raise script.refuse(f"`{inside.id}` is only defined further down", made)
+        _require_defined(script, made, top)
+        return _kept_before(script, made, top, gap)
+    if _is_bound_elsewhere(script, made):
+        raise script.refuse(f"`{made.name}` is bound elsewhere too", made)
+    text = reindented(script, [made], indent(script, top))
+    start = above(script, top)
+    return script.edit([Splice(start, start, text + gap), removal(script, [made])])
 
 
-def _bound_late(script: Script, name: ast.Name, top: ast.stmt) -> bool:
-    found = script.bindings(name.id, name)
-    return bool(found) and all(
-        getattr(binding.node, "lineno", 0) >= top.lineno for binding in found
-    )
+def _require_own_names(
+    script: Script, made: NamedFunction | ast.Call, around: NamedFunction
+) -> None:
+    """Raises where the function uses names that only exist inside the one around it."""
+    names = uses([made]).reads & (uses(around.body).writes | parameter_names(around))
+    if isinstance(made, NAMED_FUNCTIONS):
+        names -= {made.name}
+    for name in sorted(names):
+        reason = f"it uses `{name}` of `{around.name}`: hand that in as an argument first"
+        raise script.refuse(reason, made)
 
 
-def _bound_twice(script: Script, made: NamedFunction) -> bool:
-    """Whether the module's level, or another function, binds the name of the function that is to go there."""
-    others = [
-        node
-        for node in ast.walk(script.tree)
-        if (
-            isinstance(node, (*NAMED_FUNCTIONS, ast.ClassDef))
-            and node.name == made.name
-            and node is not made
-        )
-        or (
-            isinstance(node, ast.Name)
-            and node.id == made.name
-            and not isinstance(node.ctx, ast.Load)
-        )
-    ]
-    extent(script, [made])
-    return bool(others)
+def _require_defined(script: Script, made: ast.Call, top: ast.stmt) -> None:
+    """Raises where a name does not exist yet in front of a statement."""
+    for name in inside(made, ast.Name):
+        lines = [getattr(item.node, "lineno", 0) for item in script.bindings(name.id, name)]
+        if lines and min(lines) >= top.lineno:
+            raise script.refuse(f"`{name.id}` is only defined further down", made)
+
+
+def _is_bound_elsewhere(script: Script, made: NamedFunction) -> bool:
+    """Whether the module's level, or another function, binds the name of the function that is to go
+    there."""
+    definitions = [*script.functions, *script.every(ast.ClassDef)]
+    defined = [node for node in definitions if node.name == made.name and node is not made]
+    names = [node for node in script.every(ast.Name) if node.id == made.name]
+    return bool(defined) or any(map(is_stored, names))

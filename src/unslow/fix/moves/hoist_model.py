@@ -1,4 +1,5 @@
-"""The move that makes a model once, in front of a loop, and starts each turn from its first weights."""
+"""The move that makes a model once, in front of a loop, and starts each turn from its first
+weights."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from unslow.syntax.nodes import StatementLoop, dotted
 
 
 def model_once(script: Script, lines: Sequence[int]) -> Script:
-    """Hoists `model = …` and `model.compile(…)`; the lines are the model's own and its callers', innermost first."""
+    """Hoists `model = …` and `model.compile(…)`; the lines are the model's own and its callers',
+    innermost first."""
     node, loop = _in_loop(script, lines)
     if isinstance(node, ast.Expr) and _is_compile(node, None):
         return hoist_statement(script, script.recorded(node))

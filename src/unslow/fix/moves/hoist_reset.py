@@ -1,4 +1,5 @@
-"""The move that does once, in front of a loop, what each iteration does anew: setting a seed, clearing a session."""
+"""The move that does once, in front of a loop, what each iteration does anew: setting a seed,
+clearing a session."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from unslow.syntax.nodes import StatementLoop
 
 
 def once_before_loop(script: Script, lines: Sequence[int]) -> Script:
-    """Takes a call out of its loop; the lines are its own and its callers', the first that is in a loop counts."""
+    """Takes a call out of its loop; the lines are its own and its callers', the first that is in a
+    loop counts."""
     for line in lines:
         node = script.statement_at(line)
         if node is None or not script.loops_around(node):
@@ -27,7 +29,8 @@ def once_before_loop(script: Script, lines: Sequence[int]) -> Script:
 
 
 def _replaced(script: Script, node: ast.stmt, call: ast.Call) -> Script:
-    """Deletes the statement, with an `if` that held nothing else, and puts it in front of the outermost loop."""
+    """Deletes the statement, with an `if` that held nothing else, and puts it in front of the
+    outermost loop."""
     loops = script.loops_around(node)
     loop = loops[-1]
     text = _independent(script, call, loop) if not _made_before(script, call, loop) else None
@@ -53,7 +56,8 @@ def _made_before(script: Script, call: ast.Call, loop: StatementLoop) -> bool:
 
 
 def _independent(script: Script, call: ast.Call, loop: StatementLoop) -> str:
-    """The call as it can be made before the loop: a seed that changes with the iterations starts at 0."""
+    """The call as it can be made before the loop: a seed that changes with the iterations starts at
+    0."""
     if dependence(script, loop, [call]) is None:
         return ast.unparse(call)
     if len(call.args) != 1 or call.keywords:

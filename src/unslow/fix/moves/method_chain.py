@@ -1,4 +1,5 @@
-"""Moves on a chain of method calls, as tf.data pipelines are: put a link in, swap two, find the end."""
+"""Moves on a chain of method calls, as tf.data pipelines are: put a link in, swap two, find the
+end."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ _BREAK = re.compile(r"(?:[ \t]*\\)?(?:\r\n|\r|\n)[ \t\f]*$")
 
 @dataclass(frozen=True)
 class Link:
-    """One `.method(…)` of a chain: its call, where its text begins (at the gap before the dot) and ends."""
+    """One `.method(…)` of a chain: its call, where its text begins (at the gap before the dot) and
+    ends."""
 
     call: ast.Call
     name: str
@@ -27,7 +29,8 @@ class Link:
 
 
 def chain_at(script: Script, line: int) -> list[Link]:
-    """The links of the longest chain that the line is part of, in the order in which they are called."""
+    """The links of the longest chain that the line is part of, in the order in which they are
+    called."""
     node = statement(script, line)
     now = script.now(line) or 0
     tops = [
@@ -127,12 +130,14 @@ def swap_links(script: Script, line: int, first: str, second: str) -> Script:
 
 
 def _whole(script: Script, links: list[Link], text: str) -> Splice:
-    """The chain as a whole gives way: its links are nested in each other, so none can change alone."""
+    """The chain as a whole gives way: its links are nested in each other, so none can change
+    alone."""
     return Splice(script.span(links[0].call)[0], links[-1].end, text)
 
 
 def pipeline_end(script: Script, line: int) -> int:
-    """The recorded line of the last statement that builds on the dataset bound at a line (`ds = ds.batch(…)`)."""
+    """The recorded line of the last statement that builds on the dataset bound at a line (`ds =
+    ds.batch(…)`)."""
     node = statement(script, line)
     block, index = script.block(node)
     last = node

@@ -1,4 +1,5 @@
-"""The parts of a function that make ops: what they are, what they need of each other, and what must be fed."""
+"""The parts of a function that make ops: what they are, what they need of each other, and what must
+be fed."""
 
 from __future__ import annotations
 
@@ -110,7 +111,8 @@ class Gathering:
                 raise script.refuse("it is made inside a loop or `try` of the function", owner)
 
     def _leaf(self, piece: Piece, name: ast.Name) -> None:
-        """A name in what is made: another piece, a value to feed, or something from outside of the function."""
+        """A name in what is made: another piece, a value to feed, or something from outside of the
+        function."""
         if self._is_stood_in_for(piece, name):
             return
         own = self._own_bindings(name)
@@ -122,7 +124,8 @@ class Gathering:
             self._made_before(piece, name, own)
 
     def _made_before(self, piece: Piece, name: ast.Name, own: list[Binding]) -> None:
-        """A name that the function binds itself, once, to another piece or to something known outside."""
+        """A name that the function binds itself, once, to another piece or to something known
+        outside."""
         script, function = self._script, self._function
         value, statement = own[0].assigned, own[0].node
         if isinstance(statement, ast.arg):
@@ -140,7 +143,8 @@ class Gathering:
             piece.reads[name] = self._add(Piece(value, statement, name.id))
 
     def _from_outside(self, piece: Piece, name: ast.Name) -> None:
-        """What is not the function's own stays the same, or is a number to feed; else the check of it refuses."""
+        """What is not the function's own stays the same, or is a number to feed; else the check of
+        it refuses."""
         parent = self._script.parents[name]
         mine = name.id == self._own and isinstance(parent, ast.Attribute)
         leaf = parent if mine and isinstance(parent, ast.Attribute) else name

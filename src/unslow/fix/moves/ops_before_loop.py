@@ -1,4 +1,5 @@
-"""The move for ops that a loop makes in every iteration: they are made before it, and what changes is fed."""
+"""The move for ops that a loop makes in every iteration: they are made before it, and what changes
+is fed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The move for a function that makes ops and runs them: they are made once, and the function only runs them."""
+"""The move for a function that makes ops and runs them: they are made once, and the function only
+runs them."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ Reads = dict[ast.Name, Piece]
 
 
 def ops_in_function(script: Script, lines: Sequence[int], frames: Frames) -> Script:
-    """What the function around some lines makes there is made once; `frames` (line, function) lead to its calls."""
+    """What the function around some lines makes there is made once; `frames` (line, function) lead
+    to its calls."""
     function = script.function_at(frames[0][0])
     if function is None or function.name != frames[0][1]:
         return _unless_unchanged(script, frames)
@@ -128,7 +130,8 @@ def _as_op(name: str) -> str:
 
 
 def _names_outside(script: Script, function: NamedFunction) -> set[str]:
-    """Every name that is used anywhere but in a function, and those that mean something by themselves."""
+    """Every name that is used anywhere but in a function, and those that mean something by
+    themselves."""
     found: set[object] = set(dir(builtins))
     own = set(inside(function, ast.AST))
     for node in script.nodes:
@@ -138,7 +141,8 @@ def _names_outside(script: Script, function: NamedFunction) -> set[str]:
 
 
 def _word(script: Script, item: Fed) -> str:
-    """What a placeholder is called after: the variable it is assigned to, or the name of the value."""
+    """What a placeholder is called after: the variable it is assigned to, or the name of the
+    value."""
     call = script.parents[item.value]
     call = script.parents[call] if isinstance(call, ast.keyword) else call
     target = assigned(script, call, item.value) if isinstance(call, ast.Call) else None
@@ -231,7 +235,8 @@ def _removals(script: Script, statements: Sequence[ast.stmt]) -> Iterator[Splice
 def _note_feeds(
     script: Script, node: ast.expr, piece: Piece, runs: dict[ast.Call, list[Fed]]
 ) -> None:
-    """Notes the run that must be fed for a piece; raises where it is not run, or its values may be others by then."""
+    """Notes the run that must be fed for a piece; raises where it is not run, or its values may be
+    others by then."""
     values = piece.feeds()
     if not values:
         return

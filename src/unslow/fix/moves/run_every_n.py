@@ -1,4 +1,5 @@
-"""The move that makes a statement of a loop run every n-th time only, by the loop's own counter if it has one."""
+"""The move that makes a statement of a loop run every n-th time only, by the loop's own counter if
+it has one."""
 
 from __future__ import annotations
 
@@ -8,8 +9,7 @@ from collections.abc import Sequence
 from unslow.fix.edit.blocks import above, at_end, extent, indent, reindented, siblings, unit
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.extract_function import path_out, read_by_others
-from unslow.syntax.dataflow import live_after
+from unslow.fix.moves.extract_function import read_afterwards
 from unslow.syntax.nodes import StatementLoop
 from unslow.syntax.uses import jumps, uses
 
@@ -40,19 +40,16 @@ def guard(script: Script, line: int, every: int, last: int | None = None) -> Scr
 
 def _period(script: Script, node: ast.stmt) -> int | None:
     """The n of a statement that stands under `if … % n == 0` already."""
-    parent = script.parents[node]
-    if not isinstance(parent, ast.If) or node not in parent.body:
-        return None
-    test = parent.test
-    if (
-        isinstance(test, ast.Compare)
-        and isinstance(test.ops[0], ast.Eq)
-        and isinstance(test.left, ast.BinOp)
-        and isinstance(test.left.op, ast.Mod)
-        and isinstance(test.left.right, ast.Constant)
-        and isinstance(test.left.right.value, int)
-    ):
-        return test.left.right.value
+    match script.parents[node]:
+        case (
+            ast.If(
+                test=ast.Compare(
+                    left=ast.BinOp(op=ast.Mod(), right=ast.Constant(value=int(period))),
+                    ops=[ast.Eq()],
+                )
+            ) as parent
+        ) if node in parent.body:
+            return period
     return None
 
 
@@ -60,32 +57,24 @@ def _may_be_left_out(script: Script, part: Sequence[ast.stmt]) -> None:
     left = jumps(part)
     if left is not None:
         raise script.refuse("the statement steers the loop it is in", left)
-    others = read_by_others(script, part, script.function_of(part[0]))
-    needed = uses(part).writes & live_after(path_out(script, part), others)
-    for name in sorted(needed):
+    for name in sorted(uses(part).writes & read_afterwards(script, part)):
         raise script.refuse(
             f"`{name}` is read afterwards, so it must be bound in every step", part[0]
         )
 
 
 def _counter(script: Script, loop: StatementLoop) -> str | None:
-    """The name that counts the iterations by one: the target of `range(…)` or the first of `enumerate(…)`."""
-    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
-        return None
-    source, given = script.name(loop.iter.func), loop.iter.args
-    target = loop.target
-    if source == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
-        target = target.elts[0]
-    elif (
-        source != "range" or len(given) > 2 or any(isinstance(item, ast.Starred) for item in given)
-    ):
-        return None
-    if (
-        not isinstance(target, ast.Name)
-        or target.id in uses(loop.body).writes | uses(loop.body).remote
-    ):
-        return None
-    return target.id if target.id != "_" else None
+    """The name that counts the iterations by one: the target of `range(…)` or the first of
+    `enumerate(…)`."""
+    match loop:
+        case ast.For(target=ast.Name(id=name), iter=ast.Call(func=function, args=[_] | [_, _])):
+            counts = script.name(function) == "range"
+        case ast.For(target=ast.Tuple(elts=[ast.Name(id=name), _]), iter=ast.Call(func=function)):
+            counts = script.name(function) == "enumerate"
+        case _:
+            return None
+    kept = name != "_" and name not in uses(loop.body).changes
+    return name if counts and kept else None
 
 
 def _guarded(
@@ -115,7 +104,8 @@ def _enumerated(script: Script, loop: ast.For, counter: str) -> list[Splice]:
 def _counted(
     script: Script, loop: StatementLoop, part: Sequence[ast.stmt], counter: str, every: int
 ) -> list[Splice]:
-    """A counter of our own for loops that `enumerate` cannot help: it counts how often the statement is met."""
+    """A counter of our own for loops that `enumerate` cannot help: it counts how often the
+    statement is met."""
     newline = script.lines.newline
     start = above(script, loop)
     zero = at_end(script, start, f"{indent(script, loop)}{counter} = 0{newline}")

@@ -1,4 +1,5 @@
-"""The move that makes a statement run less often: a new guard, or a larger number in the one it has."""
+"""The move that makes a statement run less often: a new guard, or a larger number in the one it
+has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Values that a run of a session is fed with: which ones can be, with what dtype, and how the run is told."""
+"""Values that a run of a session is fed with: which ones can be, with what dtype, and how the run
+is told."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ _ASSIGN_KEYWORDS = words("value delta ref use_locking name read_value")
 _DTYPES = {PythonType.FLOAT: "float32", PythonType.INT: "int32"}
 _CONSTANTS = words("constant convert_to_tensor")
 _ARITHMETIC = words("add subtract multiply divide truediv pow maximum minimum")
-# Functions of TensorFlow that surely give one tensor (or variable), so that it has a dtype to ask for.
+# Functions of TensorFlow that surely give one tensor (or variable), so that it has a dtype to ask
+# for.
 _TENSORS = _ARITHMETIC | words(
     "Variable get_variable placeholder constant zeros ones matmul cast square sqrt exp log abs"
 )
@@ -44,7 +46,8 @@ class Fed:
 
 
 def fed(script: Script, value: ast.expr) -> Fed:
-    """How to feed a value; raises where the dtype is not certain, or no tensor can stand in for it."""
+    """How to feed a value; raises where the dtype is not certain, or no tensor can stand in for
+    it."""
     owner = script.parents[value]
     if isinstance(owner, ast.keyword):
         owner = script.parents[owner]
@@ -174,7 +177,8 @@ def _is_of_an_op(call: ast.Call) -> bool:
 
 
 def feeding(script: Script, call: ast.Call, entries: str) -> Splice:
-    """The run is fed with more: beside what it is fed with already, if that is surely a dictionary."""
+    """The run is fed with more: beside what it is fed with already, if that is surely a
+    dictionary."""
     feed = argument(call, "feed_dict", 0 if _is_of_an_op(call) else 1)
     if feed is None:
         if any(keyword.arg is None for keyword in call.keywords):
@@ -195,7 +199,8 @@ def feeding(script: Script, call: ast.Call, entries: str) -> Splice:
 
 
 def _is_dict(script: Script, node: ast.AST | None, depth: int = 5) -> bool:
-    """Whether a value is surely a dictionary: written out, made by `dict()`, or given so by all callers."""
+    """Whether a value is surely a dictionary: written out, made by `dict()`, or given so by all
+    callers."""
     match node:
         case ast.Dict() | ast.DictComp():
             return True

@@ -1,4 +1,5 @@
-"""What a compiled function is given from call to call: tensors and fixed objects, or values that cost a trace each."""
+"""What a compiled function is given from call to call: tensors and fixed objects, or values that
+cost a trace each."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def bound_around(script: Script, value: ast.expr) -> bool:
 
 
 def one_object_each(script: Script, function: NamedFunction, names: set[str]) -> None:
-    """A compiled function makes variables on its first call only: raises where it gets a second model or optimizer."""
+    """A compiled function makes variables on its first call only: raises where it gets a second
+    model or optimizer."""
     seen: dict[str, str] = {}
     for name, value, site in script.arguments_given(function):
         if name not in names:
@@ -41,7 +43,8 @@ def one_object_each(script: Script, function: NamedFunction, names: set[str]) ->
 def numbers_to_wrap(
     script: Script, function: NamedFunction, body: Sequence[ast.stmt]
 ) -> dict[str, list[ast.expr]]:
-    """The arguments by parameter that are changing numbers and can be tensors instead; raises for others."""
+    """The arguments by parameter that are changing numbers and can be tensors instead; raises for
+    others."""
     called, _ = called_objects(body)
     found: dict[str, list[ast.expr]] = {}
     for name, value, site in script.arguments_given(function):
@@ -53,7 +56,8 @@ def numbers_to_wrap(
 def as_tensor(
     script: Script, value: ast.expr, name: str, body: Sequence[ast.stmt], site: ast.AST
 ) -> bool:
-    """Whether a value is a changing number that a tensor can stand in for in `body`; raises where it cannot."""
+    """Whether a value is a changing number that a tensor can stand in for in `body`; raises where
+    it cannot."""
     if not bound_around(script, value):
         return False
     kind = type_in_loops(script, value, script.loops_around(value))
@@ -72,7 +76,8 @@ def reads(body: Sequence[ast.stmt], name: str) -> list[ast.Name]:
 
 
 def _tensor_will_do(script: Script, node: ast.Name, kind: PythonType) -> bool:
-    """Whether a number is used as a tensor could be: compared, cast or, if it is a real one, computed with."""
+    """Whether a number is used as a tensor could be: compared, cast or, if it is a real one,
+    computed with."""
     match script.parents[node]:
         case ast.Compare():
             return True

@@ -1,4 +1,5 @@
-"""Where a training step is in the source: the statements from its tape to its last weight update."""
+"""Where a training step is in the source: the statements from its tape to its last weight
+update."""
 
 from __future__ import annotations
 
@@ -9,19 +10,24 @@ from dataclasses import dataclass
 from unslow.fix.edit.blocks import statement
 from unslow.fix.edit.script import Script
 from unslow.syntax.nodes import (
-    NAMED_FUNCTIONS,
+    DEFINITIONS,
     STATEMENT_LOOPS,
     NamedFunction,
     StatementLoop,
+    inside,
     last_name,
+    words,
 )
 
-_UPDATES = frozenset({"apply_gradients", "apply", "minimize", "assign_sub", "assign_add"})
+_UPDATES = words("apply_gradients apply minimize assign_sub assign_add")
+_TAPES = words("GradientTape")
+_MOST_CALLS = 5  # between a tape and its update; no program was seen with more than two
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step's update as a statement of the function (None: the module) that holds the tape, and the loop
+    """A step's update as a statement of the function (None: the module) that holds the tape, and
+    the loop
     around it there (None: the function itself is called once per step)."""
 
     update: ast.stmt
@@ -31,79 +37,71 @@ class Step:
 
 def _calls(script: Script, node: ast.AST, names: frozenset[str]) -> bool:
     """Whether code calls one of these, itself or through functions of the script's."""
-    todo: list[ast.AST] = [node]
-    seen: set[str | None] = set()
-    while todo:
-        called = {
-            last_name(inner.func) for inner in ast.walk(todo.pop()) if isinstance(inner, ast.Call)
-        }
+    functions = list(script.functions)
+    waiting: list[ast.AST] = [node]
+    while waiting:
+        called = {last_name(call.func) for call in inside(waiting.pop(), ast.Call)}
         if called & names:
             return True
-        todo += (function for function in script.functions if function.name in called - seen)
-        seen |= called
+        waiting += [function for function in functions if function.name in called]
+        functions = [function for function in functions if function.name not in called]
     return False
 
 
-def _tapes(script: Script, node: ast.AST) -> bool:
-    return _calls(script, node, frozenset({"GradientTape"}))
-
-
 def _minimizes(node: ast.AST) -> bool:
-    return any(
-        isinstance(inner, ast.Call) and last_name(inner.func) == "minimize"
-        for inner in ast.walk(node)
-    )
+    return any(last_name(call.func) == "minimize" for call in inside(node, ast.Call))
 
 
 def find_step(script: Script, update_line: int, loop_line: int | None) -> Step:
-    """The step that updates at a line: in the function with the tape, up the calls if it is not the updating one."""
+    """The step that updates at a line: in the function with the tape, up the calls if it is not the
+    updating one."""
     update = statement(script, update_line)
-    function = script.function_of(update)
     wanted = script.now(loop_line) if loop_line is not None else None
-    for _ in range(5):  # no more than a few calls lie between a tape and its update
-        around = script.loops_around(update)
-        loop = next((item for item in around if wanted is None or item.lineno == wanted), None)
-        scope: ast.AST = loop or function or script.tree
-        if _tapes(script, scope) or _minimizes(update) or function is None:
-            return Step(update, function, loop)
-        callers = [
-            call
-            for call in script.possible_calls(function)
-            if script.function_of(call) is not function
-        ]
-        tapes = [
-            call for call in callers if _tapes(script, script.function_of(call) or script.tree)
-        ]
-        if not tapes:
-            return Step(update, function, loop)
-        update = script.statement_of(tapes[0])
+    for _ in range(_MOST_CALLS):
         function = script.function_of(update)
-    return Step(update, function, None)
+        loops = script.loops_around(update)
+        loop = next((item for item in loops if wanted in (None, item.lineno)), None)
+        step = Step(update, function, loop)
+        holds_tape = _calls(script, loop or function or script.tree, _TAPES)
+        if holds_tape or _minimizes(update) or function is None:
+            return step
+        caller = _caller_with_tape(script, function)
+        if caller is None:
+            return step
+        update = script.statement_of(caller)
+    return Step(update, script.function_of(update), None)
+
+
+def _caller_with_tape(script: Script, function: NamedFunction) -> ast.Call | None:
+    """A call of a function from code that holds a gradient tape."""
+    for call in script.possible_calls(function):
+        caller = script.function_of(call)
+        if caller is not function and _calls(script, caller or script.tree, _TAPES):
+            return call
+    return None
 
 
 def spans(script: Script, step: Step) -> Iterator[Sequence[ast.stmt]]:
-    """The runs of statements that could be compiled, the largest first; nothing if no tape leads to the update."""
-    node = step.update
-    while True:
+    """The runs of statements that could be compiled, the largest first; nothing if no tape leads to
+    the update."""
+    node: ast.stmt | None = step.update
+    while node is not None:
         block, index = script.block(node)
-        tapes = [place for place, item in enumerate(block[: index + 1]) if _tapes(script, item)]
-        if _minimizes(node) and not tapes:
+        before = block[: index + 1]
+        tapes = [place for place, item in enumerate(before) if _calls(script, item, _TAPES)]
+        if not tapes and _minimizes(node):
             tapes = [index]
         if tapes:
-            last = max(
-                place
-                for place, item in enumerate(block)
-                if place == index or _calls(script, item, _UPDATES)
-            )
+            updates = [place for place, item in enumerate(block) if _calls(script, item, _UPDATES)]
+            last = max([index, *updates])
             yield block[tapes[0] : last + 1]
             if (tapes[0], last) != (tapes[-1], index):
                 yield block[tapes[-1] : index + 1]
             return
-        parent = script.parents[node]
-        while isinstance(parent, ast.ExceptHandler | ast.match_case):
-            parent = script.parents[parent]
-        if not isinstance(parent, ast.stmt) or isinstance(
-            parent, (*NAMED_FUNCTIONS, *STATEMENT_LOOPS, ast.ClassDef)
-        ):
-            return
-        node = parent
+        node = _statement_around(script, node)
+
+
+def _statement_around(script: Script, node: ast.stmt) -> ast.stmt | None:
+    """The statement whose block a statement stands in, within its loop and function."""
+    parent = script.statement(script.parents[node])
+    return None if isinstance(parent, (*DEFINITIONS, *STATEMENT_LOOPS)) else parent

@@ -210,7 +210,7 @@ def fast_caller(
         except ValueError:  # the stack is not as deep
             alike = False
         if not alike:
-            departed(Departure(path, self, args, kwargs, result, began, now, getframe(1)))
+            departed(Departure(path, self, args, kwargs, result, began, now, getframe().f_back))
             return result
         if lane.calls != calls:
             path.gather()

@@ -19,7 +19,7 @@ class SwitchInterval:
     """The interval of the process: the program's, or a shorter one of ours."""
 
     def __init__(self) -> None:
-        self._programs = _get()
+        self._programs = self._expected = _get()
         self._given_up = False  # the program chose an interval itself: it stays
 
     def install(self) -> None:
@@ -40,11 +40,22 @@ class SwitchInterval:
         Threads that compete for the lock keep their interval: it shapes how fast they run.
         """
         if threads <= 2 and not self._given_up:
-            _set(_SHORT)
+            self._choose(_SHORT)
 
     def restore(self) -> None:
         """While the watcher works it holds the lock: who waits for it must not interrupt it."""
-        _set(self._programs + _HALF)
+        self._choose(self._programs)
+
+    def _choose(self, interval: float) -> None:
+        if abs(_get() - self._expected) > _HALF:  # set by a reference from before `install`
+            self._chosen_by_program()
+        elif interval != self._expected:
+            _set(interval + _HALF)
+            self._expected = _get()
+
+    def _chosen_by_program(self) -> None:
+        self._programs = self._expected = _get()
+        self._given_up = True
 
     def _getswitchinterval(self) -> float:
         """Return the current thread switch interval."""
@@ -53,5 +64,4 @@ class SwitchInterval:
     def _setswitchinterval(self, interval: float, /) -> None:
         """Set the ideal thread switching delay inside the Python interpreter."""
         _set(interval)  # raises as it always does
-        self._programs = _get()
-        self._given_up = True
+        self._chosen_by_program()

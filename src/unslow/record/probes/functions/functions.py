@@ -121,7 +121,7 @@ class Functions(Probe):
             except BaseException:  # the end of the data, an error: no weights were updated
                 failed(call)
                 raise
-            done(call, getframe(2))
+            done(call, getframe(1).f_back)
             return result
 
         return __call__

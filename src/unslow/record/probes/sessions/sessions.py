@@ -114,7 +114,7 @@ class Sessions(Probe):
             lane = local.lane
             if lane.tracing or lane.busy:
                 return original(self, fetches, feed_dict, options, run_metadata)
-            frame = getframe(2)
+            frame = getframe(1).f_back
             if probe._full or options is not None:
                 probe._asked(options, frame)
             if probe._is_inspected(lane) and options is None and run_metadata is None:
@@ -186,7 +186,7 @@ class Sessions(Probe):
                 result = original(self, *args, **kwargs)
             finally:
                 took = recorder.close_span(lane, span)
-            frame = sys._getframe(1)
+            frame = sys._getframe().f_back
             probe._ran(lane, self._session, fetches, None, took, result, None, frame)
             return result
 

@@ -6,11 +6,10 @@ import textwrap
 
 import pytest
 
+from tests.fix.inputs import NAMES, SURROUNDINGS, Surroundings, holds
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.compile_step import compile_step
 from unslow.fix.moves.graph_rules import offence
-
-from .inputs import NAMES, SURROUNDINGS, Surroundings, holds
 
 HEAD = """\
 import random
