@@ -53,8 +53,9 @@ def _cell(ipython: Any) -> Any:
 
 def _display(folder: str, cells: Mapping[str, int]) -> bool:
     """Show the report below the cell: as a page, and as text where pages cannot be shown."""
-    from IPython.display import display
+    import IPython.display
 
+    display: Any = IPython.display.display
     text = _report(folder, "markdown")
     if not text:
         return False
