@@ -58,7 +58,7 @@ docs: $(READY) ## Generate the pages of the causes
 	@$(BIN)/python bench/make_docs.py
 
 site: $(READY) ## Build the documentation site into site/, strictly
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "==> written: site/index.html"
 
 bench: $(READY) browser ## Measure what unslow costs, beside other tools and at scale (two and a half hours)

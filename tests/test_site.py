@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
+import click
 import pytest
 
 from unslow.analyse.run.assemble import load
+from unslow.cli import cli
 from unslow.diagnose import diagnose
 from unslow.fix.edit.diff import unified_diff
 from unslow.model import Fix
@@ -22,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
@@ -62,6 +65,19 @@ def test_the_diff_of_the_tutorial_is_the_one_that_is_written(tmp_path: Path) -> 
     written = unified_diff(name, diagnosis.run.sources[name], after)
     tutorial = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
     assert changes(tutorial.split("```diff\n")[1].split("```")[0]) == changes(written)
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "AGENTS.md", "CHANGELOG.md"])
+def test_every_link_of_a_page_at_the_top_leads_to_a_file(name: str) -> None:
+    text = re.sub(r"```.*?```", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert "://" in target or (ROOT / target).exists(), target
+
+
+def test_the_readme_lists_every_command() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for command in cli.list_commands(click.Context(cli)):
+        assert f"| `unslow {command}" in readme, command
 
 
 def changes(diff: str) -> list[str]:
