@@ -22,7 +22,8 @@ GROUPS: Mapping[str, str] = {
     "slow-first-step xla-recompile kernels-rebuilt model-rebuilt",
     "Sessions": "many-session-runs feed-dict over-fetching",
     "Input": "input-bound python-input rereading iterator-rebuilt big-shuffle",
-    "Memory": "hoarded-tensors native-growth memory-pressure optimizer-state shape-churn variables-in-loop gc-pauses",
+    "Memory": "hoarded-tensors native-growth memory-pressure memory-peak optimizer-state shape-churn "
+    "variables-in-loop gc-pauses",
     "Host work": "host-sync tiny-batches predict-in-loop slow-callbacks python-overhead elementwise-loop "
     "dense-updates wide-dtypes thread-settings",
     "Files": "checkpoint-cost summary-cost file-growth profiler-left-on",

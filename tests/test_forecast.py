@@ -13,6 +13,7 @@ from tests.halves import whole_and_half
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import by_id
 from unslow.diagnose import diagnose
+from unslow.facts.files import Folder
 from unslow.model import Finding, Loop, Phase, Run
 
 WITHIN = 0.2
@@ -43,8 +44,8 @@ def longest(run: Run) -> Loop:
 def held(run: Run, finding: Finding) -> tuple[Any, Any]:
     """Steps, and the bytes that were held at them: in the folder that fills, or in the process."""
     if finding.cause == "file-growth":
-        looks = [event.data for event in run.of("folder") if event.data["holds"] == "checkpoints"]
-        return [look["step"] for look in looks], [look["bytes"] for look in looks]
+        seen = [folder for folder in run.facts(Folder) if folder.holds == "checkpoints"]
+        return [folder.step for folder in seen], [folder.bytes for folder in seen]
     ticks = run.processes[0].ticks
     return ticks.columns["steps"], ticks.columns["rss"]
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from unslow.analyse.account import account_of
+from unslow.analyse.memory.account import memory_account
 from unslow.cause import CannotJudge, Cause, load
 from unslow.model import Diagnosis, Evidence, Finding, Location, Run, Unjudged
 from unslow.planning import fixes_for
@@ -25,20 +26,22 @@ def diagnose(run: Run, causes: Sequence[Cause] | None = None, with_fixes: bool =
     for cause in judged:
         missing = _missing(cause, run)
         if missing:
-            unjudged.append(Unjudged(cause.id, missing))
+            unjudged.append(Unjudged(cause.id, missing, blind=not run.attached))
             continue
         try:
             findings.extend(cause.detect(run))
         except CannotJudge as reason:
             unjudged.append(Unjudged(cause.id, str(reason)))
         except Exception as problem:  # noqa: BLE001 - the fence of a cause: one that fails is named, the rest speaks
-            unjudged.append(Unjudged(cause.id, f"it failed: {type(problem).__name__}: {problem}"))
+            why = f"it failed: {type(problem).__name__}: {problem}"
+            unjudged.append(Unjudged(cause.id, why, blind=True))
     told = findings if len(run.processes) < 2 else fold(findings)
     ranked = rank(merge((finding for finding in told if _worth(finding, run)), judged), run.trained)
     account = account_of(run, ranked)
     return Diagnosis(
         run=run,
         account=account,
+        memory=memory_account(run),
         findings=tuple(ranked),
         fixes=fixes_for(ranked, run, judged) if with_fixes else {},
         not_judged=tuple(unjudged),
@@ -66,7 +69,8 @@ def _missing(cause: Cause, run: Run) -> str:
 
 def _worth(finding: Finding, run: Run) -> bool:
     whole = max(run.seconds, run.trained, 1e-9)
-    return finding.grows or not finding.fault or finding.seconds >= _WORTH * whole
+    is_memory = finding.grows or finding.frees > 0  # its cost is not in seconds
+    return is_memory or not finding.fault or finding.seconds >= _WORTH * whole
 
 
 def fold(findings: Iterable[Finding]) -> list[Finding]:
@@ -149,9 +153,9 @@ def rank(findings: Iterable[Finding], trained: float) -> list[Finding]:
     """
 
     def worth(finding: Finding) -> float:
-        fills = (
-            finding.grows and finding.forecast is not None and finding.forecast.bytes is not None
-        )
-        return max(finding.seconds, _FILLING * trained if fills else 0.0)
+        forecast = finding.forecast
+        fills = finding.grows and forecast is not None and forecast.bytes is not None
+        is_memory = fills or finding.frees > 0
+        return max(finding.seconds, _FILLING * trained if is_memory else 0.0)
 
     return sorted(findings, key=lambda finding: (not finding.fault, -worth(finding)))

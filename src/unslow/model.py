@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from unslow.analyse.account import Account
+    from unslow.analyse.memory.account import MemoryAccount
 
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
@@ -235,9 +236,10 @@ class Run:
     attached: bool = False  # recording began while the program was already running
     table: FactTable = field(default_factory=FactTable)
 
-    def facts(self, kind: type[F]) -> tuple[F, ...]:
-        """Every fact of a kind, in time order."""
-        return self.table.of(kind)
+    def facts(self, kind: type[F], process: int | None = None) -> tuple[F, ...]:
+        """Every fact of a kind, or those of one process, in time order."""
+        found = self.table.of(kind)
+        return found if process is None else tuple(one for one in found if one.process == process)
 
     def of(self, *kinds: str) -> Iterator[Event]:
         """Events of some kinds, in time order."""
@@ -319,6 +321,7 @@ class Finding:
     facts: Mapping[str, Any] = field(default_factory=dict)  # what `fix` needs to know
     detail: object = None  # what the cause hands to its own `fix`: a small class of its file
     merged: tuple[str, ...] = ()  # causes that explained the same seconds
+    frees: float = 0.0  # bytes of the peak that could be had back
     stretch: str = ""  # outside of the steps: the name of the stretch of the account it lies in
 
 
@@ -384,8 +387,11 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
+    """A cause that gave no answer, and why."""
+
     cause: str
     reason: str
+    blind: bool = False  # a signal is missing: a lost probe, a cause that failed
 
 
 @dataclass(frozen=True)
@@ -400,8 +406,12 @@ class Diagnosis:
     own_seconds: float
     own_peak_bytes: float
     account: Account | None = None  # where every second went
+    memory: MemoryAccount | None = None  # what the peak of memory consists of
 
     @property
     def healthy(self) -> bool:
+        """Nothing was found, the time is explained, and no signal was missing."""
         faults = any(finding.fault for finding in self.findings)
-        return self.run.steps > 0 and not faults and (self.account is None or self.account.complete)
+        blind = any(one.blind for one in self.not_judged)
+        explained = self.account is None or self.account.complete
+        return self.run.steps > 0 and not faults and not blind and explained

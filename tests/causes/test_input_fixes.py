@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from unslow.analyse.input.pipeline import Stage
+from unslow.analyse.input.remedies import CachePlan, PythonWork, Remedy
+from unslow.causes import big_shuffle, input_bound, iterator_rebuilt
 from unslow.causes.big_shuffle import BigShuffle
 from unslow.causes.input_bound import InputBound
 from unslow.causes.iterator_rebuilt import IteratorRebuilt
 from unslow.causes.rereading import Rereading
+from unslow.facts.data import BuiltStage
+from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.model import Finding, Fix, Location, Refusal, Safety
 
@@ -29,8 +35,13 @@ data = (
 """
 
 
-def finding(line: int, **facts: Any) -> Finding:
-    return Finding("cause", "title", Location("train.py", line), 1.0, (), facts=facts)
+def finding(line: int, detail: object) -> Finding:
+    return Finding("cause", "title", Location("train.py", line), 1.0, (), detail=detail)
+
+
+def remedy(kind: str, asked: BuiltStage | None = None, **more: Any) -> Remedy:
+    """A remedy for a map."""
+    return Remedy(kind, Stage("Map", asked=asked or BuiltStage(kind="Map")), 0.0, **more)
 
 
 def fixed(answer: Any) -> str:
@@ -39,15 +50,13 @@ def fixed(answer: Any) -> str:
 
 
 def test_a_map_that_may_use_one_thread_gets_autotune() -> None:
-    fix = InputBound().fix(
-        finding(4, remedy="parallel", kind="Map", settings={}), Script("train.py", PLAIN)
-    )
+    fix = InputBound().fix(finding(4, remedy("parallel")), Script("train.py", PLAIN))
     assert "data.map(prepare, num_parallel_calls=tf.data.AUTOTUNE)\n" in fixed(fix)
     assert fix.safety is Safety.EXACT  # type: ignore[union-attr]
 
 
 def test_a_parallel_map_with_random_numbers_must_be_reviewed() -> None:
-    found = finding(4, remedy="parallel", kind="Map", settings={"random": True})
+    found = finding(4, remedy("parallel", BuiltStage(kind="Map", random=True)))
     fix = InputBound().fix(found, Script("train.py", PLAIN))
     assert isinstance(fix, Fix) and fix.safety is Safety.REVIEW and fix.note
 
@@ -68,7 +77,7 @@ def test_a_parallel_map_with_random_numbers_must_be_reviewed() -> None:
 )
 def test_a_queue_gets_more_threads(call: str, wanted: str) -> None:
     fix = InputBound().fix(
-        finding(2, remedy="queue", threads=4),
+        finding(2, input_bound._MoreThreads(4)),
         Script("train.py", f"import tensorflow as tf\ny = {call}\n"),
     )
     assert wanted in fixed(fix)
@@ -91,9 +100,8 @@ data = tf.data.Dataset.range(100).map(load).batch(8)
 
 
 def test_a_map_that_sleeps_gets_threads_of_its_own() -> None:
-    found = finding(
-        12, remedy="threads", kind="Map", settings={}, threads=16, python=["train.py", 4, "fetch"]
-    )
+    work = PythonWork(Place("train.py", 4, "fetch"), calls=8, took=8, ran=0, slept=8)
+    found = finding(12, remedy("threads", python=work))
     fix = InputBound().fix(found, Script("train.py", SLEEPY))
     text = fixed(fix)
     assert (
@@ -105,58 +113,54 @@ def test_a_map_that_sleeps_gets_threads_of_its_own() -> None:
 
 
 def test_threads_for_a_function_that_changes_a_shared_list_must_be_reviewed() -> None:
-    place = ["train.py", 8, "fetch_and_count"]
-    found = finding(12, remedy="threads", kind="Map", settings={}, threads=16, python=place)
+    work = PythonWork(Place("train.py", 8, "fetch_and_count"), calls=8, took=8, ran=0, slept=8)
+    found = finding(12, remedy("threads", python=work))
     fix = InputBound().fix(found, Script("train.py", SLEEPY))
     assert isinstance(fix, Fix) and fix.safety is Safety.REVIEW and "calls" in fix.note
 
 
 def test_a_function_that_treats_all_numbers_alike_goes_behind_the_batch() -> None:
-    settings = {"types": ["Placeholder", "Const", "Sub", "Mul", "Identity"], "scalars": True}
-    fix = InputBound().fix(
-        finding(5, remedy="vectorise", kind="Map", settings=settings), Script("train.py", CHAIN)
-    )
+    types = ("Placeholder", "Const", "Sub", "Mul", "Identity")
+    asked = BuiltStage(kind="Map", types=types, scalars=True)
+    fix = InputBound().fix(finding(5, remedy("vectorise", asked)), Script("train.py", CHAIN))
     assert "    .batch(8)\n    .map(prepare)\n" in fixed(fix)
 
 
 def test_a_function_that_looks_at_shapes_stays_in_front_of_the_batch() -> None:
-    settings = {"types": ["Placeholder", "Reshape"], "scalars": True}
+    asked = BuiltStage(kind="Map", types=("Placeholder", "Reshape"), scalars=True)
     with pytest.raises(CannotEdit, match="Reshape"):
-        InputBound().fix(
-            finding(5, remedy="vectorise", kind="Map", settings=settings), Script("train.py", CHAIN)
-        )
+        InputBound().fix(finding(5, remedy("vectorise", asked)), Script("train.py", CHAIN))
 
 
 def test_a_prefetch_goes_to_the_end_of_the_pipeline() -> None:
-    fix = InputBound().fix(
-        finding(3, remedy="prefetch", kind="Shuffle", settings={}), Script("train.py", PLAIN)
-    )
+    fix = InputBound().fix(finding(3, remedy("prefetch")), Script("train.py", PLAIN))
     assert fixed(fix).endswith("data = data.batch(8).prefetch(tf.data.AUTOTUNE)\n")
 
 
-CACHE = {"remedy": "cache", "kind": "Map", "fits": True, "built": 1, "moved": False, "settings": {}}
+CACHE = CachePlan(bytes=1e6, spare=1e9, passes=4, length=100, moved=False, files=True, built=1)
 
 
 def test_a_cache_goes_behind_the_last_step_that_is_always_the_same() -> None:
-    fix = Rereading().fix(finding(5, **CACHE), Script("train.py", CHAIN))
+    fix = Rereading().fix(finding(5, remedy("cache", cache=CACHE)), Script("train.py", CHAIN))
     assert "    .map(prepare)\n    .cache()\n    .batch(8)\n" in fixed(fix)
 
 
 @pytest.mark.parametrize(("text", "line"), [(PLAIN, 4), (CHAIN, 5)])
 def test_what_is_cached_moves_in_front_of_the_shuffle(text: str, line: int) -> None:
-    after = fixed(
-        Rereading().fix(finding(line, **{**CACHE, "moved": True}), Script("train.py", text))
-    )
+    found = finding(line, remedy("cache", cache=replace(CACHE, moved=True)))
+    after = fixed(Rereading().fix(found, Script("train.py", text)))
     assert after.index(".map(prepare)") < after.index(".cache()") < after.index(".shuffle(50)")
 
 
 def test_data_that_does_not_fit_into_memory_is_not_cached() -> None:
-    answer = Rereading().fix(finding(5, **{**CACHE, "fits": False}), Script("train.py", CHAIN))
+    found = finding(5, remedy("cache", cache=replace(CACHE, spare=1e5)))
+    answer = Rereading().fix(found, Script("train.py", CHAIN))
     assert isinstance(answer, Refusal) and "memory" in answer.reason
 
 
 def test_a_pipeline_that_is_built_anew_for_each_pass_is_not_cached() -> None:
-    answer = Rereading().fix(finding(5, **{**CACHE, "built": 4}), Script("train.py", CHAIN))
+    found = finding(5, remedy("cache", cache=replace(CACHE, built=4)))
+    answer = Rereading().fix(found, Script("train.py", CHAIN))
     assert isinstance(answer, Refusal) and "built again" in answer.reason
 
 
@@ -167,7 +171,7 @@ LOOP = """for step in range(100):
 
 
 def test_an_iterator_is_made_once_in_front_of_the_loop() -> None:
-    found = finding(2, endless=False, shuffled=True)
+    found = finding(2, iterator_rebuilt._Recreated(False, True))
     text = fixed(IteratorRebuilt().fix(found, Script("train.py", LOOP)))
     assert text == (
         "batches = iter(data.repeat())\nfor step in range(100):\n    x, y = next(batches)\n    train(x, y)\n"
@@ -175,17 +179,19 @@ def test_an_iterator_is_made_once_in_front_of_the_loop() -> None:
 
 
 def test_an_endless_dataset_is_not_repeated_once_more() -> None:
-    found = finding(2, endless=True, shuffled=True)
+    found = finding(2, iterator_rebuilt._Recreated(True, True))
     assert "batches = iter(data)\n" in fixed(IteratorRebuilt().fix(found, Script("train.py", LOOP)))
 
 
 def test_an_iterator_over_something_that_changes_in_the_loop_stays_there() -> None:
     text = "for step in range(9):\n    data = make(step)\n    train(next(iter(data)))\n"
     with pytest.raises(CannotEdit, match="data"):
-        IteratorRebuilt().fix(finding(3, endless=False, shuffled=False), Script("train.py", text))
+        IteratorRebuilt().fix(
+            finding(3, iterator_rebuilt._Recreated(False, False)), Script("train.py", text)
+        )
 
 
 def test_a_shuffle_buffer_is_made_smaller_in_place() -> None:
     assert "data.shuffle(2048)\n" in fixed(
-        BigShuffle().fix(finding(3, smaller=2048), Script("train.py", PLAIN))
+        BigShuffle().fix(finding(3, big_shuffle._Smaller(2048)), Script("train.py", PLAIN))
     )

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from unslow.analyse.graphs.traces import changes
-from unslow.analyse.sketches.sketch import Sketch, fact
-from unslow.causes.retracing import Retracing
+from unslow.analyse.graphs.traces import Change, changes
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.causes.retracing import Retracing, _Detail
+from unslow.facts.functions import FirstRun, Trace
+from unslow.facts.schema import Place
 from unslow.model import Finding
 
 
@@ -41,32 +43,34 @@ def test_a_change_inside_a_container_is_told_by_its_leaf_and_its_argument() -> N
     assert (change.argument, change.leaf) == ("mixture", "mixture[1]")
 
 
-def trace(at: int, function: int = 1, **more: Any) -> Any:
-    data = {
-        "name": "step",
-        "place": ["train.py", 4, "step"],
-        "function": function,
-        "depth": 0,
-        "took": 0.05,
-        "n": at,
-        "args": {},
-        "nodes": 40,
-        "way": "direct",
-        "made": [["train.py", 4, "<module>"]],
-        "key": "step",
-        "weights": "",
-        "stack": [["train.py", 12, "<module>"]],
-    }
-    return fact("trace", at, **{**data, **more})
+def trace(step: int, function: int = 1, **more: Any) -> Placed:
+    seen = Trace(
+        name="step",
+        place=Place("train.py", 4, "step"),
+        function=function,
+        took=0.05,
+        n=step,
+        nodes=40,
+        way="direct",
+        made=(Place("train.py", 4, "<module>"),),
+        key="step",
+        stack=(Place("train.py", 12, "<module>"),),
+    )
+    return at(step, seen.replace(**more))
 
 
-def found(*facts: Any) -> list[Finding]:
+def change(finding: Finding) -> Change:
+    assert isinstance(finding.detail, _Detail)
+    return finding.detail.change
+
+
+def found(*facts: Placed) -> list[Finding]:
     return list(Retracing().detect(Sketch("", facts=facts, style="function").run()))
 
 
 def test_three_learning_rates_are_a_fault_and_three_depths_are_not() -> None:
-    rates = [trace(at, args={"rate": f"float {0.1 / at}"}, n=at) for at in (1, 2, 3)]
-    depths = [trace(at, args={"depth": f"int {at}"}, n=at) for at in (1, 2, 3)]
+    rates = [trace(step, args={"rate": f"float {0.1 / step}"}, n=step) for step in (1, 2, 3)]
+    depths = [trace(step, args={"depth": f"int {step}"}, n=step) for step in (1, 2, 3)]
     assert found(*rates) and not found(*depths)
 
 
@@ -74,58 +78,67 @@ def test_a_trace_is_blamed_on_what_differs_from_the_nearest_one_before() -> None
     facts = [trace(1, args={"x": "float32[8]", "training": "bool True"})]
     facts += [trace(2, args={"x": "float32[8]", "training": "bool False"}, n=2)]
     facts += [
-        trace(at, args={"x": f"float32[{at}]", "training": "bool True"}, n=at)
-        for at in range(3, 13)
+        trace(step, args={"x": f"float32[{step}]", "training": "bool True"}, n=step)
+        for step in range(3, 13)
     ]
     (finding,) = found(*facts)
-    assert finding.facts["argument"] == "x" and finding.facts["reason"] == "shape"
+    assert (change(finding).argument, change(finding).reason) == ("x", "shape")
 
 
 @pytest.mark.parametrize(("apart", "told"), [(1, False), (12, True)])
 def test_a_handful_of_shapes_is_a_fault_unless_all_come_early(apart: int, told: bool) -> None:
-    facts = [trace(1 + apart * at, args={"x": f"float32[{at + 1}]"}, n=at + 1) for at in range(7)]
+    facts = [
+        trace(1 + apart * step, args={"x": f"float32[{step + 1}]"}, n=step + 1) for step in range(7)
+    ]
     assert bool(found(*facts)) is told
 
 
 def test_methods_of_new_objects_on_the_same_weights_are_a_fault() -> None:
     (finding,) = found(
-        *(trace(at, at, way="method", weights="1 from #1", n=at) for at in range(1, 9))
+        *(trace(step, step, way="method", weights="1 from #1", n=step) for step in range(1, 9))
     )
-    assert finding.facts["argument"] == "self"
+    assert change(finding).argument == "self"
 
 
 def test_a_method_per_model_is_none() -> None:
     assert not found(
-        *(trace(at, at, way="method", weights=f"1 from #{at}", n=at) for at in range(1, 9))
+        *(
+            trace(step, step, way="method", weights=f"1 from #{step}", n=step)
+            for step in range(1, 9)
+        )
     )
 
 
 def test_a_pipeline_that_is_made_anew_is_told_at_the_line_that_maps() -> None:
     facts = [
-        trace(at, at, way="data", name="Dataset_map_f", stack=[["train.py", 7, "f"]], n=at)
-        for at in range(1, 9)
+        trace(
+            step, step, way="data", name="Dataset_map_f", stack=(Place("train.py", 7, "f"),), n=step
+        )
+        for step in range(1, 9)
     ]
     (finding,) = found(*facts)
     assert finding.location is not None and finding.location.line == 7
 
 
 def test_traces_before_the_training_are_nobodys_fault() -> None:
-    assert not found(*(trace(0, args={"rate": f"float {at}"}, n=at) for at in range(1, 9)))
+    assert not found(*(trace(0, args={"rate": f"float {step}"}, n=step) for step in range(1, 9)))
 
 
 def test_a_usual_call_is_taken_off_what_a_trace_costs() -> None:
-    facts = [trace(at, args={"rate": f"float {at}"}, n=at) for at in range(1, 11)]
+    facts = [trace(step, args={"rate": f"float {step}"}, n=step) for step in range(1, 11)]
     calls = [
-        fact(
-            "first_run",
-            at,
-            function=1,
-            took=0.08,
-            traced=0.05,
-            calls=at * 9,
-            calls_took=at * 9 * 0.01,
+        at(
+            step,
+            FirstRun(
+                name="step",
+                function=1,
+                took=0.08,
+                traced=0.05,
+                calls=step * 9,
+                calls_took=step * 9 * 0.01,
+            ),
         )
-        for at in range(1, 11)
+        for step in range(1, 11)
     ]
     (finding,) = found(*(each for pair in zip(facts, calls, strict=True) for each in pair))
     assert finding.seconds == pytest.approx(9 * 0.07)

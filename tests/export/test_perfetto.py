@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 
 from unslow.analyse.host.xplane import Span, Thread
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.export import export, perfetto
+from unslow.facts.profiler import ProfilerWindow
 from unslow.model import Diagnosis
 
 from ..report.gallery import GALLERY, retracing
@@ -129,7 +130,7 @@ def test_spans_of_the_profiler_begin_where_their_step_begins(
     (tmp_path / "kept.pb").write_bytes(b"")
     spans = (Span("dense/MatMul:MatMul", 0.001, 0.002), Span("too short to see", 0.002, 1e-9))
     monkeypatch.setattr("unslow.export.perfetto.read", lambda data: [Thread("tf_Compute", spans)])
-    facts = [fact("window", 31, file="kept.pb", steps=1, step=30, wall=0.01)]
+    facts = [at(31, ProfilerWindow(file="kept.pb", steps=1, step=30, wall=0.01))]
     run = replace(Sketch("profiled", (0.01,) * 100, facts=facts).run(), folder=str(tmp_path))
     events = exported(Diagnosis(run, (), {}, (), 0.0, 0.0, 0.0), tmp_path)["traceEvents"]
     begin = next(each["ts"] for each in events if each["name"] == "step 31")
@@ -144,7 +145,7 @@ def test_spans_of_the_profiler_begin_where_their_step_begins(
 def test_a_profile_that_is_missing_or_damaged_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "damaged.pb").write_bytes(b"\xff\xff\xff")
     facts = [
-        fact("window", 31, file=file, steps=1, step=30, wall=0.01)
+        at(31, ProfilerWindow(file=file, steps=1, step=30, wall=0.01))
         for file in ("gone.pb", "damaged.pb")
     ]
     run = replace(Sketch("profiled", (0.01,) * 100, facts=facts).run(), folder=str(tmp_path))

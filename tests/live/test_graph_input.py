@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.live.conftest import Recorded, bare, unslow
 from unslow.analyse.run.assemble import load
+from unslow.facts.data import Dataset, IteratorMade
 
 SCRIPT = """
 import hashlib
@@ -46,11 +47,7 @@ def test_the_graph_and_its_random_numbers_are_the_same(tmp_path: Path) -> None:
 
 def test_each_way_to_make_an_iterator_is_seen(record: Callable[..., Recorded]) -> None:
     run = load(str(record(SCRIPT).folder))
-    made = [event.data for event in run.of("iterator")]
-    assert [(data["graph"], data["stack"][0][1]) for data in made] == [
-        (True, 9),
-        (True, 10),
-        (True, 12),
-    ]
-    kinds = [[stage["kind"] for stage in event.data["stages"]] for event in run.of("dataset")]
-    assert kinds[0] == ["Prefetch", "Batch", "Map", "Repeat", "Shuffle", "TensorSlice"]
+    made = run.facts(IteratorMade)
+    assert [(one.graph, one.stack[0].line) for one in made] == [(True, 9), (True, 10), (True, 12)]
+    kinds = [stage.kind for stage in run.facts(Dataset)[0].stages]
+    assert kinds == ["Prefetch", "Batch", "Map", "Repeat", "Shuffle", "TensorSlice"]

@@ -49,30 +49,30 @@ def array() -> Any:
 )
 def test_an_element_is_as_large_as_what_it_is_made_of(make: Any) -> None:
     found = _sizes([make() for _ in range(10)])
-    assert found["bytes"] == pytest.approx(10 * BIG, rel=0.01)
-    assert "array float32[1000000]" in found["element"]
+    assert found.bytes == pytest.approx(10 * BIG, rel=0.01)
+    assert "array float32[1000000]" in found.element
 
 
 def test_what_elements_share_is_not_kept_by_each() -> None:
     shared, whole = array(), array()
-    assert _sizes([Nested(shared) for _ in range(10)])["bytes"] < 10_000
-    assert _sizes([whole[start : start + 1000] for start in range(10)])["bytes"] < 10_000
+    assert _sizes([Nested(shared) for _ in range(10)]).bytes < 10_000
+    assert _sizes([whole[start : start + 1000] for start in range(10)]).bytes < 10_000
 
 
 def test_a_view_keeps_all_of_its_array() -> None:
-    assert _sizes([array()[:10] for _ in range(10)])["bytes"] == pytest.approx(10 * BIG, rel=0.01)
+    assert _sizes([array()[:10] for _ in range(10)]).bytes == pytest.approx(10 * BIG, rel=0.01)
 
 
 def test_neighbours_that_share_a_part_keep_the_other() -> None:
     states = [array() for _ in range(11)]
     moves = [(states[index], states[index + 1]) for index in range(10)]
-    assert _sizes(moves)["bytes"] == pytest.approx(10 * BIG, rel=0.01)
+    assert _sizes(moves).bytes == pytest.approx(10 * BIG, rel=0.01)
 
 
 def test_an_object_that_holds_itself_has_an_end() -> None:
     loop = Nested(None)
     loop.inner = loop
-    assert _sizes([loop])["bytes"] < 1000
+    assert _sizes([loop]).bytes < 1000
 
 
 class Noise:

@@ -13,7 +13,7 @@ from tests.record.standins import module, opened
 from unslow.record.engine.start import Recording
 from unslow.record.probes.eager.batches import Batches
 from unslow.record.probes.eager.eager import Eager
-from unslow.record.probes.memory.weights import Weights
+from unslow.record.probes.memory.weights import WeightsProbe
 
 LONG = 200  # steps after which nothing new is expected
 
@@ -132,7 +132,7 @@ def test_an_update_whose_gradient_is_taken_in_the_same_expression_is_seen(
 def test_a_wrapper_that_rests_makes_no_other_place_of_a_line(training: Training) -> None:
     for number in range(10):
         if number == 5:
-            probe(training.recording, Weights).rest("apply_gradients")
+            probe(training.recording, WeightsProbe).rest("apply_gradients")
         training.step()
     assert training.recording.steps.led == 10
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from unslow.record.probes.sessions.node_times import queue_wait
+from unslow.facts.schema import Place
+from unslow.record.probes.sessions.node_times import QueueWait, queue_wait
 from unslow.record.probes.sessions.session_graph import SessionGraph, key_of
 from unslow.record.probes.sessions.step_inspection import Ran, Window
 
 SHAPES = {"w": "(3,)", "target": "(3,)", "rate": "()"}
-DRIVE = ["train.py", 1, "drive"]
+DRIVE = Place("train.py", 1, "drive")
 NUMBERS = itertools.count()
 
 
@@ -62,7 +63,10 @@ def test_which_runs_train(fetched: Any, trains: bool) -> None:
 
 
 def ran(line: int, trains: bool = True) -> Ran:
-    return Ran(None, None, None, None, 1, trains, [["train.py", line, "step"], DRIVE])
+    made = Ran(None, None)
+    made.updates = trains
+    made.stack = (Place("train.py", line, "step"), DRIVE)
+    return made
 
 
 def test_a_step_lasts_until_its_first_line_updates_again() -> None:
@@ -98,10 +102,5 @@ def test_only_the_time_in_which_nothing_else_runs_is_waited_for_a_queue() -> Non
     times = {"batch": (0, 100), "read": (10, 30), "matmul": (100, 150)}
     user = SimpleNamespace(owns_file=lambda name: name == "train.py")
     found = queue_wait({"batch": taken, "matmul": op("MatMul", taken, name="matmul")}, times, user)
-    assert found == {
-        "queue": "batch",
-        "queue_wait_ns": 80,
-        "made": [("train.py", 4, "batches")],
-        "filled_by": 2,
-    }
-    assert queue_wait({"matmul": op("MatMul", name="matmul")}, times, user) == {}
+    assert found == QueueWait("batch", 80, (Place("train.py", 4, "batches"),), 2)
+    assert queue_wait({"matmul": op("MatMul", name="matmul")}, times, user) == QueueWait()

@@ -1,4 +1,4 @@
-"""A pipeline in a graph is described from what is known while it is built: nothing is asked that would add an op."""
+"""A pipeline in a graph is described without adding an op to it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from unslow.facts.data import BuiltStage
 from unslow.record.probes.data.stages import describe
 
 
@@ -53,7 +54,7 @@ SLICES = DatasetV1Adapter(
 )
 
 
-def described(*chain: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def described(*chain: tuple[str, dict[str, Any]]) -> tuple[BuiltStage, ...]:
     dataset: Dataset = SLICES
     for name, attributes in chain:
         dataset = DatasetV1Adapter(kind(name)(dataset, **attributes))
@@ -62,27 +63,20 @@ def described(*chain: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
 
 def test_the_interface_of_tensorflow_1_is_looked_through() -> None:
     stages = described(("_ShuffleDataset", {"_buffer_size": constant(20)}), ("_MapDataset", {}))
-    assert [stage["kind"] for stage in stages] == ["Map", "Shuffle", "TensorSlice"]
+    assert [stage.kind for stage in stages] == ["Map", "Shuffle", "TensorSlice"]
 
 
 def test_settings_are_read_from_constants_of_the_graph() -> None:
     stages = described(
         ("_CacheDataset", {"_filename": constant(b"/tmp/cache", "string_val")}),
-        (
-            "_BatchDataset",
-            {"_batch_size": constant(8), "_num_parallel_calls": constant(4, "int_val")},
-        ),
+        ("_BatchDataset", {"_batch_size": constant(8, "int_val")}),
     )
-    assert (stages[0]["batch_size"], stages[0]["parallel"], stages[1]["file"]) == (
-        8,
-        4,
-        "/tmp/cache",
-    )
+    assert (stages[0].batch_size, stages[1].file) == (8, "/tmp/cache")
 
 
 def test_a_setting_that_the_graph_computes_is_left_out() -> None:
     fed = SimpleNamespace(op=SimpleNamespace(type="Placeholder"))
-    assert "buffer_size" not in described(("_ShuffleDataset", {"_buffer_size": fed}))[0]
+    assert described(("_ShuffleDataset", {"_buffer_size": fed}))[0].buffer_size is None
 
 
 @pytest.mark.parametrize(
@@ -99,4 +93,4 @@ def test_a_setting_that_the_graph_computes_is_left_out() -> None:
 def test_the_length_of_a_pass_follows_from_the_stages(
     name: str, attributes: dict[str, Any], length: int
 ) -> None:
-    assert described((name, attributes))[0]["length"] == length
+    assert described((name, attributes))[0].length == length

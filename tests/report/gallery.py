@@ -7,8 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from unslow.analyse.sketches.sketch import Fact, Sketch, at, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
+from unslow.facts.functions import Trace
+from unslow.facts.memory import Container, Containers
 from unslow.facts.process import Imported
+from unslow.facts.schema import Place
+from unslow.facts.sessions import GraphGrew
 from unslow.model import (
     Certainty,
     Diagnosis,
@@ -116,32 +120,34 @@ def healthy() -> Diagnosis:
     return _diagnosis(_run(sketch, Trend(Shape.STEADY, 0.0123, 0.0123)))
 
 
-def _traces(count: int) -> list[Fact]:
+def _traces(count: int) -> list[Placed]:
     traced = [
-        fact(
-            "trace",
+        at(
             number,
-            name="step",
-            place=["train.py", 7, "step"],
-            function=1,
-            n=number,
-            sum=0.071 * number,
-            took=0.07 + 0.02 * (number % 5),
-            nodes=412,
-            args={"x": "float32(32, 10)", "scale": f"float {1 / number:.6f}"},
+            Trace(
+                name="step",
+                place=Place("train.py", 7, "step"),
+                function=1,
+                n=number,
+                sum=0.071 * number,
+                took=0.07 + 0.02 * (number % 5),
+                nodes=412,
+                args={"x": "float32(32, 10)", "scale": f"float {1 / number:.6f}"},
+            ),
         )
         for number in range(1, count + 1)
     ]
     inner = [
-        fact(
-            "trace",
+        at(
             1,
-            name="map_fn",
-            place=["train.py", 3, "parse"],
-            n=1,
-            sum=0.02,
-            took=0.02,
-            args={},
+            Trace(
+                name="map_fn",
+                place=Place("train.py", 3, "parse"),
+                n=1,
+                sum=0.02,
+                took=0.02,
+                args={},
+            ),
         )
     ]
     return [*traced, *inner]
@@ -192,8 +198,8 @@ def proof() -> Proof:
 def growth() -> Diagnosis:
     seconds = [0.019 + 0.000276 * number for number in range(1500)]
     grown = [
-        fact("graph", at, graph=1, nodes=12 + 2 * at, step=at)
-        for at in (1, 2, 4, 8, 100, 400, 900, 1500)
+        at(step, GraphGrew(graph=1, nodes=12 + 2 * step, step=step))
+        for step in (1, 2, 4, 8, 100, 400, 900, 1500)
     ]
     phases = {Phase.BUILD: 0.1, Phase.RUN: 0.85}
     sketch = Sketch(
@@ -270,30 +276,21 @@ def several() -> Diagnosis:
 
 def hoarding() -> Diagnosis:
     """Memory that a list of the user's holds; it costs no second yet."""
-    looks = [
-        fact(
-            "containers",
-            at,
-            step=at,
-            found=[
-                {
-                    "file": "train.py",
-                    "function": "<module>",
-                    "path": "history",
-                    "length": at,
-                    "kind": "list",
-                    "bytes": at * 2e6,
-                    "element": "float32 tensor[512, 1024]",
-                    "bounded": False,
-                }
-            ],
-        )
-        for at in (16, 22, 30, 60, 120, 240, 400)
-    ]
+    history = Container(path="history", file="train.py", function="<module>", kind="list")
+    element = "float32 tensor[512, 1024]"
+    inspections = []
+    for step in (16, 22, 30, 60, 120, 240, 400):
+        grown = history.replace(length=step, bytes=step * 2e6, element=element)
+        inspections.append(at(step, Containers(step=step, found=(grown,))))
     rss = list(np.linspace(6e8, 1.4e9, 80))
     ticks = {"rss": rss, "heap_used": [value * 0.8 for value in rss]}
     sketch = Sketch(
-        "hoards", _wobble(400, 0.01), {Phase.RUN: 0.9}, source=SOURCE, facts=looks, ticks=ticks
+        "hoards",
+        _wobble(400, 0.01),
+        {Phase.RUN: 0.9},
+        source=SOURCE,
+        facts=inspections,
+        ticks=ticks,
     )
     finding = Finding(
         "hoarded-tensors",

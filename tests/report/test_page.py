@@ -13,8 +13,12 @@ import numpy as np
 import pytest
 
 from unslow.analyse.run.assemble import load
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.sketches.sketch import Sketch, at, fact
 from unslow.diagnose import diagnose
+from unslow.facts.functions import Trace
+from unslow.facts.memory import Container, Containers
+from unslow.facts.schema import Place
+from unslow.facts.sessions import GraphGrew
 from unslow.model import (
     Diagnosis,
     Evidence,
@@ -257,23 +261,24 @@ def hostile() -> Diagnosis:
     """A run in which every string that a user's program can choose attacks the page."""
     evil = "".join(HOSTILE)
     where = Location(f"{evil}.py", 2, evil, evil)
-    holder = {"file": evil, "function": evil, "path": evil, "element": evil, "bytes": 2e6}
+    holder = Container(file=evil, function=evil, path=evil, element=evil, bytes=2e6)
     facts = [
         *(
-            fact(
-                "trace",
-                at,
-                name=evil,
-                place=[evil, 3, evil],
-                took=0.1,
-                n=at,
-                args={evil: f"{evil}{at}"},
+            at(
+                step,
+                Trace(
+                    name=evil,
+                    place=Place(evil, 3, evil),
+                    took=0.1,
+                    n=step,
+                    args={evil: f"{evil}{step}"},
+                ),
             )
-            for at in (1, 2, 3)
+            for step in (1, 2, 3)
         ),
-        *(fact("graph", at, graph=evil, nodes=at) for at in (1, 2)),
+        *(at(step, GraphGrew(graph=1, nodes=step)) for step in (1, 2)),
         fact(evil, 3, **{"key": evil}),
-        *(fact("containers", at, found=[holder]) for at in (1, 2)),
+        *(at(step, Containers(found=(holder,))) for step in (1, 2)),
     ]
     sample = Sample((where,), evil, 0, True, 50, 50, 100)
     run = Sketch(

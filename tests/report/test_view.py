@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from unslow.analyse.sketches.sketch import Sketch, at, fact
+from unslow.analyse.host.step_profile import Op, SketchedWindow, StepProfile
+from unslow.analyse.sketches.pipelines import Made, pipeline_facts
+from unslow.analyse.sketches.sketch import Sketch, at
+from unslow.facts.data import BuiltStage
+from unslow.facts.functions import Trace
 from unslow.facts.process import Imported
+from unslow.facts.profiler import ProfilerWindow
+from unslow.facts.schema import Place
+from unslow.facts.sessions import GraphGrew
 from unslow.model import Diagnosis, Location, Phase, Run, Sample, Shape, Trend
 from unslow.report.view import clean, view_of
 from unslow.report.view.charts import bucket_starts
@@ -70,8 +76,8 @@ def test_a_trace_says_which_argument_changed_from_what_to_what() -> None:
 
 def test_another_function_object_is_told_from_another_argument() -> None:
     facts = [
-        fact("trace", at, name="f", place=["a.py", 1, "f"], function=at, args={}, took=0.1, n=at)
-        for at in (1, 2)
+        at(step, Trace(name="f", place=Place("a.py", 1, "f"), function=step, took=0.1, n=step))
+        for step in (1, 2)
     ]
     run = Sketch("new objects", facts=facts).run()
     assert of_run(run)["charts"]["traces"][0]["reason"] == "a new function object"  # type: ignore[index]
@@ -79,15 +85,15 @@ def test_another_function_object_is_told_from_another_argument() -> None:
 
 def test_traces_that_were_too_many_to_keep_are_still_counted() -> None:
     facts = [
-        fact("trace", at, name="f", place=["a.py", 1, "f"], n=at * 100, sum=at * 7.0)
-        for at in (1, 2)
+        at(step, Trace(name="f", place=Place("a.py", 1, "f"), n=step * 100, sum=step * 7.0))
+        for step in (1, 2)
     ]
     traced = of_run(Sketch("many", facts=facts).run())["charts"]["traces"][0]  # type: ignore[index]
     assert (traced["count"], traced["seconds"]) == (200, 14.0)
 
 
 def test_a_graph_that_did_not_grow_is_not_drawn() -> None:
-    facts = [fact("graph", at, graph=1, nodes=50) for at in (1, 2, 3)]
+    facts = [at(step, GraphGrew(graph=1, nodes=50)) for step in (1, 2, 3)]
     assert of_run(Sketch("fixed", facts=facts).run())["charts"]["graphs"] == []  # type: ignore[index]
 
 
@@ -186,64 +192,27 @@ def test_everything_in_the_view_is_plain_data() -> None:
     assert cleaned["a"] == [1.5, 2] and cleaned["b"] is None and cleaned["c"] == "\\xff\\x00"
 
 
-def _stage(name: str, seconds: float, **more: object) -> SimpleNamespace:
-    plain = {
-        "location": Location("train.py", 5),
-        "injected": False,
-        "elements": 32.0,
-        "parallelism": 1.0,
-    }
-    plain |= {"tuned": False, "asynchronous": False, "buffered": 0.0, "bytes": 64.0, "settings": {}}
-    return SimpleNamespace(name=name, seconds=seconds, **(plain | more))
-
-
-def test_a_pipeline_is_drawn_from_its_source_to_the_step_with_the_slowest_stage_marked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    stages = (
-        _stage(
-            "Prefetch",
-            0.001,
-            asynchronous=True,
-            buffered=1.0,
-            settings={"buffer_size": 4},
-            injected=True,
-        ),
-        _stage("ParallelMap", 0.04, asynchronous=True, parallelism=2.0),
-        _stage("TensorSlice", 0.0001),
-    )
-    pipeline = SimpleNamespace(
-        location=Location("train.py", 9),
-        stages=stages,
-        batches=200,
-        wait=float("nan"),
-        evaluates=False,
-    )
-    monkeypatch.setattr("unslow.report.view.pipelines.pipelines", lambda run: [pipeline])
-    monkeypatch.setattr("unslow.report.view.pipelines.slowest", lambda stages: (0.04, (stages[1],)))
-    drawn = of_run(Sketch("fed").run())["pipelines"][0]  # type: ignore[index]
+def test_a_pipeline_is_drawn_from_its_source_with_the_slowest_stage_marked() -> None:
+    prefetch = Made("Prefetch", asynchronous=True, buffered=1.0, line=6)
+    stages = [
+        Made("TensorSlice", 0.0001, line=4),
+        Made("ParallelMap", 0.08, asynchronous=True, parallelism=2.0, line=5),
+        replace(prefetch, asked=BuiltStage(kind="Prefetch", buffer_size=4)),
+    ]
+    run = Sketch("fed", facts=pipeline_facts(*stages, wait=0.01)).run()
+    drawn = of_run(run)["pipelines"][0]  # type: ignore[index]
     names = [(stage["name"], stage["slowest"]) for stage in drawn["stages"]]
     assert names == [("TensorSlice", False), ("ParallelMap", True), ("Prefetch", False)]
-    assert (
-        drawn["stages"][1]["seconds"] == 0.04
-        and drawn["stages"][2]["full"] == 0.25
-        and drawn["wait"] is None
-    )
+    assert drawn["stages"][1]["seconds"] == pytest.approx(0.04)
+    assert drawn["stages"][2]["full"] == 0.25
 
 
-def test_the_dearest_ops_of_a_step_come_from_the_last_window() -> None:
-    facts = [
-        fact(
-            "window",
-            at,
-            steps=2,
-            step=at,
-            wall=0.02,
-            kernels=0.018,
-            ops=[["dense/MatMul", "MatMul", 4, 0.01 * at / 50]],
-        )
-        for at in (20, 50)
-    ]
+def test_the_most_expensive_ops_of_a_step_come_from_the_last_window() -> None:
+    facts = []
+    for step in (20, 50):
+        ops = (Op("dense/MatMul", "MatMul", 4, 0.01 * step / 50),)
+        profile = StepProfile(kernels=0.018, ops=ops)
+        facts.append(at(step, SketchedWindow(steps=2, step=step, wall=0.02, profile=profile)))
     shown = of_run(Sketch("profiled", facts=facts).run())["kernels"][0]  # type: ignore[index]
     assert (shown["after"], shown["kernels_share"]) == (50, pytest.approx(0.9))
     assert shown["ops"] == [
@@ -258,14 +227,8 @@ def test_the_dearest_ops_of_a_step_come_from_the_last_window() -> None:
 
 
 def test_a_window_that_cannot_be_read_makes_no_table() -> None:
-    facts = [fact("window", 20, steps=2, kernels="?", ops=7)]
+    facts = [at(20, ProfilerWindow(steps=2, file="gone.pb"))]
     assert of_run(Sketch("damaged", facts=facts).run())["kernels"] == []
-
-
-def test_facts_of_a_pipeline_that_cannot_be_read_make_no_picture() -> None:
-    assert (
-        of_run(Sketch("damaged", facts=[fact("pipeline", 1, dataset="?")]).run())["pipelines"] == []
-    )
 
 
 def test_memory_is_drawn_by_who_holds_it() -> None:
@@ -296,12 +259,3 @@ def test_what_to_type_next_names_the_run_and_its_fix() -> None:
         "unslow fix 20260101-120000-train",
         "unslow fix 20260101-120000-train --prove --apply",
     ]
-
-
-def test_looks_at_containers_that_cannot_be_read_are_left_out() -> None:
-    facts = [
-        fact("containers", at, found=found)
-        for at, found in ((1, 7), (2, [{}]), (3, [3]), (4, [{"bytes": "x"}]))
-    ]
-    run = Sketch("damaged", facts=facts, ticks={"rss": [1e8, 1e8]}).run()
-    assert of_run(run)["charts"]["memory"][0]["holders"] == []  # type: ignore[index]

@@ -7,13 +7,13 @@ import tensorflow.compat.v1 as tf
 
 tf.disable_eager_execution()
 
-vocabulary_size = 3000
+vocabulary_size = 3600
 embedding_size = 96
 batch_size = 512
 num_sampled = 64
-num_steps = 240
+num_steps = 200
 start_lr, end_lr = 1.0, 0.05
-report_every = 60
+report_every = 50
 
 random.seed(3)
 np.random.seed(3)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.host.saves import Saves, saves_of
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
+from unslow.facts.files import Save
+from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.call_arguments import argument, call, keyword_set
 from unslow.fix.moves.run_less_often import rarer
-from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
+from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
 from unslow.syntax import Kind
 from unslow.syntax import argument as written
 
@@ -23,38 +26,33 @@ if TYPE_CHECKING:
 
 _WORTH = 0.05  # of the training time
 _FEWEST = 3
-_BETWEEN_FAILURES = (
-    86_400.0  # seconds: one failure a day is a bad machine, so the interval is a careful one
-)
+_BETWEEN_FAILURES = 86_400.0  # seconds: one a day is a bad machine, so the interval is careful
+_SLOTS = 0.2  # of what is saved: a smaller optimizer is not worth a mention (judgement)
 _CALLBACKS = ("ModelCheckpoint", "BackupAndRestore")
 _POSITION = {"ModelCheckpoint": 6, "BackupAndRestore": 1}  # of save_freq, Keras 2.12 to 3
-_SAFE_FIELDS = ("epoch", "batch")
+_SAFE_FIELDS = {"epoch", "batch"}  # known after any batch
 _SAVERS = ("tf.train.Checkpoint", "tf.train.CheckpointManager", "tf.train.Saver")
+_METHODS = ("save", "write", "save_weights")
 _SAVING = ("tf.saved_model.save", "keras.models.save_model")
 
 
-def _save(at: int, n: int, each: float, call: str = "Checkpoint.save", **data: Any) -> Fact:
-    return fact(
-        "save",
-        at,
-        **{
-            "n": n,
-            "sum": n * each,
-            "took": each,
-            "key": "a",
-            "call": call,
-            "name": "c",
-            "folder": "out",
-            "bytes": 1e6,
-            "step": at,
-            "stack": [["train.py", 13, "f"]],
-            "made": [],
-            "keep": -1,
-            "in_fit": False,
-            "options": {},
-            **data,
-        },
-    )
+@dataclass(frozen=True)
+class _Interval:
+    """How often to save instead."""
+
+    every: int  # steps
+    times: int  # as rarely as now
+    saved: Save
+    stack: tuple[Location, ...]  # the lines that lead to the one that saves, innermost first
+
+
+_SAVED = Save(
+    key="a", call="Checkpoint.save", bytes=1e6, stack=(Place("train.py", 13, "f"),), folder="out"
+)
+
+
+def _save(step: int, n: int, each: float, saved: Save = _SAVED) -> Placed:
+    return at(step, saved.replace(n=n, sum=n * each, took=each, step=step))
 
 
 class CheckpointCost(Cause):
@@ -84,7 +82,7 @@ class CheckpointCost(Cause):
     """
 
     title = "saving takes a large share"
-    needs = ("files",)
+    reads = (Save,)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
@@ -96,8 +94,9 @@ class CheckpointCost(Cause):
         step = max((loop.total - saves.seconds) / max(1, loop.steps), 1e-6)
         wanted = math.sqrt(2 * saves.each * _BETWEEN_FAILURES)
         apart = loop.steps / saves.count
-        times = _round(wanted / step / max(1, round(apart)))  # so much more rarely than it does
-        every = times * max(1, round(apart))
+        now = max(1, round(apart))
+        times = _round(wanted / step / now)
+        every = times * now
         left = max(1.0, loop.steps / every)
         seconds = min(saves.seconds, loop.total) * max(0.0, 1 - left / saves.count)
         share = saves.seconds / max(run.trained, 1e-9)
@@ -113,35 +112,29 @@ class CheckpointCost(Cause):
                 Evidence("checkpoints", saves.count),
                 Evidence("steps between them", round(apart, 1)),
                 Evidence("one takes", saves.each, "s"),
-                Evidence("one holds", saves.bytes, "bytes"),
-                Evidence("saving in all", saves.seconds, "s"),
-                Evidence("interval where cost and risk balance", round(wanted, 1), "s"),
+                Evidence("size of one", saves.last.bytes, "bytes"),
+                Evidence("total time saving", saves.seconds, "s"),
+                Evidence("interval at which cost and risk balance", round(wanted, 1), "s"),
             ),
             advice=_advice(saves, every, wanted),
-            facts={
-                "every": every,
-                "times": times,
-                "call": saves.call,
-                "options": dict(saves.data.get("options") or {}),
-                "lines": [(place.file, place.line) for place in saves.stack],
-            },
+            detail=_Interval(every, times, saves.last, saves.stack),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        facts, where = finding.facts, finding.location
-        if where is None:
+        detail, where = finding.detail, finding.location
+        if where is None or not isinstance(detail, _Interval):
             return None
-        every = int(facts["every"])
-        if facts["call"] in _CALLBACKS:
-            fixed = _save_freq(script, where.line, facts, every)
+        every = detail.every
+        if detail.saved.call in _CALLBACKS:
+            fixed = _save_freq(script, where.line, detail)
         else:
-            fixed = _in_loop(script, facts)
+            fixed = _in_loop(script, detail)
         return Fix(
             title=f"save every {every:,} steps",
             safety=Safety.REVIEW,
             files=fixed.files,
-            note=f"A failure then loses up to {every:,} steps, and the end of the training is saved only if the script "
-            "saves once more after it.",
+            note=f"A failure then loses up to {every:,} steps, and the end of the training is saved "
+            "only if the script saves once more after it.",
         )
 
     FIRES = (
@@ -160,9 +153,11 @@ class CheckpointCost(Cause):
                     10 * n,
                     n,
                     0.012,
-                    "ModelCheckpoint",
-                    made=[["train.py", 9, "f"]],
-                    options={"save_freq": "epoch"},
+                    _SAVED.replace(
+                        call="ModelCheckpoint",
+                        made=(Place("train.py", 9, "f"),),
+                        options={"save_freq": "epoch"},
+                    ),
                 )
                 for n in range(1, 11)
             ],
@@ -171,7 +166,7 @@ class CheckpointCost(Cause):
     )
     QUIET = (
         Sketch(
-            "checkpoints at 1 % of the time",
+            "checkpoints at 1% of the time",
             [0.02] * 100,
             {Phase.SAVE: 0.01, Phase.RUN: 0.9},
             [_save(25 * n, n, 0.005) for n in range(1, 5)],
@@ -198,8 +193,8 @@ class CheckpointCost(Cause):
             if loop is not None:
                 yield source.spot(
                     node,
-                    f"this saves in every step of the loop at line {loop.lineno}, and the training waits until all is"
-                    " written; it matters when a step is short",
+                    f"this saves in every step of the loop at line {loop.lineno}, and the training waits"
+                    " until all is written; it matters when a step is short",
                     "save every few minutes: if step % 1000 == 0: ...",
                 )
 
@@ -208,25 +203,18 @@ def _saves(source: Source, node: ast.Call) -> bool:
     method = node.func
     if source.name(method) in _SAVING:
         return True
-    if not isinstance(method, ast.Attribute) or method.attr not in (
-        "save",
-        "write",
-        "save_weights",
-    ):
+    if not isinstance(method, ast.Attribute) or method.attr not in _METHODS:
         return False
     if source.kind(method.value) is Kind.MODEL:
         return method.attr != "write"
     made = source.maker(method.value)
-    # A manager that is told an interval leaves most calls undone.
-    return (
-        made is not None
-        and source.name(made.func) in _SAVERS
-        and written(made, "checkpoint_interval") is None
-    )
+    if made is None or source.name(made.func) not in _SAVERS:
+        return False
+    return written(made, "checkpoint_interval") is None  # with it, most calls do not save
 
 
 def _who(saves: Saves) -> str:
-    return saves.call if saves.call in _CALLBACKS else say.code(saves.where)
+    return saves.last.call if saves.last.call in _CALLBACKS else say.code(saves.where)
 
 
 def _often(apart: float) -> str:
@@ -234,7 +222,7 @@ def _often(apart: float) -> str:
 
 
 def _round(value: float) -> int:
-    """The next number below of the form 1, 2 or 5 with noughts."""
+    """The next number below that is 1, 2 or 5 times a power of ten."""
     if value < 1:
         return 1
     power = int(10 ** math.floor(math.log10(value)))
@@ -242,64 +230,52 @@ def _round(value: float) -> int:
 
 
 def _advice(saves: Saves, every: int, wanted: float) -> str:
-    said = [
-        f"Save every {every:,} steps: with this cost and one failure a day, saving and the work at risk balance at "
-        f"{say.time(wanted)} (Young's formula)."
+    last = saves.last
+    parts = [
+        f"Save every {every:,} steps: with this cost and one failure a day, saving and the work "
+        f"at risk balance at {say.time(wanted)} (Young's formula)."
     ]
-    weights, slots = (
-        float(saves.data.get("weights_bytes") or 0),
-        float(saves.data.get("slots_bytes") or 0),
-    )
-    if slots > 0.2 * (weights + slots) and not (saves.data.get("options") or {}).get(
-        "save_weights_only"
-    ):
-        said.append(
-            f"The weights alone are {say.share(weights / (weights + slots))} of what is saved: "
+    whole = last.weights_bytes + last.slots_bytes
+    if last.slots_bytes > _SLOTS * whole and not last.options.get("save_weights_only"):
+        parts.append(
+            f"The weights alone are {say.share(last.weights_bytes / whole)} of what is saved: "
             "`save_weights_only=True` where the training need not be resumed."
         )
-    if saves.call.startswith("Checkpoint"):
-        said.append(
-            "`tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)` writes the file while the "
-            "training goes on."
+    if last.call.startswith("Checkpoint"):
+        parts.append(
+            "`tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)` writes the "
+            "file while the training goes on."
         )
-    if saves.call == "Saver":
-        said.append("`write_meta_graph=False` leaves out the graph, which is the same each time.")
-    return " ".join(said)
+    if last.call == "Saver":
+        parts.append("`write_meta_graph=False` leaves out the graph, which is the same each time.")
+    return " ".join(parts)
 
 
-def _save_freq(script: Script, line: int, facts: Any, every: int) -> Script:
-    node = call(script, line, facts["call"])
-    if facts["options"].get("save_best_only"):
-        raise script.refuse(
-            "it keeps the best by a metric of the whole epoch, so it must stay with the epochs",
-            node,
-        )
+def _save_freq(script: Script, line: int, detail: _Interval) -> Script:
+    name = detail.saved.call
+    node = call(script, line, name)
+    if detail.saved.options.get("save_best_only"):
+        reason = "it keeps the best by a metric of the whole epoch, so it must stay with the epochs"
+        raise script.refuse(reason, node)
     path = argument(script, node, "filepath") or argument(script, node, 0)
-    names = (
-        [part.value for part in ast.walk(path) if isinstance(part, ast.Constant)]
-        if path is not None
-        else []
-    )
-    text = "".join(str(name) for name in names)
-    fields = [field.split("}")[0].split(":")[0] for field in text.split("{")[1:]]
-    if any(field not in _SAFE_FIELDS for field in fields):
-        raise script.refuse(
-            "the file's name holds a metric that is known after an epoch only", node
-        )
-    return keyword_set(script, node, "save_freq", str(every), _POSITION[facts["call"]])
+    constants = ast.walk(path) if path is not None else ()
+    text = "".join(str(part.value) for part in constants if isinstance(part, ast.Constant))
+    fields = {field.split("}")[0].split(":")[0] for field in text.split("{")[1:]}
+    if not fields <= _SAFE_FIELDS:
+        raise script.refuse("the file's name holds a metric that only a whole epoch has", node)
+    return keyword_set(script, node, "save_freq", str(detail.every), _POSITION[name])
 
 
-def _in_loop(script: Script, facts: Any) -> Script:
-    """Guards the line that saves; where it stands in a function, the line of the loop that leads there."""
-    problem: CannotEdit | None = None
-    for file, line in facts["lines"]:
-        if file != script.path:
+def _in_loop(script: Script, detail: _Interval) -> Script:
+    """Guard the line that saves; inside a function, the line of the loop that leads there."""
+    problem = CannotEdit("the line that saves was not found")
+    for place in detail.stack:
+        if place.file != script.path:
             continue
         try:
-            return rarer(script, line, int(facts["times"]))
+            return rarer(script, place.line, detail.times)
         except CannotEdit as refused:
-            if problem is None or "not in a loop" in str(problem):
-                problem = refused
+            problem = refused
             if "not in a loop" not in str(refused):
                 break
-    raise problem or CannotEdit("the line that saves was not found")
+    raise problem

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.step_profile import repeated, updating, windows
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.host.step_profile import (
+    Op,
+    SketchedWindow,
+    StepProfile,
+    repeated,
+    updating,
+    windows,
+)
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.memory import Table, Weights
+from unslow.facts.profiler import ProfilerWindow
+from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run
 
 _WORTH = 0.05  # of the training time
@@ -27,112 +36,95 @@ _KEEPS = {
 }
 
 
-def _weights(touched: int, rows: int = 100_000, optimizer: str = "Adam") -> Fact:
-    return fact(
-        "weights",
+def _weights(touched: int) -> Placed:
+    table = Table(name="embedding", rows=100_000, bytes=12.8e6, touched=touched)
+    return at(
         1,
-        optimizer=optimizer,
-        scope="adam",
-        variables=5,
-        bytes=13e6,
-        wide_bytes=0,
-        stack=[["train.py", 12, "f"]],
-        tables=[{"name": "embedding", "rows": rows, "bytes": 12.8e6, "touched": touched}],
-        made=[["train.py", 4, "f"]],
+        Weights(
+            optimizer="Adam",
+            scope="adam",
+            bytes=13e6,
+            tables=(table,),
+            made=(Place("train.py", 4, "f"),),
+        ),
     )
 
 
-def _seen(share: float) -> Fact:
-    return fact(
-        "window",
-        50,
-        steps=10,
-        step=50,
-        wall=0.1,
-        kernels=0.095,
-        executor=0.098,
-        waits=0.0,
-        ops=[
-            ["adam/Mul_2", "Mul", 10, 0.1 * share],
-            ["dense/MatMul", "MatMul", 10, 0.09 - 0.1 * share],
-        ],
-    )
+def _seen(share: float) -> Placed:
+    update = Op("adam/Mul_2", "Mul", 10, 0.1 * share)
+    rest = Op("dense/MatMul", "MatMul", 10, 0.09 - 0.1 * share)
+    profile = StepProfile(kernels=0.095, executor=0.098, ops=(update, rest))
+    return at(50, SketchedWindow(steps=10, step=50, wall=0.1, profile=profile))
 
 
 class DenseUpdates(Cause):
     """
     What happens
-
-    A batch looks up a few rows of a large table (an embedding), so only these have a gradient. The
-    optimizer still goes through all rows of the table, and through its own tables of the same size, in each step.
+    A batch looks up a few rows of a large table (an embedding), so only these have a gradient.
+    The optimizer still goes through all rows of the table, and through its own tables of the
+    same size, in each step.
 
     Why it is slow
-
-    Adam, RMSprop and others keep running means for every weight, which fade a little in every step whether
-    or not the row was used. The cost of a step follows the size of the table, not of the batch.
+    Adam, RMSprop and others keep running means for every weight, which fade a little in every
+    step whether or not the row was used. The cost of a step follows the size of the table, not
+    of the batch.
 
     The fix
-
-    Give the table an optimizer that leaves unused rows alone: plain SGD for the table and Adam for the rest
-    (two optimizers over two lists of variables), or a smaller table (hashing, fewer dimensions). The choice
-    changes how the table learns, so it must be tried.
+    Give the table an optimizer that leaves unused rows alone: plain SGD for the table and Adam
+    for the rest (two optimizers over two lists of variables), or a smaller table (hashing,
+    fewer dimensions). The choice changes how the table learns, so it must be tried.
 
     When we are wrong
-
-    The optimizer's time is split among its variables by their sizes. On an accelerator the same work may be
-    cheap, which the profile would show.
+    The optimizer's time is split among its variables by their sizes. On an accelerator the same
+    work may be cheap, which the profile would show.
     """
 
     title = "the optimizer rewrites whole tables for a few rows"
-    needs = ("weights", "window")
+    reads = (Weights, ProfilerWindow)
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            for event in run.of("weights"):
-                if event.process == loop.process and event.data.get("tables"):
-                    yield from self._judge(run, loop, event.data)
+            for weights in run.facts(Weights):
+                if weights.process == loop.process and weights.tables:
+                    yield from self._judge(run, loop, weights)
 
-    def _judge(self, run: Run, loop: Loop, data: Mapping[str, Any]) -> Iterable[Finding]:
-        table = max(data["tables"], key=lambda entry: float(entry["bytes"]))
-        touched, rows = int(table["touched"]), int(table["rows"])
+    def _judge(self, run: Run, loop: Loop, weights: Weights) -> Iterable[Finding]:
+        table = max(weights.tables, key=lambda each: each.bytes)
+        touched, rows = table.touched, table.rows
         if touched > _FEW * rows:
             return
         looked = windows(run, loop)
         if not looked:
-            raise CannotJudge("the run was too short for a look through TensorFlow's profiler")
+            raise CannotJudge("the run was too short for a profiler window")
         window = looked[-1]
-        update = updating(window, str(data["scope"]))
-        part = float(table["bytes"]) / max(float(data["bytes"]), 1.0)
+        update = updating(window, weights.scope)
+        part = table.bytes / max(weights.bytes, 1.0)
         spent = update * part * (1 - touched / rows)
         seconds = min(1.0, spent / window.wall) * repeated(loop)
         if seconds < _WORTH * run.trained:
             return
-        keeps = _KEEPS.get(
-            str(data["optimizer"]).removesuffix("Optimizer"), 1 if data.get("momentum") else 0
-        )
+        optimizer = weights.optimizer
+        keeps = _KEEPS.get(optimizer.removesuffix("Optimizer"), int(weights.momentum))
         some = f"{touched:,}" if touched else "a few"
-        name = table["name"] or "a table"
+        name = table.name or "a table"
+        advice = _LOOK_UP_FIRST if table.dense else _APART
         yield Finding(
             cause=self.id,
-            location=_where(run, loop, data),
+            location=_where(run, loop, weights),
             seconds=seconds,
             certainty=Certainty.LIKELY,
-            title=f"{data['optimizer']} rewrites all {rows:,} rows of {name} in each step for {some}: "
+            title=f"{optimizer} rewrites all {rows:,} rows of {name} in each step for {some}: "
             f"{say.time(spent)} of {say.time(window.wall)}",
             evidence=(
                 Evidence("rows of the table", rows),
                 Evidence("rows in a batch, at most", touched or "unknown"),
-                Evidence("bytes of the table", float(table["bytes"]), "bytes"),
-                Evidence(
-                    "bytes that the optimizer keeps for it", keeps * float(table["bytes"]), "bytes"
-                ),
+                Evidence("bytes of the table", table.bytes, "bytes"),
+                Evidence("bytes that the optimizer keeps for it", keeps * table.bytes, "bytes"),
                 Evidence("the optimizer's kernels, per step", update, "s"),
                 Evidence("a step", window.wall, "s"),
             ),
-            advice=(_LOOK_UP_FIRST if table.get("dense") else _APART).format(
-                name=name, optimizer=data["optimizer"]
-            ),
+            advice=advice.format(name=name, optimizer=optimizer),
         )
 
     FIRES = (
@@ -154,9 +146,7 @@ _LOOK_UP_FIRST = (
 )
 
 
-def _where(run: Run, loop: Loop, data: Mapping[str, Any]) -> Location:
+def _where(run: Run, loop: Loop, weights: Weights) -> Location:
     """The line that made the optimizer; the update where that is not known."""
-    for stack in (data.get("made"), data.get("stack")):
-        if stack:
-            return say.place(run, stack[0])
-    return say.place(run, loop.update)
+    stack = weights.made or weights.stack
+    return say.place(run, stack[0] if stack else loop.update)

@@ -12,6 +12,7 @@ from unslow.analyse.scopes import Sources
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.eager import EagerOps
+from unslow.facts.memory import Made
 from unslow.facts.schema import Place
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
 
@@ -46,7 +47,7 @@ class EagerStep(Cause):
     """
 
     title = "the training step runs op by op"
-    needs = ("eager",)
+    reads = (EagerOps, Made)
     deeper_than = ("tiny-batches", "compute-bound", "host-sync")
 
     def detect(self, run: Run) -> Iterable[Finding]:

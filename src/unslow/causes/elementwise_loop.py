@@ -8,11 +8,13 @@ from dataclasses import replace
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.eager_calls import Region, outside_steps, seconds_at
 from unslow.analyse.host.hot_lines import seconds_around
-from unslow.analyse.host.step_profile import repeated, windows
+from unslow.analyse.host.step_profile import SketchedWindow, StepProfile, repeated, windows
 from unslow.analyse.run.tallies import LineTotal, line_totals
-from unslow.analyse.sketches.sketch import Fact, Sketch, at, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.eager import Index
+from unslow.facts.functions import GraphLoop
+from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run, Sample
 
@@ -29,34 +31,21 @@ _MADE_BY = {
 }
 
 
-def _seen(looping: float, kernels: float, iterations: int = 64) -> Fact:
-    return fact(
-        "window",
-        50,
-        steps=10,
-        step=50,
-        wall=0.1,
+def _seen(looping: float, kernels: float, iterations: int = 64) -> Placed:
+    profile = StepProfile(
         kernels=0.1 * kernels + 0.01,
         executor=0.09,
-        waits=0.0,
-        ops=[],
-        loops={"iterations": iterations, "seconds": 0.1 * looping, "kernels": 0.1 * kernels},
+        iterations=iterations,
+        looping=0.1 * looping,
+        looping_kernels=0.1 * kernels,
     )
+    return at(50, SketchedWindow(steps=10, step=50, wall=0.1, profile=profile))
 
 
-def _looped(carried: bool = False, pipeline: bool = False) -> Fact:
-    return fact(
-        "graph_loop",
-        0,
-        n=1,
-        key="k",
-        stack=[["train.py", 5, "loss"]],
-        name="map",
-        made_by="map_fn",
-        carried=carried,
-        ops=27,
-        pipeline=pipeline,
-    )
+def _looped(carried: bool = False, pipeline: bool = False) -> Placed:
+    where = (Place("train.py", 5, "loss"),)
+    made = GraphLoop(stack=where, name="map", made_by="map_fn", carried=carried, ops=27)
+    return at(0, made.replace(pipeline=pipeline))
 
 
 _HERE = (Place("train.py", 11, "f"),)
@@ -87,7 +76,7 @@ class ElementwiseLoop(Cause):
     """
 
     title = "elements are handled one by one"
-    reads = (Index,)
+    reads = (Index, ProfilerWindow, GraphLoop)
     deeper_than = ("python-overhead", "eager-calls")
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -98,12 +87,9 @@ class ElementwiseLoop(Cause):
             yield from self._outside(run, region)
 
     def _in_graph(self, run: Run, loop: Loop) -> Iterable[Finding]:
-        made = [
-            e
-            for e in run.of("graph_loop")
-            if e.process == loop.process and not e.data.get("pipeline")
-        ]
-        free = [event for event in made if not event.data["carried"] and event.data.get("stack")]
+        mine = [found for found in run.facts(GraphLoop) if found.process == loop.process]
+        made = [found for found in mine if not found.pipeline]
+        free = [found for found in made if found.stack and not found.carried]
         looked = windows(run, loop)
         if not looked or not free or len(free) < len(made):
             return  # with a loop that must be one beside it, the time cannot be told apart
@@ -112,22 +98,22 @@ class ElementwiseLoop(Cause):
         seconds = min(lost / window.wall, 1.0) * repeated(loop)
         if window.iterations < _ITERATIONS or seconds < _WORTH * run.trained:
             return
-        where = max(free, key=lambda event: int(event.data["ops"])).data
+        where = max(free, key=lambda found: found.ops)
         yield Finding(
             cause=self.id,
-            location=say.place(run, where["stack"][0]),
+            location=say.place(run, where.stack[0]),
             seconds=seconds,
-            title=f"{_MADE_BY.get(where['made_by'], 'a loop')} handles {window.iterations} elements a step one by one: "
+            title=f"{_MADE_BY.get(where.made_by, 'a loop')} handles {window.iterations} elements a step one by one: "
             f"{say.time(lost)} of a step of {say.time(window.wall)}",
             evidence=(
                 Evidence("iterations per step", window.iterations),
-                Evidence("ops in the body", int(where["ops"])),
+                Evidence("ops in the body", where.ops),
                 Evidence("in the loop, per step", window.looping, "s"),
                 Evidence("of it in kernels", window.looping_kernels, "s"),
                 Evidence("a step", window.wall, "s"),
                 Evidence("steps seen by the profiler", window.steps),
             ),
-            advice=_advice(where["made_by"]),
+            advice=_advice(where.made_by),
         )
 
     def _in_python(self, run: Run, loop: Loop) -> Iterable[Finding]:

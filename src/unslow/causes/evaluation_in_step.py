@@ -11,24 +11,28 @@ from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Loop, Phase, Run
 
-_SHARE = 0.05
-_LONG = 3.0
+_SHARE = 0.05  # of the training: less is not worth a word
+_LONG = 3.0  # times a usual step
+_FEWEST = 10  # steps
 
 
 class EvaluationInStep(Cause):
     """
     What happens
-    Some steps, at regular distances, take far longer than the rest, because the model is evaluated between them.
+    Some steps, at regular distances, take far longer than the rest, because the model is evaluated
+    between them.
 
     Why it is slow
-    It is not: validation is work that the script asks for. Its share of the time is shown so that it can be weighed.
+    It is not: validation is work that the script asks for. Its share of the time is shown so that
+    it can be weighed.
 
     The fix
-    If it is too much: validate less often (`validation_freq`), on fewer batches (`validation_steps`), or with a larger
-    batch size, which needs no gradients and so less memory.
+    If it is too much: validate less often (`validation_freq`), on fewer batches
+    (`validation_steps`), or with a larger batch size, which needs no gradients and so less memory.
 
     When we are wrong
-    Where the evaluation itself has a fault (a dataset that is read anew each time), its own cause names it.
+    Where the evaluation itself has a fault (a dataset that is read anew each time), its own cause
+    names it.
     """
 
     title = "the long steps are validation"
@@ -39,7 +43,7 @@ class EvaluationInStep(Cause):
             yield from self._judge(loop)
 
     def _judge(self, loop: Loop) -> Iterable[Finding]:
-        if len(loop.seconds) < 10:
+        if len(loop.seconds) < _FEWEST:
             return
         spent = loop.phase(Phase.EVAL)
         typical = loop.typical()
@@ -49,10 +53,8 @@ class EvaluationInStep(Cause):
         evaluated = loop.phases[1:, Phase.EVAL] >= table.max(axis=1)
         # By seconds, not by number: a busy machine makes many steps a little long.
         excess = (table.sum(axis=1) - typical) * loop.count[1:]
-        if (
-            spent < _SHARE * loop.total
-            or excess[long & evaluated].sum() <= 0.5 * excess[long].sum()
-        ):
+        explained = excess[long & evaluated].sum() > 0.5 * excess[long].sum()
+        if spent < _SHARE * loop.total or not explained:
             return
         at = np.flatnonzero(long & evaluated)
         period = int(np.median(np.diff(at))) if len(at) > 1 else 0
@@ -69,7 +71,8 @@ class EvaluationInStep(Cause):
                 Evidence("each", round(float(loop.seconds[1:][at].mean()), 4), "s"),
                 Evidence("a usual step", round(typical, 5), "s"),
             ),
-            advice="To spend less on it: `validation_freq`, `validation_steps`, or a larger validation batch.",
+            advice="To spend less on it: `validation_freq`, `validation_steps`, or a larger "
+            "validation batch.",
         )
 
 

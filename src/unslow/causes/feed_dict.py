@@ -10,9 +10,11 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from unslow.analyse import wording as say
-from unslow.analyse.graphs.session_steps import looked_at, looks
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.graphs.session_steps import inspected_loops, inspected_steps
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
+from unslow.facts.schema import Place
+from unslow.facts.sessions import Feed, InspectedRun
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Refusal, Run, Safety
 from unslow.syntax import How, argument
 
@@ -21,22 +23,35 @@ if TYPE_CHECKING:
     from unslow.syntax import Source
 
 _LEAST = 50e-6  # seconds: a conversion shorter than this is the price of any call
+_OF_COPY = 0.2  # of the copy that follows: a conversion that takes less is not what costs
 _WORTH_COPY = 0.1  # of a step: a rewrite with tf.data is not worth less
 
 
 @dataclass(frozen=True)
+class _FedArray:
+    """One value that the fix converts in front of the loop."""
+
+    line: int
+    position: int  # in the feed_dict
+    wanted: str  # dtype
+    reason: str
+
+
+@dataclass(frozen=True)
+class _Detail:
+    """What the fix needs to know."""
+
+    feeds: tuple[_FedArray, ...]
+
+
+@dataclass(frozen=True)
 class _Feed:
-    """What is fed at one line to one placeholder, in the middle of all looks."""
+    """What is fed at one line to one placeholder: the last value, and medians of all."""
 
     location: Location
-    position: int
-    placeholder: str
-    kind: str
-    dtype: str
-    wanted: str
+    last: Feed
     bytes: float
     elements: int
-    contiguous: bool
     convert: float
     copy: float
     per_step: float
@@ -44,9 +59,11 @@ class _Feed:
     @property
     def reason(self) -> str:
         """list, dtype, order or copy: what costs most about it."""
-        if self.convert >= max(_LEAST, 0.2 * self.copy if self.contiguous else self.copy):
-            return "dtype" if self.dtype and self.dtype != self.wanted else "list"
-        return "copy" if self.contiguous else "order"
+        last = self.last
+        enough = _OF_COPY * self.copy if last.contiguous else self.copy
+        if self.convert >= max(_LEAST, enough):
+            return "dtype" if last.dtype and last.dtype != last.wanted else "list"
+        return "copy" if last.contiguous else "order"
 
     @property
     def seconds(self) -> float:
@@ -55,11 +72,12 @@ class _Feed:
 
     def says(self) -> str:
         if self.reason == "list":
-            return f"a Python {self.kind} of {self.elements:,} numbers is turned into an array"
+            return f"a Python {self.last.type} of {self.elements:,} numbers is turned into an array"
         if self.reason == "dtype":
-            return f"{say.size(self.bytes)} are converted from {self.dtype} to {self.wanted}"
+            dtypes = f"from {self.last.dtype} to {self.last.wanted}"
+            return f"{say.size(self.bytes)} are converted {dtypes}"
         if self.reason == "order":
-            return f"{say.size(self.bytes)} that do not lie in order are put in order"
+            return f"{say.size(self.bytes)} that are not contiguous are put in order"
         return f"{say.size(self.bytes)} are copied"
 
 
@@ -83,16 +101,16 @@ class FeedDict(Cause):
     """
 
     title = "feeding the batch costs a real part of the step"
-    needs = ("sessions",)
+    reads = (InspectedRun, Feed)
     deeper_than = ("tiny-batches",)  # what each run costs is spent whatever the batch
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        for loop in looked_at(run):
-            feeds = _feeds(run, loop, len(looks(run, loop)))
-            dear = [feed for feed in feeds if feed.reason != "copy"]
+        for loop in inspected_loops(run):
+            feeds = _feeds(run, loop)
+            converted = [feed for feed in feeds if feed.reason != "copy"]
             copied = [feed for feed in feeds if feed.reason == "copy"]
-            if dear:
-                yield self._converted(loop, dear)
+            if converted:
+                yield self._converted(loop, converted)
             if sum(feed.seconds for feed in copied) > _WORTH_COPY * loop.typical():
                 yield self._copied(loop, copied)
 
@@ -102,54 +120,55 @@ class FeedDict(Cause):
         ready = (
             "np.ascontiguousarray(…)"
             if first.reason == "order"
-            else f"np.asarray(…, dtype=np.{first.wanted})"
+            else f"np.asarray(…, dtype=np.{first.last.wanted})"
         )
+        here = [feed for feed in feeds if feed.location.file == first.location.file]
         return Finding(
             cause=self.id,
-            title=f"{first.says()} in every step to be fed: {say.time(each)} of a step of {say.time(loop.typical())}",
-            location=first.location,
-            seconds=each * loop.steps,
-            evidence=_evidence(feeds),
-            advice=f"Convert the data once, in front of the loop: `{ready}`, and feed slices of that.",
-            facts={
-                "feeds": [
-                    [f.location.line, f.position, f.wanted, f.reason]
-                    for f in feeds
-                    if f.location.file == first.location.file
-                ],
-            },
-        )
-
-    def _copied(self, loop: Loop, feeds: Sequence[_Feed]) -> Finding:
-        first = max(feeds, key=lambda feed: feed.seconds)
-        each, size = (
-            sum(feed.seconds for feed in feeds),
-            sum(feed.bytes * feed.per_step for feed in feeds),
-        )
-        return Finding(
-            cause=self.id,
-            title=f"{say.size(size)} are copied in through feed_dict in every step: {say.time(each)} of a step of "
+            title=f"{first.says()} in every step to be fed: {say.time(each)} of a step of "
             f"{say.time(loop.typical())}",
             location=first.location,
             seconds=each * loop.steps,
             evidence=_evidence(feeds),
-            advice="Read the batches from `tf.data.Dataset.from_tensor_slices(…).batch(…).prefetch(1)` through "
-            "`tf.data.make_one_shot_iterator(…).get_next()`: the next batch is copied while this one is computed.",
+            advice=f"Convert the data once, in front of the loop: `{ready}`, and feed slices of "
+            "that.",
+            detail=_Detail(
+                tuple(
+                    _FedArray(feed.location.line, feed.last.position, feed.last.wanted, feed.reason)
+                    for feed in here
+                )
+            ),
+        )
+
+    def _copied(self, loop: Loop, feeds: Sequence[_Feed]) -> Finding:
+        first = max(feeds, key=lambda feed: feed.seconds)
+        each = sum(feed.seconds for feed in feeds)
+        size = sum(feed.bytes * feed.per_step for feed in feeds)
+        return Finding(
+            cause=self.id,
+            title=f"{say.size(size)} are copied in through feed_dict in every step: "
+            f"{say.time(each)} of a step of {say.time(loop.typical())}",
+            location=first.location,
+            seconds=each * loop.steps,
+            evidence=_evidence(feeds),
+            advice="Read the batches from "
+            "`tf.data.Dataset.from_tensor_slices(…).batch(…).prefetch(1)` through "
+            "`tf.data.make_one_shot_iterator(…).get_next()`: the next batch is copied while this "
+            "one is computed.",
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        feeds = finding.facts.get("feeds")
-        if not feeds:
+        detail = finding.detail
+        if not isinstance(detail, _Detail):
             return None
         from unslow.fix.edit.script import CannotEdit
         from unslow.fix.moves.convert_feed import converted_once
 
         edited, refusal = script, None
-        for line, position, wanted, reason in feeds:
+        for feed in detail.feeds:
+            reorder = feed.reason == "order"
             try:
-                edited = converted_once(
-                    edited, int(line), int(position), str(wanted), reason == "order"
-                )
+                edited = converted_once(edited, feed.line, feed.position, feed.wanted, reorder)
             except CannotEdit as problem:
                 refusal = problem
         if edited is script:
@@ -170,53 +189,44 @@ class FeedDict(Cause):
             if lists:
                 yield source.spot(
                     lists[0],
-                    f"`{ast.unparse(lists[0])}` is a Python list, which is turned into an array number by number in"
-                    f" every turn of the loop at line {loop.lineno}",
-                    "feed a NumPy array of the placeholder's dtype: make it once, and slice it in the loop",
+                    f"`{ast.unparse(lists[0])}` is a Python list, which is turned into an array"
+                    f" number by number in every turn of the loop at line {loop.lineno}",
+                    "feed a NumPy array of the placeholder's dtype: make it once, and slice it in"
+                    " the loop",
                 )
 
 
-def _feeds(run: Run, loop: Loop, seen: int) -> list[_Feed]:
-    groups: dict[tuple[str, int, str], list[dict[str, Any]]] = defaultdict(list)
-    for event in run.of("feed"):
-        if loop.holds(event) and event.data.get("stack"):
-            file, line, _ = event.data["stack"][0]
-            groups[str(file), int(line), str(event.data["name"])].append(dict(event.data))
-    found = []
-    for (file, line, name), data in groups.items():
-        last = data[-1]
-        found.append(
-            _Feed(
-                location=Location(file, line, str(last["stack"][0][2]), run.line(file, line)),
-                placeholder=name,
-                position=int(last.get("position") or 0),
-                kind=str(last["type"]),
-                dtype=str(last["dtype"]),
-                wanted=str(last["wanted"]),
-                bytes=median(float(each["bytes"]) for each in data),
-                elements=int(median(each["elements"] for each in data)),
-                contiguous=bool(last["contiguous"]),
-                convert=median(float(each["convert"]) for each in data),
-                copy=median(float(each["copy"]) for each in data),
-                per_step=len(data) / seen,
-            )
+def _feeds(run: Run, loop: Loop) -> list[_Feed]:
+    inspected = len(inspected_steps(run, loop))
+    groups: dict[tuple[Place, str], list[Feed]] = defaultdict(list)
+    for feed in run.facts(Feed):
+        if loop.holds(feed) and feed.stack:
+            groups[feed.stack[0], feed.name].append(feed)
+    return [
+        _Feed(
+            location=say.place(run, feeds[-1].stack[0]),
+            last=feeds[-1],
+            bytes=median(feed.bytes for feed in feeds),
+            elements=int(median(feed.elements for feed in feeds)),
+            convert=median(feed.convert for feed in feeds),
+            copy=median(feed.copy for feed in feeds),
+            per_step=len(feeds) / inspected,
         )
-    return found
+        for feeds in groups.values()
+    ]
 
 
 def _evidence(feeds: Sequence[_Feed]) -> tuple[Evidence, ...]:
     found = []
     for feed in feeds:
-        what = f"{feed.kind} {feed.dtype}".strip()
+        last = feed.last
+        copied = "seconds of copying" if last.contiguous else "seconds of putting in order"
+        given = f"{last.type} {last.dtype}".strip()
         found += [
-            Evidence(f"fed to {feed.placeholder}", f"{what} → {feed.wanted}"),
+            Evidence(f"fed to {last.name}", f"{given} → {last.wanted}"),
             Evidence("bytes per step", feed.bytes * feed.per_step, "B"),
             Evidence("seconds of conversion", feed.convert, "s"),
-            Evidence(
-                "seconds of copying" if feed.contiguous else "seconds of putting in order",
-                feed.copy,
-                "s",
-            ),
+            Evidence(copied, feed.copy, "s"),
         ]
     return tuple(found)
 
@@ -236,26 +246,26 @@ def _is_list(source: Source, value: ast.expr) -> bool:
     return isinstance(value, ast.ListComp)
 
 
-def _step(cycle: int, **feed: Any) -> list[Fact]:
-    where = {"cycle": cycle, "index": 0, "stack": [["train.py", 12, "<module>"]]}
-    data = {
-        "name": "x:0",
-        "position": 0,
-        "type": "ndarray",
-        "dtype": "float32",
-        "wanted": "float32",
-        "bytes": 1_000_000,
-        "elements": 250_000,
-        "contiguous": True,
-        "convert": 1e-6,
-        "copy": 1e-4,
-    }
-    run = fact("run", cycle, updates=True, took=0.009, runs=1, fetches=["train"], **where)
-    return [run, fact("feed", cycle, **{**where, **data, **feed})]
+_ARRAY = Feed(
+    cycle=0,
+    stack=(Place("train.py", 12, "<module>"),),
+    name="x:0",
+    type="ndarray",
+    dtype="float32",
+    wanted="float32",
+    bytes=1_000_000,
+    elements=250_000,
+    convert=1e-6,
+    copy=1e-4,
+)
 
 
-def _looks(**feed: Any) -> list[Fact]:
-    return [event for cycle in (4, 8, 16) for event in _step(cycle, **feed)]
+def _looks(**feed: Any) -> list[Placed]:
+    facts = []
+    for cycle in (4, 8, 16):
+        ran = InspectedRun(cycle=cycle, stack=_ARRAY.stack, updates=True, took=0.009)
+        facts += [at(cycle, ran), at(cycle, _ARRAY.replace(cycle=cycle, **feed))]
+    return facts
 
 
 FeedDict.FIRES = (

@@ -3,59 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.saves import Folder, Saves, folders_of, saves_of
-from unslow.analyse.run.tallies import totals
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.host.saves import FolderGrowth, Saves, folder_growth, saves_of
+from unslow.analyse.run.tallies import line_totals
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
+from unslow.facts.files import Folder, Log, Save
+from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import set_keyword
 from unslow.model import Evidence, Finding, Fix, Forecast, Location, Loop, Refusal, Run, Safety
 
-_LEAST_BYTES = 16 << 20  # what a run may leave behind without a word
+_LEAST_BYTES = 16 << 20  # a run may leave this much behind (judgement)
 _LEAST_FILES = 4
-_SOON = 7 * 86_400.0  # seconds until the disk is full, at this rate, that are worth a word
-_KEPT = 5
+_SOON = 7 * 86_400.0  # seconds until the disk is full: later is not worth a warning (judgement)
+_KEPT = 5  # the default of tf.train.Saver
 _POSITION = {"CheckpointManager": 2}  # of max_to_keep
+_KEEPERS = ("CheckpointManager", "Saver")
+
+
+@dataclass(frozen=True)
+class _Growth:
+    """How fast a folder grows, and what saves to it, if that is known."""
+
+    bytes_per_step: float
+    call: str
+    keep: int
 
 
 def _folder(
-    at: int, size: float, files: int, free: float = 1e11, kind: str = "checkpoints"
-) -> Fact:
-    return fact(
-        "folder",
-        at,
-        folder="out",
-        holds=kind,
-        bytes=size,
-        files=files,
-        step=at,
-        free=free,
-        key="out",
-        n=at,
-    )
+    step: int, size: float, files: int, free: float = 1e11, holds: str = "checkpoints"
+) -> Placed:
+    seen = Folder(folder="out", holds=holds, bytes=size, files=files, step=step, free=free)
+    return at(step, seen.replace(key="out", n=step))
 
 
-def _save(at: int, keep: int = 0) -> Fact:
-    return fact(
-        "save",
-        at,
-        n=at // 10,
-        sum=0.001 * at,
-        took=0.01,
-        key="a",
-        call="CheckpointManager",
-        name="c",
-        folder="out",
-        bytes=1e6,
-        step=at,
-        stack=[["train.py", 13, "f"]],
-        made=[["train.py", 5, "f"]],
-        keep=keep,
-        in_fit=False,
-        options={},
-    )
+def _save(step: int, keep: int = 0) -> Placed:
+    saved = Save(key="a", call="CheckpointManager", folder="out", bytes=1e6, keep=keep)
+    places = {"stack": (Place("train.py", 13, "f"),), "made": (Place("train.py", 5, "f"),)}
+    return at(step, saved.replace(n=step // 10, sum=0.001 * step, took=0.01, step=step, **places))
 
 
 class FileGrowth(Cause):
@@ -83,70 +71,54 @@ class FileGrowth(Cause):
 
     title = "files pile up"
     yields = True
-    needs = ("files",)
+    reads = (Folder, Save, Log)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            for folder in folders_of(run, loop):
-                per_second = folder.rate * loop.steps / max(loop.total, 1e-9)
-                if (
-                    per_second <= 0
-                    or folder.gained < _LEAST_BYTES
-                    or folder.free / per_second > _SOON
-                ):
-                    continue
-                if folder.kind == "checkpoints" and folder.new_files < _LEAST_FILES:
-                    continue  # the same few files, written again and again
-                saves = next(
-                    (found for found in saves_of(run, loop) if found.folder == folder.path), None
-                )
-                if (
-                    saves is None or int(saves.data.get("keep", -1)) <= 0
-                ):  # else it stops at what the saver keeps
-                    yield self._finding(run, loop, folder, saves, folder.free / per_second)
+            saves = {found.last.folder: found for found in reversed(saves_of(run, loop))}
+            for growth in folder_growth(run, loop):
+                saver = saves.get(growth.last.folder)
+                if _grows_on(growth, saver) and _seconds_left(loop, growth) <= _SOON:
+                    yield self._finding(run, loop, growth, saver)
 
-    def _finding(
-        self, run: Run, loop: Loop, folder: Folder, saves: Saves | None, full: float
-    ) -> Finding:
-        ahead = int(folder.free / folder.rate)
+    def _finding(self, run: Run, loop: Loop, growth: FolderGrowth, saves: Saves | None) -> Finding:
+        folder, rate = growth.last, growth.rate
+        left = _duration(_seconds_left(loop, growth))
+        evidence = [
+            Evidence("in the folder", folder.bytes, "bytes"),
+            Evidence("files", folder.files),
+            Evidence("per step", rate, "bytes"),
+            Evidence("left on the disk", folder.free, "bytes"),
+        ]
+        if saves is not None:
+            evidence.append(Evidence("one checkpoint", saves.last.bytes, "bytes"))
+        more = int(folder.free / rate)
+        saver = saves.last if saves is not None else Save()
         return Finding(
             cause=self.id,
             location=_where(run, loop, folder, saves),
             seconds=0.0,
             grows=True,
-            title=f"{folder.path} grows by {say.size(1000 * folder.rate)} per 1,000 steps: the disk is full in "
-            f"{_long(full)}",
-            evidence=(
-                Evidence("in the folder", folder.bytes, "bytes"),
-                Evidence("files", folder.files),
-                Evidence("per step", folder.rate, "bytes"),
-                Evidence("left on the disk", folder.free, "bytes"),
-                *([Evidence("one checkpoint", saves.bytes, "bytes")] if saves else []),
-            ),
+            title=f"{folder.folder} grows by {say.size(1000 * rate)} per 1,000 steps: "
+            f"the disk is full in {left}",
+            evidence=tuple(evidence),
             forecast=Forecast(
                 step=loop.steps * 10,
-                bytes=folder.bytes + 9 * loop.steps * folder.rate,
-                text=f"the disk is full after {ahead:,} more steps, {_long(full)} from the end of this run",
+                bytes=folder.bytes + 9 * loop.steps * rate,
+                text=f"the disk is full after {more:,} more steps, {left} after the end of this run",
             ),
-            advice=_advice(folder, saves),
-            facts={
-                "call": saves.call if saves else "",
-                "keep": saves.data.get("keep", -1) if saves else -1,
-                "bytes_per_step": folder.rate,
-            },
+            advice=_advice(saver.call),
+            detail=_Growth(rate, saver.call, saver.keep),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where, maker = finding.location, str(finding.facts["call"])
-        if (
-            where is None
-            or maker not in ("CheckpointManager", "Saver")
-            or finding.facts["keep"] != 0
-        ):
+        where, saver = finding.location, finding.detail
+        if where is None or not isinstance(saver, _Growth):
             return None
-        fixed = set_keyword(
-            script, where.line, maker, "max_to_keep", str(_KEPT), _POSITION.get(maker)
-        )
+        if saver.call not in _KEEPERS or saver.keep != 0:
+            return None
+        position = _POSITION.get(saver.call)
+        fixed = set_keyword(script, where.line, saver.call, "max_to_keep", str(_KEPT), position)
         return Fix(
             f"keep the last {_KEPT} checkpoints",
             Safety.REVIEW,
@@ -166,7 +138,7 @@ class FileGrowth(Cause):
         Sketch(
             "an event file that fills the disk",
             [0.01] * 100,
-            facts=[_folder(at, at * 1e6, 1, kind="summaries") for at in (10, 25, 50, 75, 100)],
+            facts=[_folder(at, at * 1e6, 1, holds="summaries") for at in (10, 25, 50, 75, 100)],
         ),
     )
     QUIET = (
@@ -196,31 +168,50 @@ class FileGrowth(Cause):
     )
 
 
+def _grows_on(growth: FolderGrowth, saves: Saves | None) -> bool:
+    """Whether a folder gains much, in new files, and no saver will delete old ones."""
+    if growth.rate <= 0 or growth.gained < _LEAST_BYTES:
+        return False
+    if growth.last.holds == "checkpoints" and growth.new_files < _LEAST_FILES:
+        return False  # the same few files are overwritten
+    return saves is None or saves.last.keep <= 0
+
+
+def _seconds_left(loop: Loop, growth: FolderGrowth) -> float:
+    """Until the disk is full, at the rate of this loop."""
+    per_second = growth.rate * loop.steps / max(loop.total, 1e-9)
+    return growth.last.free / max(per_second, 1e-9)
+
+
 def _where(run: Run, loop: Loop, folder: Folder, saves: Saves | None) -> Location:
-    """Where it is said how many files stay: the saver's maker, or else the line that writes."""
+    """The line that says how many files stay, or else the line that writes them."""
     if saves is not None:
-        keeps = saves.call in ("CheckpointManager", "Saver")
+        keeps = saves.last.call in _KEEPERS
         return saves.made if saves.made is not None and keeps else saves.where
-    logs = totals(run, loop, "log") if folder.kind == "summaries" else []
+    logs = line_totals(run, loop, Log) if folder.holds == "summaries" else []
     return logs[0].location if logs else loop.update
 
 
-def _advice(folder: Folder, saves: Saves | None) -> str:
-    if saves is None:
+def _advice(call: str) -> str:
+    if not call:
         return "Write summaries every N steps, and histograms and images more rarely still."
-    by = {
-        "CheckpointManager": f"Give it `max_to_keep={_KEPT}`.",
-        "Saver": f"Give it `max_to_keep={_KEPT}`, and use one Saver for all steps.",
-        "ModelCheckpoint": "Without `{epoch}` in its path it keeps one file; with `save_best_only=True` the best.",
-    }
-    words = "Save through a `tf.train.CheckpointManager(checkpoint, folder, max_to_keep=5)`, which deletes old ones."
-    return by.get(
-        saves.call,
-        words if saves.call.startswith("Checkpoint") else "Write to the same file each time.",
-    )
+    if call == "CheckpointManager":
+        return f"Give it `max_to_keep={_KEPT}`."
+    if call == "Saver":
+        return f"Give it `max_to_keep={_KEPT}`, and use one Saver for all steps."
+    if call == "ModelCheckpoint":
+        return (
+            "Without `{epoch}` in its path it keeps one file; with `save_best_only=True` the best."
+        )
+    if call.startswith("Checkpoint"):
+        return (
+            "Save through a `tf.train.CheckpointManager(checkpoint, folder, max_to_keep=5)`, "
+            "which deletes old ones."
+        )
+    return "Write to the same file each time."
 
 
-def _long(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     for unit, length in (("days", 86_400.0), ("hours", 3600.0)):
         if seconds >= 1.5 * length:
             return f"{seconds / length:.0f} {unit}"

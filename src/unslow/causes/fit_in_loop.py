@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.repeated_fits import Refit, refits
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
+from unslow.facts.functions import Trace
+from unslow.facts.keras import Fit
+from unslow.facts.schema import Place
 from unslow.model import Evidence, Finding, Fix, Phase, Refusal, Run, Safety
 
 if TYPE_CHECKING:
@@ -44,7 +47,7 @@ class FitInLoop(Cause):
     """
 
     title = "fit() is called repeatedly on one model"
-    needs = ("keras", "functions")
+    reads = (Fit, Trace)
     deeper_than = ("retracing", "tiny-batches", "kernels-rebuilt", "iterator-rebuilt")
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -85,9 +88,9 @@ class FitInLoop(Cause):
         return Fix(title, Safety.CLOSE, {script.path: edited.text})
 
 
-def _fit(step: int) -> Any:
-    where = ["train.py", 10, "<module>"]
-    return fact("fit", step, stack=[where], model=1, data="ndarray", n=step, key=str(where))
+def _fit(step: int) -> Placed:
+    where = Place("train.py", 10, "<module>")
+    return at(step, Fit(stack=(where,), model=1, data="ndarray", n=step, key=str(where)))
 
 
 FitInLoop.FIRES = (

@@ -5,12 +5,22 @@ from __future__ import annotations
 import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
-from unslow.analyse.graphs.traces import Trace, cost, in_training, traces, usual_call
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.graphs.traces import (
+    READS,
+    OutermostTrace,
+    cost,
+    in_training,
+    traces,
+    usual_call,
+)
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
+from unslow.facts.functions import Trace
+from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 
 if TYPE_CHECKING:
@@ -18,6 +28,13 @@ if TYPE_CHECKING:
     from unslow.syntax import Source
 
 _FEWEST = 4  # functions of one code and one set of weights; fewer may be stages of a training
+
+
+@dataclass(frozen=True)
+class _Detail:
+    """What the fix needs to know."""
+
+    by_library: bool  # TensorFlow itself makes the function, for the user's line
 
 
 class FunctionInLoop(Cause):
@@ -43,31 +60,36 @@ class FunctionInLoop(Cause):
     """
 
     title = "a new tf.function is made in every iteration"
-    needs = ("functions",)
+    reads = READS
     deeper_than = ("retracing", "tiny-batches")
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        groups: dict[tuple[Location, Location | None, str], list[Trace]] = defaultdict(list)
+        Group = tuple[Location, Location | None, str]
+        groups: dict[Group, list[OutermostTrace]] = defaultdict(list)
         for trace in traces(run):
-            if trace.function and trace.way in ("direct", "library"):
-                groups[trace.place, trace.made, trace.weights].append(trace)
+            if trace.fact.function and trace.fact.way in ("direct", "library"):
+                groups[trace.place, trace.made, trace.fact.weights].append(trace)
         for (_, made, _), found in groups.items():
             training = [trace for trace in found if in_training(run, trace)]
-            if made is not None and len({trace.function for trace in training}) >= _FEWEST:
+            functions = {trace.fact.function for trace in training}
+            if made is not None and len(functions) >= _FEWEST:
                 yield self._finding(run, made, found, training)
 
     def _finding(
-        self, run: Run, made: Location, found: Sequence[Trace], training: Sequence[Trace]
+        self,
+        run: Run,
+        made: Location,
+        found: Sequence[OutermostTrace],
+        training: Sequence[OutermostTrace],
     ) -> Finding:
         # The first object would have to be traced anyway.
-        first = found[0].function
-        bad = [trace for trace in training if trace.function != first]
-        usual = [usual_call(run, trace.function) for trace in bad]
+        first = found[0].fact
+        bad = [trace for trace in training if trace.fact.function != first.function]
+        usual = [usual_call(run, trace.fact.function) for trace in bad]
         seconds = sum(
             cost(trace, known) * trace.weight for trace, known in zip(bad, usual, strict=True)
         )
-        objects = round(sum(trace.weight for trace in found))
-        name = found[0].name.strip("<>")
+        objects = sum(trace.weight for trace in found)
         callers = Counter(
             trace.caller for trace in training if trace.caller is not None
         ).most_common(1)
@@ -75,36 +97,32 @@ class FunctionInLoop(Cause):
             Evidence("functions made and traced", objects),
             Evidence("seconds per trace", sum(trace.seconds for trace in bad) / len(bad), "s"),
             Evidence("seconds per first call", sum(trace.call for trace in bad) / len(bad), "s"),
-            Evidence("nodes in each graph", max(trace.nodes for trace in found)),
+            Evidence("nodes in each graph", max(trace.fact.nodes for trace in found)),
         ]
         if callers:
             evidence.append(Evidence("called at", str(callers[0][0])))
-        where, inside = say.place(run, made), found[0].way == "library"
+        where, by_library = say.place(run, made), first.way == "library"
         return Finding(
             cause=self.id,
             title=f"{say.code(where)} makes a new graph each time, and traces it: {objects} times"
-            if inside
-            else f"a new tf.function of {_called(name)} is made and traced {objects} times",
+            if by_library
+            else f"a new tf.function of {_called(first.name)} is made and traced {objects} times",
             location=made,
             seconds=seconds,
             evidence=tuple(evidence),
-            advice=_INSIDE if inside else "",
+            advice=_INSIDE if by_library else "",
             certainty=Certainty.MEASURED
             if any(known is not None for known in usual)
             else Certainty.LIKELY,
-            facts={
-                "place": found[0].place,
-                "caller": callers[0][0] if callers else None,
-                "name": name,
-                "inside": inside,
-            },
+            detail=_Detail(by_library),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.moves.hoist_function import function_once
 
-        assert finding.location is not None
-        if finding.facts["inside"]:
+        detail = finding.detail
+        assert isinstance(detail, _Detail) and finding.location is not None
+        if detail.by_library:
             return None
         edited = function_once(script, finding.location.line)
         return Fix("make the compiled function once", Safety.EXACT, {script.path: edited.text})
@@ -130,7 +148,7 @@ _INSIDE = "Put the line into a `tf.function` that is made once: what it makes is
 
 
 def _called(name: str) -> str:
-    return "a lambda" if name == "lambda" else f"{name}()"
+    return "a lambda" if name == "<lambda>" else f"{name.strip('<>')}()"
 
 
 def _functions_made(source: Source) -> Iterator[tuple[ast.AST, list[ast.Call]]]:
@@ -182,38 +200,37 @@ def _made_per_call(source: Source, node: ast.AST, calls: list[ast.Call]) -> Iter
             return
 
 
-def _trace(at: int, function: int, weights: str = "2 from #1", way: str = "direct") -> Any:
-    return fact(
-        "trace",
-        at,
-        name="step",
-        place=["train.py", 11, "step"],
-        function=function,
-        depth=0,
-        took=0.03,
-        args={},
-        nodes=40,
-        way=way,
-        made=[["train.py", 11, "<module>"]],
-        weights=weights,
-        key="step",
-        n=at,
-        stack=[["train.py", 12, "<module>"]],
+def _trace(step: int, function: int, weights: str = "2 from #1", way: str = "direct") -> Placed:
+    return at(
+        step,
+        Trace(
+            name="step",
+            place=Place("train.py", 11, "step"),
+            function=function,
+            took=0.03,
+            nodes=40,
+            way=way,
+            made=(Place("train.py", 11, "<module>"),),
+            weights=weights,
+            key="step",
+            n=step,
+            stack=(Place("train.py", 12, "<module>"),),
+        ),
     )
 
 
 FunctionInLoop.FIRES = (
-    Sketch("one per step", facts=[_trace(at, at) for at in range(1, 51)], style="function"),
+    Sketch("one per step", facts=[_trace(n, n) for n in range(1, 51)], style="function"),
     Sketch(
         "a jacobian outside of any graph",
-        facts=[_trace(at, at, "", "library") for at in range(1, 51)],
+        facts=[_trace(n, n, "", "library") for n in range(1, 51)],
     ),
 )
 FunctionInLoop.QUIET = (
     Sketch(
         "one per model",
-        facts=[_trace(at, at, f"2 from #{at}") for at in range(1, 51, 10)],
+        facts=[_trace(n, n, f"2 from #{n}") for n in range(1, 51, 10)],
         style="function",
     ),
-    Sketch("three stages", facts=[_trace(at, at) for at in (1, 30, 60)], style="function"),
+    Sketch("three stages", facts=[_trace(n, n) for n in (1, 30, 60)], style="function"),
 )

@@ -55,27 +55,36 @@ class _Pauses:
         return float(self.rows.sum())
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """Whether a line of the program asks for the collections."""
+
+    by_program: bool
+
+
 class GcPauses(Cause):
     """
     What happens
-    Python's collector stops the training again and again to look through all objects for cycles. It takes a
-    noticeable share of the steps.
+    Python's collector stops the training again and again to look through all objects for
+    cycles. It takes a noticeable share of the steps.
 
     Why it is slow
-    A full collection visits every tracked object of the process, and TensorFlow alone has hundreds of thousands. The
-    more objects the program keeps alive, the longer each one takes, so a program that gathers objects gets slower
-    with time.
+    A full collection visits every tracked object of the process, and TensorFlow alone has
+    hundreds of thousands. The more objects the program keeps alive, the longer each one takes,
+    so a program that gathers objects gets slower with time.
 
     The fix
-    Where the script itself calls `gc.collect()` in the loop: take the call out, or make it once per epoch. What no
-    cycle holds is freed without it. Otherwise call `gc.collect()` and `gc.freeze()` once after the set-up, so that
-    what exists by then is never visited again, or raise the threshold with `gc.set_threshold(50_000, 20, 100)`. If
-    the share grows, something gathers objects: that is the thing to mend.
+    Where the script itself calls `gc.collect()` in the loop: take the call out, or make it once
+    per epoch. What no cycle holds is freed without it. Otherwise call `gc.collect()` and
+    `gc.freeze()` once after the set-up, so that what exists by then is never visited again, or
+    raise the threshold with `gc.set_threshold(50_000, 20, 100)`. If the share grows, something
+    gathers objects: that is the thing to mend.
 
     When we are wrong
-    Where memory is short the collections may be needed; freezing costs memory that cycles would have given back.
-    Collections while a graph is built or traced are not counted: they go away with the building. Those of the youngest
-    objects alone, which are short and many, are not counted either.
+    Where memory is short the collections may be needed; freezing costs memory that cycles would
+    have given back. Collections while a graph is built or traced are not counted: they go away
+    with the building. Those of the youngest objects alone, which are short and many, are not
+    counted either.
     """
 
     title = "the garbage collector takes a share of the steps"
@@ -123,12 +132,12 @@ class GcPauses(Cause):
             advice="Take the call out, or make it once per epoch: what no cycle holds is freed without it."
             if where
             else "After the set-up, in front of the loop: `import gc; gc.collect(); gc.freeze()`.",
-            facts={"asked": where is not None},
+            detail=_Asked(where is not None),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where = finding.location
-        if where is None or not finding.facts.get("asked"):
+        if where is None or finding.detail != _Asked(True):
             return None
         calls = [node for node in script.every(ast.Call) if script.name(node.func) == "gc.collect"]
         here = [node for node in calls if script.recorded(node) == where.line]

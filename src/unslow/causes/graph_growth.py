@@ -7,16 +7,17 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unslow.analyse import wording as say
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.analyse.stats.growth import Kind, Law, fit_law
 from unslow.cause import Cause, Spot
+from unslow.facts.schema import Place, Stack
+from unslow.facts.sessions import GraphGrew, RunSite
 from unslow.model import (
-    Event,
     Evidence,
     Finding,
     Fix,
@@ -32,18 +33,20 @@ from unslow.syntax import FUNCTIONS, STATEMENT_LOOPS, own_nodes
 
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
+    from unslow.model import Floats
     from unslow.syntax import Loop as LoopNode
     from unslow.syntax import Source
 
 _NEW_GRAPH = ("tf.Graph", "tf.reset_default_graph")
 
-_FEWEST = 4  # growths at one line below which it may be a graph that is built in stages, or a rare evaluation
+_FEWEST = 4  # growths at one line; fewer may be a graph built in stages, or a rare evaluation
 _DISPATCH = 2e-4  # seconds that a run of a session takes in Python whatever it computes
-# Ops whose meaning depends on being made anew.
+# Ops whose meaning depends on being recreated.
 _NOTES = (
     (
         ("SaveV2",),
-        "One Saver deletes all but its last five checkpoints; a new one each time never deletes any.",
+        "One Saver deletes all but its last five checkpoints; a new one each time never deletes "
+        "any.",
     ),
     (
         ("OneShotIterator", "MakeIterator", "IteratorV2"),
@@ -54,43 +57,59 @@ _NOTES = (
 
 
 @dataclass(frozen=True)
+class _Detail:
+    """What the fix needs to know."""
+
+    stacks: tuple[Stack, ...]  # the user's frames at each line that adds ops
+    running: frozenset[tuple[str, str]]  # file and function of the frames around each run
+    note: str  # how the meaning changes, if it does
+
+
+@dataclass(frozen=True)
 class _Growth:
     """How one graph grew during one loop."""
 
-    looks: Sequence[Event]
-    lines: Counter[
-        Location
-    ]  # ops by the user's innermost line, lines that grew only a few times left out
+    last: GraphGrew
+    grown: Sequence[GraphGrew]  # inspections that found new ops
+    lines: Counter[Place]  # ops by the user's innermost line, without lines that grew a few times
     types: Counter[str]
-    first: int  # nodes before and after
-    last: int
-    per_step: float  # ops per training step
-    stacks: Mapping[Location, Sequence[Location]]
+    stacks: Mapping[Place, Stack]
+
+    @property
+    def nodes_before(self) -> int:
+        return self.grown[0].nodes - self.grown[0].new
+
+    @property
+    def per_step(self) -> float:
+        """Ops per training step."""
+        later = self.grown[1:]
+        return sum(look.new for look in later) / max(1, sum(look.since for look in later))
 
 
 class GraphGrowth(Cause):
     """
     What happens
-    In TF1 style every call such as `tf.reduce_mean(loss)`, `tf.gradients(…)`, `variable.assign(…)` or
-    `tf.train.Saver()` adds ops to the graph. Inside the training loop it adds them again in every iteration, and
-    none is ever removed.
+    In TF1 style every call such as `tf.reduce_mean(loss)`, `tf.gradients(…)`,
+    `variable.assign(…)` or `tf.train.Saver()` adds ops to the graph. Inside the training loop it
+    adds them again in every iteration, and none is ever removed.
 
     Why it is slow
-    A session that finds its graph changed takes the change over before it runs, and prepares each new fetch from the
-    whole graph. Both take time in proportion to all the ops there are, so that every step is slower than the one
-    before. The graph stays in memory.
+    A session that finds its graph changed takes the change over before it runs, and prepares each
+    new fetch from the whole graph. Both take time in proportion to the number of ops, so every
+    step is slower than the one before. The graph stays in memory.
 
     The fix
-    Create ops once, in front of the loop, and only run them in it. What depends on the loop is fed through a
-    placeholder. `graph.finalize()` in front of the loop makes the next such line raise an error.
+    Create ops once, in front of the loop, and only run them in it. What depends on the loop is fed
+    through a placeholder. `graph.finalize()` in front of the loop makes the next such line raise
+    an error.
 
     When we are wrong
-    A graph that is built in stages, each trained for long, grows on purpose; we ask for at least four growths at one
-    line.
+    A graph that is built in stages, each trained for long, grows on purpose; we require at least
+    four growths at one line.
     """
 
     title = "the graph grows in the training loop"
-    needs = ("graphs",)
+    reads = (GraphGrew,)
     deeper_than = ("tiny-batches", "many-session-runs", "feed-dict")
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -99,54 +118,43 @@ class GraphGrowth(Cause):
                 yield self._finding(run, loop, growth)
 
     def _finding(self, run: Run, loop: Loop, growth: _Growth) -> Finding:
-        where, _ = growth.lines.most_common(1)[0]
         law = _law(loop, growth)
         seconds = min(loop.total, _cost(growth) + _creation(run, loop, growth))
         rate = _bytes_per_step(run, loop)
         slower = law.grows or (law.kind is Kind.COUNTER and law.rate.low > 0)
         forecast = _forecast(loop, law if slower else None, rate)
-        title = (
-            f"{_ops(growth.per_step)} added to the graph in every step: "
-            f"{growth.first:,} → {growth.last:,} in {loop.steps:,} steps"
-        )
+        stacks = tuple(growth.stacks[line] for line in growth.lines)
+        around = [place for site in growth.last.runs for place in site.stack]
         return Finding(
             cause=self.id,
-            title=title,
-            location=where,
+            title=f"{_ops(growth.per_step)} added to the graph in every step: "
+            f"{growth.nodes_before:,} → {growth.last.nodes:,} in {loop.steps:,} steps",
+            location=Location(*growth.lines.most_common(1)[0][0]),
             seconds=seconds,
             grows=forecast is not None,
             forecast=forecast,
             evidence=tuple(_evidence(loop, growth, law, rate)),
-            advice=f"Make these ops once, in front of the loop at {loop.location}, and only run them inside it. "
-            "graph.finalize() in front of the loop then raises an error at any other line that adds ops.",
-            facts={
-                "stacks": [
-                    [_frame(place) for place in growth.stacks[line]] for line in growth.lines
-                ],
-                "running": {
-                    (place.file, place.function) for site in _sites(growth) for place in site
-                },
-                "note": next(
-                    (
-                        note
-                        for kinds, note in _NOTES
-                        if any(t.startswith(kinds) for t in growth.types)
-                    ),
-                    "",
-                ),
-            },
+            advice=f"Make these ops once, in front of the loop at {loop.location}, and only run "
+            "them inside it. graph.finalize() in front of the loop then raises an error at any "
+            "other line that adds ops.",
+            detail=_Detail(
+                stacks=stacks,
+                running=frozenset((place.file, place.function) for place in around),
+                note=_note(growth),
+            ),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.moves.ops_before_loop import ops_once
 
-        edited = ops_once(script, finding.facts["stacks"], finding.facts["running"])
-        note = str(finding.facts["note"])
+        detail = finding.detail
+        assert isinstance(detail, _Detail)
+        edited = ops_once(script, detail.stacks, detail.running)
         return Fix(
             title="make the ops once, in front of the loop",
-            safety=Safety.REVIEW if note else Safety.EXACT,
+            safety=Safety.REVIEW if detail.note else Safety.EXACT,
             files={script.path: edited.text},
-            note=note,
+            note=detail.note,
         )
 
     def spot(self, source: Source) -> Iterable[Spot]:
@@ -160,9 +168,10 @@ class GraphGrowth(Cause):
                     seen.add(statement)
                     yield source.spot(
                         node,
-                        f"the loop at line {loop.lineno} runs a session and comes by here: this adds ops to its graph"
-                        " in every turn, if the loop runs more than once",
-                        "build the ops once, before the loop; feed what changes; call graph.finalize() to be sure",
+                        f"the loop at line {loop.lineno} runs a session and comes by here: this adds"
+                        " ops to its graph in every turn, if the loop runs more than once",
+                        "build the ops once, before the loop; feed what changes; call"
+                        " graph.finalize() to be sure",
                     )
 
 
@@ -170,76 +179,50 @@ def _ops(number: float) -> str:
     return "1 op is" if round(number, 2) == 1 else f"{number:.3g} ops are"
 
 
-def _frame(place: Location) -> tuple[str, int, str]:
-    return place.file, place.line, place.function
-
-
-def _sites(growth: _Growth) -> Iterable[Sequence[Location]]:
-    """The user's frames around each run of a session."""
-    for site in growth.looks[-1].data["runs"]:
-        yield [Location(*place) for place in site["stack"]]
+def _note(growth: _Growth) -> str:
+    """How the meaning of ops that are made once differs from that of ops recreated each time."""
+    for kinds, note in _NOTES:
+        if any(name.startswith(kinds) for name in growth.types):
+            return note
+    return ""
 
 
 def _growths(run: Run, loop: Loop) -> Iterable[_Growth]:
-    """Each graph that kept growing in a loop."""
-    graphs: dict[int, list[Event]] = defaultdict(list)
-    for event in run.of("graph"):
-        if event.process == loop.process and loop.start <= event.time <= loop.stop + 1e9 * (
-            event.data["new"] == 0
-        ):
-            graphs[int(event.data["graph"])].append(event)
+    """Each graph that still grew in the second half of a loop: what is lazily built is built."""
+    graphs: dict[int, list[GraphGrew]] = defaultdict(list)
+    for look in run.facts(GraphGrew):
+        last_word = look.process == loop.process and look.new == 0 and look.time >= loop.start
+        if loop.holds(look) or last_word:
+            graphs[look.graph].append(look)
     for looks in graphs.values():
         growth = _growth(looks)
-        if growth is not None and _lasts(growth, loop):
+        if growth is not None and growth.grown[-1].time > (loop.start + loop.stop) / 2:
             yield growth
 
 
-def _growth(looks: Sequence[Event]) -> _Growth | None:
-    times: Counter[Location] = Counter()
-    ops: Counter[Location] = Counter()
+def _growth(looks: Sequence[GraphGrew]) -> _Growth | None:
+    times: Counter[Place] = Counter()
+    ops: Counter[Place] = Counter()
     types: Counter[str] = Counter()
-    stacks: dict[Location, Sequence[Location]] = {}
-    grown = [look for look in looks if look.data["new"]]
+    stacks: dict[Place, Stack] = {}
+    grown = [look for look in looks if look.new]
     for look in grown:
-        for kind, count in look.data["types"]:
-            types[kind] += count
-        found: Counter[Location] = Counter()
-        for stack, count in look.data["lines"]:
-            if stack:
-                places = [Location(*place) for place in stack]
-                found[places[0]] += count
-                stacks.setdefault(places[0], places)
-        ops += found
-        times.update(set(found))
+        types.update(dict(look.types))
+        known = [(stack, count) for stack, count in look.lines if stack]
+        for stack, count in known:
+            ops[stack[0]] += count
+            stacks.setdefault(stack[0], stack)
+        times.update({stack[0] for stack, _ in known})
     lines = Counter({line: count for line, count in ops.items() if times[line] >= _FEWEST})
     if not lines:
         return None
-    new = sum(look.data["new"] for look in grown[1:])
-    steps = sum(look.data["since"] for look in grown[1:])
-    first, last = grown[0].data, looks[-1].data
-    return _Growth(
-        looks=looks,
-        lines=lines,
-        types=types,
-        first=first["nodes"] - first["new"],
-        last=last["nodes"],
-        per_step=new / max(1, steps),
-        stacks=stacks,
-    )
+    return _Growth(last=looks[-1], grown=grown, lines=lines, types=types, stacks=stacks)
 
 
-def _lasts(growth: _Growth, loop: Loop) -> bool:
-    """Whether it still grew in the second half of the loop: what is built lazily at first is built."""
-    last = max(look.time for look in growth.looks if look.data["new"])
-    return last > (loop.start + loop.stop) / 2
-
-
-def _nodes(loop: Loop, growth: _Growth) -> Any:
+def _nodes(loop: Loop, growth: _Growth) -> Floats:
     """Nodes of the graph at each row of a loop."""
-    looks = [look for look in growth.looks if look.data["new"]]
-    return np.interp(
-        loop.end, [look.time for look in looks], [float(look.data["nodes"]) for look in looks]
-    )
+    times = [look.time for look in growth.grown]
+    return np.interp(loop.end, times, [float(look.nodes) for look in growth.grown])
 
 
 def _law(loop: Loop, growth: _Growth) -> Law:
@@ -247,30 +230,26 @@ def _law(loop: Loop, growth: _Growth) -> Law:
 
 
 def _cost(growth: _Growth) -> float:
-    """What runs took beyond what they would with a graph that stays: taking over ops, preparing fresh fetches."""
-    seconds = 0.0
-    for site in growth.looks[-1].data["runs"]:
-        seconds += float(site["extended"])
-        fresh = int(site["fresh"])
-        if fresh >= _FEWEST:
-            clean = float(site["idle"]) + _DISPATCH
-            seconds += max(0.0, float(site["fresh_took"]) / fresh - clean) * (fresh - 1)
-    return seconds
+    """What runs took beyond those of a graph that does not grow."""
+    return sum(site.extended + _preparing(site) for site in growth.last.runs)
+
+
+def _preparing(site: RunSite) -> float:
+    """Seconds in which fetches that were never run before were prepared."""
+    if site.fresh < _FEWEST:
+        return 0.0
+    clean = site.idle + _DISPATCH
+    return max(0.0, site.fresh_took / site.fresh - clean) * (site.fresh - 1)
 
 
 def _creation(run: Run, loop: Loop, growth: _Growth) -> float:
     """Seconds in which the lines made their ops, by stack samples."""
-    samples = [
-        sample for sample in run.samples if sample.process == loop.process and sample.training
-    ]
-    whole = sum(sample.in_steps for sample in samples)
-    making = sum(
-        sample.in_steps
-        for sample in samples
-        if sample.phase is Phase.OTHER
-        and sample.leaf != "python"
-        and _same_line(sample.stack, growth)
-    )
+    mine = [sample for sample in run.samples if sample.process == loop.process]
+    training = [sample for sample in mine if sample.training]
+    whole = sum(sample.in_steps for sample in training)
+    outside = [sample for sample in training if sample.phase is Phase.OTHER]
+    library = [sample for sample in outside if sample.leaf != "python"]
+    making = sum(sample.in_steps for sample in library if _same_line(sample.stack, growth))
     return run.trained * making / whole if whole else 0.0
 
 
@@ -281,13 +260,11 @@ def _same_line(stack: Sequence[Location], growth: _Growth) -> bool:
 
 
 def _bytes_per_step(run: Run, loop: Loop) -> float:
-    """How memory grows with the steps of a loop; nothing where it does not surely grow."""
+    """How memory grows with the steps of a loop; 0 if it does not clearly grow."""
     ticks = run.processes[loop.process].ticks
-    inside = (
-        (ticks.time >= loop.start) & (ticks.time <= loop.stop)
-        if "rss" in ticks.columns
-        else np.zeros(0, bool)
-    )
+    if "rss" not in ticks.columns:
+        return 0.0
+    inside = (ticks.time >= loop.start) & (ticks.time <= loop.stop)
     if inside.sum() < _FEWEST:
         return 0.0
     law = fit_law(
@@ -297,7 +274,7 @@ def _bytes_per_step(run: Run, loop: Loop) -> float:
 
 
 def _forecast(loop: Loop, law: Law | None, rate: float) -> Forecast | None:
-    """Ten times as many steps, in a round number: of time where the steps follow a law, of memory where it grows."""
+    """After ten times as many steps: the step time if it follows a law, the memory if it grows."""
     if law is None and not rate:
         return None
     digits = 10 ** math.floor(math.log10(loop.steps * 10))
@@ -309,8 +286,8 @@ def _forecast(loop: Loop, law: Law | None, rate: float) -> Forecast | None:
 
 
 def _evidence(loop: Loop, growth: _Growth, law: Law, rate: float) -> Iterable[Evidence]:
-    yield Evidence("nodes at first", growth.first)
-    yield Evidence("nodes at last", growth.last)
+    yield Evidence("nodes at first", growth.nodes_before)
+    yield Evidence("nodes at last", growth.last.nodes)
     yield Evidence("ops per step", round(growth.per_step, 2))
     ops = sum(growth.types.values())
     kinds = ", ".join(
@@ -344,7 +321,7 @@ def _session_loops(source: Source) -> list[ast.For | ast.AsyncFor | ast.While]:
 
 
 def _ops_built(source: Source, body: ast.AST, seen: set[ast.AST]) -> Iterator[ast.AST]:
-    """The ops that a loop or function adds to the graph whenever it runs, also through functions of the file."""
+    """The ops that a loop or function adds to the graph, also through functions of the file."""
     for node in own_nodes(body):
         if isinstance(body, STATEMENT_LOOPS) and body not in source.loops(node):
             continue  # what is looped over, and the `else`
@@ -372,27 +349,20 @@ def _starts_graph(source: Source, body: ast.AST) -> bool:
     )
 
 
-def _look(at: int, new: int, nodes: int) -> Any:
-    run = {
-        "stack": [["train.py", 12, "<module>"]],
-        "known": 0,
-        "known_took": 0.0,
-        "extended": 0.0,
-        "fresh": at,
-        "fresh_took": 0.009 * at,
-        "idle": 0.0,
-    }
-    return fact(
-        "graph",
-        at,
-        graph=1,
-        nodes=nodes,
-        new=new,
-        step=at,
-        since=1,
-        types=[["Mean", new]],
-        lines=[[[["train.py", 12, "<module>"]], new]],
-        runs=[run],
+def _look(step: int, new: int, nodes: int) -> Placed:
+    stack = (Place("train.py", 12, "<module>"),)
+    return at(
+        step,
+        GraphGrew(
+            graph=1,
+            nodes=nodes,
+            new=new,
+            step=step,
+            since=1,
+            types=(("Mean", new),),
+            lines=((stack, new),),
+            runs=(RunSite(stack=stack, fresh=step, fresh_took=0.009 * step),),
+        ),
     )
 
 
@@ -400,7 +370,7 @@ GraphGrowth.FIRES = (
     Sketch(
         "two ops in every step, and a step that takes longer with each",
         seconds=[0.01 + 1e-4 * step for step in range(100)],
-        facts=[_look(at, 2, 50 + 2 * at) for at in range(1, 101)],
+        facts=[_look(step, 2, 50 + 2 * step) for step in range(1, 101)],
         style="session",
     ),
 )
@@ -412,7 +382,7 @@ GraphGrowth.QUIET = (
     ),
     Sketch(
         "lazily built in the first steps",
-        facts=[_look(at, 4, 50 + 4 * at) for at in range(1, 6)],
+        facts=[_look(step, 4, 50 + 4 * step) for step in range(1, 6)],
         style="session",
     ),
 )

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 
 from unslow.analyse import wording as say
 from unslow.analyse.run.tallies import LineTotal, line_totals
-from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
 from unslow.facts.eager import Sync
+from unslow.facts.machine import ThreadSettings
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.run_every_n import guard
@@ -60,7 +61,7 @@ class HostSync(Cause):
     """
 
     title = "values are fetched in every step"
-    reads = (Sync,)
+    reads = (Sync, ThreadSettings)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
@@ -123,7 +124,7 @@ class HostSync(Cause):
             "an accelerator waits while Python prepares the next batch",
             phases={Phase.RUN: 0.1, Phase.SYNC: 0.6},
             facts=[
-                fact("settings", 1, devices=["GPU:0"]),
+                at(1, ThreadSettings(devices=("GPU:0",))),
                 *(_fetched(step, 0.006) for step in (1, 25, 50, 75, 100)),
             ],
         ),
@@ -138,7 +139,7 @@ class HostSync(Cause):
             "an accelerator is busy all the time, and Python waits for it",
             phases={Phase.RUN: 0.01, Phase.SYNC: 0.98},
             facts=[
-                fact("settings", 1, devices=["GPU:0"]),
+                at(1, ThreadSettings(devices=("GPU:0",))),
                 *(_fetched(step, 0.0098) for step in (1, 25, 50, 75, 100)),
             ],
         ),
@@ -160,9 +161,7 @@ class HostSync(Cause):
 
 
 def _accelerated(run: Run, loop: Loop) -> bool:
-    return any(
-        event.process == loop.process and event.data.get("devices") for event in run.of("settings")
-    )
+    return any(settings.devices for settings in run.facts(ThreadSettings, loop.process))
 
 
 def _gain(run: Run, loop: Loop, total: LineTotal[Sync]) -> float:

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.new_shapes import Churn, churn_of
-from unslow.analyse.graphs.unusual_calls import Call, Reopened, in_training, reopened, special_calls
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.graphs.session_restarts import reopened_sessions
+from unslow.analyse.graphs.unusual_calls import (
+    Call,
+    in_training,
+    prepared_share,
+    profiles,
+    unusual_calls,
+)
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
+from unslow.facts.functions import CallProfile, Reset, UnusualCall
+from unslow.facts.memory import Batch
+from unslow.facts.schema import Place, Stack
+from unslow.facts.sessions import Reopened
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Loop, Refusal, Run, Safety
 
 if TYPE_CHECKING:
@@ -32,6 +44,14 @@ _WAYS = {
     "clear_session": "clear_session()",
     "context reset": "resetting TensorFlow's context",
 }
+
+
+@dataclass(frozen=True)
+class _Detail:
+    """What the fix needs to know of a reset."""
+
+    way: str
+    stack: Stack
 
 
 class KernelsRebuilt(Cause):
@@ -58,111 +78,95 @@ class KernelsRebuilt(Cause):
     """
 
     title = "compiled functions are prepared again and again"
-    needs = ("calls",)
+    reads = (UnusualCall, Reset, Reopened, Batch)
     deeper_than = ("shape-churn",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        calls = [
-            call
-            for call in special_calls(run)
-            if in_training(run, call) and "traced" not in call.why
-        ]
+        training = [call for call in unusual_calls(run) if in_training(run, call)]
+        untraced = [call for call in training if "traced" not in call.fact.why]
         by_reset: dict[Location, list[Call]] = defaultdict(list)
-        for call in calls:
-            if "reset" in call.why and call.reset is not None:
+        for call in untraced:
+            if "reset" in call.fact.why and call.reset is not None:
                 by_reset[call.reset].append(call)
         for where, found in by_reset.items():
             finding = self._after_resets(say.place(run, where), found, _stack(run, where))
             if finding is not None:
                 yield finding
-        for where, times in reopened(run).items():
-            if len({time.session for time in times}) >= _FEW:
-                yield self._in_new_sessions(say.place(run, where), times)
+        for where, first_runs in reopened_sessions(run).items():
+            if len({first.session for first, _ in first_runs}) >= _FEW:
+                yield self._in_new_sessions(say.place(run, where), first_runs)
         for loop in run.loops:
             churn = churn_of(run, loop) if loop.style == "function" else None
             if churn is not None and churn.extra > _MUCH * loop.typical():
                 yield self._for_shapes(run, loop, churn)
 
-    def _after_resets(
-        self, where: Location, found: Sequence[Call], stack: Sequence[Any]
-    ) -> Finding | None:
+    def _after_resets(self, where: Location, found: Sequence[Call], stack: Stack) -> Finding | None:
         count = sum(call.weight for call in found)
         if count < _FEW:
             return None
-        usual = median(call.usual for call in found)
-        seen = [call.inside for call in found if call.inside is not None]
+        usual = median(call.fact.usual for call in found)
+        seen = profiles(found)
         if usual > 0:
-            seconds = sum(max(0.0, call.seconds - usual) * call.weight for call in found)
+            seconds = sum(max(0.0, call.fact.took - usual) * call.weight for call in found)
         elif seen:
-            share = median((part.prepare + part.compile) / part.call for part in seen)
-            seconds = sum(call.seconds * share * call.weight for call in found)
+            share = prepared_share(seen)
+            seconds = sum(call.fact.took * share * call.weight for call in found)
         else:
             return None
-        each = seconds / count
-        names = sorted({call.name for call in found})
-        what = _WAYS.get(found[0].way, found[0].way)
+        took = median(call.fact.took for call in found)
         evidence = [
-            Evidence("resets that a compiled function had to recover from", round(count)),
-            Evidence(
-                "seconds of a call after a reset", median(call.seconds for call in found), "s"
-            ),
+            Evidence("resets that a compiled function had to recover from", count),
+            Evidence("seconds of a call after a reset", took, "s"),
             Evidence("traces in these calls", 0),
         ]
         if usual > 0:
             evidence.append(Evidence("seconds of a usual call", usual, "s"))
         if seen:
-            evidence.append(
-                Evidence(
-                    "seconds of preparing, in a profiler window",
-                    median(p.prepare for p in seen),
-                    "s",
-                )
-            )
+            preparing = median(profile.prepare for profile in seen)
+            evidence.append(Evidence("seconds of preparing, in a profiler window", preparing, "s"))
+        names = sorted({call.fact.name for call in found})
+        way = found[0].fact.way
+        what = _WAYS.get(way, way)
         return Finding(
             cause=self.id,
-            title=f"{what} in the loop makes {_list(names)} be prepared anew {count:.0f} times, {say.time(each)} each, "
-            "without any trace",
+            title=f"{what} in the loop makes TensorFlow prepare {_list(names)} again {count} times, "
+            f"{say.time(seconds / count)} each, without retracing",
             location=where,
             seconds=seconds,
             evidence=tuple(evidence),
             advice=f"Move {what} out of the loop, in front of it.",
-            facts={"way": found[0].way, "stack": stack},
+            detail=_Detail(way, stack),
         )
 
-    def _in_new_sessions(self, where: Location, times: Sequence[Reopened]) -> Finding:
-        count = max(time.session for time in times) - min(time.session for time in times) + 1
-        known = [time for time in times if time.usual > 0]  # others are run once in each session
-        seconds = sum((time.seconds - time.usual) * time.weight for time in known)
-        once = sum(time.seconds * time.weight for time in times if not time.usual)
+    def _in_new_sessions(
+        self, where: Location, first_runs: Sequence[tuple[Reopened, int]]
+    ) -> Finding:
+        sessions = [first.session for first, _ in first_runs]
+        count = max(sessions) - min(sessions) + 1
+        # Fetches that are never repeated are run once in each session.
+        repeated = [(first, weight) for first, weight in first_runs if first.usual > 0]
+        seconds = sum((first.took - first.usual) * weight for first, weight in repeated)
+        once = sum(first.took * weight for first, weight in first_runs if not first.usual)
+        first_run = median(first.took for first, _ in first_runs)
         evidence = [
             Evidence("sessions opened for one graph, in the training", count),
-            Evidence(
-                "seconds of a first run, in the middle", median(time.seconds for time in times), "s"
-            ),
+            Evidence("seconds of a first run, median", first_run, "s"),
         ]
-        if known:
-            evidence.append(
-                Evidence(
-                    "the same runs when they are repeated",
-                    median(time.usual for time in known),
-                    "s",
-                )
-            )
+        if repeated:
+            usual = median(first.usual for first, _ in repeated)
+            evidence.append(Evidence("the same runs when they are repeated", usual, "s"))
         if once:
-            evidence.append(
-                Evidence(
-                    "seconds of runs that each session makes once, not counted here", once, "s"
-                )
-            )
+            label = "seconds of runs that each session makes once, not counted here"
+            evidence.append(Evidence(label, once, "s"))
         return Finding(
             cause=self.id,
-            title=f"a session is opened {count:,} times for one and the same graph, and each prepares its runs anew: "
-            f"{say.time(seconds / count)} for each session",
+            title=f"a session is opened {count:,} times for the same graph, and each prepares its "
+            f"runs again: {say.time(seconds / count)} for each session",
             location=where,
             seconds=seconds,
             evidence=tuple(evidence),
-            advice="Open one session in front of the loop. To start again from the first state, run the initializer, "
-            "or set the weights, in that session.",
+            advice="Open one session in front of the loop. To start again from the first state, "
+            "run the initializer, or set the weights, in that session.",
         )
 
     def _for_shapes(self, run: Run, loop: Loop, churn: Churn) -> Finding:
@@ -178,20 +182,18 @@ class KernelsRebuilt(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        way = finding.facts.get("way")
-        if way is None:
+        detail = finding.detail
+        if not isinstance(detail, _Detail):
             return None
         from unslow.fix.moves.hoist_reset import once_before_loop
 
-        lines = [
-            int(line) for file, line, _ in finding.facts.get("stack", ()) if file == script.path
-        ]
+        lines = [place.line for place in detail.stack if place.file == script.path]
         return Fix(
             title="Do it once, in front of the loop",
             safety=Safety.REVIEW,
             files={script.path: once_before_loop(script, lines).text},
             note="Random ops go on drawing from one sequence instead of starting it again in every iteration."
-            if way == "set_seed"
+            if detail.way == "set_seed"
             else "What clear_session() forgets in every iteration is forgotten once.",
         )
 
@@ -207,13 +209,12 @@ class KernelsRebuilt(Cause):
                 )
 
 
-def _stack(run: Run, where: Location) -> Sequence[Any]:
+def _stack(run: Run, where: Location) -> Stack:
     """The user's frames at a reset, innermost first."""
-    for event in run.of("reset"):
-        stack: Sequence[Any] = event.data.get("stack") or ()
-        if stack and (stack[0][0], stack[0][1]) == (where.file, where.line):
-            return stack
-    return [[where.file, where.line, where.function]]
+    for reset in run.facts(Reset):
+        if reset.stack and reset.stack[0][:2] == (where.file, where.line):
+            return reset.stack
+    return (Place(where.file, where.line, where.function),)
 
 
 def _list(names: Sequence[str]) -> str:
@@ -221,43 +222,47 @@ def _list(names: Sequence[str]) -> str:
     return text if len(names) <= 3 else f"{text} and {len(names) - 3} more"
 
 
-def _after(at: int, n: int, took: float = 0.1, usual: float = 0.002, **more: Any) -> Any:
-    return fact(
-        "call",
-        at,
-        key="step#1:reset",
-        n=n,
-        name="step",
-        function=1,
-        why=["reset"],
-        took=took,
-        traced=0.0,
-        usual=usual,
-        number=at,
-        jit=False,
-        shapes=[[32, 8]],
-        distinct=1,
-        stack=[["train.py", 12, "<module>"]],
-        place=["train.py", 11, "<module>"],
-        way="set_seed",
-        **more,
+def _after(
+    step: int,
+    n: int,
+    took: float = 0.1,
+    usual: float = 0.002,
+    profile: CallProfile | None = None,
+) -> Placed:
+    seen = profile._asdict() if profile is not None else {}
+    return at(
+        step,
+        UnusualCall(
+            key="step#1:reset",
+            n=n,
+            name="step",
+            function=1,
+            why=("reset",),
+            took=took,
+            usual=usual,
+            stack=(Place("train.py", 12, "<module>"),),
+            place=Place("train.py", 11, "<module>"),
+            way="set_seed",
+            **seen,
+        ),
     )
 
 
-def _opened(at: int, session: int, took: float = 0.07, usual: float = 0.002) -> Any:
-    return fact(
-        "reopened",
-        at,
-        key="train.py:9",
-        n=session - 1,
-        session=session,
-        took=took,
-        usual=usual,
-        stack=[["train.py", 9, "open"]],
+def _opened(step: int, session: int, took: float = 0.07, usual: float = 0.002) -> Placed:
+    return at(
+        step,
+        Reopened(
+            key="train.py:9",
+            n=session - 1,
+            session=session,
+            took=took,
+            usual=usual,
+            stack=(Place("train.py", 9, "open"),),
+        ),
     )
 
 
-_SEEN = {"call": 0.1, "prepare": 0.09}  # what a window saw of a call
+_SEEN = CallProfile(call=0.1, prepare=0.09)
 
 KernelsRebuilt.FIRES = (
     Sketch(
@@ -270,7 +275,7 @@ KernelsRebuilt.FIRES = (
         "a seed set in every step: no usual call, but windows that saw the preparing",
         seconds=[0.1] * 40,
         facts=[
-            _after(step, step - 1, usual=0.0, **(_SEEN if step & (step - 1) == 0 else {}))
+            _after(step, step - 1, usual=0.0, profile=None if step & (step - 1) else _SEEN)
             for step in range(2, 41)
         ],
         style="function",

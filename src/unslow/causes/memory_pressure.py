@@ -8,44 +8,49 @@ import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.host.machine import during, gained, process_of
-from unslow.analyse.memory.process_memory import held, limit, rise, used
+from unslow.analyse.memory.account import READS as ACCOUNT_READS
+from unslow.analyse.memory.account import Part, memory_account
+from unslow.analyse.memory.process_memory import largest_containers, limit, rise, used
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import Cause
+from unslow.facts.memory import Containers
 from unslow.model import Certainty, Evidence, Finding, Forecast, Loop, Process, Run
 
 _STALLED = 0.05  # seconds of waiting for memory per second
 _FAULTS = 50.0  # pages a second read back from the disk
 _FULL = 0.9  # of the limit
 _SWAPPED = 64 << 20  # bytes that went to the swap while the loop ran
-_PAGE_READ = (
-    1e-4  # seconds to read a page back from a fast disk, where the kernel does not tell the waiting
-)
+_PAGE_READ = 1e-4  # seconds to read a page back from a fast disk, where waiting is not measured
+_MOST_LOST = 0.95  # of the time: something was computed
+_MUCH_SLACK = 1e8
+_WORTH_NAMING = 1e7
+_MOST_NAMED = 3
+_COULD_SHRINK = (Part.HELD, Part.SOURCE, Part.BUFFER, Part.CONSTANT, Part.STATE)
 
 
 class MemoryPressure(Cause):
     """
     What happens
-
-    The memory of the machine, or of the container, is all but used up. The kernel moves pages to the swap or throws
-    out parts of files, and the training waits whenever it needs one of them again.
+    The memory of the machine, or of the container, is all but used up. The kernel moves pages
+    to the swap or throws out parts of files, and the training waits whenever it needs one of
+    them again.
 
     Why it is slow
-
-    A page that must come back from a disk takes a thousand times as long as one in memory. It gets worse quickly,
-    and it ends with the process being killed.
+    A page that must come back from a disk takes a thousand times as long as one in memory. It
+    gets worse quickly, and it ends with the process being killed.
 
     The fix
-
-    Use less: a smaller batch, a smaller shuffle buffer or cache, an optimizer with less state, no containers that
-    keep what every step made; or give the process more memory.
+    Use less: a smaller batch, a smaller shuffle buffer or cache, an optimizer with less state,
+    no containers that keep what every step made; or give the process more memory.
 
     When we are wrong
-
-    A large process is not under pressure as long as nothing is waited for: size alone is never reported. The
-    kernel's number counts all processes: where another one is short of memory, this one may only be a witness.
+    A large process is not under pressure as long as nothing is waited for: size alone is never
+    reported. The kernel's number counts all processes: where another one is short of memory,
+    this one may only be a witness.
     """
 
     title = "the memory is full"
+    reads = (Containers, *ACCOUNT_READS)
     needs = ("machine",)
     deeper_than = ("noisy-machine", "python-overhead", "python-input", "input-bound")
 
@@ -56,38 +61,34 @@ class MemoryPressure(Cause):
     def _judge(self, run: Run, loop: Loop) -> Iterable[Finding]:
         process = process_of(run, loop)
         share = used(process, loop)
-        stalled = gained(process, loop, "memory_stall")
+        stalled = gained(process, loop, "memory_stall") or 0.0
         faults = gained(process, loop, "major_faults") or 0.0
         paged = _paged(process, loop) if faults >= _FAULTS else None
         _, swap = during(process, loop, "swap_used")
         swapped = float(swap.max() - swap[0]) if len(swap) else 0.0
-        if share < _FULL and swapped < _SWAPPED:
+        is_full = share >= _FULL or swapped >= _SWAPPED
+        waits = stalled >= _STALLED or faults >= _FAULTS
+        if not (is_full and waits):
             return
-        if (stalled or 0.0) < _STALLED and faults < _FAULTS:
-            return
-        told = max(stalled or 0.0, paged or 0.0)
-        lost = told if told >= _STALLED else faults * _PAGE_READ
-        seconds = min(0.95, lost) * loop.total
-        where = (
-            "the container's limit"
-            if process.machine.get("limit_bytes")
-            else "the machine's memory"
-        )
+        measured = max(stalled, paged or 0.0)
+        is_measured = measured >= _STALLED
+        lost = min(_MOST_LOST, measured if is_measured else faults * _PAGE_READ)
+        is_container = bool(process.machine.get("limit_bytes"))
+        where = "the container's limit" if is_container else "the machine's memory"
         growth = rise(run, loop, "rss")
         rate = growth.per_step if growth is not None and growth.lasting else 0.0
-        left = limit(process) * (1 - share)
         yield Finding(
             cause=self.id,
             location=None,
-            seconds=seconds,
+            seconds=lost * loop.total,
             grows=rate > 0,
             title=f"{say.share(share)} of {where} is in use: "
-            f"the training waits {say.share(min(0.95, lost))} of the time for memory",
-            certainty=Certainty.MEASURED if told >= _STALLED else Certainty.LIKELY,
+            f"the training waits {say.share(lost)} of the time for memory",
+            certainty=Certainty.MEASURED if is_measured else Certainty.LIKELY,
             evidence=(
                 Evidence("limit", limit(process), "bytes"),
                 Evidence("of it in use", round(share, 3)),
-                Evidence("waited for memory", round(stalled or 0.0, 3), "s per s"),
+                Evidence("waited for memory", round(stalled, 3), "s per s"),
                 Evidence("pages read back", round(faults, 1), "per s"),
                 *(
                     [Evidence("kernel and disk busy with them", round(paged, 3), "s per s")]
@@ -95,57 +96,61 @@ class MemoryPressure(Cause):
                     else []
                 ),
                 Evidence("moved to the swap", swapped, "bytes"),
-                *(
-                    Evidence(f"held by `{name}`", size, "bytes")
-                    for name, size in held(run, loop)[:3]
-                    if size > 1e6
-                ),
+                *(Evidence(f"held by {name}", size, "bytes") for name, size in _holders(run, loop)),
             ),
-            forecast=Forecast(
-                step=loop.steps + int(left / rate),
-                bytes=limit(process),
-                text=f"the memory is used up after {int(left / rate):,} more steps",
-            )
-            if rate > 0
-            else None,
+            forecast=_forecast(loop, limit(process), share, rate) if rate > 0 else None,
             advice=_advice(run, loop, bool(paged)),
         )
 
 
-def _paged(process: Process, loop: Loop) -> float | None:
-    """Seconds per second of waiting for the disk, and of the kernel's own work, where both are for pages.
+def _holders(run: Run, loop: Loop) -> list[tuple[str, float]]:
+    """What takes most of the memory: parts of the account of the peak, and containers that grow."""
+    containers = [(f"`{each.path}`", each.bytes) for each in largest_containers(run, loop)]
+    account = memory_account(run)
+    parts = account.parts if account is not None and account.process == loop.process else ()
+    named = [(part.name, part.bytes) for part in parts if part.part in _COULD_SHRINK]
+    found = sorted([*containers, *named], key=lambda holder: -holder[1])
+    return [(name, size) for name, size in found[:_MOST_NAMED] if size > _WORTH_NAMING]
 
-    They are where the disk reads much more than the program asks for. The kernel counts as waiting for memory only
-    what it threw out shortly before.
+
+def _forecast(loop: Loop, most: float, share: float, rate: float) -> Forecast:
+    until = int(most * (1 - share) / rate)
+    text = f"out of memory in about {until:,} steps"
+    return Forecast(step=loop.steps + until, bytes=most, text=text)
+
+
+def _paged(process: Process, loop: Loop) -> float | None:
+    """Seconds per second of waiting for the disk and of the kernel's work, where both are for pages.
+
+    They are where the disk reads much more than the program asks for. The kernel counts as waiting
+    for memory only what it dropped shortly before.
     """
-    disk, asked = (
-        gained(process, loop, "read_bytes") or 0.0,
-        gained(process, loop, "read_chars") or 0.0,
-    )
+    disk = gained(process, loop, "read_bytes") or 0.0
+    asked = gained(process, loop, "read_chars") or 0.0
     waited = gained(process, loop, "io_stall")
-    return (
-        waited + (gained(process, loop, "system_cpu") or 0.0)
-        if waited and disk > 2 * asked
-        else None
-    )
+    if not waited or disk <= 2 * asked:
+        return None
+    return waited + (gained(process, loop, "system_cpu") or 0.0)
 
 
 def _advice(run: Run, loop: Loop, paged: bool) -> str:
     """What would free how much."""
     if paged:
         return (
-            "Files that are mapped into memory (`np.memmap`, `mmap_mode=`) are read from the disk a piece at a time: "
-            "give the process as much memory as they need, or read them in their order and shuffle what was read."
+            "Files that are mapped into memory (`np.memmap`, `mmap_mode=`) are read from the disk "
+            "piece by piece: give the process as much memory as they need, or read them in order "
+            "and shuffle what was read."
         )
-    process = process_of(run, loop)
-    said = [f"`{name}` holds {say.size(size)}" for name, size in held(run, loop)[:1] if size > 1e7]
-    _, slack = during(process, loop, "heap_slack")
-    if len(slack) and float(np.median(slack)) > 1e8:
-        said.append(f"the allocator keeps {say.size(float(np.median(slack)))} that nobody uses")
-    batch = "Half the batch halves what its activations need"
+    holders = [f"{name} holds {say.size(size)}" for name, size in _holders(run, loop)[:1]]
+    _, slack = during(process_of(run, loop), loop, "heap_slack")
+    unused = float(np.median(slack)) if len(slack) else 0.0
+    if unused > _MUCH_SLACK:
+        holders.append(f"the allocator keeps {say.size(unused)} that nobody uses")
+    lead = f"Here {' and '.join(holders)}. " if holders else ""
     return (
-        f"Here {' and '.join(said)}. " if said else ""
-    ) + f"{batch}; smaller shuffle buffers and caches help too."
+        f"{lead}Half the batch halves what its activations need; smaller shuffle buffers and "
+        "caches help too."
+    )
 
 
 def _ticks(**columns: tuple[float, float]) -> dict[str, list[float]]:

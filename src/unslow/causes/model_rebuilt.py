@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unslow.analyse import wording as say
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
-from unslow.model import Event, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
+from unslow.facts.memory import Compile, Model
+from unslow.facts.schema import Place, Stack
+from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
 from unslow.syntax import Kind, argument, own_nodes
 
 if TYPE_CHECKING:
@@ -30,8 +32,8 @@ class _Rebuilt:
     """One line that makes a model or compiles it, again and again during training."""
 
     what: str  # model or compile
-    stack: Sequence[Any]
-    events: Sequence[Event]
+    stack: Stack
+    made: Sequence[Model] | Sequence[Compile]
     rows: Sequence[int]  # of the loop: the steps that had to start anew
 
 
@@ -54,7 +56,10 @@ class ModelRebuilt(Cause):
     """
 
     title = "the same model is made again and again"
-    needs = ("objects",)
+    reads = (
+        Compile,
+        Model,
+    )
     deeper_than = ("fit-in-loop", "function-in-loop", "retracing", "variables-in-loop")
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -72,14 +77,12 @@ class ModelRebuilt(Cause):
         costs = [_cost(loop, row) for row in found.rows]
         seconds = sum(costs)
         where = say.place(run, found.stack[0])
-        times = len(found.events)
-        data = found.events[-1].data
+        times = len(found.made)
+        last = found.made[-1]
         memory = _memory(run, loop, found)
-        what = (
-            f"the same {data.get('name') or 'model'} is made"
-            if found.what == "model"
-            else "the model is compiled"
-        )
+        what = "the model is compiled"
+        if isinstance(last, Model):
+            what = f"the same {last.name or 'model'} is made"
         evidence = [
             Evidence("times made" if found.what == "model" else "compile() calls", times),
             Evidence(
@@ -291,43 +294,40 @@ _ADVICE = {
 
 def _models(run: Run, loop: Loop) -> _Rebuilt | None:
     """Models of equal weights that one line makes during a loop."""
-    by_line: dict[tuple[Any, ...], list[Event]] = defaultdict(list)
-    for event in run.of("model"):
-        if event.process == loop.process and event.data.get("stack"):
-            by_line[tuple(event.data["stack"][0][:2])].append(event)
+    by_line: dict[tuple[str, int], list[Model]] = defaultdict(list)
+    for model in run.facts(Model):
+        if model.process == loop.process and model.stack:
+            by_line[model.stack[0].file, model.stack[0].line].append(model)
     best: _Rebuilt | None = None
-    for events in by_line.values():
-        outer = _outermost(events)
-        alike = Counter(
-            str(event.data.get("weights")) for event in outer if event.data.get("weights")
-        )
+    for models in by_line.values():
+        outer = _outermost(models)
+        alike = Counter(model.weights for model in outer if model.weights)
         signature, count = alike.most_common(1)[0] if alike else ("", 0)
-        same = [event for event in outer if str(event.data.get("weights")) == signature]
-        rows = _rows(loop, [event.time - float(event.data.get("ago") or 0.0) for event in same[1:]])
+        same = [model for model in outer if model.weights == signature]
+        rows = _rows(loop, [model.time - model.ago for model in same[1:]])
         if count > _FEW and len(rows) >= _FEW and (best is None or len(rows) > len(best.rows)):
-            best = _Rebuilt("model", same[0].data["stack"], same, rows)
+            best = _Rebuilt("model", same[0].stack, same, rows)
     return best
 
 
-def _outermost(events: Sequence[Event]) -> list[Event]:
+def _outermost(models: Sequence[Model]) -> list[Model]:
     """One per step: a Sequential makes a functional model inside of itself, at the same line."""
-    kept: dict[int, Event] = {}
-    for event in events:
-        kept.setdefault(int(event.data.get("step") or 0), event)
+    kept: dict[int, Model] = {}
+    for model in models:
+        kept.setdefault(model.step, model)
     return list(kept.values())
 
 
 def _compiles(run: Run, loop: Loop) -> _Rebuilt | None:
     """compile() calls for one and the same model during a loop."""
-    by_line: dict[tuple[Any, ...], list[Event]] = defaultdict(list)
-    for event in run.of("compile"):
-        if event.process == loop.process and event.data.get("stack") and event.data.get("model"):
-            file, line, _ = event.data["stack"][0]
-            by_line[file, line, event.data["model"]].append(event)
-    for events in by_line.values():
-        rows = _rows(loop, [event.time for event in events[1:]])
+    by_line: dict[tuple[str, int, int], list[Compile]] = defaultdict(list)
+    for call in run.facts(Compile):
+        if call.process == loop.process and call.stack and call.model:
+            by_line[call.stack[0].file, call.stack[0].line, call.model].append(call)
+    for calls in by_line.values():
+        rows = _rows(loop, [call.time for call in calls[1:]])
         if len(rows) >= _FEW:
-            return _Rebuilt("compile", events[0].data["stack"], events, rows)
+            return _Rebuilt("compile", calls[0].stack, calls, rows)
     return None
 
 
@@ -366,25 +366,19 @@ def _memory(run: Run, loop: Loop, found: _Rebuilt) -> float | None:
 
 def _weights(run: Run, found: _Rebuilt) -> int:
     """Weights that the model had when it was compiled; 0 where it is built at its first batch."""
-    numbers = {event.data.get("model") for event in found.events}
-    counts = [
-        int(e.data.get("weights") or 0) for e in run.of("compile") if e.data.get("model") in numbers
-    ]
+    numbers = {made.model for made in found.made}
+    counts = [call.weights for call in run.facts(Compile) if call.model in numbers]
     return min(counts, default=0)
 
 
-def _made(at: int, number: int, weights: str = "4:ab") -> Fact:
-    return fact(
-        "model",
-        at,
-        model=number,
-        name="Sequential",
-        step=at,
-        weights=weights,
-        ago=0.0,
-        n=number,
-        stack=[["train.py", 11, "<module>"]],
+_LINE = (Place("train.py", 11, "<module>"),)
+
+
+def _made(step: int, number: int, weights: str = "4:ab") -> Placed:
+    model = Model(
+        model=number, name="Sequential", step=step, weights=weights, n=number, stack=_LINE
     )
+    return at(step, model)
 
 
 def _turns(steps: int, turns: int) -> tuple[list[float], dict[Phase, Any]]:
@@ -412,14 +406,7 @@ ModelRebuilt.FIRES = (
         phases=_PHASES,
         style="keras",
         facts=[
-            fact(
-                "compile",
-                1 + 20 * turn,
-                model=1,
-                stack=[["train.py", 11, "<module>"]],
-                took=0.01,
-                weights=4,
-            )
+            at(1 + 20 * turn, Compile(model=1, stack=_LINE, took=0.01, weights=4))
             for turn in range(10)
         ],
     ),

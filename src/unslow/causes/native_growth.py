@@ -9,10 +9,24 @@ import numpy as np
 from unslow.analyse import wording as say
 from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.input.pipeline import endless_cache
+from unslow.analyse.memory.created_objects import READS as MADE_READS
 from unslow.analyse.memory.created_objects import made_lines
-from unslow.analyse.memory.process_memory import Rise, held, limit, rise, tensors_held, used
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.memory.process_memory import (
+    largest_containers,
+    limit,
+    rise,
+    tensors_held,
+    used,
+)
+from unslow.analyse.sketches.pipelines import stack_at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.data import BuiltStage, Dataset
+from unslow.facts.functions import Trace
+from unslow.facts.memory import Captured, Containers, Inventory, Live
+from unslow.facts.profiler import ProfilerSwitch
+from unslow.facts.schema import Place
+from unslow.facts.sessions import GraphGrew
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Run
 
 _LEAST = 48 << 20  # bytes gained after the warm-up
@@ -20,61 +34,77 @@ _SMALL = 512.0  # bytes: what Python's own allocator gives at most, and so what 
 _HELD = 0.3  # of the growth, in Python's blocks or in tensors that Python holds: then it is not below Python
 _FRAGMENTED = 0.5  # of the growth, in memory that the allocator keeps and nobody uses
 _TRACES = 3
+_AGAIN = 3  # functions of one place: fewer are the pipelines for training and validation
 
 
 class NativeGrowth(Cause):
     """
     What happens
-
-    The memory of the process climbs with the steps, but the number of Python objects, the user's containers and the
-    graphs stay as they are: something below Python keeps what it gets.
+    The memory of the process climbs with the steps, but the number of Python objects, the
+    user's containers and the graphs stay as they are: something below Python keeps what it
+    gets.
 
     Why it is slow
-
     Nothing is slow until the memory is full; then the machine swaps or the process is killed.
 
     The fix
-
-    Look for what lives in TensorFlow's runtime and is filled in every step: queues, hash tables, staging areas,
-    caches, summary writers that are never flushed. A `cache()` of tf.data belongs in front of `repeat()`: behind it the
-    data never end, every element is kept, and none is read again. Where the growth is slack of the allocator, the
-    report says so: then compare a run with `MALLOC_ARENA_MAX=2` in its environment with one without.
+    Look for what lives in TensorFlow's runtime and is filled in every step: queues, hash
+    tables, staging areas, caches, summary writers that are never flushed. A pipeline over
+    `from_generator`, `py_function` or `numpy_function` that is made in every epoch is kept for
+    good, with all that its function closes over. A `cache()` of tf.data belongs in front of
+    `repeat()`: behind it the data never end, every element is kept, and none is read again.
+    Where the growth is slack of the allocator, the report says so: then compare a run with
+    `MALLOC_ARENA_MAX=2` in its environment with one without.
 
     When we are wrong
-
-    The others are excluded first, and the report says which. A cache of tf.data that is still being filled looks
-    the same, so nothing is said where the program has one that can be full.
+    The others are excluded first, and the report says which. A cache of tf.data that is still
+    being filled looks the same, so nothing is said where the program has one that can be full.
     """
 
     title = "memory grows below Python"
-    needs = ("memory", "live")
+    reads = (
+        Live,
+        Containers,
+        Inventory,
+        Dataset,
+        ProfilerSwitch,
+        Trace,
+        GraphGrew,
+        *MADE_READS,
+    )
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
+            captured = _captured(run, loop)
             cache = endless_cache(run, loop.process)
-            if cache is not None:
+            if captured is not None:
+                yield self._kept_functions(run, loop, captured)
+            elif cache is not None:
                 yield from self._cached(run, loop, cache)
-                continue
-            growth = rise(run, loop, "rss")
-            if growth is not None and growth.lasting and growth.gained >= _LEAST:
-                yield from self._judge(run, loop, growth)
+            else:
+                yield from self._judge(run, loop)
 
-    def _judge(self, run: Run, loop: Loop, growth: Rise) -> Iterable[Finding]:
+    def _judge(self, run: Run, loop: Loop) -> Iterable[Finding]:
+        growth = rise(run, loop, "rss")
+        if growth is None or not growth.lasting or growth.gained < _LEAST:
+            return
         blocks, tensors = rise(run, loop, "blocks"), tensors_held(run, loop)
         if blocks is None or tensors is None:
             raise CannotJudge("the process grew, but what Python holds was not counted")
-        if max(blocks.per_step * _SMALL, tensors) > _HELD * growth.per_step or _known(run, loop):
+        in_python = max(blocks.per_step * _SMALL, tensors)
+        if in_python > _HELD * growth.per_step or _known(run, loop):
             return  # another cause says what it is
         slack = rise(run, loop, "heap_slack")
         loose = slack.gained / growth.gained if slack is not None else 0.0
         how, advice = _below_python(loose)
+        rate = say.size(1000 * growth.per_step)
         yield Finding(
             cause=self.id,
             location=None,
             seconds=0.0,
             grows=True,
             certainty=Certainty.LIKELY,
-            title=f"the process grows by {say.size(1000 * growth.per_step)} per 1,000 steps, and {how}",
+            title=f"the process grows by {rate} per 1,000 steps, and {how}",
             evidence=(
                 Evidence("gained after the warm-up", growth.gained, "bytes"),
                 Evidence("Python's blocks more per step", round(blocks.per_step, 2)),
@@ -91,32 +121,62 @@ class NativeGrowth(Cause):
             advice=advice,
         )
 
+    def _kept_functions(self, run: Run, loop: Loop, kept: Captured) -> Finding:
+        """Functions given to pipelines, which TensorFlow never drops, and the arrays they close over."""
+        where = say.place(run, kept.place)
+        each = kept.bytes / kept.functions
+        return Finding(
+            cause=self.id,
+            location=where,
+            seconds=0.0,
+            grows=True,
+            title=f"TensorFlow keeps all {kept.functions} functions made at {say.code(where)}, "
+            f"with {say.size(each)} of arrays that each closes over: {say.size(kept.bytes)}",
+            evidence=(
+                Evidence("functions kept for pipelines", kept.functions),
+                Evidence("arrays that they close over", kept.bytes, "bytes"),
+                Evidence("steps", loop.steps),
+            ),
+            forecast=_forecast(run, loop, kept.bytes / max(1, loop.steps)),
+            advice="Make the pipeline once, outside of the loop, and let its function read what changes from one "
+            "object that stays; or use `from_tensor_slices`, whose data is freed.",
+        )
+
     def _cached(self, run: Run, loop: Loop, where: Location) -> Iterable[Finding]:
         """A cache that is never full: what it is sure to keep needs no long series of readings."""
-        (_, sizes), (_, steps) = (
-            during(process_of(run, loop), loop, name) for name in ("rss", "steps")
-        )
+        process = process_of(run, loop)
+        _, sizes = during(process, loop, "rss")
+        _, steps = during(process, loop, "steps")
         half = len(sizes) // 2
         if half < 2 or len(steps) != len(sizes) or steps[-1] <= steps[half]:
             return
         gained = float(sizes[-1] - sizes[half])
         per_step = gained / float(steps[-1] - steps[half])
-        if gained >= _LEAST / 2:
-            yield Finding(
-                cause=self.id,
-                location=where,
-                seconds=0.0,
-                grows=True,
-                title=f"the process grows by {say.size(1000 * per_step)} per 1,000 steps: {say.code(where)} keeps all "
-                "elements of data that never end",
-                evidence=(
-                    Evidence("gained in the second half", gained, "bytes"),
-                    Evidence("per step", per_step, "bytes"),
-                    Evidence("elements below the cache", "without end, as behind a repeat()"),
-                ),
-                forecast=_forecast(run, loop, per_step),
-                advice=_CACHE_FIRST,
-            )
+        if gained < _LEAST / 2:
+            return
+        yield Finding(
+            cause=self.id,
+            location=where,
+            seconds=0.0,
+            grows=True,
+            title=f"the process grows by {say.size(1000 * per_step)} per 1,000 steps: "
+            f"{say.code(where)} keeps all elements of data that never end",
+            evidence=(
+                Evidence("gained in the second half", gained, "bytes"),
+                Evidence("per step", per_step, "bytes"),
+                Evidence("elements below the cache", "without end, as behind a repeat()"),
+            ),
+            forecast=_forecast(run, loop, per_step),
+            advice=_CACHE_FIRST,
+        )
+
+
+def _captured(run: Run, loop: Loop) -> Captured | None:
+    """The place whose functions hold most, at the last inventory of a loop."""
+    taken = [each for each in run.facts(Inventory) if loop.holds(each)]
+    kept = taken[-1].captured if taken else ()
+    several = [each for each in kept if each.functions >= _AGAIN and each.bytes >= _LEAST]
+    return max(several, key=lambda each: each.bytes, default=None)
 
 
 def _forecast(run: Run, loop: Loop, per_step: float) -> Forecast:
@@ -125,31 +185,23 @@ def _forecast(run: Run, loop: Loop, per_step: float) -> Forecast:
     return Forecast(
         step=10 * loop.steps,
         bytes=10 * per_step * loop.steps,
-        text=f"the memory is full after {int(left / per_step):,} more steps" if left else "",
+        text=f"out of memory in about {int(left / per_step):,} steps" if left else "",
     )
 
 
 def _known(run: Run, loop: Loop) -> bool:
     """Whether something that has a cause of its own grew in the loop."""
-    inside = [event for event in run.events if loop.holds(event)]
-    late = [event for event in inside if event.time > loop.start + (loop.stop - loop.start) / 3]
-    traces = sum(event.kind == "trace" for event in late)
-    graphs = sum(event.kind == "graph" and bool(event.data.get("new")) for event in late)
-    profiled = any(event.kind == "profiler" and event.data.get("on") for event in run.events)
-    cached = any("Cache" in str(event.data) for event in run.of("pipeline", "dataset", "stages"))
-    hoards = (
-        any(size > _LEAST / 2 for _, size in held(run, loop)) or _variables(run, loop) > _LEAST / 2
-    )
-    return traces >= _TRACES or graphs >= _TRACES or profiled or cached or hoards
-
-
-def _variables(run: Run, loop: Loop) -> float:
-    """Bytes in variables that were made in the loop and stayed."""
-    return sum(
-        line.bytes * min(1.0, line.alive / line.count)
-        for line in made_lines(run, loop)
-        if line.count
-    )
+    late = loop.start + (loop.stop - loop.start) / 3
+    grown = [look for look in run.facts(GraphGrew) if look.new]
+    traces = sum(loop.holds(trace) and trace.time > late for trace in run.facts(Trace))
+    graphs = sum(loop.holds(look) and look.time > late for look in grown)
+    profiled = any(fact.on for fact in run.facts(ProfilerSwitch))
+    stages = [stage for fact in run.facts(Dataset) for stage in fact.stages]
+    cached = any("Cache" in stage.kind for stage in stages)
+    held = any(each.bytes > _LEAST / 2 for each in largest_containers(run, loop))
+    variables = sum(line.bytes_kept for line in made_lines(run, loop)) > _LEAST / 2
+    repeats = traces >= _TRACES or graphs >= _TRACES
+    return repeats or profiled or cached or held or variables
 
 
 _CACHE_FIRST = "Put `cache()` in front of `repeat()`, and of `shuffle()`: then one pass is kept, and later ones are read from it."
@@ -180,22 +232,27 @@ def _ticks(rss: float, slack: float = 0.0, curve: float = 1.0) -> dict[str, list
     }
 
 
-def _live(each: float) -> list[Fact]:
+def _live(each: float) -> list[Placed]:
     """Counts of the tensors that Python holds, `each` bytes more for every step."""
-    return [
-        fact("live", at, step=at, tensors=at, bytes=each * at, rss=6e8) for at in (300, 600, 1100)
-    ]
+    counted = (300, 600, 1100)
+    return [at(step, Live(step=step, tensors=step, bytes=each * step)) for step in counted]
 
 
-def _cache(length: int) -> Fact:
-    stages = [
-        {"kind": "Cache", "stack": [["train.py", 6, "<module>"]], "file": "", "length": length}
-    ]
-    return fact("dataset", 0, dataset=1, stages=stages)
+def _kept(functions: int) -> list[Placed]:
+    """An inventory of functions that close over 27 MB each."""
+    place = Place("train.py", 9, "batches")
+    kept = Captured(place=place, functions=functions, bytes=27e6 * functions)
+    return [at(1000, Inventory(step=1000, captured=(kept,)))]
+
+
+def _cache(length: int) -> Placed:
+    stage = BuiltStage(kind="Cache", stack=stack_at(6), length=length)
+    return at(0, Dataset(dataset=1, stages=(stage,)))
 
 
 _LONG = [0.01] * 1200
 NativeGrowth.FIRES = (
+    Sketch("a pipeline over a generator in every epoch", _LONG, facts=_kept(14)),
     Sketch(
         "a queue inside TensorFlow that is never emptied",
         _LONG,
@@ -211,6 +268,7 @@ NativeGrowth.FIRES = (
     ),
 )
 NativeGrowth.QUIET = (
+    Sketch("a pipeline over a generator, made twice", _LONG, facts=_kept(2)),
     Sketch(
         "an allocator that warms up and levels off",
         _LONG,
@@ -231,7 +289,7 @@ NativeGrowth.QUIET = (
         ticks=_ticks(4e8),
         facts=[
             *_live(0.0),
-            *(fact("trace", at, name="f", step=at) for at in range(100, 1200, 100)),
+            *(at(step, Trace(name="f", step=step)) for step in range(100, 1200, 100)),
         ],
     ),
 )

@@ -8,14 +8,23 @@ from unslow.analyse import wording as say
 from unslow.analyse.host.machine import gained, process_of
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import Cause
+from unslow.facts.machine import Machine
 from unslow.model import Evidence, Finding, Loop, Run
 
 _WAITED = 0.15  # of the time in which the training thread could have run, it did not
-_LEAST = (
-    0.02  # seconds per second: a thread that can run less than this tells nothing of the others
-)
+_LEAST = 0.02  # seconds per second: a thread that runs less says nothing about the others
 _OTHERS = 0.25  # of all cores were used by others
 _TAKEN = 0.05  # of the time, throttled or stolen
+_MOST = 0.95  # of the loop: some of it was needed
+_COUNTERS = (
+    "waited",
+    "ran",
+    "throttled",
+    "steal",
+    "machine_cpu",
+    "user_cpu",
+    "system_cpu",
+)
 
 
 class NoisyMachine(Cause):
@@ -35,7 +44,7 @@ class NoisyMachine(Cause):
     """
 
     title = "the machine was busy with something else"
-    needs = ("machine",)
+    reads = (Machine,)
     deeper_than = (
         "input-bound",
         "python-overhead",
@@ -53,27 +62,26 @@ class NoisyMachine(Cause):
     def _judge(self, run: Run, loop: Loop) -> Iterable[Finding]:
         process = process_of(run, loop)
         cores = float(process.machine.get("cores") or 1)
-        names = ("waited", "ran", "throttled", "steal", "machine_cpu")
-        rates = {name: gained(process, loop, name) or 0.0 for name in names}
-        own = (gained(process, loop, "user_cpu") or 0.0) + (
-            gained(process, loop, "system_cpu") or 0.0
-        )
-        others = max(0.0, rates["machine_cpu"] - own) / cores
-        ready = (
-            rates["waited"] + rates["ran"]
-        )  # TensorFlow's own threads, for which it sleeps, fare no better
-        waited = rates["waited"] / ready if ready >= _LEAST else 0.0
-        busy = waited >= _WAITED and others >= _OTHERS
-        taken = max(rates["throttled"], rates["steal"] / cores)
-        if not busy and taken < _TAKEN:
+        rate = {name: gained(process, loop, name) or 0.0 for name in _COUNTERS}
+        own = rate["user_cpu"] + rate["system_cpu"]
+        others = max(0.0, rate["machine_cpu"] - own) / cores
+        # The main thread stands for TensorFlow's own threads, for which it sleeps.
+        ready = rate["waited"] + rate["ran"]
+        waited = rate["waited"] / ready if ready >= _LEAST else 0.0
+        is_busy = waited >= _WAITED and others >= _OTHERS
+        stolen = rate["steal"] / cores
+        taken = max(rate["throttled"], stolen)
+        if not is_busy and taken < _TAKEN:
             return
-        share = max(waited if busy else 0.0, taken)
-        advice = "Measure again on a quiet machine: what is said here of small costs may be the machine's."
-        if busy:
+        lost = taken  # seconds per second
+        advice = "Measure again on a quiet machine: small costs in this report may be noise."
+        if is_busy:
+            lost = max(rate["waited"], taken)
             title = f"others used {say.share(others)} of the {cores:.0f} cores; "
-            title += f"the training waited {say.share(share)} of the time"
-        elif rates["throttled"] >= rates["steal"] / cores:
-            title = f"the container's processor quota was spent {say.share(min(taken, 1.0))} of the time"
+            title += f"the training waited {say.share(max(waited, taken))} of the time"
+        elif rate["throttled"] >= stolen:
+            title = "the container's processor quota was used up "
+            title += f"{say.share(min(taken, 1.0))} of the time"
             advice = "Raise the container's quota, or measure again without it."
         else:
             title = f"the hypervisor took the processor away {say.share(taken)} of the time"
@@ -81,14 +89,13 @@ class NoisyMachine(Cause):
             cause=self.id,
             title=title,
             location=None,
-            seconds=min(0.95, max(rates["waited"] if busy else 0.0, taken))
-            * loop.total,  # no more than was seen
+            seconds=min(_MOST, lost) * loop.total,
             fault=False,
             evidence=(
                 Evidence("waiting, of the time it could have run", round(waited, 3)),
                 Evidence("cores used by others", round(others * cores, 2)),
-                Evidence("throttled", round(rates["throttled"], 3), "s per s"),
-                Evidence("stolen", round(rates["steal"], 3), "s per s"),
+                Evidence("throttled", round(rate["throttled"], 3), "s per s"),
+                Evidence("stolen", round(rate["steal"], 3), "s per s"),
             ),
             advice=advice,
         )

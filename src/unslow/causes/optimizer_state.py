@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from unslow.analyse import wording as say
 from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.host.step_profile import repeated, updating, windows
 from unslow.analyse.memory.process_memory import limit
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
+from unslow.facts.memory import Weights
+from unslow.facts.profiler import ProfilerWindow
+from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Loop, Run
 
 _SHARE = 0.15  # of the process
@@ -50,77 +52,75 @@ _OTHERS = (
 class OptimizerState(Cause):
     """
     What happens
-
-    The optimizer keeps numbers of its own for each weight: Adam two, a momentum one. With large models they are a
-    large part of what the process holds.
+    The optimizer keeps numbers of its own for each weight: Adam two, a momentum one. With large
+    models they are a large part of what the process holds.
 
     Why it is slow
-
-    They are read and written in every step, and they take memory that a larger batch could use. Where the memory is
-    short they are what pushes it over the edge.
+    They are read and written in every step, and they take memory that a larger batch could use.
+    Where the memory is short they are what pushes it over the edge.
 
     The fix
-
-    SGD keeps nothing, SGD with momentum and Lion one number for each weight, Adafactor a row and a column for each
-    matrix. Which of them trains as well is a matter of trying: they need other learning rates.
+    SGD keeps nothing, SGD with momentum and Lion one number for each weight, Adafactor a row
+    and a column for each matrix. Which of them trains as well is a matter of trying: they need
+    other learning rates.
 
     When we are wrong
-
-    Where there is memory to spare, it is no trouble at all: this is a fact about the run, and no fault. What the state
-    costs in a step is told from the time of the update by the numbers that it reads and writes.
+    Where there is memory to spare, it is no problem at all: this is information about the run.
+    What the state costs in a step is estimated from the time of the update and the numbers that
+    it reads and writes.
     """
 
     title = "the optimizer's state is large"
-    needs = ("weights", "machine")
+    reads = (Weights, ProfilerWindow)
+    needs = ("machine",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.training:
-            seen = [event.data for event in run.of("weights") if event.process == loop.process]
-            chosen = [data for data in seen if slots_of(data) and float(data["bytes"]) > 0]
-            if chosen:
-                finding = self._judge(
-                    run, loop, max(chosen, key=lambda data: slots_of(data) * float(data["bytes"]))
-                )
-                if finding is not None:
-                    yield finding
-                    return
+            seen = [each for each in run.facts(Weights) if each.process == loop.process]
+            largest = max(seen, key=state_bytes, default=None)
+            finding = self._judge(run, loop, largest) if largest is not None else None
+            if finding is not None:
+                yield finding
+                return
 
-    def _judge(self, run: Run, loop: Loop, data: Mapping[str, Any]) -> Finding | None:
+    def _judge(self, run: Run, loop: Loop, data: Weights) -> Finding | None:
         process = process_of(run, loop)
         _, rss = during(process, loop, "rss")
         if not len(rss):
             return None
-        weights, whole = float(data["bytes"]), float(rss.max())
-        state = weights * slots_of(data)
+        weights, whole, slots = data.bytes, float(rss.max()), slots_of(data)
+        state = state_bytes(data)
         if state < _LEAST or state < _SHARE * whole:
             return None
         rest = max(0.0, whole - 2 * weights - state)
-        wall, update = _updates(run, loop, str(data.get("scope", "")))
+        wall, update = _updates(run, loop, data.scope)
         # The weights are read and written and the gradients read; the state is read and written.
-        extra = update * 2 * slots_of(data) / (2 * slots_of(data) + 3)
-        others = [(name, weights * slots) for name, slots in _OTHERS if weights * slots < state]
+        extra = update * 2 * slots / (2 * slots + 3)
+        others = [(name, weights * each) for name, each in _OTHERS if weights * each < state]
+        update_rows = (
+            Evidence("the optimizer's kernels, per step", update, "s"),
+            Evidence("of it for its state, about", extra, "s"),
+        )
+        of_step = f", {say.share(update / wall)} of a step" if update else ""
+        sizes = ", ".join(f"{name} {say.size(size)}" for name, size in others)
         return Finding(
             cause=self.id,
-            location=say.place(run, data["made"][0]) if data.get("made") else None,
+            location=say.place(run, data.made[0]) if data.made else None,
             seconds=min(1.0, extra / wall) * repeated(loop) if wall else 0.0,
             certainty=Certainty.LIKELY,
             fault=False,
-            title=f"{data['optimizer']} keeps {say.size(state)} for {say.size(weights)} of weights: "
-            f"{say.share(state / whole)} of the process"
-            + (f", {say.share(update / wall)} of a step" if update else ""),
+            title=f"{data.optimizer} keeps {say.size(state)} for {say.size(weights)} of weights: "
+            f"{say.share(state / whole)} of the process{of_step}",
             evidence=(
                 Evidence("weights", weights, "bytes"),
                 Evidence("gradients", weights, "bytes"),
                 Evidence("state of the optimizer", state, "bytes"),
                 Evidence("activations and all else, about", rest, "bytes"),
                 Evidence("limit", limit(process), "bytes"),
-                *([Evidence("the optimizer's kernels, per step", update, "s")] if update else []),
-                *([Evidence("of it for its state, about", extra, "s")] if update else []),
+                *(update_rows if update else ()),
                 *(Evidence(f"{name} would keep", size, "bytes") for name, size in others),
             ),
-            advice="If the memory is needed: "
-            + ", ".join(f"{name} {say.size(size)}" for name, size in others)
-            + ".",
+            advice=f"If the memory is needed: {sizes}.",
         )
 
 
@@ -130,22 +130,19 @@ def _updates(run: Run, loop: Loop, scope: str) -> tuple[float, float]:
     return (looked[-1].wall, updating(looked[-1], scope)) if looked else (0.0, 0.0)
 
 
-def slots_of(data: Mapping[str, Any]) -> int:
-    """Numbers that the optimizer of a `weights` fact keeps for each weight; 0 where it is not known."""
-    name = str(data.get("optimizer", ""))
-    return _SLOTS.get(name, 0) + (1 if name in _MORE_WITH_MOMENTUM and data.get("momentum") else 0)
+def slots_of(data: Weights) -> int:
+    """Numbers that the optimizer keeps for each weight; 0 where it is not known."""
+    has_momentum = data.optimizer in _MORE_WITH_MOMENTUM and data.momentum
+    return _SLOTS.get(data.optimizer, 0) + has_momentum
 
 
-def _weights(optimizer: str, size: float, momentum: bool = False) -> Any:
-    return fact(
-        "weights",
-        1,
-        optimizer=optimizer,
-        bytes=size,
-        momentum=momentum,
-        made=[["train.py", 5, "f"]],
-        n=1,
-    )
+def state_bytes(data: Weights) -> float:
+    return data.bytes * slots_of(data)
+
+
+def _weights(optimizer: str, size: float, momentum: bool = False) -> Placed:
+    made = (Place("train.py", 5, "f"),)
+    return at(1, Weights(optimizer=optimizer, bytes=size, momentum=momentum, made=made))
 
 
 _TICKS = {"rss": [1.2e9] * 10}

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 from unslow.analyse import wording as say
-from unslow.analyse.graphs.session_steps import fetched, looked_at
+from unslow.analyse.graphs.session_steps import fetched, inspected_loops
 from unslow.analyse.scopes import Sources
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
+from unslow.facts.schema import Place
+from unslow.facts.sessions import Fetch, InspectedRun
 from unslow.model import Evidence, Finding, Location, Loop, Run
 
-_SOME = 0.05  # of the dearest one: what costs less is not worth naming beside it
+_SOME = 0.05  # of the most expensive one: what costs less is not worth naming beside it
 
 
 @dataclass(frozen=True)
 class _Fetch:
     """A value that the training run fetches: what only it costs, and what becomes of it."""
 
-    name: str
+    fact: Fetch  # one of them
     location: Location
-    position: int
-    key: (
-        str | int | None
-    )  # by which the program finds it in the result, where that is one of a kind
     bytes: float
     seconds: float  # per step, of what the update does not need
     spare: float  # the same of all fetches together: they may share some of it
@@ -39,14 +35,16 @@ class _Fetch:
 class OverFetching(Cause):
     """
     What happens
-    The training run fetches more than the step needs: values that nobody reads, or that are read only in some steps.
+    The training run fetches more than the step needs: values that nobody reads, or that are read
+    only in some steps.
 
     Why it is slow
-    A session computes whatever is fetched. What the training op does not need itself is computed for the fetch alone,
-    in every step, and its result is handed over to Python.
+    A session computes whatever is fetched. What the training op does not need itself is computed
+    for the fetch alone, in every step, and its result is copied to Python.
 
     The fix
-    Leave out of the training run what is not used. What is logged now and then, fetch now and then:
+    Do not fetch in the training run what is not used. What is logged occasionally, fetch
+    occasionally:
     `session.run([train, loss] if step % 100 == 0 else [train])`.
 
     When we are wrong
@@ -54,28 +52,22 @@ class OverFetching(Cause):
     """
 
     title = "more is fetched in every step than is used"
-    needs = ("sessions",)
+    reads = (InspectedRun, Fetch)
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        for loop in looked_at(run):
-            spare = [
-                fetch
-                for fetch in _fetches(run, loop)
-                if fetch.use != "always" and fetch.seconds > 0
-            ]
-            most = max((fetch.seconds for fetch in spare), default=0.0)
-            found = [fetch for fetch in spare if fetch.seconds > _SOME * most]
+        for loop in inspected_loops(run):
+            unused = [fetch for fetch in _fetches(run, loop) if fetch.use != "always"]
+            most = max((fetch.seconds for fetch in unused), default=0.0)
+            found = [fetch for fetch in unused if fetch.seconds > _SOME * most]
             if found:
                 yield self._finding(run, loop, found)
 
     def _finding(self, run: Run, loop: Loop, found: Sequence[_Fetch]) -> Finding:
         found = sorted(found, key=lambda fetch: -fetch.seconds)
         first = found[0]
-        each, size = (
-            min(sum(fetch.seconds for fetch in found), first.spare),
-            sum(fetch.bytes for fetch in found),
-        )
+        each = min(sum(fetch.seconds for fetch in found), first.spare)
+        size = sum(fetch.bytes for fetch in found)
         names = [_written(run, fetch) for fetch in found]
         unused = all(fetch.use == "never" for fetch in found)
         evidence = [Evidence("bytes fetched per step for them", size, "B")]
@@ -85,92 +77,84 @@ class OverFetching(Cause):
                 Evidence("bytes per step", fetch.bytes, "B"),
                 Evidence("is read", fetch.use),
             ]
-        shown = ", ".join(f"`{name}`" for name in names[:3]) + (
-            f" and {len(names) - 3} more" if len(names) > 3 else ""
-        )
+        shown = ", ".join(f"`{name}`" for name in names[:3])
+        if len(names) > 3:
+            shown += f" and {len(names) - 3} more"
+        verb, read = "is" if len(names) == 1 else "are", "never" if unused else "only sometimes"
+        rest = "." if unused else ", and fetch it in the steps that read it."
         return Finding(
             cause=self.id,
-            title=f"{shown} {'is' if len(names) == 1 else 'are'} fetched in every step ({say.size(size)}) and "
-            f"{'never read' if unused else 'read only now and then'}: {say.time(each)} of a step of "
-            f"{say.time(loop.typical())}",
+            title=f"{shown} {verb} fetched in every step ({say.size(size)}) and {read} read: "
+            f"{say.time(each)} of a step of {say.time(loop.typical())}",
             location=first.location,
             seconds=each * loop.steps,
             evidence=tuple(evidence),
-            advice=f"Take {shown} out of the training run"
-            + ("." if unused else ", and fetch it in the steps that read it."),
+            advice=f"Take {shown} out of the training run{rest}",
         )
 
 
 def _fetches(run: Run, loop: Loop) -> list[_Fetch]:
-    groups: dict[tuple[str, int, str], list[dict[str, Any]]] = defaultdict(list)
-    for event in run.of("fetch"):
-        if loop.holds(event) and event.data.get("stack"):
-            file, line, _ = event.data["stack"][0]
-            groups[str(file), int(line), str(event.data["name"])].append(dict(event.data))
+    groups: dict[tuple[Place, str], list[Fetch]] = defaultdict(list)
+    for fetch in run.facts(Fetch):
+        if loop.holds(fetch) and fetch.stack:
+            groups[fetch.stack[0], fetch.name].append(fetch)
     sources = Sources(run.sources)
     found = []
-    for (file, line, name), data in groups.items():
-        if not all(each.get("timed") for each in data) or "object" in str(data[0].get("dtype")):
-            continue  # text, such as a summary: it is written somewhere
-        stack = [
-            Location(str(file), int(line), str(function))
-            for file, line, function in data[0]["stack"]
-        ]
-        where = Location(file, line, stack[0].function, run.line(file, line))
-        position, key = int(data[0]["position"]), data[0].get("key")
+    for fetches in groups.values():
+        first = fetches[0]
+        if "object" in first.dtype or not all(fetch.timed for fetch in fetches):
+            continue  # an object is text, such as a summary: it is written somewhere
         found.append(
             _Fetch(
-                name,
-                where,
-                position,
-                key,
-                median(float(each["bytes"]) for each in data),
-                median(float(each.get("own") or 0.0) for each in data),
-                median(float(each.get("spare", math.inf)) for each in data),
-                _use(sources, stack, position, int(data[0]["of"]), key),
+                fact=first,
+                location=say.place(run, first.stack[0]),
+                bytes=median(fetch.bytes for fetch in fetches),
+                seconds=median(fetch.own for fetch in fetches),
+                spare=median(fetch.spare for fetch in fetches),
+                use=_use(sources, first),
             )
         )
     return found
 
 
 def _written(run: Run, fetch: _Fetch) -> str:
-    """The fetch as the user wrote it, where the fetches are a list or have names; else the tensor's name."""
-    if isinstance(fetch.key, str):
-        return fetch.key
+    """The fetch as the user wrote it, in a list or by its name; else the tensor's name."""
+    seen = fetch.fact
+    if isinstance(seen.key, str):
+        return seen.key
     text = fetched(run.sources, fetch.location)
     try:
         node = ast.parse(text, mode="eval").body
     except SyntaxError:
-        return fetch.name
-    if isinstance(node, ast.List | ast.Tuple) and fetch.position < len(node.elts):
-        return ast.unparse(node.elts[fetch.position])
-    return fetch.name
+        return seen.name
+    if isinstance(node, ast.List | ast.Tuple) and seen.position < len(node.elts):
+        return ast.unparse(node.elts[seen.position])
+    return seen.name
 
 
-def _use(
-    sources: Sources, stack: Sequence[Location], position: int, of: int, key: str | int | None
-) -> str:
-    """What becomes of a fetched value, by the names that its line binds: unclear counts as always."""
-    where, called, statements = _handed_to(sources, stack)
+def _use(sources: Sources, fetch: Fetch) -> str:
+    """What becomes of a fetched value, by the names that its line binds: unclear is "always"."""
+    where, called, statements = _result_of(sources, [Location(*place) for place in fetch.stack])
     statement = statements[-1] if statements else None
     if isinstance(statement, ast.Expr):
         return "never" if _calls(statement.value, called) else "always"
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return "always"
-    target = statement.targets[0]
+    target, key = statement.targets[0], fetch.key
     if isinstance(target, ast.Tuple | ast.List):
-        if len(target.elts) != of or any(isinstance(item, ast.Starred) for item in target.elts):
+        starred = any(isinstance(item, ast.Starred) for item in target.elts)
+        if starred or len(target.elts) != fetch.of:
             return "always"
-        target, key = target.elts[position], None
-    elif of != 1 and key is None:
-        return "always"
-    if not isinstance(target, ast.Name):
+        target, key = target.elts[fetch.position], None
+    elif fetch.of != 1 and key is None:
         return "always"
     scope: ast.AST | None = sources.function(where) or sources.tree(where.file)
-    return _reads(scope, target.id, statements, key) if scope is not None else "always"
+    if scope is None or not isinstance(target, ast.Name):
+        return "always"
+    return _reads(scope, target.id, statements, key)
 
 
-def _handed_to(sources: Sources, stack: Sequence[Location]) -> tuple[Location, str, list[ast.AST]]:
+def _result_of(sources: Sources, stack: Sequence[Location]) -> tuple[Location, str, list[ast.AST]]:
     """The line that gets the result of a run, what it calls for it, and the statements around it.
 
     A function that returns the result as it is hands it on to the line that called it.
@@ -188,42 +172,40 @@ def _handed_to(sources: Sources, stack: Sequence[Location]) -> tuple[Location, s
 def _calls(value: ast.expr | None, name: str) -> bool:
     """Whether an expression is a call of a method or function of this name, and nothing else."""
     function = value.func if isinstance(value, ast.Call) else None
-    return (isinstance(function, ast.Attribute) and function.attr == name) or (
-        isinstance(function, ast.Name) and function.id == name
-    )
+    if isinstance(function, ast.Attribute):
+        return function.attr == name
+    return isinstance(function, ast.Name) and function.id == name
 
 
 def _reads(
     scope: ast.AST, name: str, around: Sequence[ast.AST], key: str | int | None = None
 ) -> str:
-    """How often a name (a key of it) is read: never, sometimes (only inside an `if` of its own), or always."""
+    """How often a name (a key of it) is read: never, sometimes (inside an `if`), or always."""
     parents = {child: node for node in ast.walk(scope) for child in ast.iter_child_nodes(node)}
-    reads = [
-        node
-        for node in ast.walk(scope)
-        if isinstance(node, ast.Name)
-        and node.id == name
-        and isinstance(node.ctx, ast.Load)
-        and not (key is not None and _of_another_key(parents.get(node), key))
-    ]
+    names = [node for node in ast.walk(scope) if isinstance(node, ast.Name) and node.id == name]
+    reads = [node for node in names if isinstance(node.ctx, ast.Load)]
+    if key is not None:
+        reads = [node for node in reads if not _of_another_key(parents.get(node), key)]
     if not reads:
         return "never"
     loops = [node for node in around if isinstance(node, ast.For | ast.While)]
-    for read in reads:
-        node: ast.AST = read
-        guarded = False
-        while node in parents:
-            parent = parents[node]
-            guarded = guarded or (
-                isinstance(parent, ast.If) and node is not parent.test and parent not in around
-            )
-            if loops and parent is loops[-1]:
-                break
-            node = parent
-        inside = bool(loops) and node in parents
-        if inside and not guarded:
-            return "always"
-    return "sometimes"
+    always = bool(loops) and any(_in_every_step(read, loops[-1], parents, around) for read in reads)
+    return "always" if always else "sometimes"
+
+
+def _in_every_step(
+    read: ast.AST, loop: ast.AST, parents: dict[ast.AST, ast.AST], around: Sequence[ast.AST]
+) -> bool:
+    """Whether a name is read inside a loop and outside of any `if` of its own."""
+    node = read
+    while node in parents:
+        parent = parents[node]
+        if parent is loop:
+            return True
+        if isinstance(parent, ast.If) and node is not parent.test and parent not in around:
+            return False
+        node = parent
+    return False
 
 
 def _of_another_key(node: ast.AST | None, key: str | int) -> bool:
@@ -232,25 +214,25 @@ def _of_another_key(node: ast.AST | None, key: str | int) -> bool:
     return bool(node.slice.value != key)
 
 
-def _step(cycle: int, own: float, stack: Sequence[Any], key: str | None) -> list[Fact]:
-    where: dict[str, Any] = {"cycle": cycle, "index": 0, "stack": stack}
-    value: dict[str, Any] = {
-        "name": "maps:0",
-        "bytes": 8e6,
-        "position": 1,
-        "of": 2,
-        "key": key,
-        "dtype": "float32",
-    }
-    return [
-        fact("run", cycle, updates=True, took=0.009, runs=1, fetches=["train"], **where),
-        fact("fetch", cycle, own=own, timed=True, **value, **where),
-    ]
-
-
-def _looks(own: float, *stack: Sequence[Any], key: str | None = None) -> list[Fact]:
-    lines = stack or (["train.py", 3, "<module>"],)
-    return [event for cycle in (4, 8, 16) for event in _step(cycle, own, lines, key)]
+def _looks(own: float, *stack: Place, key: str | None = None) -> list[Placed]:
+    lines = stack or (Place("train.py", 3, "<module>"),)
+    maps = Fetch(
+        cycle=0,
+        stack=lines,
+        name="maps:0",
+        bytes=8_000_000,
+        position=1,
+        of=2,
+        key=key,
+        own=own,
+        timed=True,
+        dtype="float32",
+    )
+    facts = []
+    for cycle in (4, 8, 16):
+        ran = InspectedRun(cycle=cycle, stack=lines, updates=True, took=0.009)
+        facts += [at(cycle, ran), at(cycle, maps.replace(cycle=cycle))]
+    return facts
 
 
 _KEYED = """def step():
@@ -259,7 +241,7 @@ for n in range(9):
     out = step()
     losses.append(out["loss"])
 """
-_RETURNED = ["train.py", 2, "step"], ["train.py", 4, "<module>"]
+_RETURNED = Place("train.py", 2, "step"), Place("train.py", 4, "<module>")
 _HEAD = "x = 1\nfor step in range(9):\n    _, maps = s.run([train, maps_op])\n"
 
 OverFetching.FIRES = (

@@ -12,7 +12,7 @@ from unslow.analyse.stats.robust import spread
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Loop, Run, Shape
 
-_LEAST = 200
+_LEAST = 200  # values of the loss
 _FLAT = 0.02  # of the whole fall of the loss, in the second half
 _FIRST = 5  # values that say where the loss began
 _CLEAR = 4.0  # times the noise of the loss, that it must have fallen
@@ -21,18 +21,19 @@ _CLEAR = 4.0  # times the noise of the loss, that it must have fallen
 class Plateau(Cause):
     """
     What happens
-    The training seems to slow down, but every step takes as long as before. The loss fell quickly at first and hardly
-    moves now.
+    The training seems to slow down, but every step takes as long as before. The loss fell quickly
+    at first and hardly moves now.
 
     Why it is slow
     It is not slower, it has less left to learn at this learning rate. No change for speed helps.
 
     The fix
-    This is a question of the training itself: a learning-rate schedule, early stopping, or more data.
+    This is a question of the training itself: a learning-rate schedule, early stopping, or more
+    data.
 
     When we are wrong
-    The loss is taken from what the script fetched to the host (or from Keras's logs); another number that it fetched
-    in every step may have been followed instead.
+    The loss is taken from what the script fetched to the host (or from Keras's logs); another
+    number that it fetched in every step may have been followed instead.
     """
 
     title = "the steps are as fast as ever; the loss has stopped moving"
@@ -61,7 +62,8 @@ class Plateau(Cause):
         since = float((loop.seconds[known][half:] * loop.count[known][half:]).sum())
         yield Finding(
             cause=self.id,
-            title=f"a step takes {loop.typical() * 1e3:.3g} ms as ever; the loss moved {late:.2g} in the second half",
+            title=f"a step takes {loop.typical() * 1e3:.3g} ms as ever; the loss moved {late:.2g} "
+            "in the second half",
             location=loop.location,
             seconds=since,
             fault=False,

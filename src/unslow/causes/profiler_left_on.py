@@ -6,17 +6,21 @@ import ast
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unslow.analyse import wording as say
+from unslow.analyse.host import step_profile
 from unslow.analyse.host.machine import during, process_of
-from unslow.analyse.host.step_profile import windows
-from unslow.analyse.run.tallies import totals
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.host.step_profile import SketchedWindow, StepProfile, windows
+from unslow.analyse.run.tallies import line_totals
+from unslow.analyse.sketches.pipelines import stack_at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.analyse.stats.robust import spread
 from unslow.cause import Cause, Spot
+from unslow.facts.profiler import FullTrace, ProfilerSwitch, Timeline
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import delete
 from unslow.model import (
@@ -37,11 +41,11 @@ from unslow.syntax import argument
 if TYPE_CHECKING:
     from unslow.syntax import Source
 
-_MANY = 100  # a profile of fewer steps is a look, not a habit
-_MOST_OF = 0.5  # unless it holds most of a short training
+_MANY = 100  # steps: shorter profiles are made on purpose
+_MOST_OF = 0.5  # unless it covers most of a short training
 _FEWEST = 40
-_COMPARED = 10  # steps without the profiler that its cost can be told from
-_GROWN = 32 << 20
+_COMPARED = 10  # steps with and without it that its cost can be measured from
+_GROWN = 32 << 20  # bytes
 _TF = "tf.profiler"
 _CHECKS = "tf.debugging.enable_check_numerics"
 _DUMPS = "tf.debugging.experimental.enable_dump_debug_info"
@@ -56,8 +60,8 @@ _CALLS = {
         f"tf.debugging.experimental.{way}_dump_debug_info" for way in ("enable", "disable")
     ),
 }
-_DOES = {_CHECKS: "looked for NaN and infinity behind every op of"}
-# `unslow check` looks for the first without the second.
+_DOES = {_CHECKS: "checked every op for NaN and infinity in"}
+# `unslow check` reports the first without the second.
 _PAIRS = (
     ("tf.profiler.experimental.start", "tf.profiler.experimental.stop"),
     (_DUMPS, "tf.debugging.experimental.disable_dump_debug_info"),
@@ -65,9 +69,9 @@ _PAIRS = (
 
 
 _FULL = "FULL_TRACE"
-_POWERS = (64, 128, 192, 256)
-_SEEN = 4  # runs that were weighed
+_FEWEST_TRACED = 4  # runs that were measured
 _LITTLE = 5e-4  # seconds: a run takes a part of this around its graph without any trace
+_LEAST_CHECKS = 0.03  # of a step
 
 
 @dataclass(frozen=True)
@@ -75,67 +79,62 @@ class _Recorded:
     what: str
     on: int  # steps with it
     off: int
-    each: float | None  # seconds that it adds to a step; None where no steps are without it
-    writing: float  # seconds that its results took to be written, in the loop or after it
+    each: float | None  # seconds that it adds to a step; None where it is unknown
+    writing: float  # seconds that writing its results took, in the loop or after it
     place: Location | None
 
 
-def _switch(at: int, on: bool, took: float = 0.0, what: str = _TF) -> Fact:
-    return fact(
-        "profiler",
-        at,
-        what=what,
-        on=on,
-        step=at,
-        took=took,
-        stack=[["train.py", 8, "f"]],
-        key=what,
-        n=1,
-    )
+def _switch(step: int, on: bool, took: float = 0.0, what: str = _TF) -> Placed:
+    return at(step, ProfilerSwitch(what=what, on=on, step=step, took=took, stack=stack_at(8)))
 
 
-def _seen(checks: float) -> Fact:
-    """Ten steps of which the profiler saw so much in kernels of a debugger."""
-    return fact(
-        "window", 200, steps=10, step=200, wall=0.1, kernels=0.09, ops=[], checks=10 * checks
-    )
+def _seen(checks: float) -> Placed:
+    """Ten steps with `checks` seconds each in kernels of a debugger."""
+    profile = StepProfile(kernels=0.09, checks=10 * checks)
+    return at(200, SketchedWindow(steps=10, step=200, wall=0.1, profile=profile))
+
+
+def _traced(inside: float) -> list[Placed]:
+    """Runs of 9 ms that were traced in full."""
+    return [at(step, FullTrace(took=0.009, inside=inside)) for step in (64, 128, 192, 256)]
 
 
 class ProfilerLeftOn(Cause):
     """
     What happens
 
-    TensorFlow's profiler or one of its debuggers, a session's full trace, or a profiler or tracer of Python is on for
-    hundreds of steps.
+    TensorFlow's profiler or one of its debuggers, a session's full trace, or a profiler or tracer
+    of Python is on for hundreds of steps.
 
     Why it is slow
 
-    Each op, or each Python call, is noted down. TensorFlow keeps what it noted in memory until the profiler is
-    stopped, and then writes it all at once. A step takes longer, the memory climbs, and the end takes minutes. A
-    debugger puts an op of its own behind each op of the graph, which reads its whole result once more.
+    Each op, or each Python call, is recorded. TensorFlow keeps its records in memory until the
+    profiler is stopped, and then writes them all at once. A step takes longer, memory climbs, and
+    the end takes minutes. A debugger puts an op of its own behind each op of the graph, which
+    reads its whole result once more.
 
     The fix
 
-    Profile ten steps in the middle of the training: `tf.profiler.experimental.start` and, ten steps later, `stop`;
-    `profile_batch=(10, 20)` in Keras's TensorBoard. Then take it out.
+    Profile ten steps in the middle of the training: `tf.profiler.experimental.start` and, ten
+    steps later, `stop`; `profile_batch=(10, 20)` in Keras's TensorBoard. Then remove it.
 
     When we are wrong
 
-    What it costs is told from the steps without it. Where there are none, only the memory that it fills, the time of
-    the writing, the kernels of a debugger, and what a traced run of a session takes beside its graph are measured.
+    The cost is the difference to steps without it. Where there are none, only the memory that it
+    fills, the time to write, the kernels of a debugger, and what a traced run of a session takes
+    beside its graph are measured.
     """
 
     title = "a profiler is left on"
-    needs = ("profilers",)
+    reads = (ProfilerSwitch, Timeline, FullTrace, *step_profile.READS)
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
+        tools = dict.fromkeys(switch.what for switch in run.facts(ProfilerSwitch) if switch.on)
         for loop in run.loops:
-            for what in dict.fromkeys(
-                str(event.data["what"]) for event in run.of("profiler") if event.data["on"]
-            ):
+            for what in tools:
                 found = _recorded(run, loop, what)
-                if found.on >= _MANY or (found.on >= _FEWEST and found.on >= _MOST_OF * loop.steps):
+                if found.on >= min(_MANY, max(_FEWEST, _MOST_OF * loop.steps)):
                     yield self._finding(run, loop, found)
 
     def _finding(self, run: Run, loop: Loop, found: _Recorded) -> Finding:
@@ -149,7 +148,8 @@ class ProfilerLeftOn(Cause):
             seconds=seconds,
             grows=rate > 0,
             fault=known,
-            title=f"{found.what} {_DOES.get(found.what, 'recorded')} {found.on:,} of {loop.steps:,} steps{cost}",
+            title=f"{found.what} {_DOES.get(found.what, 'recorded')} {found.on:,} of "
+            f"{loop.steps:,} steps{cost}",
             certainty=Certainty.MEASURED if found.each else Certainty.LIKELY,
             evidence=(
                 Evidence("steps with it", found.on),
@@ -162,12 +162,13 @@ class ProfilerLeftOn(Cause):
             if rate > 0
             else None,
             advice=_advice(found),
-            facts={"what": found.what},
+            detail=found,
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where = finding.location
-        what = finding.facts["what"]
+        where, detail = finding.location, finding.detail
+        assert isinstance(detail, _Recorded)
+        what = detail.what
         if where is None or what not in _CALLS:
             return None
         calls = [node for node in script.every(ast.Call) if script.name(node.func) in _CALLS[what]]
@@ -177,14 +178,14 @@ class ProfilerLeftOn(Cause):
         fixed = script
         for node, line in zip(calls, lines, strict=True):
             if not isinstance(script.parents[node], ast.Expr):
-                return Refusal("what the call gives back is used", Location(where.file, line))
+                return Refusal("the result of the call is used", Location(where.file, line))
             fixed = delete(fixed, line)
         note = (
             "A NaN no longer stops the training where it arises."
             if what == _CHECKS
             else "No profile is written any more; `unslow run` shows the ops of a few steps."
         )
-        return Fix(f"take {what} out", Safety.REVIEW, {where.file: fixed.text}, note)
+        return Fix(f"remove {what}", Safety.REVIEW, {where.file: fixed.text}, note)
 
     FIRES = (
         Sketch(
@@ -203,7 +204,7 @@ class ProfilerLeftOn(Cause):
             [0.01] * 300,
             facts=[
                 _switch(0, True, what=_FULL),
-                *(fact("full_trace", at, took=0.009, inside=0.004) for at in _POWERS),
+                *_traced(inside=0.004),
             ],
         ),
         Sketch(
@@ -223,15 +224,15 @@ class ProfilerLeftOn(Cause):
             facts=[_switch(0, True, what=_CHECKS), _seen(0.0001)],
         ),
         Sketch(
-            "every run is traced in full, at no cost that could be told",
+            "every run is traced in full, at no measurable cost",
             [0.01] * 50 + [0.01] * 250,
             facts=[
                 _switch(51, True, what=_FULL),
-                *(fact("full_trace", at, took=0.009, inside=0.0088) for at in _POWERS),
+                *_traced(inside=0.0088),
             ],
         ),
         Sketch(
-            "a look at ten steps",
+            "a profile of ten steps",
             [0.01] * 300,
             facts=[_switch(100, True), _switch(110, False, 0.01)],
         ),
@@ -246,7 +247,7 @@ class ProfilerLeftOn(Cause):
                     yield source.spot(
                         call,
                         f"this records until {stop} is called, and nothing in this file does so",
-                        "record ten steps in the middle of the training, then stop; or leave it away",
+                        "record ten steps in the middle of the training, then stop; or remove it",
                     )
         for made in source.calls("keras.callbacks.TensorBoard"):
             span = argument(made, "profile_batch")
@@ -264,11 +265,9 @@ class ProfilerLeftOn(Cause):
                 )
         for run in source.session_runs():
             options = source.maker(argument(run, "options", 2))
-            if (
-                options is None
-                or source.name(options.func) != "tf.RunOptions"
-                or source.every_step(run) is None
-            ):
+            if options is None or source.name(options.func) != "tf.RunOptions":
+                continue
+            if source.every_step(run) is None:
                 continue
             if source.name(argument(options, "trace_level")) == "tf.RunOptions.FULL_TRACE":
                 yield source.spot(
@@ -279,63 +278,58 @@ class ProfilerLeftOn(Cause):
 
 
 def _recorded(run: Run, loop: Loop, what: str) -> _Recorded:
-    events = [
-        event
-        for event in run.of("profiler")
-        if event.process == loop.process and event.data["what"] == what
-    ]
+    switches = [one for one in run.facts(ProfilerSwitch, loop.process) if one.what == what]
     on = np.zeros(len(loop.end), dtype=bool)
-    writing, place = 0.0, None
-    for event in events:
-        # A step counts by when its update came: after the switch.
-        on[loop.end > event.time] = bool(event.data["on"])
-        if event.data["on"] and event.data["stack"] and place is None:
-            place = say.place(run, event.data["stack"][0])
-        if not event.data["on"] and event.time >= loop.start:
-            writing += float(event.data["took"])
+    for switch in switches:
+        on[loop.end > switch.time] = switch.on  # a step counts by when its update came
+    stops = [one for one in switches if not one.on and one.time >= loop.start]
+    writing = sum(one.took for one in stops)
     if what == _FULL:
-        writing += sum(total.seconds for total in totals(run, loop, "timeline"))
-    counts = int(loop.count[on].sum()), int(loop.count[~on].sum())
+        writing += sum(total.seconds for total in line_totals(run, loop, Timeline))
     added = _added(loop.seconds[1:], on[1:])
-    if added is None:
-        added = (
-            _around(run, loop)
-            if what == _FULL
-            else _checking(run, loop)
-            if what in (_CHECKS, _DUMPS)
-            else None
-        )
+    if added is None and what == _FULL:
+        added = _beside_graph(run, loop)
+    if added is None and what in (_CHECKS, _DUMPS):
+        added = _checking(run, loop)
+    starts = [one.stack[0] for one in switches if one.on and one.stack]
+    place = say.place(run, starts[0]) if starts else None
+    counts = int(loop.count[on].sum()), int(loop.count[~on].sum())
     return _Recorded(what, *counts, added, writing, place)
 
 
-def _around(run: Run, loop: Loop) -> float | None:
-    """What a run that is traced in full takes beside the graph itself; None where it is little, or was not seen."""
-    seen = [
-        event.data
-        for event in run.of("full_trace")
-        if loop.holds(event) and event.data["inside"] > 0
-    ]
-    beside = sorted(float(data["took"]) - float(data["inside"]) for data in seen)
-    middle = beside[len(beside) // 2] if len(beside) >= _SEEN else 0.0
-    return middle if middle > max(_LITTLE, 0.1 * loop.typical()) else None
+def _beside_graph(run: Run, loop: Loop) -> float | None:
+    """What a fully traced run takes beside its graph; None where it is little or unknown."""
+    traced = [one for one in run.facts(FullTrace) if loop.holds(one) and one.inside > 0]
+    if len(traced) < _FEWEST_TRACED:
+        return None
+    typical = median(one.took - one.inside for one in traced)
+    return typical if typical > max(_LITTLE, 0.1 * loop.typical()) else None
 
 
 def _checking(run: Run, loop: Loop) -> float | None:
-    """What a debugger's own kernels take of a step; None where no step was seen by the profiler, or it is little."""
-    looked = windows(run, loop)
-    return looked[-1].checks if looked and looked[-1].checks > 0.03 * looked[-1].wall else None
+    """What a debugger's own kernels take of a step; None where it is little or unknown."""
+    for window in windows(run, loop)[-1:]:
+        if window.checks > _LEAST_CHECKS * window.wall:
+            return window.checks
+    return None
 
 
 def _advice(found: _Recorded) -> str:
     if found.what == _CHECKS:
-        return "Switch it on to look for a NaN, and off again; `tf.debugging.check_numerics` checks one value."
+        return (
+            "Switch it on to find a NaN, and off again; `tf.debugging.check_numerics` checks one "
+            "value."
+        )
     if found.place is None:
         return "Run without it to see what it costs."
-    return "Profile ten steps in the middle of the training (in Keras `profile_batch=(10, 20)`), then take it out."
+    return (
+        "Profile ten steps in the middle of the training (in Keras `profile_batch=(10, 20)`), then "
+        "remove it."
+    )
 
 
 def _added(seconds: np.ndarray, on: np.ndarray) -> float | None:
-    """What a step takes more with it; 0 where that is within the noise."""
+    """What it adds to a step; 0 where that is within the noise."""
     with_it, without = seconds[on], seconds[~on]
     if min(len(with_it), len(without)) < _COMPARED:
         return None
@@ -348,9 +342,8 @@ def _added(seconds: np.ndarray, on: np.ndarray) -> float | None:
 
 def _growth(run: Run, loop: Loop) -> float:
     """Bytes that the process gains per step, where it clearly does so to the end."""
-    since = next(
-        event.time for event in run.of("profiler") if event.data["on"] and event.data["what"] == _TF
-    )
+    starts = [one.time for one in run.facts(ProfilerSwitch) if one.on and one.what == _TF]
+    since = starts[0]
     times, rss = during(process_of(run, loop), loop, "rss")
     rss = rss[times >= since]
     if len(rss) < 8:

@@ -1,4 +1,4 @@
-"""The data of a step is made by Python: a generator, a Python function inside of tf.data, a Keras PyDataset."""
+"""Python makes the data of a step: a generator, a function inside tf.data, a Keras PyDataset."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from collections.abc import Iterable
 
 from unslow.analyse import wording as say
 from unslow.analyse.host.hot_lines import is_python
+from unslow.analyse.input import python_calls, remedies
 from unslow.analyse.input.python_calls import Stack, by_workers, hottest, lines_inside
-from unslow.analyse.input.remedies import Remedy, remedies
+from unslow.analyse.input.remedies import PythonWork, Remedy, best_remedy, certainty
 from unslow.analyse.input.waits import Wait, waits
 from unslow.analyse.scopes import Scope
-from unslow.analyse.sketches.pipelines import Made, pipeline_facts
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.sketches.pipelines import Made, pipeline_facts, stack_at
+from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.cause import Cause
+from unslow.facts.data import BuiltStage, PythonFunction, PythonLine
+from unslow.facts.schema import Place
 from unslow.model import Evidence, Finding, Location, Phase, Run, Sample
 
 _WORTH = 0.10  # of a step
 _FEWEST = 8  # samples: fewer may be chance
-_CHEAP = 500e-6  # seconds a call below which handing an element over costs as much as making it
+_CHEAP = 500e-6  # seconds per call below which passing an element on costs as much as making it
+_MANY_CALLS = 4  # per batch
 
 _SOURCE = Made("TensorSlice", 1e-5, line=4)
 _MAP = Made(
@@ -27,12 +31,12 @@ _MAP = Made(
     "MapAndBatch",
     asynchronous=True,
     line=5,
-    settings=(
-        ("batch_size", 8),
-        ("function", ["train.py", 3, "f"]),
-        ("python", True),
-        ("tokens", ["f"]),
+    asked=BuiltStage(
+        kind="Map", batch_size=8, function=Place("train.py", 3, "f"), python=True, tokens=("f",)
     ),
+)
+_CALLED = PythonFunction(
+    token="f", count=800, took=0.9, ran=0.85, place=Place("train.py", 3, "load")
 )
 
 
@@ -40,131 +44,119 @@ class PythonInput(Cause):
     """
     What happens
 
-    The step waits for data that Python code makes: a generator, a function called through `py_function` or
-    `numpy_function`, a Keras `PyDataset`, or an iterator of the script's own.
+    The step waits for data that Python code makes: a generator, a function called through
+    `py_function` or `numpy_function`, a Keras `PyDataset`, or an iterator of the script's own.
 
     Why it is slow
 
-    Python runs one thread at a time: more calls at once do not make such code faster, and while it runs in the
-    background it also takes the interpreter from the training loop. A generator that the loop itself drives is
-    worse still, because nothing computes while it makes the next batch.
+    Python runs one thread at a time: more calls at once do not make such code faster, and while it
+    runs in the background it also takes the interpreter from the training loop. A generator that
+    the loop itself drives is worse still, because nothing computes while it makes the next batch.
 
     The fix
 
-    Make the hot line cheaper first: one NumPy operation for a whole batch instead of a Python loop over elements.
-    Better, write it as TensorFlow operations in `Dataset.map`, which run in parallel without the interpreter, or do
-    it once and store the result. What only waits (files, a server) can be called many times at once.
+    Make the hot line cheaper first: one NumPy operation for a whole batch instead of a Python loop
+    over elements. Better, write it as TensorFlow operations in `Dataset.map`, which run in
+    parallel without the interpreter, or do it once and store the result. What only waits (files, a
+    server) can be called many times at once.
 
     When we are wrong
 
-    The line comes from samples of the stack, some fifty a second. Code of a library that leaves the interpreter
-    free while it works (large NumPy operations, image decoders) counts as Python here, though threads would help it.
+    The line comes from samples of the stack, about fifty a second. Libraries that release the
+    interpreter while they work (large NumPy operations, image decoders) count as Python here,
+    though threads would help them.
     """
 
     title = "Python code makes the data, one piece at a time"
-    needs = ("input", "watcher")
+    needs = ("watcher",)
+    reads = (*remedies.READS, *python_calls.READS)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):
-            best = next(iter(remedies(run, wait)), None)
-            if wait.share >= _WORTH and best is not None and best.kind == "python":
+            best = best_remedy(run, wait) if wait.share >= _WORTH else None
+            if best is not None and best.kind == "python":
                 yield self._in_pipeline(run, wait, best)
         for process in run.processes:
             yield from self._in_loop(run, process.index)
 
     def _in_pipeline(self, run: Run, wait: Wait, remedy: Remedy) -> Finding:
-        assert remedy.stage is not None and wait.pipeline is not None
-        tokens = set(remedy.stage.settings.get("tokens", ()))
-        counts = lines_inside(run, wait.loop.process, tokens)
-        function = say.place(run, remedy.facts["python"])
-        made_at = remedy.stage.location or wait.loop.location
-        place = say.place(run, hottest(run, counts) or _known(run, function) or made_at)
-        calls, took, ran, slept = (
-            float(remedy.facts[name]) for name in ("calls", "took", "ran", "slept")
-        )
-        evidence = [
-            Evidence("wait per step", wait.per_step, "s"),
-            Evidence("share of the step", f"{say.share(wait.share)}"),
-            Evidence("Python per batch", took, "s"),
-            Evidence("of it on a processor", ran, "s"),
-            Evidence("calls per batch", round(calls, 1)),
-            Evidence("the stage", f"{remedy.stage.name} at {made_at}"),
-        ]
-        title = (
-            f"each step waits {say.time(wait.per_step)} of its {say.time(wait.step)} for Python: "
-            f"{say.code(place)} makes the data"
-        )
+        stage, work = remedy.stage, remedy.python
+        assert stage is not None and work is not None
+        process, tokens = wait.loop.process, stage.asked.tokens
+        function = say.place(run, work.place) if run.sources.get(work.place.file) else None
+        made_at = stage.location or wait.loop.location
+        hot = hottest(run, lines_inside(run, process, tokens))
+        place = say.place(run, hot or function or made_at)
         return Finding(
             cause=self.id,
-            title=title,
+            title=f"each step waits {say.time(wait.per_step)} of its {say.time(wait.step)} for "
+            f"Python: {say.code(place)} makes the data",
             location=place,
             seconds=remedy.saved(wait),
-            evidence=tuple(evidence),
-            advice=_BY_WORKERS
-            if by_workers(run, wait.loop.process, tokens)
-            else _advice(calls, took, slept),
+            certainty=certainty(wait),
+            evidence=(
+                Evidence("wait per step", wait.per_step, "s"),
+                Evidence("share of the step", say.share(wait.share)),
+                Evidence("Python per batch", work.took, "s"),
+                Evidence("of it on a processor", work.ran, "s"),
+                Evidence("calls per batch", round(work.calls, 1)),
+                Evidence("the stage", f"{stage.name} at {made_at}"),
+            ),
+            advice=_BY_WORKERS if by_workers(run, process, tokens) else _advice(work),
         )
 
     def _in_loop(self, run: Run, process: int) -> Iterable[Finding]:
         """A generator or iterator of the script's own that the training loop drives."""
         scope = Scope(run, process)
         loop = max(scope.training, key=lambda one: one.total, default=None)
-        found = [(sample, depth) for sample, depth in _own_python(run, scope, process)]
-        fetching = [
-            (sample, depth) for sample, depth in found if _makes_data(scope, sample.stack[:depth])
-        ]
-        total = sum(sample.in_steps for sample, _ in found)
-        count = sum(sample.in_steps for sample, _ in fetching)
-        if loop is None or count < _FEWEST or not total:
+        own = list(_own_python(run, scope, process))
+        counts = Counter[Stack]()
+        for sample, depth in own:
+            below = sample.stack[:depth]
+            if _makes_data(scope, below):
+                counts[below] += sample.in_steps
+        total = sum(sample.in_steps for sample, _ in own)
+        count = sum(counts.values())
+        if loop is None or count < _FEWEST:
             return
         steps = max(1, sum(one.steps for one in scope.training))
         trained = sum(one.total for one in scope.training)
         spent = sum(one.phase(Phase.OTHER) for one in scope.training) * count / total
         if spent < _WORTH * trained:
             return
-        counts = Counter[Stack]()
-        for sample, depth in fetching:
-            counts[sample.stack[:depth]] += sample.in_steps
         place = say.place(run, hottest(run, counts) or loop.location)
-        # In a thread of its own it would run beside the rest of the step, and the longer of the two sets the pace.
-        saved = min(spent, trained - spent)
         yield Finding(
             cause=self.id,
-            title=f"each step waits {say.time(spent / steps)} of its {say.time(trained / steps)} for Python: "
-            f"{say.code(place)} makes the data in the loop itself",
+            title=f"each step waits {say.time(spent / steps)} of its {say.time(trained / steps)} "
+            f"for Python: {say.code(place)} makes the data in the loop itself",
             location=place,
-            seconds=saved,
+            # In a thread of its own it would run beside the rest of the step, at best hiding it.
+            seconds=min(spent, trained - spent),
             evidence=(
                 Evidence("making data, per step", spent / steps, "s"),
                 Evidence("share of the training", f"{say.share(spent / trained)}"),
                 Evidence("stack samples there", count),
             ),
-            advice="Make the batch with NumPy on whole arrays, or give the work to `tf.data` (`from_generator` at "
-            "least, with `prefetch`), so that the next batch is made while this one is trained on.",
+            advice="Make the batch with NumPy on whole arrays, or give the work to `tf.data` "
+            "(`from_generator` at least, with `prefetch`), so that the next batch is made while "
+            "this one is trained on.",
         )
 
     FIRES = (
         Sketch(
-            "a Python function inside of a map holds the interpreter's lock",
+            "a Python function inside a map holds the interpreter's lock",
             phases={Phase.INPUT: 0.9, Phase.RUN: 0.08},
             facts=[
                 *pipeline_facts(_SOURCE, _MAP, wait=0.009),
-                fact(
-                    "python_function",
-                    90,
-                    token="f",
-                    count=800,
-                    took=0.9,
-                    ran=0.85,
-                    place=["train.py", 3, "load"],
-                ),
-                fact("python_line", 90, token="f", count=40, stack=[["train.py", 7, "load"]]),
+                at(90, _CALLED),
+                at(90, PythonLine(token="f", count=40, stack=stack_at(7, "load"))),
             ],
         ),
         Sketch(
             "a generator that the loop itself drives takes half of each step",
             phases={Phase.RUN: 0.5},
-            source="def data():\n    while True:\n        yield 1\n\n\n\n\n\n\nfor x in data():\n    a\n    train(x)\n",
+            source="def data():\n    while True:\n        yield 1\n\n\n\n\n\n\n"
+            "for x in data():\n    a\n    train(x)\n",
             samples=[
                 Sample(
                     (Location("train.py", 3, "data"), Location("train.py", 10)),
@@ -183,18 +175,7 @@ class PythonInput(Cause):
         Sketch(
             "the same function, hidden behind a longer step",
             phases={Phase.INPUT: 0.01, Phase.RUN: 0.95},
-            facts=[
-                *pipeline_facts(_SOURCE, _MAP, wait=0.00005),
-                fact(
-                    "python_function",
-                    90,
-                    token="f",
-                    count=800,
-                    took=0.9,
-                    ran=0.85,
-                    place=["train.py", 3, "load"],
-                ),
-            ],
+            facts=[*pipeline_facts(_SOURCE, _MAP, wait=0.00005), at(90, _CALLED)],
         ),
         Sketch(
             "Python of the loop's body is not the data's",
@@ -206,17 +187,12 @@ class PythonInput(Cause):
 
 
 def _own_python(run: Run, scope: Scope, process: int) -> Iterable[tuple[Sample, int]]:
-    """Samples of the script's own Python in its training loops, with the depth of the loop's frame."""
+    """Samples of the script's own Python in its loops, with the depth of the loop's frame."""
     for sample in run.samples:
-        if (
-            sample.process == process
-            and sample.training
-            and sample.in_steps
-            and sample.phase is Phase.OTHER
-        ):
-            depth = scope.depth(sample)
-            if depth is not None and is_python(sample):
-                yield sample, depth
+        own = sample.process == process and sample.training and sample.phase is Phase.OTHER
+        depth = scope.depth(sample) if own and sample.in_steps else None
+        if depth is not None and is_python(sample):
+            yield sample, depth
 
 
 def _makes_data(scope: Scope, below: Stack) -> bool:
@@ -224,29 +200,27 @@ def _makes_data(scope: Scope, below: Stack) -> bool:
     return any(place.function == "__next__" or scope.sources.yields(place) for place in below)
 
 
-def _known(run: Run, place: Location) -> Location | None:
-    return place if run.sources.get(place.file) else None
-
-
 _BY_WORKERS = (
-    "Threads of Python make the batches, and run one at a time: more of them do not help. Make this line cheaper (what "
-    "it reads or computes again, do once), or let processes do it: `use_multiprocessing=True`."
+    "Python threads make the batches, and run one at a time: more of them do not help. Make this "
+    "line cheaper (do once what it reads or computes again), or use processes: "
+    "`use_multiprocessing=True`."
 )
 
 
-def _advice(calls: float, took: float, slept: float) -> str:
-    each = took / max(calls, 1e-9)
-    if slept > 0.5 * took:
+def _advice(work: PythonWork) -> str:
+    each = work.took / max(work.calls, 1e-9)
+    if work.slept > 0.5 * work.took:
         return (
-            "It mostly waits: several at once would help. Make it a function of one element for `Dataset.map` with "
-            "`num_parallel_calls` and a larger `private_threadpool_size`, or give a Keras `PyDataset` `workers`."
+            "It mostly waits: several at once would help. Make it a function of one element for "
+            "`Dataset.map` with `num_parallel_calls` and a larger `private_threadpool_size`, or "
+            "give a Keras `PyDataset` `workers`."
         )
-    if calls > 4 and each < _CHEAP:
+    if work.calls > _MANY_CALLS and each < _CHEAP:
         return (
-            f"It is called {calls:.0f} times per batch, {say.time(each)} each: make a whole batch per call (yield "
-            "batches, map after `batch`), which pays for the way into Python once."
+            f"It is called {work.calls:.0f} times per batch, {say.time(each)} each: make a whole "
+            "batch per call (yield batches, map after `batch`), which enters Python once."
         )
     return (
-        "Write it as TensorFlow operations in `Dataset.map`, or with NumPy on whole batches; if it is the same in "
-        "every epoch, do it once before training and store the result."
+        "Write it as TensorFlow operations in `Dataset.map`, or with NumPy on whole batches; if it "
+        "is the same in every epoch, do it once before training and store the result."
     )

@@ -10,13 +10,19 @@ import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.host.hot_lines import Hot, grows_with, hot_lines
+from unslow.analyse.input import python_calls
 from unslow.analyse.input.python_calls import CalledBack, called_back
 from unslow.analyse.input.queues import drawn
 from unslow.analyse.scopes import Scope
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.pipelines import stack_at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.analyse.stats.growth import Slope, slope
 from unslow.analyse.stats.robust import ascent, block_middles
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.data import BuiltStage, Dataset, IteratorMade, Next, PythonFunction
+from unslow.facts.memory import Sizes
+from unslow.facts.schema import Place
+from unslow.facts.sessions import InspectedRun
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Phase, Run, Sample
 
 _WORTH = 0.10  # of the training time: less is the price of any loop written in Python
@@ -61,12 +67,11 @@ def _sample(line: int, leaf: str, first: int, second: int, phase: Phase = Phase.
     )
 
 
-def _calls_back(seconds: float) -> list[Fact]:
+def _calls_back(seconds: float) -> list[Placed]:
     """A function that the graph calls in each of a hundred steps."""
-    facts = {"token": "f", "place": ["train.py", 3, "rank"], "ran": seconds}
+    called = PythonFunction(token="f", place=Place("train.py", 3, "rank"), ran=seconds)
     return [
-        fact("python_function", at, count=at, took=seconds * at / 100, **facts)
-        for at in (1, 50, 100)
+        at(step, called.replace(count=step, took=seconds * step / 100)) for step in (1, 50, 100)
     ]
 
 
@@ -100,6 +105,7 @@ class PythonOverhead(Cause):
 
     title = "the script's own Python takes the time"
     needs = ("watcher",)
+    reads = (Next, IteratorMade, Sizes, InspectedRun, *python_calls.READS)
     yields = True
     deeper_than = (
         "tiny-batches",
@@ -230,7 +236,7 @@ class PythonOverhead(Cause):
             style="keras",
             source=SOURCE,
             facts=[
-                fact("dataset", 0, dataset=1, stages=[{"kind": "Map", "tokens": ["f"]}]),
+                at(0, Dataset(dataset=1, stages=(BuiltStage(kind="Map", tokens=("f",)),))),
                 *_calls_back(0.5),
             ],
             samples=[_sample(12, "tensorflow", 24, 25, Phase.RUN)],
@@ -261,14 +267,16 @@ class PythonOverhead(Cause):
             "a line that takes batches from a dataset",
             phases={Phase.RUN: 0.5},
             source=SOURCE,
-            facts=[fact("next", 50, count=50, took=0.1, amount=8.0, stack=[["train.py", 11, "f"]])],
+            facts=[at(50, Next(count=50, took=0.1, amount=8.0, stack=stack_at(11)))],
             samples=[_sample(11, "python", 12, 13), _sample(12, "tensorflow", 12, 13, Phase.RUN)],
         ),
         Sketch(
             "a line that hands Keras a batch, for which it makes an iterator",
             phases={Phase.RUN: 0.5},
             source=SOURCE,
-            facts=[fact("iterator", 50, n=50, in_fit=True, stack=[["train.py", 11, "f"]])],
+            facts=[
+                at(50, IteratorMade(n=50, iterator=50, dataset=1, in_fit=True, stack=stack_at(11)))
+            ],
             samples=[_sample(11, "python", 12, 13), _sample(12, "tensorflow", 12, 13, Phase.RUN)],
         ),
         Sketch(
@@ -298,10 +306,9 @@ def _at_once(scope: Scope, seconds: float) -> bool:
 
 def _fetching(run: Run, process: int) -> set[tuple[str, int]]:
     """Lines that take batches from a dataset, or let Keras do so: to take its iterators down is not their Python."""
-    stacks = (
-        event.data.get("stack") for event in run.of("next", "iterator") if event.process == process
-    )
-    return {(str(stack[0][0]), int(stack[0][1])) for stack in stacks if stack}
+    fetches, iterators = run.facts(Next, process), run.facts(IteratorMade, process)
+    stacks = [one.stack for one in fetches] + [one.stack for one in iterators]
+    return {(stack[0].file, stack[0].line) for stack in stacks if stack}
 
 
 def _rate(scope: Scope) -> Slope | None:

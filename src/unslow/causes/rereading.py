@@ -5,29 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from unslow.analyse.input.remedies import remedies
+from unslow.analyse.input import remedies
+from unslow.analyse.input.remedies import Remedy, best_remedy
 from unslow.analyse.input.repeated_work import cache_finding
 from unslow.analyse.input.waits import waits
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import Cause
+from unslow.facts.data import BuiltStage
+from unslow.facts.schema import Place
 from unslow.model import Finding, Fix, Phase, Refusal, Run
 
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
 
 _WORTH = 0.10  # of a step
-_FILES = Made("TensorSlice", 1e-5, line=4, elements=8, settings=(("length", 200),))
+_FILES = Made(
+    "TensorSlice", 1e-5, line=4, elements=8, asked=BuiltStage(kind="TensorSlice", length=200)
+)
 
 
-def _decode(**settings: object) -> Made:
-    given = {
-        "batch_size": 8,
-        "length": 200,
-        "function": ["train.py", 3, "decode"],
-        "files": True,
-        **settings,
-    }
+def _decode(length: int = 200, random: bool = False) -> Made:
+    asked = BuiltStage(
+        kind="Map",
+        batch_size=8,
+        length=length,
+        function=Place("train.py", 3, "decode"),
+        files=True,
+        random=random,
+    )
     return Made(
         "Map",
         0.018,
@@ -37,7 +43,7 @@ def _decode(**settings: object) -> Made:
         asynchronous=True,
         line=5,
         bytes=80_000,
-        settings=tuple(given.items()),
+        asked=asked,
     )
 
 
@@ -45,44 +51,49 @@ class Rereading(Cause):
     """
     What happens
 
-    Each epoch opens the same files, decodes them and prepares them in the same way, and the step waits for it.
+    Each epoch opens the same files, decodes and prepares them in the same way, and the step waits
+    for it.
 
     Why it is slow
 
-    Without a cache a tf.data pipeline does all of its work again in every pass. Reading from the operating system's
-    memory is cheap; decoding and resizing are not, and they take the cores that the model needs too.
+    Without a cache a tf.data pipeline does all of its work again in every pass. Reading from the
+    operating system's memory is cheap; decoding and resizing are not, and they take the cores that
+    the model needs too.
 
     The fix
 
-    `cache()` behind the last step that is the same in every pass, and in front of everything random: shuffling after
-    it still gives a new order each time. The decoded data must fit into memory; where it does not, a cache in a
-    file (`cache("folder/name")`) trades decoding for reading.
+    `cache()` behind the last step that is the same in every pass, and in front of everything
+    random: shuffling after it still gives a new order each time. The decoded data must fit into
+    memory; where it does not, a cache in a file (`cache("folder/name")`) trades decoding for
+    reading.
 
     When we are wrong
 
-    The size of the decoded data is computed from what the stage has produced so far. A cache is filled while the first
-    pass runs and only helps from the second one on: the longer the training, the more it gains.
+    The size of the decoded data is computed from what the stage has produced so far. A cache is
+    filled during the first pass and only helps from the second one on: the longer the training,
+    the more it gains.
     """
 
     title = "every pass decodes the same files again"
-    needs = ("input", "pipeline")
+    reads = remedies.READS
     deeper_than = ("big-shuffle",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):
-            best = next(iter(remedies(run, wait)), None)
-            if (
-                wait.share >= _WORTH
-                and best is not None
-                and best.kind == "cache"
-                and best.facts["files"]
-            ):
+            best = best_remedy(run, wait) if wait.share >= _WORTH else None
+            if best is not None and best.cache is not None and best.cache.files:
                 yield cache_finding(self.id, run, wait, best)
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.moves.dataset_cache import cache_fix
 
-        return cache_fix(finding, script)
+        where, remedy = finding.location, finding.detail
+        assert where is not None and isinstance(remedy, Remedy)
+        plan, stage = remedy.cache, remedy.stage
+        assert plan is not None and stage is not None
+        return cache_fix(
+            script, where, stage.kind, fits=plan.fits, rebuilt=plan.built > 1, moved=plan.moved
+        )
 
     FIRES = (
         Sketch(

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from unslow.analyse.graphs.retrace_reasons import Blamed, blamed
-from unslow.analyse.graphs.traces import cost, quiet_calls, traces, usual_call
+from unslow.analyse.graphs.traces import READS, Change, cost, traces, usual_call, usual_calls
+from unslow.analyse.input import pipeline_rebuilds
 from unslow.analyse.input.pipeline_rebuilds import lines_of, rebuilding, stages_of
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
+from unslow.facts.functions import Trace
+from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 from unslow.syntax import Kind, argument
 
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
     from unslow.syntax import Source
+    from unslow.syntax.nodes import NamedFunction
 
-_FEW = 8  # that many traces are no harm
+_FEW = 8  # this many traces are harmless
 
 _SAYS = {
     "number": "a Python number that changes",
@@ -52,6 +57,20 @@ _ADVICE = {
 }
 
 
+@dataclass(frozen=True)
+class _Detail:
+    """What the fix needs to know."""
+
+    function: str
+    place: Location  # of its code
+    change: Change
+    made: Location | None  # where the tf.function was made
+    source: str | None  # text of the file of its code, if that was kept
+    relaxed: bool  # reduce_retracing is on
+    lines: tuple[tuple[str, int], ...]  # of the pipeline, if that is the reason
+    random: bool  # the pipeline draws random numbers
+
+
 class Retracing(Cause):
     """
     What happens
@@ -74,7 +93,7 @@ class Retracing(Cause):
     """
 
     title = "a function is traced again and again"
-    needs = ("functions",)
+    reads = (*READS, *pipeline_rebuilds.READS)
     deeper_than = ("tiny-batches", "kernels-rebuilt")
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -83,7 +102,8 @@ class Retracing(Cause):
 
     def _finding(self, run: Run, found: Blamed) -> Finding:
         first, bad, change = found.found[0], found.traces, found.change
-        usual = usual_call(run, first.function) if change.reason != "pipeline" else 0.0
+        pipeline = found.reason == "pipeline"
+        usual = 0.0 if pipeline else usual_call(run, first.fact.function)
         callers = Counter(trace.caller for trace in bad if trace.caller is not None)
         return Finding(
             cause=self.id,
@@ -93,36 +113,31 @@ class Retracing(Cause):
             + rebuilding(run, found),
             evidence=tuple(_evidence(found, usual)),
             certainty=Certainty.MEASURED if usual is not None else Certainty.LIKELY,
-            advice=_ADVICE[found.reason].format(argument=found.argument, name=first.name),
-            facts={
-                "function": first.name,
-                "place": first.place,
-                "argument": found.argument,
-                "leaf": change.leaf,
-                "reason": found.reason,
-                "old": change.old,
-                "new": change.new,
-                "made": first.made,
-                "source": run.sources.get(first.place.file),
-                "relaxed": first.relaxed,
-                "lines": sorted(lines_of(run, found)) if found.reason == "pipeline" else [],
-                "random": any(
-                    stage.get("random") or stage.get("kind") == "Shuffle"
-                    for stage in stages_of(run, found)
+            advice=_ADVICE[found.reason].format(argument=found.argument, name=first.fact.name),
+            detail=_Detail(
+                function=first.fact.name,
+                place=first.place,
+                change=change,
+                made=first.made,
+                source=run.sources.get(first.place.file),
+                relaxed=first.fact.relaxed,
+                lines=tuple(sorted(lines_of(run, found))) if pipeline else (),
+                random=any(
+                    stage.random or stage.kind == "Shuffle" for stage in stages_of(run, found)
                 ),
-            },
+            ),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        facts, where = finding.facts, finding.location
-        reason = facts["reason"]
-        assert where is not None
-        if reason == "pipeline":
-            return _pipeline_once(script, where.line, facts)
-        if reason == "number" and facts["leaf"] == facts["argument"]:
-            return _as_tensor(script, where.line, facts)
-        if reason == "shape" and not facts["relaxed"] and facts["source"] is not None:
-            return _relaxed(script, facts["place"], facts)
+        detail, where = finding.detail, finding.location
+        assert isinstance(detail, _Detail) and where is not None
+        change = detail.change
+        if change.reason == "pipeline":
+            return _pipeline_once(script, where.line, detail)
+        if change.reason == "number" and change.leaf == change.argument:
+            return _as_tensor(script, where.line, detail)
+        if change.reason == "shape" and not detail.relaxed and detail.source is not None:
+            return _relaxed(script, detail, detail.source)
         return None
 
     def spot(self, source: Source) -> Iterable[Spot]:
@@ -145,53 +160,53 @@ class Retracing(Cause):
                     break
 
 
-def _pipeline_once(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
-    """The pipeline is put together in front of the loop."""
+def _pipeline_once(script: Script, line: int, detail: _Detail) -> Fix:
+    """The pipeline is built in front of the loop."""
     from unslow.fix.moves.hoist import hoist_statements
 
-    edited = hoist_statements(
-        script, [line, *(at for file, at in facts["lines"] if file == script.path)]
-    )
+    lines = [line, *(number for file, number in detail.lines if file == script.path)]
+    edited = hoist_statements(script, lines)
     return Fix(
         title="put the pipeline together once",
-        safety=Safety.REVIEW if facts["random"] else Safety.EXACT,
+        safety=Safety.REVIEW if detail.random else Safety.EXACT,
         files={script.path: edited.text},
-        note="A pipeline that stays draws other random numbers in its later passes than a new one with the same seed."
-        if facts["random"]
+        note="A pipeline that stays draws other random numbers in its later passes than a new one "
+        "with the same seed."
+        if detail.random
         else "",
     )
 
 
-def _as_tensor(script: Script, line: int, facts: Mapping[str, Any]) -> Fix:
-    """The number that changes is handed in as a tensor."""
+def _as_tensor(script: Script, line: int, detail: _Detail) -> Fix:
+    """The number that changes is passed as a tensor."""
     from unslow.fix.moves.tensor_arguments import number_as_tensor
 
-    body = _body(script, facts)
-    kind = facts["new"].partition(" ")[0]
-    edited = number_as_tensor(script, line, facts["function"], facts["argument"], kind, body)
+    body, argument = _body(script, detail), detail.change.argument
+    kind = detail.change.new.partition(" ")[0]
+    edited = number_as_tensor(script, line, detail.function, argument, kind, body)
     known = body is not None
     return Fix(
-        title=f"hand in `{facts['argument']}` as a tensor",
+        title=f"hand in `{argument}` as a tensor",
         safety=Safety.CLOSE if known else Safety.REVIEW,
         files={script.path: edited.text},
         note=""
         if known
-        else f"What {facts['function']}() does with it was not seen: a tensor has no Python value.",
+        else f"What {detail.function}() does with it was not seen: a tensor has no Python value.",
     )
 
 
-def _relaxed(script: Script, place: Location, facts: Mapping[str, Any]) -> Fix:
+def _relaxed(script: Script, detail: _Detail, source: str) -> Fix:
     """One graph for all shapes."""
     from unslow.fix.edit.script import Script as Text
     from unslow.fix.moves.tensor_arguments import reads_shapes, relax_shapes
 
-    home = script if place.file == script.path else Text(place.file, facts["source"])
-    body = _body(script, facts)
-    made = facts["made"]
-    edited = relax_shapes(home, place.line, made.line if made is not None else place.line)
+    place, made = detail.place, detail.made or detail.place
+    home = script if place.file == script.path else Text(place.file, source)
+    body = _body(script, detail)
+    edited = relax_shapes(home, place.line, made.line)
     asks = body is None or reads_shapes(body)
     return Fix(
-        title=f"let one graph of {facts['function']}() take all shapes",
+        title=f"let one graph of {detail.function}() take all shapes",
         safety=Safety.REVIEW if asks else Safety.CLOSE,
         files={home.path: edited.text},
         note="It asks for shapes while it is traced: those that vary are None then."
@@ -200,24 +215,28 @@ def _relaxed(script: Script, place: Location, facts: Mapping[str, Any]) -> Fix:
     )
 
 
-def _body(script: Script, facts: Mapping[str, Any]) -> Any:
-    """The traced function as it stands in its file; None where that was not kept."""
+def _body(script: Script, detail: _Detail) -> NamedFunction | None:
+    """The traced function in its file; None if that was not kept."""
     from unslow.fix.edit.script import Script as Text
 
-    place = facts["place"]
+    place = detail.place
     if place.file == script.path:
         return script.function_at(place.line)
-    return Text(place.file, facts["source"]).function_at(place.line) if facts["source"] else None
+    return Text(place.file, detail.source).function_at(place.line) if detail.source else None
 
 
 def _title(run: Run, found: Blamed) -> str:
     first, change = found.found[0], found.change
     if found.reason == "pipeline":
-        return f"{first.name}, a function of tf.data, is traced {found.count + 1} times: its pipeline is made anew"
-    name = "Keras's step" if first.way == "keras" else f"{first.name}()"
+        return (
+            f"{first.fact.name}, a function of tf.data, is traced {found.count + 1} times: its "
+            "pipeline is recreated"
+        )
+    name = "Keras's step" if first.fact.way == "keras" else f"{first.fact.name}()"
     if change.argument == "self":
-        return f"{name} is traced for each of {found.count + 1} objects: they are made anew"
-    calls = round(sum(trace.weight for trace in found.found)) + quiet_calls(run, first.function)[0]
+        return f"{name} is traced for each of {found.count + 1} objects: they are recreated"
+    usual, _ = usual_calls(run, first.fact.function)
+    calls = sum(trace.weight for trace in found.found) + usual
     return (
         f"{name} is traced again in {found.count} of {calls} calls: "
         f"`{change.leaf}` is {_SAYS[found.reason]}, {_value(change.old)} → {_value(change.new)}"
@@ -226,14 +245,14 @@ def _title(run: Run, found: Blamed) -> str:
 
 def _evidence(found: Blamed, usual: float | None) -> Iterable[Evidence]:
     bad = found.traces
-    yield Evidence("traces", round(sum(trace.weight for trace in found.found)))
+    yield Evidence("traces", sum(trace.weight for trace in found.found))
     yield Evidence("of them for this reason", found.count)
     yield Evidence("seconds per trace", sum(trace.seconds for trace in bad) / len(bad), "s")
     if found.reason != "pipeline":
         yield Evidence(
             "seconds per call that traces", sum(trace.call for trace in bad) / len(bad), "s"
         )
-    yield Evidence("nodes in the graph", max(trace.nodes for trace in found.found))
+    yield Evidence("nodes in the graph", max(trace.fact.nodes for trace in found.found))
     if usual:
         yield Evidence("seconds per call that does not", usual, "s")
 
@@ -268,38 +287,36 @@ def _few_turns(source: Source, loop: ast.AST) -> bool:
     return count is not None and count <= _FEW
 
 
-def _trace(at: int, function: int = 1, took: float = 0.03, **arguments: str) -> Any:
-    return fact(
-        "trace",
-        at,
-        name="train_step",
-        place=["train.py", 4, "train_step"],
-        function=function,
-        depth=0,
-        took=took,
-        args=arguments,
-        nodes=40,
-        updates=True,
-        way="direct",
-        made=[["train.py", 4, "<module>"]],
-        key="train_step",
-        stack=[["train.py", 12, "<module>"]],
-        n=1,
+def _trace(step: int, **arguments: str) -> Placed:
+    return at(
+        step,
+        Trace(
+            name="train_step",
+            place=Place("train.py", 4, "train_step"),
+            function=1,
+            took=0.03,
+            args=arguments,
+            nodes=40,
+            way="direct",
+            made=(Place("train.py", 4, "<module>"),),
+            key="train_step",
+            stack=(Place("train.py", 12, "<module>"),),
+        ),
     )
 
 
 Retracing.FIRES = (
     Sketch(
         "a learning rate that changes in every tenth step",
-        facts=[_trace(at, rate=f"float {1 / at}", x="float32[8]") for at in range(1, 100, 10)],
+        facts=[_trace(n, rate=f"float {1 / n}", x="float32[8]") for n in range(1, 100, 10)],
     ),
 )
 Retracing.QUIET = (
     Sketch(
         "training and evaluation, each with a last partial batch",
         facts=[
-            _trace(at, x=f"float32[{rows}]", training=f"bool {mode}")
-            for at, rows, mode in ((1, 64, True), (30, 12, True), (31, 64, False), (35, 9, False))
+            _trace(step, x=f"float32[{rows}]", training=f"bool {mode}")
+            for step, rows, mode in ((1, 64, True), (30, 12, True), (31, 64, False), (35, 9, False))
         ],
     ),
 )

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from unslow.analyse.graphs.eager_cost import EagerCost, eager_cost
-from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
 from unslow.causes.eager_step import FEWEST_OPS, WORTH, evidence
 from unslow.facts.eager import EagerOps
-from unslow.model import Event, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
+from unslow.facts.functions import Eagerly
+from unslow.facts.schema import Place
+from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
 from unslow.syntax import Kind, argument
 
 if TYPE_CHECKING:
@@ -26,6 +29,14 @@ _SAYS = {
     "compile": "compile(run_eagerly=True)",
     "run_eagerly": "run_eagerly = True",
 }
+
+
+@dataclass(frozen=True)
+class _Detail:
+    """What the fix needs to know."""
+
+    way: str
+    inside: tuple[tuple[str, int, str], ...]  # the user's own functions inside a step
 
 
 class RunEagerly(Cause):
@@ -47,7 +58,8 @@ class RunEagerly(Cause):
     """
 
     title = "a debugging flag makes everything run op by op"
-    needs = ("eager", "flags")
+    needs = ("eager",)
+    reads = (Eagerly,)
     deeper_than = ("eager-step", "tiny-batches")
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -56,8 +68,8 @@ class RunEagerly(Cause):
             cost = eager_cost(run, loop) if flag is not None else None
             if flag is None or cost is None or cost.ops < FEWEST_OPS or cost.gain < WORTH:
                 continue
-            way = str(flag.data["way"])
-            stack = [Location(*place) for place in flag.data["stack"]]
+            way = flag.way
+            stack = [Location(*place) for place in flag.stack]
             yield Finding(
                 cause=self.id,
                 title=f"{_SAYS[way]} makes every step run op by op: {cost.ops} ops in a step of "
@@ -65,18 +77,19 @@ class RunEagerly(Cause):
                 location=stack[0] if stack else None,
                 seconds=cost.saved,
                 evidence=(
-                    Evidence("flag", f"{_SAYS[way]} before step {int(flag.data['step']) + 1}"),
+                    Evidence("flag", f"{_SAYS[way]} before step {flag.step + 1}"),
                     *evidence(cost),
                 ),
-                facts={"way": way, "inside": _user_code(cost, stack)},
+                detail=_Detail(way, tuple(_user_code(cost, stack))),
             )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.moves.eager_flag import flag_off, needs_python
 
-        assert finding.location is not None
-        edited = flag_off(script, finding.location.line, str(finding.facts["way"]))
-        inside = needs_python(script, finding.facts["inside"])
+        detail = finding.detail
+        assert isinstance(detail, _Detail) and finding.location is not None
+        edited = flag_off(script, finding.location.line, detail.way)
+        inside = needs_python(script, detail.inside)
         return Fix(
             title="take the debugging flag out",
             safety=Safety.REVIEW if inside else Safety.CLOSE,
@@ -120,20 +133,17 @@ def _user_code(cost: EagerCost, flag: Sequence[Location]) -> list[tuple[str, int
     )
 
 
-def _flag(run: Run, loop: Loop) -> Event | None:
-    """What set a flag that was on in a loop: for all functions, or for the model that was compiled last before it."""
-    before = [
-        event
-        for event in run.of("eagerly")
-        if event.process == loop.process and event.time <= loop.stop
-    ]
-    functions = [event for event in before if event.data["way"] == "run_functions_eagerly"]
-    if functions and functions[-1].data["value"]:
+def _flag(run: Run, loop: Loop) -> Eagerly | None:
+    """What set a flag that was on in a loop: for all functions, or for the last model compiled."""
+    mine = [flag for flag in run.facts(Eagerly) if flag.process == loop.process]
+    before = [flag for flag in mine if flag.time <= loop.stop]
+    functions = [flag for flag in before if flag.way == "run_functions_eagerly"]
+    if functions and functions[-1].value:
         return functions[-1]
     if loop.style != "keras":
         return None
-    models = [event for event in before if event.data["way"] != "run_functions_eagerly"]
-    return models[-1] if models and models[-1].data["value"] else None
+    models = [flag for flag in before if flag.way != "run_functions_eagerly"]
+    return models[-1] if models and models[-1].value else None
 
 
 def _is(value: ast.expr | None, wanted: bool) -> bool:
@@ -145,16 +155,9 @@ def _window(step: int) -> Placed:
     return at(step, cost.replace(top=(("Mul", 200),)))
 
 
-def _set(value: bool) -> Any:
-    return fact(
-        "eagerly",
-        0,
-        way="compile",
-        value=value,
-        model=1,
-        step=0,
-        stack=[["train.py", 8, "<module>"]],
-    )
+def _set(value: bool) -> Placed:
+    stack = (Place("train.py", 8, "<module>"),)
+    return at(0, Eagerly(way="compile", value=value, model=1, stack=stack))
 
 
 _WINDOWS = [_window(step) for step in (4, 8, 16, 32, 64)]

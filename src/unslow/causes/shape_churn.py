@@ -10,8 +10,10 @@ import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.new_shapes import Churn, churn_of, new_shapes
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
+from unslow.facts.functions import UnusualCall
+from unslow.facts.memory import Batch
 from unslow.model import Certainty, Evidence, Finding, Forecast, Loop, Run
 
 _FEWEST = 30  # shapes below which memory that rose with them may have risen for any reason
@@ -27,20 +29,21 @@ class ShapeChurn(Cause):
     The batches come in ever new shapes: a length or a size that changes with every step.
 
     Why it is slow
-    Kernels keep what they have prepared per shape (primitives, plans, scratch space). A shape that was never seen
-    before has it prepared anew, and what was prepared for the old ones stays in memory, up to some thousand shapes.
+    Kernels keep what they have prepared per shape (primitives, plans, scratch space). A shape
+    that was never seen before has it prepared anew, and what was prepared for the old ones
+    stays in memory, up to some thousand shapes.
 
     The fix
-    Let there be few shapes: pad each batch to one of a few lengths (`bucket_by_sequence_length` with
-    `pad_to_bucket_boundary=True`), or to a multiple of 16 or 64, and mask what was added.
+    Let there be few shapes: pad each batch to one of a few lengths (`bucket_by_sequence_length`
+    with `pad_to_bucket_boundary=True`), or to a multiple of 16 or 64, and mask what was added.
 
     When we are wrong
-    Padding computes on what it added. Where lengths differ by much and new shapes cost little, it loses more than it
-    gains: the numbers say what a new shape costs here.
+    Padding computes on what it added. Where lengths differ by much and new shapes cost little,
+    it loses more than it gains: the numbers say what a new shape costs here.
     """
 
     title = "tensor shapes change all the time"
-    needs = ("calls", "batches")
+    reads = (Batch, UnusualCall)
     deeper_than = ("native-growth",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -131,10 +134,9 @@ def _line(x: Any, y: Any) -> tuple[float, float]:
     return slope, float(np.corrcoef(x, y)[0, 1] ** 2)
 
 
-def _batches(steps: Iterable[int]) -> list[Fact]:
+def _batches(steps: Iterable[int]) -> list[Placed]:
     return [
-        fact("batch", step, shapes=[[8, 20 + step, 64]], distinct=step, name="Model")
-        for step in steps
+        at(step, Batch(shapes=((8, 20 + step, 64),), distinct=step, name="Model")) for step in steps
     ]
 
 

@@ -6,20 +6,21 @@ import ast
 import math
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.host.hot_lines import hottest_below
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.analyse.stats.growth import slope
 from unslow.cause import Cause
+from unslow.facts.keras import Hook
+from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before
 from unslow.fix.moves.call_arguments import set_keyword
 from unslow.model import (
-    Event,
     Evidence,
     Finding,
     Fix,
@@ -34,31 +35,35 @@ from unslow.model import (
 
 _WORTH = 0.05  # of the training time
 _FEWEST = 3  # calls of a hook
-_RARE = 0.01  # the share that a thinned-out hook may still take
+_RARE = 0.01  # the share that a hook which is called less often may still take
+_TREND = 12  # calls, at least, to tell growth from noise (judgement)
+_GROWN = 1.5  # a late call against an early one: less may be the machine (judgement)
+_LEAST_GROWTH = 1e-4  # seconds
+_DECORATORS = 5  # lines above the recorded one that a function may begin at
 _PER_BATCH = ("on_train_batch_end", "on_train_batch_begin", "on_batch_end", "on_batch_begin")
 _PROGRESS = "ProgbarLogger"
 
 
-def _hook(at: int, n: int, own: float, name: str = "on_train_batch_end", **data: Any) -> Fact:
-    return fact(
-        "hook",
-        at,
-        **{
-            "n": n,
-            "sum": n * own,
-            "took": own,
-            "key": f"Plot.{name}",
-            "hook": name,
-            "callback": "Plot",
-            "own": own,
-            "own_sum": n * own,
-            "users": True,
-            "on_thread": True,
-            "place": ["train.py", 3, name],
-            "module": "__main__",
-            **data,
-        },
-    )
+@dataclass(frozen=True)
+class _Rarer:
+    """The hook to call less often."""
+
+    hook: Hook
+    every: int  # batches
+
+
+_HOOK = Hook(
+    key="Plot",
+    hook="on_train_batch_end",
+    callback="Plot",
+    users=True,
+    place=Place("train.py", 3, "on_train_batch_end"),
+)
+
+
+def _called(step: int, n: int, own: float, hook: Hook = _HOOK) -> Placed:
+    total = hook.own_sum or n * own
+    return at(step, hook.replace(n=n, sum=total, took=own, own=own, own_sum=total))
 
 
 class SlowCallbacks(Cause):
@@ -87,93 +92,79 @@ class SlowCallbacks(Cause):
     """
 
     title = "callbacks take a large share"
-    needs = ("keras",)
+    reads = (Hook,)
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        groups: dict[tuple[int, str], list[Event]] = defaultdict(list)
-        for event in run.of("hook"):
-            groups[event.process, event.data["key"]].append(event)
-        for events in groups.values():
-            detailed = [event for event in events if "own_sum" in event.data]
-            loop = next((run.loop_of(event) for event in detailed if run.loop_of(event)), None)
-            if loop is None or not detailed[-1].data.get("on_thread", True):
-                continue  # hooks on Keras's own side thread do not hold up the training
-            yield from self._judge(run, loop, events, detailed)
+        by_hook: dict[tuple[int, str], list[Hook]] = defaultdict(list)
+        for hook in run.facts(Hook):
+            by_hook[hook.process, hook.key].append(hook)
+        for calls in by_hook.values():
+            loop = next((run.loop_of(call) for call in calls if run.loop_of(call)), None)
+            if loop is not None and calls[-1].on_thread:  # else the training does not wait for it
+                yield from self._judge(run, loop, calls)
 
-    def _judge(
-        self, run: Run, loop: Loop, events: list[Event], detailed: list[Event]
-    ) -> Iterable[Finding]:
-        last = detailed[-1].data
-        calls = int(events[-1].data["n"])
-        seconds = float(last["own_sum"]) * calls / int(last["n"])
-        growth = _growth(detailed, loop)
-        if calls < _FEWEST or (seconds < _WORTH * run.trained and growth is None):
+    def _judge(self, run: Run, loop: Loop, calls: list[Hook]) -> Iterable[Finding]:
+        last = calls[-1]
+        seconds = last.own_sum
+        growth = _growth(calls, loop)
+        if last.n < _FEWEST or (seconds < _WORTH * run.trained and growth is None):
             return
-        name = f"{last['callback']}.{last['hook']}"
-        each = seconds / calls
+        each = seconds / last.n
+        share = say.share(seconds / max(run.trained, 1e-9))
+        title = (
+            f"{last.callback}.{last.hook} takes {share} of the training: {say.time(each)} a call"
+        )
         evidence = [
-            Evidence("calls", calls),
-            Evidence("a call takes", each, "s"),
+            Evidence("calls", last.n),
+            Evidence("one call", each, "s"),
             Evidence("in this hook", seconds, "s"),
         ]
-        share = say.share(seconds / max(run.trained, 1e-9))
-        title = f"{name} takes {share} of the training: {say.time(each)} each time"
-        forecast = None
         if growth is not None:
-            early, late, forecast = growth
-            title = f"{name} takes ever longer: from {say.time(early)} to {say.time(late)} a call"
-            evidence += [
-                Evidence("a call at first", early, "s"),
-                Evidence("a call at the end", late, "s"),
-            ]
-        if last["callback"] == _PROGRESS:
+            early, late = growth.early, growth.late
+            title = f"{last.callback}.{last.hook} takes ever longer: "
+            title += f"from {say.time(early)} to {say.time(late)} a call"
+            evidence.append(Evidence("a call at first", early, "s"))
+            evidence.append(Evidence("a call at the end", late, "s"))
+        if last.callback == _PROGRESS:
             title = f"the progress bar takes {share} of the training"
+        every = _every(each, loop)
         yield Finding(
             cause=self.id,
             title=title,
-            location=_where(run, loop, detailed[-1]),
+            location=_where(run, loop, last),
             seconds=seconds,
             evidence=tuple(evidence),
             grows=growth is not None,
-            forecast=forecast,
-            advice=_advice(last, each, loop),
-            facts={
-                "callback": last["callback"],
-                "hook": last["hook"],
-                "users": bool(last.get("users")),
-                "place": tuple(last["place"] or ("", 0, "")),
-                "every": _every(each, loop),
-            },
+            forecast=growth.forecast if growth is not None else None,
+            advice=_advice(last, every),
+            detail=_Rarer(last, every),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        facts, where = finding.facts, finding.location
-        if where is None:
+        detail, where = finding.detail, finding.location
+        if where is None or not isinstance(detail, _Rarer):
             return None
-        if facts["callback"] == _PROGRESS:
+        hook, place = detail.hook, detail.hook.place
+        if hook.callback == _PROGRESS:
             fixed = set_keyword(script, where.line, "fit", "verbose", "2")
             return Fix(
                 "print one line per epoch",
                 Safety.REVIEW,
                 {where.file: fixed.text},
-                note="The progress bar gives way to one line per epoch.",
+                note="The progress bar is replaced by one line per epoch.",
             )
-        file, line, name = facts["place"]
-        if (
-            facts["hook"] not in _PER_BATCH
-            or not facts["users"]
-            or file != where.file
-            or name == "<lambda>"
-        ):
+        if place is None or hook.hook not in _PER_BATCH or not hook.users:
             return None
-        return _less_often(script, where, int(line), int(facts["every"]))
+        if place.file != where.file or place.function == "<lambda>":
+            return None
+        return _less_often(script, where, place.line, detail.every)
 
     FIRES = (
         Sketch(
             "a hook takes a third of each batch",
             style="keras",
             phases={Phase.RUN: 0.6, Phase.HOOKS: 0.34},
-            facts=[_hook(step, step, 0.0034) for step in range(1, 101)],
+            facts=[_called(step, step, 0.0034) for step in range(1, 101)],
         ),
         Sketch(
             "a hook draws all epochs again after each",
@@ -181,7 +172,12 @@ class SlowCallbacks(Cause):
             seconds=(0.01,) * 400,
             phases={Phase.RUN: 0.9, Phase.HOOKS: 0.05},
             facts=[
-                _hook(epoch * 10, epoch, 0.002 * epoch, "on_epoch_end", own_sum=0.001 * epoch**2)
+                _called(
+                    epoch * 10,
+                    epoch,
+                    0.002 * epoch,
+                    _HOOK.replace(hook="on_epoch_end", own_sum=0.001 * epoch**2),
+                )
                 for epoch in range(1, 41)
             ],
         ),
@@ -191,82 +187,91 @@ class SlowCallbacks(Cause):
             "a light hook for every batch",
             style="keras",
             phases={Phase.RUN: 0.97, Phase.HOOKS: 0.03},
-            facts=[_hook(step, step, 0.0003) for step in range(1, 101)],
+            facts=[_called(step, step, 0.0003) for step in range(1, 101)],
         ),
         Sketch(
             "hooks that Keras runs beside the training",
             style="keras",
             phases={Phase.RUN: 0.97},
-            facts=[_hook(step, step, 0.0034, on_thread=False) for step in range(1, 101)],
+            facts=[
+                _called(step, step, 0.0034, _HOOK.replace(on_thread=False))
+                for step in range(1, 101)
+            ],
         ),
     )
 
 
-def _growth(events: list[Event], loop: Loop) -> tuple[float, float, Forecast] | None:
-    """Seconds of an early and of a late call, if calls take clearly longer with their number."""
-    number = np.array([float(event.data["n"]) for event in events])
-    own = np.array([float(event.data["own"]) for event in events])
-    if len(own) < 12:
+@dataclass(frozen=True)
+class _Growth:
+    """Seconds of an early and of a late call, and where that leads."""
+
+    early: float
+    late: float
+    forecast: Forecast
+
+
+def _growth(calls: list[Hook], loop: Loop) -> _Growth | None:
+    """None unless calls clearly take longer with their number."""
+    if len(calls) < _TREND:
         return None
+    number = np.array([float(call.n) for call in calls])
+    own = np.array([call.own for call in calls])
     rate = slope(number[1:], own[1:])
-    third = float(number[-1]) / 3
+    last = float(number[-1])
+    third = last / 3
     early = float(np.median(own[1:][number[1:] <= max(third, number[1])]))
     late = float(np.median(own[number >= 2 * third]))
-    if rate.low <= 0 or late < 1.5 * early or late - early < 1e-4:
+    if rate.low <= 0 or late < _GROWN * early or late - early < _LEAST_GROWTH:
         return None
-    ahead = 10 ** len(str(int(number[-1])))
-    then = late + rate.value * (
-        ahead - 2.5 * third
-    )  # `late` is that of the middle of the last third
+    ahead = 10 ** len(str(int(last)))
+    then = late + rate.value * (ahead - 2.5 * third)  # `late`: in the middle of the last third
+    is_per_step = abs(last - loop.steps) < 0.1 * loop.steps
+    step_seconds = loop.trend.after - late + then if is_per_step else None
     text = f"call {ahead:,} of the hook will take {say.time(then)}"
-    each_step = abs(float(number[-1]) - loop.steps) < 0.1 * loop.steps
-    return (
-        early,
-        late,
-        Forecast(ahead, loop.trend.after - late + then if each_step else None, text=text),
-    )
+    return _Growth(early, late, Forecast(ahead, step_seconds, text=text))
 
 
-def _where(run: Run, loop: Loop, event: Event) -> Location:
+def _where(run: Run, loop: Loop, hook: Hook) -> Location:
     """The hottest line of the user's hook; for a callback of a library the call of fit."""
-    if not event.data.get("users") or not event.data.get("place"):
+    if not hook.users or hook.place is None:
         return say.place(run, loop.location)
-    place = say.place(run, event.data["place"])
-    return say.place(run, hottest_below(run, event.process, place, Phase.HOOKS) or place)
+    place = say.place(run, hook.place)
+    return say.place(run, hottest_below(run, hook.process, place, Phase.HOOKS) or place)
 
 
 def _every(each: float, loop: Loop) -> int:
-    """After how many batches the hook's share would be a hundredth."""
+    """After how many batches the hook would take a hundredth of the time."""
     rest = max(loop.total / max(1, loop.steps) - each, 1e-6)
     wanted = each / (_RARE * rest)
     return int(10 ** math.ceil(math.log10(max(10.0, wanted))))
 
 
-def _advice(last: Any, each: float, loop: Loop) -> str:
-    if last["callback"] == _PROGRESS:
+def _advice(hook: Hook, every: int) -> str:
+    if hook.callback == _PROGRESS:
         return "Give fit verbose=2: one line per epoch."
-    if last["hook"] in _PER_BATCH:
-        return f"Do it every {_every(each, loop):,} batches, or in on_epoch_end: it is called after every batch."
-    return "Do it every few epochs, on less, or after the training."
+    if hook.hook in _PER_BATCH:
+        return f"Do it every {every:,} batches, or in on_epoch_end: it is called after every batch."
+    return "Do it every few epochs, on less data, or after the training."
 
 
 def _less_often(script: Script, where: Location, line: int, every: int) -> Fix | Refusal:
+    unknown = Refusal("the hook's argument with the number of the batch was not found", where)
     function = script.function_at(line)
-    method = function is not None and isinstance(script.parents[function], ast.ClassDef)
-    if function is None or function.lineno < line - 5 or len(function.args.args) <= method:
-        return Refusal("the hook's argument with the number of the batch was not found", where)
-    number = function.args.args[int(method)].arg
+    if function is None or function.lineno < line - _DECORATORS:
+        return unknown
+    is_method = isinstance(script.parents[function], ast.ClassDef)
+    arguments = [one.arg for one in function.args.args][int(is_method) :]
+    if not arguments:
+        return unknown
     first = function.body[0]
-    if (
-        isinstance(first, ast.Expr)
-        and isinstance(first.value, ast.Constant)
-        and len(function.body) > 1
-    ):
-        first = function.body[1]  # below the docstring
-    fixed = insert_before(script, script.recorded(first), f"if {number} % {every}:\n    return")
+    if ast.get_docstring(function) is not None and len(function.body) > 1:
+        first = function.body[1]
+    guard = f"if {arguments[0]} % {every}:\n    return"
+    fixed = insert_before(script, script.recorded(first), guard)
     return Fix(
         f"run the hook every {every:,} batches",
         Safety.REVIEW,
         {where.file: fixed.text},
-        note=f"{function.name} then does its work for one batch in {every:,}: is that enough for what it is for?",
+        note=f"{function.name} then does its work for one batch in {every:,}: "
+        "is that enough for what it is for?",
     )

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from unslow.analyse import wording as say
-from unslow.analyse.graphs.first_step import REMEDIES, FirstStep, first_step, nodes_traced
-from unslow.analyse.graphs.unusual_calls import first_place
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
-from unslow.cause import Cause
-from unslow.facts.process import Imported
-from unslow.model import Certainty, Event, Evidence, Finding, Location, Loop, Phase, Run
-
-_TIMES = 10  # of a usual step: less is no riddle
-_SECONDS = 0.3
-_CONSTANTS = 8 << 20  # bytes in a graph from which on they are what costs
-_PER_NODE = 2e-3  # seconds that tracing and preparing a node may take
-_PYTHON_PER_NODE = (
-    40e-3  # seconds per node from which on a trace did other work; 31 ms was seen on a busy machine
+from unslow.analyse.graphs.first_step import (
+    READS,
+    REMEDIES,
+    FirstStep,
+    first_step,
+    nodes_traced,
 )
+from unslow.analyse.graphs.unusual_calls import innermost
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.cause import Cause
+from unslow.facts.functions import CallProfile, Constants, Trace, UnusualCall
+from unslow.facts.process import Imported
+from unslow.facts.schema import Fact, Place
+from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run
+
+_TIMES = 10  # usual steps: a shorter first step needs no explanation
+_SECONDS = 0.3
+_CONSTANTS = 8 << 20  # bytes of constants that make a graph expensive
+_PER_NODE = 2e-3  # seconds that tracing and preparing a node may take
+# Seconds per node of a trace that did other work; 31 ms was seen on a busy machine.
+_PYTHON_PER_NODE = 40e-3
 _WORKED = 1.5  # seconds of such a trace
 _LONG = 2.0
-# A step that XLA has not compiled was seen to take up to twice as long: only what is beyond that is promised.
+# A step that XLA has not compiled was seen to take up to twice as long: no more is promised.
 _WITHOUT_XLA = 1.0
 
 
@@ -49,8 +56,7 @@ class SlowFirstStep(Cause):
 
     from_the_start = True
     title = "the first step takes far longer than the rest"
-    needs = ("functions", "calls")
-    reads = (Imported,)
+    reads = (*READS, Constants, Imported)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         seen: set[int] = set()
@@ -66,15 +72,14 @@ class SlowFirstStep(Cause):
         for judge in (_constants, _python_work, _xla):
             fault = judge(run, loop, first)
             if fault is not None:
-                title, where, seconds, advice = fault
                 return Finding(
                     cause=self.id,
-                    title=title,
-                    location=where,
-                    seconds=seconds,
+                    title=fault.title,
+                    location=say.place(run, fault.location or loop.update),
+                    seconds=fault.seconds,
                     evidence=_evidence(run, loop, first),
                     certainty=Certainty.MEASURED if first.measured else Certainty.LIKELY,
-                    advice=advice,
+                    advice=fault.advice,
                 )
         share = first.extra / max(run.trained, 1e-9)
         largest = max(first.parts, key=lambda part: first.parts[part])
@@ -82,7 +87,7 @@ class SlowFirstStep(Cause):
         return Finding(
             cause=self.id,
             title=f"the first step took {say.time(first.seconds)}, {first.seconds / max(first.usual, 1e-9):,.0f} times "
-            f"a usual one: {kind}, {100 * share:.2g} % of this training; most of it is {_named(largest)}",
+            f"a usual one: {kind}, {100 * share:.2g}% of this training; most of it is {_named(largest)}",
             location=say.place(run, loop.update),
             seconds=0.0,
             fault=False,
@@ -92,66 +97,69 @@ class SlowFirstStep(Cause):
         )
 
 
-_Fault = tuple[str, Location | None, float, str]
+@dataclass(frozen=True)
+class _Fault:
+    """A part of the first step that could be had cheaper."""
+
+    title: str
+    location: Location | None
+    seconds: float
+    advice: str
 
 
 def _constants(run: Run, loop: Loop, first: FirstStep) -> _Fault | None:
-    """Arrays baked into the graph: they are copied through every stage of tracing, optimising and loading it."""
-    baked = [
-        event for event in run.of("constants") if _in_first(event, loop) and "bytes" in event.data
-    ]
+    """Arrays baked into the graph: they are copied through tracing, optimizing and loading it."""
+    baked = [constants for constants in run.facts(Constants) if _in_first(constants, loop)]
     if not baked:
         return None
-    worst = max(baked, key=lambda event: float(event.data["bytes"]))
-    size = float(worst.data["bytes"])
-    calls = [call for call in first.calls if call.time >= worst.time] or list(first.calls)
-    spent = sum(call.seconds for call in calls) - first.usual
+    worst = max(baked, key=lambda constants: constants.bytes)
+    after = [call for call in first.calls if call.fact.time >= worst.time]
+    calls = after or list(first.calls)
+    took = sum(call.fact.took for call in calls)
+    spent = took - first.usual
     saved = spent - _PER_NODE * nodes_traced(run, calls)
-    if size < _CONSTANTS or saved < 0.5 * spent:
+    if worst.bytes < _CONSTANTS or saved < 0.5 * spent:
         return None
-    where = first_place(worst.data.get("stack"))
-    shape = "×".join(map(str, worst.data.get("shape") or ()))
-    return (
-        f"{say.size(size)} of constants are baked into the graph of {worst.data['name']}() (an array of {shape} the "
-        f"largest): its first call takes {say.time(sum(call.seconds for call in calls))}",
-        say.place(run, where) if where is not None else say.place(run, loop.update),
+    shape = "×".join(map(str, worst.shape))
+    return _Fault(
+        f"{say.size(worst.bytes)} of constants are baked into the graph of {worst.name}() (an "
+        f"array of {shape} the largest): its first call takes {say.time(took)}",
+        innermost(worst.stack),
         saved,
-        "Make the array a tensor once, outside of the function (`name = tf.constant(name)`, or a `tf.Variable`): then "
-        "it is handed to the graph instead of being copied into it.",
+        "Make the array a tensor once, outside of the function (`name = tf.constant(name)`, or a "
+        "`tf.Variable`): then it is passed to the graph instead of being copied into it.",
     )
 
 
 def _python_work(run: Run, loop: Loop, first: FirstStep) -> _Fault | None:
-    """A trace that took far longer than its nodes can explain: Python code in the function did other work."""
+    """A trace that took far longer than its nodes can explain: its Python code did other work."""
     nodes = nodes_traced(run, first.calls)
     spent = first.parts["trace"]
     if not nodes or spent < _WORKED or spent / nodes < _PYTHON_PER_NODE:
         return None
-    traces = [
-        event for event in run.of("trace") if _in_first(event, loop) and event.data.get("place")
-    ]
-    longest = max(traces, key=lambda event: float(event.data.get("took") or 0.0), default=None)
-    where = _definition(run, longest.data["place"]) if longest is not None else None
-    return (
-        f"tracing took {say.time(spent)} for {nodes:,} nodes: the Python code of the function did other work meanwhile",
-        where or say.place(run, loop.update),
+    traces = [trace for trace in run.facts(Trace) if _in_first(trace, loop)]
+    longest = max(traces, key=lambda trace: trace.took, default=None)
+    return _Fault(
+        f"tracing took {say.time(spent)} for {nodes:,} nodes: the Python code of the function did "
+        "other work meanwhile",
+        _definition(run, longest.place) if longest is not None else None,
         spent - _PER_NODE * nodes,
-        "Do that work before the function is called, and hand in its result.",
+        "Do that work before the function is called, and pass in its result.",
     )
 
 
-def _definition(run: Run, place: Sequence[Any]) -> Location | None:
+def _definition(run: Run, place: Place) -> Location | None:
     """The `def` of a traced function of the user's; its code begins with its decorators."""
-    file, line, name = str(place[0]), int(place[1]), str(place[2])
+    file, line, name = place
     try:
         tree = ast.parse(run.sources.get(file, ""))
     except (SyntaxError, ValueError):
         return None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            if first <= line <= node.lineno:
-                return say.place(run, [file, node.lineno, name])
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    for node in functions:
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        if node.name == name and first <= line <= node.lineno:
+            return Location(file, node.lineno, name)
     return None
 
 
@@ -162,20 +170,20 @@ def _xla(run: Run, loop: Loop, first: FirstStep) -> _Fault | None:
     saved = spent - _WITHOUT_XLA * rest
     if spent < _LONG or saved < 0.5 * spent:
         return None
-    profiled = [(call.inside.compile, call) for call in first.calls if call.inside is not None]
-    compiled = max(profiled, key=lambda found: found[0])[1] if profiled else None
-    where = compiled.caller if compiled is not None else None
-    return (
-        f"XLA compiled for {say.time(spent)} before the first step, and all {loop.steps - 1:,} others together took "
-        f"{say.time(rest)}",
-        say.place(run, where or loop.update),
+    profiled = [(call.fact.profile, call) for call in first.calls]
+    compiled = [(profile.compile, call) for profile, call in profiled if profile is not None]
+    longest = max(compiled, key=lambda found: found[0])[1] if compiled else None
+    return _Fault(
+        f"XLA compiled for {say.time(spent)} before the first step, and all {loop.steps - 1:,} "
+        f"others together took {say.time(rest)}",
+        longest.caller if longest is not None else None,
         saved,
         "Leave `jit_compile` off in runs as short as this one.",
     )
 
 
-def _in_first(event: Event, loop: Loop) -> bool:
-    return event.process == loop.process and loop.start - 1.0 <= event.time <= float(loop.end[0])
+def _in_first(fact: Fact, loop: Loop) -> bool:
+    return fact.process == loop.process and loop.start - 1.0 <= fact.time <= float(loop.end[0])
 
 
 def _evidence(run: Run, loop: Loop, first: FirstStep) -> tuple[Evidence, ...]:
@@ -207,54 +215,51 @@ def _named(part: str) -> str:
     }.get(part, part)
 
 
-def _call(took: float, **more: Any) -> Fact:
-    data: dict[str, Any] = {
-        "key": "step:first",
-        "n": 1,
-        "name": "step",
-        "function": 1,
-        "why": ["first", "traced"],
-        "took": took,
-        "traced": 0.3 * took,
-        "usual": 0.0,
-        "number": 1,
-        "jit": False,
-        "shapes": [[8]],
-        "distinct": 1,
-        "stack": [["train.py", 12, "<module>"]],
-    }
-    return fact("call", 1, **{**data, **more})
+_STEP = Place("train.py", 3, "step")
 
 
-def _trace(nodes: int, took: float) -> Fact:
-    return fact(
-        "trace",
+def _call(took: float, profile: CallProfile | None = None) -> Placed:
+    seen = profile._asdict() if profile is not None else {}
+    return at(
         1,
-        name="step",
-        place=["train.py", 3, "step"],
-        nodes=nodes,
-        took=took,
-        depth=0,
-        function=1,
+        UnusualCall(
+            key="step:first",
+            name="step",
+            function=1,
+            why=("first", "traced"),
+            took=took,
+            traced=0.3 * took,
+            jit=profile is not None,
+            stack=(Place("train.py", 12, "<module>"),),
+            **seen,
+        ),
     )
 
 
-def _baked(size: float) -> Fact:
-    return fact(
-        "constants",
+def _trace(nodes: int, took: float) -> Placed:
+    return at(1, Trace(name="step", place=_STEP, nodes=nodes, took=took, function=1))
+
+
+def _baked(size: int) -> Placed:
+    stack = (Place("train.py", 4, "step"),)
+    return at(
         1,
-        name="step",
-        place=["train.py", 3, "step"],
-        bytes=size,
-        count=1,
-        largest=size,
-        shape=[1000, 1000],
-        stack=[["train.py", 4, "step"]],
-        took=1.0,
+        Constants(
+            name="step",
+            place=_STEP,
+            bytes=size,
+            count=1,
+            largest=size,
+            shape=(1000, 1000),
+            stack=stack,
+        ),
     )
 
 
-def _phases(trace: float, steps: int) -> dict[Phase, Any]:
+_XLA = CallProfile(call=8.5, prepare=0.4, compile=8.0, run=0.1)
+
+
+def _phases(trace: float, steps: int) -> dict[Phase, list[float]]:
     return {Phase.TRACE: [trace, *([0.0] * steps)], Phase.RUN: [0.95 - trace, *([0.95] * steps)]}
 
 
@@ -264,7 +269,7 @@ SlowFirstStep.FIRES = (
         seconds=[4.0, *([0.01] * 99)],
         style="function",
         phases=_phases(0.3, 99),
-        facts=[_baked(40e6), _trace(60, 1.2), _call(4.0)],
+        facts=[_baked(40_000_000), _trace(60, 1.2), _call(4.0)],
     ),
     Sketch(
         "a trace that reads a file",
@@ -280,7 +285,7 @@ SlowFirstStep.FIRES = (
         phases=_phases(0.1, 199),
         facts=[
             _trace(900, 1.0),
-            _call(9.9, jit=True, call=8.5, prepare=0.4, compile=8.0, data=0.0, run=0.1),
+            _call(9.9, _XLA),
         ],
     ),
 )
@@ -306,7 +311,7 @@ SlowFirstStep.QUIET = (
         phases=_phases(0.1, 3000),
         facts=[
             _trace(900, 1.0),
-            _call(9.9, jit=True, call=8.5, prepare=0.4, compile=8.0, data=0.0, run=0.1),
+            _call(9.9, _XLA),
         ],
     ),
     Sketch(
@@ -314,6 +319,6 @@ SlowFirstStep.QUIET = (
         seconds=[1.0, *([0.01] * 99)],
         style="function",
         phases=_phases(0.3, 99),
-        facts=[_baked(2e6), _trace(300, 0.3), _call(1.0)],
+        facts=[_baked(2_000_000), _trace(300, 0.3), _call(1.0)],
     ),
 )

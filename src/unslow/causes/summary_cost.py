@@ -5,15 +5,25 @@ from __future__ import annotations
 import ast
 import math
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.saves import folders_of
-from unslow.analyse.host.step_profile import repeated, windows
-from unslow.analyse.run.tallies import Total, totals
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.host.saves import folder_growth
+from unslow.analyse.host.step_profile import (
+    READS,
+    Op,
+    SketchedWindow,
+    StepProfile,
+    repeated,
+    windows,
+)
+from unslow.analyse.run.tallies import LineTotal, line_totals
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
+from unslow.facts.files import Folder, Log
+from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import set_keyword
 from unslow.fix.moves.run_less_often import rarer
@@ -27,33 +37,33 @@ _WORTH = 0.05  # of the training time
 _FEWEST = 10
 _IN_GRAPH = 0.1  # of the training time, in ops of the step itself
 _KINDS = ("Summary", "SummaryV2", "SummaryOp")
-_DEBUGGERS = "Debug"  # "DebugNumericSummaryV2" looks for NaN, and is a matter of profiler-left-on
+_DEBUGGERS = "Debug"  # "DebugNumericSummaryV2" looks for NaN: profiler-left-on reports it
+_MOST = 0.6  # of the writing, at one line: it stands for all of them
 _RARE = 0.01  # the share that writing now and then may still take
 _BOARD = "TensorBoard"
 
 
-def _log(at: int, each: float, call: str = "tf.summary", line: int = 13, **data: Any) -> Fact:
-    place = ["train.py", line, "f"]
-    return fact(
-        "log", at, count=at, took=at * each, amount=0.0, steps=at, call=call, stack=[place], **data
-    )
+@dataclass(frozen=True)
+class _Rarer:
+    """The lines that write, and how often they should."""
+
+    every: int  # steps
+    board: bool  # through a TensorBoard callback
+    lines: tuple[int, ...]
 
 
-def _ops(took: float) -> Fact:
-    return fact(
-        "window",
-        50,
-        steps=10,
-        step=50,
-        wall=0.1,
-        kernels=0.095,
-        executor=0.098,
-        waits=0.0,
-        ops=[
-            ["weights", "HistogramSummary", 40, 10 * took],
-            ["MatMul", "MatMul", 40, 0.095 - 10 * took],
-        ],
-    )
+_LOGGED = Log(call="tf.summary", stack=(Place("train.py", 13, "f"),))
+
+
+def _log(step: int, each: float, logged: Log = _LOGGED) -> Placed:
+    return at(step, logged.replace(count=step, took=step * each, steps=step))
+
+
+def _ops(took: float) -> Placed:
+    summary = Op("weights", "HistogramSummary", 40, 10 * took)
+    rest = Op("MatMul", "MatMul", 40, 0.095 - 10 * took)
+    profile = StepProfile(kernels=0.095, executor=0.098, ops=(summary, rest))
+    return at(50, SketchedWindow(steps=10, step=50, wall=0.1, profile=profile))
 
 
 class SummaryCost(Cause):
@@ -80,108 +90,99 @@ class SummaryCost(Cause):
     """
 
     title = "summaries are written in every step"
-    needs = ("files",)
+    reads = (Log, Folder, *READS)
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            groups: dict[tuple[str, str], list[Total]] = defaultdict(list)
-            for total in totals(run, loop, "log"):
-                groups[total.location.file, total.location.function].append(total)
-            for found in groups.values():
-                seconds = sum(total.seconds for total in found)
+            logs = line_totals(run, loop, Log)
+            by_function: dict[tuple[str, str], list[LineTotal[Log]]] = defaultdict(list)
+            for total in logs:
+                by_function[total.location.file, total.location.function].append(total)
+            for found in by_function.values():
                 writes = sum(total.count for total in found)
+                seconds = sum(total.seconds for total in found)
                 if seconds >= _WORTH * run.trained and writes >= max(_FEWEST, loop.steps / 10):
-                    yield self._finding(run, loop, found, min(seconds, loop.total), writes)
-            yield from self._in_graph(
-                run, loop, [total for found in groups.values() for total in found]
-            )
+                    yield self._finding(run, loop, found)
+            yield from self._in_graph(run, loop, logs)
 
-    def _in_graph(self, run: Run, loop: Loop, written: list[Total]) -> Iterable[Finding]:
-        """Summaries that the step itself computes, as `merge_all` of TensorFlow 1 does, seen by the profiler."""
-        looked = next(iter(windows(run, loop)), None)
-        if looked is None:
+    def _in_graph(self, run: Run, loop: Loop, logs: Sequence[LineTotal[Log]]) -> Iterable[Finding]:
+        """Summaries that the step itself computes, as `merge_all` of TensorFlow 1 does."""
+        window = next(iter(windows(run, loop)), None)
+        if window is None:
             return
-        named = [
-            op
-            for op in looked.ops
-            if op.kind.endswith(_KINDS) and not op.kind.startswith(_DEBUGGERS)
-        ]
-        ops = [op for op in named if op.count]
-        spent = sum(op.seconds for op in ops) * min(
-            1.0, looked.kernels / sum((op.seconds for op in looked.ops), 1e-12)
-        )
-        seconds = spent / looked.wall * repeated(loop)
+        ops = [op for op in window.ops if _is_summary(op)]
+        all_ops = sum((op.seconds for op in window.ops), 1e-12)
+        spent = sum(op.seconds for op in ops) * min(1.0, window.kernels / all_ops)
+        seconds = spent / window.wall * repeated(loop)
         if seconds < _IN_GRAPH * run.trained:
             return
-        where = next((total.location for total in written), say.place(run, loop.update))
-        dearest = max(ops, key=lambda op: op.seconds)
+        where = next((total.location for total in logs), say.place(run, loop.update))
+        longest = max(ops, key=lambda op: op.seconds)
         every = _every(seconds, loop)
         yield Finding(
             cause=self.id,
             location=where,
             seconds=seconds * (1 - 1 / every),
-            title=f"each step computes summaries: {say.time(spent)} of {say.time(looked.wall)}, mostly {dearest.kind}",
+            title=f"each step computes summaries: {say.time(spent)} of {say.time(window.wall)}, "
+            f"mostly {longest.kind}",
             evidence=(
                 Evidence("summaries in a step", sum(op.count for op in ops)),
                 Evidence("they take", spent, "s"),
-                Evidence("a step", looked.wall, "s"),
-                Evidence("the dearest", dearest.name),
+                Evidence("a step", window.wall, "s"),
+                Evidence("the most expensive", longest.name),
             ),
-            advice=f"Run the summaries every {every:,} steps only: without them in the fetches they cost nothing.",
-            facts={"in_graph": True},
+            advice=f"Run the summaries every {every:,} steps only: "
+            "without them in the fetches they cost nothing.",
         )
 
-    def _finding(
-        self, run: Run, loop: Loop, found: list[Total], seconds: float, writes: int
-    ) -> Finding:
-        top = found[0]  # the dearest line
-        made = top.data.get("made")
-        board = top.data.get("call") == _BOARD
-        where = say.place(run, made[0]) if board and made else top.location
+    def _finding(self, run: Run, loop: Loop, found: Sequence[LineTotal[Log]]) -> Finding:
+        writes = sum(total.count for total in found)
+        seconds = min(loop.total, sum(total.seconds for total in found))
+        top = found[0]  # the most expensive line
+        where, made = top.location, top.fact.made
+        board = top.fact.call == _BOARD
+        if board and made:
+            where = say.place(run, made[0])
         every = _every(seconds, loop)
-        who = (
-            _BOARD
-            if board
-            else say.code(where)
-            if top.seconds > 0.6 * seconds
-            else f"writing at {where} and near it"
-        )
-        share = seconds / max(run.trained, 1e-9)
-        rate = next(
-            (folder.rate for folder in folders_of(run, loop) if folder.kind == "summaries"), 0.0
+        evidence = [
+            Evidence("writes", writes),
+            Evidence("one takes", seconds / writes, "s"),
+            Evidence("total time writing", seconds, "s"),
+        ]
+        folders = folder_growth(run, loop)
+        rate = next((one.rate for one in folders if one.last.holds == "summaries"), 0.0)
+        if rate:
+            evidence.append(Evidence("bytes per step", round(rate), "bytes"))
+        who = f"writing at {where} and near it"
+        if board:
+            who = _BOARD
+        elif top.seconds > _MOST * seconds:
+            who = say.code(where)
+        share = say.share(seconds / max(run.trained, 1e-9))
+        lines = tuple(total.location.line for total in found)
+        advice = (
+            f"`TensorBoard(update_freq={every})`." if board else f"Write every {every:,} steps."
         )
         return Finding(
             cause=self.id,
             location=where,
             seconds=seconds * (1 - 1 / every),
-            title=f"{who} takes {say.share(share)} of the training: {writes / loop.steps:.3g} writes a step",
-            evidence=(
-                Evidence("writes", writes),
-                Evidence("one takes", seconds / writes, "s"),
-                Evidence("writing in all", seconds, "s"),
-                *([Evidence("bytes per step", round(rate), "bytes")] if rate else []),
-            ),
-            advice=f"`TensorBoard(update_freq={every})`."
-            if board
-            else f"Write every {every:,} steps.",
-            facts={
-                "every": every,
-                "board": bool(board and made),
-                "loop": loop.location.line,
-                "lines": [total.location.line for total in found],
-            },
+            title=f"{who} takes {share} of the training: {writes / loop.steps:.3g} writes a step",
+            evidence=tuple(evidence),
+            advice=advice,
+            detail=_Rarer(every, board and bool(made), lines),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where = finding.location
-        if where is None or "in_graph" in finding.facts:
+        where, detail = finding.location, finding.detail
+        if where is None or not isinstance(detail, _Rarer):
             return None
-        every = int(finding.facts["every"])
-        if finding.facts["board"]:
+        every = detail.every
+        if detail.board:
             fixed = set_keyword(script, where.line, _BOARD, "update_freq", str(every))
         else:
-            fixed = rarer(script, _whole(script, where.line, finding.facts["lines"]), every)
+            fixed = rarer(script, _whole(script, where.line, detail.lines), every)
         return Fix(
             f"write every {every:,} steps",
             Safety.REVIEW,
@@ -199,7 +200,11 @@ class SummaryCost(Cause):
             "TensorBoard after every batch",
             phases={Phase.RUN: 0.8, Phase.LOG: 0.1},
             facts=[
-                _log(step, 0.001, "TensorBoard", made=[["train.py", 5, "f"]])
+                _log(
+                    step,
+                    0.001,
+                    _LOGGED.replace(call="TensorBoard", made=(Place("train.py", 5, "f"),)),
+                )
                 for step in (1, 50, 100)
             ],
             style="keras",
@@ -228,16 +233,7 @@ class SummaryCost(Cause):
             [0.01] * 400,
             {Phase.RUN: 0.95, Phase.LOG: 0.05},
             [
-                fact(
-                    "log",
-                    100 * n,
-                    count=n,
-                    took=0.05 * n,
-                    amount=0.0,
-                    steps=100 * n,
-                    call="tf.summary",
-                    stack=[["train.py", 13, "f"]],
-                )
+                at(100 * n, _LOGGED.replace(count=n, took=0.05 * n, steps=100 * n))
                 for n in range(1, 5)
             ],
         ),
@@ -253,15 +249,20 @@ class SummaryCost(Cause):
                     'update_freq="epoch", or 100 batches',
                 )
         if any(source.session_runs()) or any(source.calls("tf.summary.record_if")):
-            return  # in a graph these only build ops; and where something else says how often, it is not every step
+            return  # in a graph these only build ops, and `record_if` says how often
         for call in source.calls("tf.summary.histogram", "tf.summary.image", "tf.summary.audio"):
             loop = source.every_step(call)
             if loop is not None:
                 yield source.spot(
                     call,
                     f"this is computed and written in every step of the loop at line {loop.lineno}",
-                    "every hundred steps: if step % 100 == 0: ..., or with tf.summary.record_if(...)",
+                    "every hundred steps: if step % 100 == 0: ..., "
+                    "or with tf.summary.record_if(...)",
                 )
+
+
+def _is_summary(op: Op) -> bool:
+    return op.count > 0 and op.kind.endswith(_KINDS) and not op.kind.startswith(_DEBUGGERS)
 
 
 def _every(seconds: float, loop: Loop) -> int:
@@ -270,27 +271,28 @@ def _every(seconds: float, loop: Loop) -> int:
     return int(10 ** math.ceil(math.log10(max(10.0, seconds / (_RARE * rest)))))
 
 
-def _whole(script: Script, line: int, logged: list[int]) -> int:
+def _whole(script: Script, line: int, logged: Sequence[int]) -> int:
     """The line of the largest statement around a write that holds nothing but writes."""
     node = script.statement_at(line)
     if node is None:
         return line
     lines = {script.now(number) for number in logged}
     for parent in list(script.ancestors(node)):
-        if not isinstance(parent, ast.For | ast.With | ast.If):
+        if not isinstance(parent, _COMPOUND) or _says_how_often(parent):
             break
-        if isinstance(parent, ast.If) and any(
-            isinstance(part, ast.Mod) for part in ast.walk(parent.test)
-        ):
-            break  # it is what says how often
-        simple = [
-            part for part in ast.walk(parent) if isinstance(part, ast.stmt) and not _compound(part)
-        ]
+        inner = (part for part in ast.walk(parent) if isinstance(part, ast.stmt))
+        simple = [part for part in inner if not isinstance(part, _COMPOUND)]
         if not all(isinstance(part, ast.Expr) and part.lineno in lines for part in simple):
             break
         node = parent
     return script.recorded(node)
 
 
-def _compound(node: ast.AST) -> bool:
-    return isinstance(node, ast.For | ast.With | ast.If)
+_COMPOUND = (ast.For, ast.With, ast.If)
+
+
+def _says_how_often(node: ast.stmt) -> bool:
+    """`if step % 100 == 0:`"""
+    if not isinstance(node, ast.If):
+        return False
+    return any(isinstance(part, ast.Mod) for part in ast.walk(node.test))

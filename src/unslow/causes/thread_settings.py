@@ -1,15 +1,27 @@
-"""TensorFlow was told to use fewer threads than there are cores, and its kernels are what costs."""
+"""TensorFlow may use fewer threads than there are cores, and its kernels take the time."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.step_profile import Window, repeated, windows
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.host.machine import gained
+from unslow.analyse.host.step_profile import (
+    READS,
+    Op,
+    SketchedWindow,
+    StepProfile,
+    Window,
+    repeated,
+    windows,
+)
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
+from unslow.facts.machine import Machine, ThreadLimit
+from unslow.facts.machine import ThreadSettings as Seen
+from unslow.facts.schema import Place, Stack
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import delete
 from unslow.model import (
@@ -33,28 +45,32 @@ _GAIN = 0.85  # of what twice the threads would give if they shared the work wit
 _SLACK = 0.35  # cores that Python and the input may use beside the kernels
 
 
-def _are(intra: int, **more: Any) -> Fact:
-    return fact(
-        "settings", 3, **{"intra": intra, "inter": 0, "affinity": 8, "affinity_at_start": 8, **more}
-    )
+@dataclass(frozen=True)
+class _Limit:
+    """What keeps the kernels to fewer threads."""
+
+    threads: int
+    what: str = ""  # as the user writes it
+    where: Stack = ()  # the line that set it
+
+    @property
+    def function(self) -> str:
+        """The function that set it; empty where a line of the program did not."""
+        return self.what.partition("(")[0].rpartition(".")[2] if self.where else ""
 
 
-def _set(what: str, value: int) -> Fact:
-    return fact("setting", 0, what=what, value=value, stack=[["train.py", 3, "<module>"]])
+_EIGHT = Seen(affinity=8, affinity_at_start=8)
 
 
-def _seen(kernel: float) -> Fact:
-    return fact(
-        "window",
-        50,
-        steps=10,
-        step=50,
-        wall=0.1,
-        kernels=0.095,
-        executor=0.098,
-        waits=0.0,
-        ops=[["dense/MatMul", "MatMul", round(0.09 / kernel), 0.09]],
-    )
+def _set(what: str, value: int) -> Placed:
+    stack = (Place("train.py", 3, "<module>"),)
+    return at(0, ThreadLimit(what=what, value=value, stack=stack))
+
+
+def _seen(kernel: float) -> Placed:
+    op = Op("dense/MatMul", "MatMul", round(0.09 / kernel), 0.09)
+    profile = StepProfile(kernels=0.095, executor=0.098, ops=(op,))
+    return at(50, SketchedWindow(steps=10, step=50, wall=0.1, profile=profile))
 
 
 class ThreadSettings(Cause):
@@ -82,63 +98,57 @@ class ThreadSettings(Cause):
     """
 
     title = "too few threads for the cores there are"
-    needs = ("settings", "window")
+    reads = (Seen, ThreadLimit, Machine, *READS)
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for process in run.processes:
-            facts = [event.data for event in run.of("settings") if event.process == process.index]
+            settings = run.facts(Seen, process.index)
             loops = [loop for loop in run.loops if loop.process == process.index]
-            if facts and loops and not facts[-1].get("devices"):
-                yield from self._judge(
-                    run, process, max(loops, key=lambda loop: loop.total), facts[-1]
-                )
+            if settings and loops and not settings[-1].devices:
+                longest = max(loops, key=lambda loop: loop.total)
+                yield from self._judge(run, process, longest, settings[-1])
 
-    def _judge(
-        self, run: Run, process: Process, loop: Loop, data: Mapping[str, Any]
-    ) -> Iterable[Finding]:
+    def _judge(self, run: Run, process: Process, loop: Loop, settings: Seen) -> Iterable[Finding]:
         cores = _cores(process)
-        given = [event.data for event in run.of("setting") if event.process == process.index]
-        threads, what, stack = _limit(data, given, cores)
-        looked = windows(run, loop)
-        used = _used(process, loop)
-        if threads >= cores or not looked or (used is not None and used > threads + _SLACK):
+        limits = _limits(settings, run.facts(ThreadLimit, process.index))
+        limit = min(limits, key=lambda limit: limit.threads, default=_Limit(cores))
+        seen = windows(run, loop)
+        if limit.threads >= cores or not seen:
             return
-        gain = _splittable(looked[-1]) / looked[-1].wall * (1 - threads / cores) * _GAIN
+        used = _cores_in_use(process, loop)
+        if used is not None and used > limit.threads + _SLACK:
+            return
+        window, splittable = seen[-1], _splittable(seen[-1])
+        gain = splittable / window.wall * (1 - limit.threads / cores) * _GAIN
         seconds = gain * repeated(loop)
         if seconds < _WORTH * run.trained:
             return
-        where = (
-            say.place(run, stack[0])
-            if stack
-            else _set_in_script(run)
-            if what.startswith(_VARIABLE)
-            else None
-        )
+        evidence = [
+            Evidence("threads inside a kernel", limit.threads),
+            Evidence("cores", cores),
+            Evidence("in kernels that can be split, per step", splittable, "s"),
+            Evidence("a step", window.wall, "s"),
+        ]
+        if used is not None:
+            evidence.insert(2, Evidence("cores in use while training", round(used, 2)))
         yield Finding(
             cause=self.id,
-            location=where,
+            location=_where(run, limit),
             seconds=seconds,
             certainty=Certainty.LIKELY,
-            title=f"{what} keeps the kernels to {threads} of {cores} cores",
-            evidence=(
-                Evidence("threads inside a kernel", threads),
-                Evidence("cores", cores),
-                *(
-                    (Evidence("cores in use while training", round(used, 2)),)
-                    if used is not None
-                    else ()
-                ),
-                Evidence("in kernels that can be split, per step", _splittable(looked[-1]), "s"),
-                Evidence("a step", looked[-1].wall, "s"),
-            ),
-            advice=f"Take {what} out, unless other processes need the remaining cores.",
-            facts={"call": what.partition("(")[0].rpartition(".")[2] if stack else ""},
+            title=f"{limit.what} keeps the kernels to {limit.threads} of {cores} cores",
+            evidence=tuple(evidence),
+            advice=f"Remove {limit.what}, unless other processes need the remaining cores.",
+            detail=limit,
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where, name = finding.location, str(finding.facts["call"])
-        if where is None or not name.startswith(("set_", "sched_")):
+        where, limit = finding.location, finding.detail
+        if where is None or not isinstance(limit, _Limit):
+            return None
+        name = limit.function
+        if not name.startswith(("set_", "sched_")):
             return None
         if script.call_at(where.line, name) is None:
             return Refusal(f"`{name}` is not called on this line by that name", where)
@@ -150,13 +160,13 @@ class ThreadSettings(Cause):
             "one thread on eight cores, and long kernels",
             phases={Phase.RUN: 1.0},
             machine={"cores": 8, "affinity": 8},
-            facts=[_set("intra", 1), _are(1), _seen(0.002)],
+            facts=[_set("intra", 1), at(3, _EIGHT.replace(intra=1)), _seen(0.002)],
         ),
         Sketch(
             "the program itself keeps to one core",
             phases={Phase.RUN: 1.0},
             machine={"cores": 8, "affinity": 8},
-            facts=[_set("affinity", 1), _are(0, affinity=1), _seen(0.002)],
+            facts=[_set("affinity", 1), at(3, _EIGHT.replace(affinity=1)), _seen(0.002)],
         ),
     )
     QUIET = (
@@ -164,91 +174,83 @@ class ThreadSettings(Cause):
             "one thread, and short kernels that nobody would split",
             phases={Phase.RUN: 1.0},
             machine={"cores": 8, "affinity": 8},
-            facts=[_set("intra", 1), _are(1), _seen(0.00002)],
+            facts=[_set("intra", 1), at(3, _EIGHT.replace(intra=1)), _seen(0.00002)],
         ),
         Sketch(
             "nothing was set",
             phases={Phase.RUN: 1.0},
             machine={"cores": 8, "affinity": 8},
-            facts=[_are(0), _seen(0.002)],
+            facts=[at(3, _EIGHT), _seen(0.002)],
         ),
         Sketch(
             "whoever started the process gave it one core",
             phases={Phase.RUN: 1.0},
             machine={"cores": 8, "affinity": 1},
-            facts=[_are(0, affinity=1, affinity_at_start=1), _seen(0.002)],
+            facts=[at(3, _EIGHT.replace(affinity=1, affinity_at_start=1)), _seen(0.002)],
         ),
     )
 
 
 def _cores(process: Process) -> int:
-    """Cores that the process was given: by the machine, its affinity at the start, and its container's quota."""
+    """Cores that the process was given: by the machine, its affinity and its container's quota."""
     machine = process.machine
-    given = [machine.get("cores") or 1, machine.get("affinity") or machine.get("cores") or 1]
-    if machine.get("quota_cores"):
-        given.append(max(1, round(machine["quota_cores"])))
-    return int(min(given))
+    quota = max(1, round(machine.get("quota_cores") or 0))
+    cores = machine.get("cores") or 1
+    given = (cores, machine.get("affinity"), quota if machine.get("quota_cores") else None)
+    return int(min(filter(None, given)))
 
 
-def _limit(
-    data: Mapping[str, Any], given: list[Mapping[str, Any]], cores: int
-) -> tuple[int, str, list[Any]]:
-    """The narrowest limit: threads, what set it as the user writes it, and from where."""
-    environment = data.get("environment") or {}
-    found: list[tuple[int, str, list[Any]]] = [(cores, "", [])]
-    if data.get("intra"):
-        stack: list[Any] = next(
-            (entry["stack"] for entry in reversed(given) if entry["what"] == "intra"), []
-        )
+def _limits(settings: Seen, given: Sequence[ThreadLimit]) -> Iterable[_Limit]:
+    """Everything that limits the threads inside a kernel."""
+    stacks = {limit.what: limit.stack for limit in given}  # the last one counts
+    variable = settings.environment.get(_VARIABLE, "")
+    if settings.intra:
+        stack = stacks.get("intra", ())
         name = "set_intra_op_parallelism_threads" if stack else "intra_op_parallelism_threads"
-        found.append((int(data["intra"]), f"{name}({data['intra']})", stack))
-    elif str(environment.get(_VARIABLE, "")).isdigit():
-        number = environment[_VARIABLE]
-        found.append((int(number), f"{_VARIABLE}={number}", []))
-    moved = [entry for entry in given if entry["what"] == "affinity"]
-    if moved and int(data["affinity"]) < int(data["affinity_at_start"]):
-        found.append((int(data["affinity"]), "os.sched_setaffinity(…)", moved[-1]["stack"]))
-    return min(found, key=lambda entry: entry[0])
+        yield _Limit(settings.intra, f"{name}({settings.intra})", stack)
+    elif variable.isdigit():
+        yield _Limit(int(variable), f"{_VARIABLE}={variable}")
+    if "affinity" in stacks and settings.affinity < settings.affinity_at_start:
+        yield _Limit(settings.affinity, "os.sched_setaffinity(…)", stacks["affinity"])
+
+
+def _where(run: Run, limit: _Limit) -> Location | None:
+    if limit.where:
+        return say.place(run, limit.where[0])
+    return _set_in_script(run) if limit.what.startswith(_VARIABLE) else None
 
 
 def _set_in_script(run: Run) -> Location | None:
-    """The line of the program that sets the variable of the environment; None where it came from outside."""
+    """The line of the program that sets the variable; None where it came from outside."""
     for file, text in run.sources.items():
         try:
-            line = next((node.lineno for node in ast.walk(ast.parse(text)) if _sets(node)), 0)  # type: ignore[attr-defined]
+            nodes = ast.walk(ast.parse(text))
         except (SyntaxError, ValueError):
             continue
-        if line:
-            return say.place(run, [file, line, ""])
+        for node in nodes:
+            if isinstance(node, ast.expr) and _sets(node):
+                return say.place(run, Place(file, node.lineno))
     return None
 
 
-def _sets(node: ast.AST) -> bool:
-    """`os.environ[NAME] = …`, `os.environ.setdefault(NAME, …)`, `os.putenv(NAME, …)`; to read it is no setting."""
-    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-        named: ast.AST = node.slice
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-        named = node.args[0] if node.func.attr in ("setdefault", "putenv") else node
-    else:
+def _sets(node: ast.expr) -> bool:
+    """`os.environ[NAME] = …`, `os.environ.setdefault(NAME, …)` or `os.putenv(NAME, …)`."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.ctx, ast.Store) and _is_variable(node.slice)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
-    return isinstance(named, ast.Constant) and named.value == _VARIABLE
+    is_setter = node.func.attr in ("setdefault", "putenv")
+    return is_setter and any(map(_is_variable, node.args[:1]))
 
 
-def _used(process: Process, loop: Loop) -> float | None:
-    """Cores that the process used while it trained; None where it was not seen."""
-    columns = process.ticks.columns
-    if "user_cpu" not in columns or len(process.ticks.time) < 2:
-        return None
-    inside = (process.ticks.time >= loop.start) & (process.ticks.time <= loop.stop)
-    time, cpu = (
-        process.ticks.time[inside],
-        columns["user_cpu"][inside] + columns["system_cpu"][inside],
-    )
-    return (
-        float((cpu[-1] - cpu[0]) / (time[-1] - time[0]))
-        if len(time) > 1 and time[-1] > time[0]
-        else None
-    )
+def _is_variable(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == _VARIABLE
+
+
+def _cores_in_use(process: Process, loop: Loop) -> float | None:
+    """Cores that the process used while it trained; None where that was not measured."""
+    user, system = gained(process, loop, "user_cpu"), gained(process, loop, "system_cpu")
+    return None if user is None else user + (system or 0.0)
 
 
 def _splittable(window: Window) -> float:

@@ -1,50 +1,85 @@
-"""What a step costs whatever its batch outweighs the work on the batch."""
+"""The fixed cost of a step outweighs the work on its batch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.step_profile import Window, repeated, windows
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.account import TRAINING, stretch_at
+from unslow.analyse.host.step_profile import (
+    READS,
+    SketchedWindow,
+    StepProfile,
+    Window,
+    repeated,
+    windows,
+)
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.keras import Epoch, Fit, Hook, Prediction
+from unslow.facts.memory import Compile
+from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import set_keyword
-from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
+from unslow.model import (
+    Certainty,
+    Evidence,
+    Finding,
+    Fix,
+    Location,
+    Loop,
+    Phase,
+    Refusal,
+    Run,
+    Safety,
+)
 
 _FEWEST = 500  # steps: in fewer, the fixed cost is over before it hurts
 _MOST = 0.5  # of a step that is fixed
 _KERNELS = 0.3  # of a step, at most: else the batch is not what is small
-_TOGETHER = 32  # steps that Keras can run in one go, at most
-_LARGER = 8  # how much larger a batch the advice speaks of
+_TOGETHER = 32  # steps in one call, at most: more gains little (judgement)
+_LARGER = 8  # how much larger a batch the advice suggests
+_KERAS_ROWS = 32  # Keras's default batch: no smaller one is asked for without need
+# Seconds: a batch of Keras's own loop costs about 1 ms on a laptop; in one that takes much longer,
+# the model itself may take the time.
+_KERAS_BATCH = 3e-3
+_ROWS = 256  # enough for the fixed cost of a batch to vanish, small enough for any memory
+_CALLS = ("predict", "evaluate")
+_STYLES = ("keras", "function", "session")
+_APART = (Phase.EVAL, Phase.SAVE, Phase.LOG, Phase.GC)
 
 
-def _seen(kernels: float, executor: float) -> Fact:
-    return fact(
-        "window",
-        200,
-        steps=10,
-        step=200,
-        wall=0.01,
-        kernels=0.01 * kernels,
-        executor=0.01 * executor,
-        waits=0.0,
-        ops=[],
-    )
+def _seen(kernels: float, executor: float) -> Placed:
+    profile = StepProfile(kernels=0.01 * kernels, executor=0.01 * executor)
+    return at(200, SketchedWindow(steps=10, step=200, wall=0.01, profile=profile))
 
 
-_FIT = fact(
-    "fit",
-    0,
-    stack=[["train.py", 10, "<module>"]],
-    batch_size=4,
-    steps_per_execution=1,
-    run_eagerly=False,
-)
+_FIT = at(0, Fit(stack=(Place("train.py", 10, "<module>"),), batch_size=4))
+
+
+@dataclass(frozen=True)
+class _LargerBatch:
+    """The call of Keras that should be given larger batches."""
+
+    call: str
+
+
+@dataclass(frozen=True)
+class _Together:
+    """Steps to run in one call."""
+
+    steps: int  # 1: Keras cannot run several
+    users_hooks: bool  # hooks of the user's for batches, which are then called more rarely
+    compile: Location | None
+
+
+def _predicted(rows: float, batch_size: float, took: float) -> Placed:
+    where = (Place("train.py", 8, "<module>"),)
+    seen = Prediction(call="predict", key="p", rows=rows, batch_size=batch_size, stack=where)
+    return at(0, seen.replace(took=took, sum=took))
 
 
 class TinyBatches(Cause):
@@ -63,84 +98,112 @@ class TinyBatches(Cause):
 
     With Keras, `compile(steps_per_execution=…)` runs several batches in one call, with the same results; callbacks
     then hear of every N-th batch. Otherwise a larger batch, with a learning rate to match, or a loop over several
-    batches inside the `tf.function`.
+    batches inside the `tf.function`. `predict` and `evaluate` take a larger `batch_size` without any loss.
 
     When we are wrong
 
     The fixed cost is measured, not guessed from the size of the batch: by TensorFlow's profiler in a few steps,
     and by how the time of a step follows its size where sizes differ. A small batch may still be what the
-    training needs to learn well.
+    training needs to learn well. For `predict` and `evaluate` it is inferred from short batches of fewer rows than
+    Keras's default.
     """
 
     title = "the fixed cost of a step outweighs its work"
-    needs = ("window",)
+    reads = (Fit, Epoch, Hook, Prediction, Compile, *READS)
 
     def detect(self, run: Run) -> Iterable[Finding]:
+        for call in {call.key: call for call in run.facts(Prediction)}.values():
+            if call.call in _CALLS and not any(loop.holds(call) for loop in run.training):
+                yield from self._judge_prediction(run, call)
         for loop in run.training:
-            if loop.style in ("keras", "function", "session") and loop.steps >= _FEWEST:
-                looked = windows(run, loop)
-                if not looked:
-                    raise CannotJudge(
-                        "the run was too short for a look through TensorFlow's profiler"
-                    )
-                yield from self._judge(run, loop, looked[-1])
+            if loop.style in _STYLES and loop.steps >= _FEWEST:
+                seen = windows(run, loop)
+                if not seen:
+                    raise CannotJudge("the run was too short for TensorFlow's profiler")
+                yield from self._judge(run, loop, seen[-1])
+
+    def _judge_prediction(self, run: Run, last: Prediction) -> Iterable[Finding]:
+        """Calls of predict or evaluate at one line, outside of the training."""
+        if not isinstance(last.batch_size, int | float) or not last.batch_size or not last.stack:
+            return
+        batches = last.rows / last.batch_size
+        each = last.took / max(1.0, batches)
+        is_small = last.batch_size < _KERAS_ROWS and each <= _KERAS_BATCH
+        if batches < _FEWEST or not is_small:
+            return
+        stretch = stretch_at(run, last.process, last.time)
+        rows = f"{last.batch_size:.0f} row" + ("s" if last.batch_size > 1 else "")
+        yield Finding(
+            cause=self.id,
+            location=say.place(run, last.stack[0]),
+            seconds=last.sum * (1 - 1 / _LARGER),
+            certainty=Certainty.LIKELY,
+            title=f"{last.call} runs {batches:,.0f} batches of {rows}: {say.time(each)} each, "
+            "whatever the size of the batch",
+            evidence=(
+                Evidence("rows", last.rows),
+                Evidence("batches", round(batches)),
+                Evidence("one batch", each, "s"),
+                Evidence(f"one call of {last.call}", last.took, "s"),
+            ),
+            advice=f"Give {last.call} batch_size={_ROWS}: the results are the same up to rounding.",
+            detail=_LargerBatch(last.call),
+            stretch="" if stretch == TRAINING else stretch,
+        )
 
     def _judge(self, run: Run, loop: Loop, window: Window) -> Iterable[Finding]:
         step = min(window.wall, loop.typical())  # the profiler makes very short steps longer
         cost = _cost(run, loop, window, step)
         by_size = _by_size(loop)
-        small = window.kernels <= _KERNELS * step
-        if (
-            not small
-            or cost.fixed < _MOST * step
-            or (by_size is not None and by_size < _MOST * step)
-        ):
+        least = min(cost.fixed, by_size) if by_size is not None else cost.fixed
+        if window.kernels > _KERNELS * step or least < _MOST * step:
             return
         together = _together(run, loop) if loop.style == "keras" else 1
-        saved = cost.host * (1 - 1 / together) if together > 1 else cost.fixed * (1 - 1 / _LARGER)
+        saved = cost.fixed * (1 - 1 / _LARGER)
+        instead = f"batches {_LARGER} times as large"
+        if together > 1:
+            saved = cost.host * (1 - 1 / together)
+            instead = f"{together} steps in one call"
         evidence = [
             Evidence("a step", step, "s"),
-            Evidence("of it in kernels", window.kernels, "s"),
-            Evidence("fixed", cost.fixed, "s"),
-            Evidence("of that outside the graph", cost.host, "s"),
-            Evidence("steps seen by the profiler", window.steps),
+            Evidence("in kernels", window.kernels, "s"),
+            Evidence("fixed cost", cost.fixed, "s"),
+            Evidence("of which outside the graph", cost.host, "s"),
+            Evidence("steps profiled", window.steps),
         ]
         if by_size is not None:
-            evidence.append(Evidence("fixed, by how time follows the batch's size", by_size, "s"))
-        gives = (
-            f"{together} steps in one call" if together > 1 else f"batches {_LARGER} times as large"
-        )
+            evidence.append(Evidence("fixed cost, from batches of several sizes", by_size, "s"))
         yield Finding(
             cause=self.id,
             evidence=tuple(evidence),
             location=say.place(run, loop.location if loop.style == "keras" else loop.update),
             seconds=min(1.0, saved / step) * repeated(loop),
-            title=f"{say.time(cost.fixed)} of a step of {say.time(step)} are spent whatever the size of the batch",
-            advice=f"With {gives} a batch of this size would take some {say.time(step - saved)}.",
-            facts={
-                "together": together,
-                "users_hooks": _users_hooks(run, loop),
-                "compile": _compiled(run, loop),
-            },
+            title=f"{say.time(cost.fixed)} of a step of {say.time(step)} are spent whatever "
+            "the size of the batch",
+            advice=f"With {instead}, a batch of this size would take about "
+            f"{say.time(step - saved)}.",
+            detail=_Together(together, _users_hooks(run, loop), _compiled(run, loop)),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        together, where = int(finding.facts["together"]), finding.facts["compile"]
-        if together < 2:
+        detail = finding.detail
+        if isinstance(detail, _LargerBatch) and finding.location is not None:
+            line = finding.location.line
+            fixed = set_keyword(script, line, detail.call, "batch_size", str(_ROWS))
+            return Fix(f"{detail.call} {_ROWS} rows at a time", Safety.CLOSE, fixed.files)
+        if not isinstance(detail, _Together) or detail.steps < 2:
             return None
-        if (
-            where is None
-            or where.file != script.path
-            or script.call_at(where.line, "compile") is None
-        ):
+        steps, where = detail.steps, detail.compile
+        in_script = where is not None and where.file == script.path
+        if where is None or not in_script or script.call_at(where.line, "compile") is None:
             return Refusal("the call of compile was not found", where or finding.location)
-        fixed = set_keyword(script, where.line, "compile", "steps_per_execution", str(together))
-        heard = bool(finding.facts["users_hooks"])
+        fixed = set_keyword(script, where.line, "compile", "steps_per_execution", str(steps))
+        note = f"Hooks for batches are then called once for {steps} of them."
         return Fix(
-            f"run {together} steps in one call",
-            Safety.REVIEW if heard else Safety.EXACT,
+            f"run {steps} steps in one call",
+            Safety.REVIEW if detail.users_hooks else Safety.EXACT,
             {where.file: fixed.text},
-            note=f"Hooks for batches are then called once for {together} of them." if heard else "",
+            note=note if detail.users_hooks else "",
         )
 
     FIRES = (
@@ -158,8 +221,23 @@ class TinyBatches(Cause):
             phases={Phase.RUN: 0.9},
             facts=[_seen(0.1, 0.6)],
         ),
+        Sketch(
+            "predict over a whole table, row by row",
+            seconds=(),
+            facts=[_predicted(rows=9000, batch_size=1, took=9.0)],
+        ),
     )
     QUIET = (
+        Sketch(
+            "a large model predicts a few rows at a time",
+            seconds=(),
+            facts=[_predicted(rows=2000, batch_size=2, took=20.0)],
+        ),
+        Sketch(
+            "one tiny batch after the other, but few of them",
+            seconds=(),
+            facts=[_predicted(rows=100, batch_size=1, took=0.1)],
+        ),
         Sketch(
             "a small batch of heavy rows",
             seconds=(0.001,) * 1200,
@@ -186,41 +264,36 @@ class TinyBatches(Cause):
 
 @dataclass(frozen=True)
 class _Cost:
-    """Seconds per step that do not depend on the batch, and those of them outside the graph's executor."""
+    """Seconds per step whatever the batch, and those of them outside the graph's executor."""
 
     fixed: float
     host: float
 
 
 def _cost(run: Run, loop: Loop, window: Window, step: float) -> _Cost:
-    """Only what the step itself needs: waits, callbacks of the user's and their Python are other causes'."""
+    """Only what the step itself needs: waits, the user's callbacks and Python are other causes."""
     if loop.style == "keras":
-        hooks = sum(
-            float(event.data["own"]) for event in _last_hooks(run, loop) if event.data.get("users")
-        )
-        apart = sum(loop.phase(phase) for phase in (Phase.EVAL, Phase.SAVE, Phase.LOG, Phase.GC))
+        hooks = sum(hook.own for hook in _last_hooks(run, loop) if hook.users)
+        apart = sum(loop.phase(phase) for phase in _APART)
         ours = step - window.waits - hooks - apart / max(1, loop.steps)
     else:
-        ours = min(step, float(np.median(loop.phases[1:, Phase.RUN]))) - window.waits * (
-            loop.style == "session"
-        )
+        ours = min(step, float(np.median(loop.phases[1:, Phase.RUN])))
+        if loop.style == "session":
+            ours -= window.waits
     return _Cost(
         fixed=max(0.0, ours - window.kernels),
         host=max(0.0, ours - max(window.executor, window.kernels)),
     )
 
 
-def _last_hooks(run: Run, loop: Loop) -> list[Any]:
+def _last_hooks(run: Run, loop: Loop) -> list[Hook]:
     """The last call of each hook for batches, in this loop."""
-    last = {}
-    for event in run.of("hook"):
-        if loop.holds(event) and "batch" in str(event.data.get("hook")) and "own" in event.data:
-            last[event.data["key"]] = event
-    return list(last.values())
+    hooks = (hook for hook in run.facts(Hook) if loop.holds(hook))
+    return list({hook.key: hook for hook in hooks if "batch" in hook.hook}.values())
 
 
 def _users_hooks(run: Run, loop: Loop) -> bool:
-    return any(event.data.get("users") for event in _last_hooks(run, loop))
+    return any(hook.users for hook in _last_hooks(run, loop))
 
 
 def _by_size(loop: Loop) -> float | None:
@@ -242,23 +315,16 @@ def _by_size(loop: Loop) -> float | None:
 
 def _together(run: Run, loop: Loop) -> int:
     """How many steps to run in one call: a divisor of an epoch's, so that none is left over."""
-    fits = [event.data for event in run.of("fit") if event.process == loop.process]
-    if not fits or fits[-1].get("run_eagerly") or (fits[-1].get("steps_per_execution") or 1) > 1:
+    fits = run.facts(Fit, loop.process)
+    if not fits or fits[-1].run_eagerly or fits[-1].steps_per_execution not in (None, 1):
         return 1
-    ends = [
-        int(event.data["step"])
-        for event in run.of("epoch")
-        if loop.holds(event) or event.time >= loop.stop
-    ]
-    epoch = ends[0] if ends and 0 < ends[0] <= loop.steps else loop.steps
+    epochs = [one for one in run.facts(Epoch) if loop.holds(one) or one.time >= loop.stop]
+    first = epochs[0].step if epochs else 0
+    epoch = first if 0 < first <= loop.steps else loop.steps
     return max((number for number in range(2, _TOGETHER + 1) if epoch % number == 0), default=10)
 
 
 def _compiled(run: Run, loop: Loop) -> Location | None:
     """The line that compiles the model of Keras."""
-    lines = [
-        e.data["stack"][0]
-        for e in run.of("compile")
-        if e.process == loop.process and e.data.get("stack")
-    ]
-    return say.place(run, lines[-1]) if lines else None
+    calls = [each for each in run.facts(Compile) if each.process == loop.process and each.stack]
+    return say.place(run, calls[-1].stack[0]) if calls else None

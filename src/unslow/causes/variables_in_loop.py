@@ -5,20 +5,19 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.memory.created_objects import MadeLine, made_often
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
+from unslow.facts.memory import Made
+from unslow.facts.schema import Place
 from unslow.model import Evidence, Finding, Forecast, Loop, Run
 from unslow.syntax.library import Kind, made_by
 
 if TYPE_CHECKING:
     from unslow.syntax import Source
-
-_PILE = 0.8  # of those made that are still there, from which on they pile up
-_PILE_BYTES = 1e6  # a pile that holds less is no growth worth a word
 
 
 class VariablesInLoop(Cause):
@@ -27,19 +26,21 @@ class VariablesInLoop(Cause):
     A line in the training loop makes a `tf.Variable`, a metric or an optimizer in every step.
 
     Why it is slow
-    Making a variable takes as long as many ops: memory is allocated, a handle is registered, the initial value is
-    computed and copied. An optimizer loses its state with it, and a `tf.function` that is given a new variable is
-    traced again. Where something keeps them (a list, a checkpoint, a graph), memory grows with the steps.
+    Making a variable takes as long as many ops: memory is allocated, a handle is registered,
+    the initial value is computed and copied. An optimizer loses its state with it, and a
+    `tf.function` that is given a new variable is traced again. Where something keeps them (a
+    list, a checkpoint, a graph), memory grows with the steps.
 
     The fix
     Make it once, in front of the loop. A metric has `reset_state()`, a variable has `assign()`.
 
     When we are wrong
-    Loops that build something new in each turn on purpose, such as a model per fold, are another matter.
+    Loops that build something new in each turn on purpose, such as a model per fold, are
+    another matter.
     """
 
     title = "variables, metrics or optimizers are made in every step"
-    needs = ("objects",)
+    reads = (Made,)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
@@ -51,9 +52,7 @@ class VariablesInLoop(Cause):
         # What an optimizer makes for itself at its first update, it makes because it is new.
         first = next((line for line in lines if "optimizer" in line.kinds), lines[0])
         seconds = min(sum(line.seconds for line in lines), loop.total)
-        piling = [
-            line for line in lines if line.alive >= _PILE * line.count and line.bytes >= _PILE_BYTES
-        ]
+        piling = [line for line in lines if line.piles_up]
         what = next(kind for kind in ("optimizer", "metric", "variable") if kind in first.kinds)
         evidence = []
         for line in lines:
@@ -63,25 +62,18 @@ class VariablesInLoop(Cause):
                 Evidence("seconds of making one", line.seconds / max(1, line.count), "s"),
                 Evidence("still there at the end", line.alive),
             ]
-        rate = sum(line.bytes / line.steps for line in piling)
-        title = (
-            f"{say.code(first.location)} makes {_a(what)} in {'every' if first.per_step >= 0.9 else 'many a'} step: "
-            f"{first.count} in {loop.steps} steps, {say.time(first.seconds / max(1, first.count))} each"
-        )
+        often = "in every step" if first.per_step >= _EVERY else "in many steps"
+        each = say.time(first.seconds / max(1, first.count))
+        kept = f"; all {first.alive} of them are kept" if piling else ""
         return Finding(
             cause=self.id,
-            title=title + (f"; all {first.alive} of them are kept" if piling else ""),
+            title=f"{say.code(first.location)} makes {_a(what)} {often}: "
+            f"{first.count} in {loop.steps} steps, {each} each{kept}",
             location=first.location,
             seconds=seconds,
             evidence=tuple(evidence),
             grows=bool(piling),
-            forecast=Forecast(
-                loop.steps * 10,
-                bytes=rate * loop.steps * 10,
-                text="held by what was made in the loop",
-            )
-            if piling
-            else None,
+            forecast=_forecast(loop, piling) if piling else None,
             advice=_ADVICE[what],
         )
 
@@ -102,6 +94,13 @@ class VariablesInLoop(Cause):
                 yield source.spot(call, text, _INSTEAD[what])
 
 
+def _forecast(loop: Loop, piling: Sequence[MadeLine]) -> Forecast:
+    steps = loop.steps * 10
+    rate = sum(line.bytes / line.steps for line in piling)
+    return Forecast(steps, bytes=rate * steps, text="held by what was made in the loop")
+
+
+_EVERY = 0.9  # made per step
 _KINDS = {Kind.VARIABLE: "variable", Kind.METRIC: "metric", Kind.OPTIMIZER: "optimizer"}
 _INSTEAD = {
     "variable": "make the variable once, before the loop, and give it its value with assign(...)",
@@ -119,18 +118,17 @@ def _a(what: str) -> str:
     return f"an {what}" if what[0] in "aeiou" else f"a {what}"
 
 
-def _total(at: int, count: int, what: str = "variable", alive: int = 0, **more: Any) -> Fact:
-    data = {
-        "what": what,
-        "count": count,
-        "took": 0.002 * count,
-        "amount": 4.0 * count,
-        "alive": alive,
-        "first": 1,
-        "steps": at,
-        "stack": [["train.py", 11, "<module>"]],
-    }
-    return fact("made", at, **{**data, **more})
+def _total(step: int, count: int, what: str = "variable", alive: int = 0, **more: float) -> Placed:
+    usual = Made(
+        what=what,
+        count=count,
+        took=0.002 * count,
+        amount=4.0 * count,
+        alive=alive,
+        steps=step,
+        stack=(Place("train.py", 11, "<module>"),),
+    )
+    return at(step, usual.replace(**more))
 
 
 VariablesInLoop.FIRES = (

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import ast
+import enum
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.step_profile import Window, repeated, windows
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.host.step_profile import (
+    Op,
+    SketchedWindow,
+    StepProfile,
+    Window,
+    repeated,
+    windows,
+)
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.memory import Floatx, Weights, Wide
+from unslow.facts.profiler import ProfilerWindow
+from unslow.facts.schema import Place, Stack
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
 from unslow.fix.moves.float32 import narrow
@@ -35,112 +45,105 @@ _SLOWER = {"Conv": 5.5, "MatMul": 4.0, "Softmax": 5.0, "Sqrt": 3.0, "Tanh": 2.5}
 _USUALLY = 1.9
 
 
-def _weights(wide: int, other: int) -> Fact:
-    return fact(
-        "weights",
+class Origin(enum.Enum):
+    """Where float64 begins."""
+
+    SETTING = "set_floatx"
+    VARIABLE = "a variable"
+    STEP = "the step"
+
+
+def _weights(wide: int, other: int) -> Placed:
+    return at(
         1,
-        optimizer="Adam",
-        scope="adam",
-        variables=4,
-        bytes=8e6,
-        wide_bytes=8e6 * wide / (wide + other),
-        tables=[],
-        made=[],
-        stack=[["train.py", 12, "f"]],
-        ops_float64=wide,
-        ops_float32=other,
+        Weights(
+            optimizer="Adam",
+            bytes=8e6,
+            wide_bytes=8e6 * wide / (wide + other),
+            stack=(Place("train.py", 12, "f"),),
+            ops_float64=wide,
+            ops_float32=other,
+        ),
     )
 
 
-def _made() -> Fact:
-    return fact("wide", 0, n=1, key="k", name="w", bytes=8e6, stack=[["train.py", 4, "<module>"]])
+def _made() -> Placed:
+    return at(0, Wide(name="w", bytes=8e6, stack=(Place("train.py", 4, "<module>"),)))
 
 
-def _seen(kernels: float) -> Fact:
-    return fact(
-        "window",
-        50,
-        steps=10,
-        step=50,
-        wall=0.1,
-        kernels=0.1 * kernels,
-        executor=0.098,
-        waits=0.0,
-        ops=[["dense/MatMul", "MatMul", 10, 0.1 * kernels]],
-    )
+def _seen(kernels: float) -> Placed:
+    op = Op("dense/MatMul", "MatMul", 10, 0.1 * kernels)
+    profile = StepProfile(kernels=0.1 * kernels, executor=0.098, ops=(op,))
+    return at(50, SketchedWindow(steps=10, step=50, wall=0.1, profile=profile))
 
 
 class WideDtypes(Cause):
     """
     What happens
-
-    Weights and ops of the model are float64, mostly because an array came from NumPy, whose numbers
-    are float64 unless told otherwise, or because Keras was told so.
+    Weights and ops of the model are float64, mostly because an array came from NumPy, whose
+    numbers are float64 unless told otherwise, or because Keras was told so.
 
     Why it is slow
-
-    Every number takes twice the memory and the processor handles half as many at once. For multiplications of
-    matrices and convolutions there are no fast kernels for float64 at all: they are four to six times as slow.
+    Every number takes twice the memory and the processor handles half as many at once. For
+    multiplications of matrices and convolutions there are no fast kernels for float64 at all:
+    they are four to six times as slow.
 
     The fix
-
-    Make the arrays float32 where they begin (`.astype("float32")`, `dtype=`), and the rest follows. With Keras:
-    `keras.config.set_floatx("float32")`, which is its default.
+    Make the arrays float32 where they begin (`.astype("float32")`, `dtype=`), and the rest
+    follows. With Keras: `keras.config.set_floatx("float32")`, which is its default.
 
     When we are wrong
-
-    Some computations need the precision (solving equations, physics, long sums): keep float64 there and
-    nowhere else. The gain is an estimate from the kernels seen and from what each kind of them gains elsewhere.
+    Some computations need the precision (solving equations, physics, long sums): keep float64
+    there and nowhere else. The gain is an estimate from the kernels seen and from what each
+    kind of them gains elsewhere.
     """
 
     title = "float64 where float32 would do"
-    needs = ("weights", "window")
+    reads = (Weights, Wide, Floatx, ProfilerWindow)
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            seen = [event.data for event in run.of("weights") if event.process == loop.process]
+            seen = [each for each in run.facts(Weights) if each.process == loop.process]
             wide = max(seen, key=_part, default=None)
             if wide is not None and _part(wide) >= _MOST:
                 yield from self._judge(run, loop, wide)
 
-    def _judge(self, run: Run, loop: Loop, data: Mapping[str, Any]) -> Iterable[Finding]:
+    def _judge(self, run: Run, loop: Loop, weights: Weights) -> Iterable[Finding]:
         looked = windows(run, loop)
         if not looked:
-            raise CannotJudge("the run was too short for a look through TensorFlow's profiler")
+            raise CannotJudge("the run was too short for a profiler window")
         window = looked[-1]
-        gain = _gain(window) * _part(data)
+        part = _part(weights)
+        gain = _gain(window) * part
         seconds = min(1.0, gain / window.wall) * repeated(loop)
         if seconds < _WORTH * run.trained:
             return
-        where, by = _where(run, loop, data.get("stack") or [])
-        wide, other = int(data.get("ops_float64") or 0), int(data.get("ops_float32") or 0)
+        where, by = _where(run, loop, weights.stack)
+        wide, other = weights.ops_float64, weights.ops_float32
+        ops = (Evidence("float64 ops", wide), Evidence("float32 ops", other))
         yield Finding(
             cause=self.id,
             location=where,
             seconds=seconds,
             certainty=Certainty.LIKELY,
-            title=f"{say.share(_part(data))} of the model works in float64; "
-            f"in float32 a step of {say.time(window.wall)} would take some {say.time(window.wall - gain)}",
+            title=f"{say.share(part)} of the model works in float64; "
+            f"in float32 a step of {say.time(window.wall)} would take about {say.time(window.wall - gain)}",
             evidence=(
-                *(
-                    [Evidence("float64 ops", wide), Evidence("float32 ops", other)]
-                    if wide + other
-                    else []
-                ),
-                Evidence("bytes of float64 weights", float(data["wide_bytes"]), "bytes"),
+                *(ops if wide + other else ()),
+                Evidence("bytes of float64 weights", weights.wide_bytes, "bytes"),
                 Evidence("in kernels, per step", window.kernels, "s"),
-                Evidence("begins at", by),
+                Evidence("begins at", by.value),
             ),
             advice='Make the arrays float32 where they begin: .astype("float32"), or dtype="float32".',
-            facts={"by": by},
+            detail=by,
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where = finding.location
         if where is None:
             return None
-        if finding.facts["by"] != "set_floatx":
+        if finding.detail is not Origin.SETTING:
             return Fix(
                 "make it float32 where float64 begins",
                 Safety.REVIEW,
@@ -179,11 +182,11 @@ class WideDtypes(Cause):
     )
 
 
-def _part(data: Mapping[str, Any]) -> float:
-    """The part of the model that is float64: by its ops where a graph was seen, by its weights otherwise."""
-    wide, other = float(data.get("ops_float64") or 0), float(data.get("ops_float32") or 0)
-    weights = float(data["wide_bytes"]) / max(float(data["bytes"]), 1.0)
-    return min(weights, wide / (wide + other)) if wide + other else weights
+def _part(weights: Weights) -> float:
+    """The part of the model that is float64: by ops where a graph was seen, and by weights."""
+    of_weights = weights.wide_bytes / max(weights.bytes, 1.0)
+    ops = weights.ops_float64 + weights.ops_float32
+    return min(of_weights, weights.ops_float64 / ops) if ops else of_weights
 
 
 def _gain(window: Window) -> float:
@@ -198,21 +201,18 @@ def _gain(window: Window) -> float:
     )  # kernels may run side by side
 
 
-def _where(run: Run, loop: Loop, update: Sequence[Any]) -> tuple[Location, str]:
-    """The line where float64 begins, and what it does there; an optimizer's slots only follow the weights."""
-    for event in run.of("floatx"):
-        if (
-            event.process == loop.process
-            and event.data["value"] == "float64"
-            and event.data.get("stack")
-        ):
-            return say.place(run, event.data["stack"][0]), "set_floatx"
-    lines: dict[tuple[Any, ...], float] = defaultdict(float)
-    for event in run.of("wide"):
-        if event.process == loop.process and event.data.get("stack"):
-            lines[tuple(event.data["stack"][0])] += float(event.data["bytes"])
+def _where(run: Run, loop: Loop, update: Stack) -> tuple[Location, Origin]:
+    """The line where float64 begins; an optimizer's slots only follow the weights."""
+    for setting in run.facts(Floatx):
+        is_wide = setting.process == loop.process and setting.value == "float64"
+        if is_wide and setting.stack:
+            return say.place(run, setting.stack[0]), Origin.SETTING
+    lines: dict[Place, float] = defaultdict(float)
+    for variable in run.facts(Wide):
+        if variable.process == loop.process and variable.stack:
+            lines[variable.stack[0]] += variable.bytes
     if update and len(lines) > 1:
-        lines.pop(tuple(update[0]), None)
+        lines.pop(update[0], None)
     if lines:
-        return say.place(run, max(lines, key=lambda line: lines[line])), "a variable"
-    return say.place(run, loop.update), "the step"
+        return say.place(run, max(lines, key=lambda line: lines[line])), Origin.VARIABLE
+    return say.place(run, loop.update), Origin.STEP

@@ -8,14 +8,24 @@ from statistics import median
 from typing import Any
 
 from unslow.analyse import wording as say
-from unslow.analyse.graphs.unusual_calls import Call, in_training, special_calls
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.graphs.unusual_calls import (
+    Call,
+    in_training,
+    prepared_share,
+    profiles,
+    unusual_calls,
+)
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
+from unslow.facts.functions import CallProfile, UnusualCall
+from unslow.facts.keras import Fit
+from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Location, Run
 
 _FEW = 3  # compilations beyond the first: a last partial batch and a validation batch are no fault
 _LONG = 10  # times the usual call: what a compilation is at least where no shape is seen
 _LONG_SECONDS = 0.05
+_UNEXPLAINED = frozenset(("long", "early"))
 
 
 class XlaRecompile(Cause):
@@ -36,16 +46,16 @@ class XlaRecompile(Cause):
     """
 
     title = "XLA compiles the step again for every new shape"
-    needs = ("calls",)
+    reads = (UnusualCall, Fit)
     deeper_than = ("retracing", "kernels-rebuilt", "shape-churn")
 
     def detect(self, run: Run) -> Iterable[Finding]:
         by_function: dict[tuple[int, int], list[Call]] = defaultdict(list)
-        for call in special_calls(run):
-            if in_training(run, call) and "first" not in call.why:
-                by_function[call.process, call.function].append(call)
+        for call in unusual_calls(run):
+            if in_training(run, call) and "first" not in call.fact.why:
+                by_function[call.fact.process, call.fact.function].append(call)
         for calls in by_function.values():
-            shaped = [call for call in calls if call.jit and "shapes" in call.why]
+            shaped = [call for call in calls if call.fact.jit and "shapes" in call.fact.why]
             if sum(call.weight for call in shaped) >= _FEW:
                 finding = self._finding(run, shaped)
                 if finding is not None:
@@ -54,26 +64,26 @@ class XlaRecompile(Cause):
                 yield from self._in_fit(run, calls)
 
     def _finding(self, run: Run, calls: Sequence[Call]) -> Finding | None:
-        usual = [call.usual for call in calls if call.usual > 0]
-        seen = [call.inside for call in calls if call.inside is not None]
+        usual = [call.fact.usual for call in calls if call.fact.usual > 0]
+        seen = profiles(calls)
         if usual:
-            seconds = sum(max(0.0, call.seconds - median(usual)) * call.weight for call in calls)
+            seconds = sum(max(0.0, call.fact.took - median(usual)) * call.weight for call in calls)
         elif seen:
-            share = median((part.prepare + part.compile) / part.call for part in seen)
-            seconds = sum((call.traced + share * call.untraced) * call.weight for call in calls)
+            share = prepared_share(seen)
+            seconds = sum(_compiling(call, share) * call.weight for call in calls)
         else:
             return None
         count = sum(call.weight for call in calls)
-        shapes = max(call.distinct for call in calls)
+        shapes = max(call.fact.distinct for call in calls)
         evidence = [
             Evidence("shapes that were compiled for", shapes),
             Evidence("calls that compiled again", round(count)),
             Evidence(
-                "seconds of a call that compiles", median(call.seconds for call in calls), "s"
+                "seconds of a call that compiles", median(call.fact.took for call in calls), "s"
             ),
             Evidence(
                 "calls of them that traced again",
-                round(sum(c.weight for c in calls if "traced" in c.why)),
+                round(sum(c.weight for c in calls if "traced" in c.fact.why)),
             ),
         ]
         if usual:
@@ -86,7 +96,7 @@ class XlaRecompile(Cause):
         where = next((call.caller for call in calls if call.caller is not None), None)
         return Finding(
             cause=self.id,
-            title=f"XLA compiles {calls[0].name}() again for {round(count)} new shapes, "
+            title=f"XLA compiles {calls[0].fact.name}() again for {round(count)} new shapes, "
             f"{say.time(seconds / count)} each",
             location=say.place(run, where) if where is not None else None,
             seconds=seconds,
@@ -96,25 +106,18 @@ class XlaRecompile(Cause):
 
     def _in_fit(self, run: Run, calls: Sequence[Call]) -> Iterable[Finding]:
         """Inside fit() the shapes are not seen: calls that are long again and again under jit_compile tell it."""
-        compiled = {
-            (str(event.data["stack"][0][0]), int(event.data["stack"][0][1]))
-            for event in run.of("fit")
-            if event.data.get("jit") and event.data.get("stack")
-        }
-        usual = min((call.usual for call in calls if call.usual > 0), default=0.0)
-        long = [
-            call
-            for call in calls
-            if call.why <= {"long", "early"}
-            and call.caller is not None
-            and (call.caller.file, call.caller.line) in compiled
-            and usual > 0
-            and call.seconds > max(_LONG * usual, _LONG_SECONDS)
-        ]
+        fits = [fit for fit in run.facts(Fit) if fit.jit and fit.stack]
+        compiled = {fit.stack[0][:2] for fit in fits}
+        usual = min((call.fact.usual for call in calls if call.fact.usual > 0), default=0.0)
+        least = max(_LONG * usual, _LONG_SECONDS)
+        unexplained = [call for call in calls if _UNEXPLAINED.issuperset(call.fact.why)]
+        fitted = [call for call in unexplained if call.fact.stack]
+        inside = [call for call in fitted if call.fact.stack[0][:2] in compiled]
+        long = [call for call in inside if usual > 0 and call.fact.took > least]
         count = sum(call.weight for call in long)
         if count < _FEW:
             return
-        seconds = sum((call.seconds - usual) * call.weight for call in long)
+        seconds = sum((call.fact.took - usual) * call.weight for call in long)
         where = long[0].caller or Location("", 0)
         yield Finding(
             cause=self.id,
@@ -125,7 +128,7 @@ class XlaRecompile(Cause):
             seconds=seconds,
             evidence=(
                 Evidence("steps that were long", round(count)),
-                Evidence("seconds of such a step", median(call.seconds for call in long), "s"),
+                Evidence("seconds of such a step", median(call.fact.took for call in long), "s"),
                 Evidence("seconds of a usual step", usual, "s"),
                 Evidence("traces in these steps", 0),
             ),
@@ -134,12 +137,17 @@ class XlaRecompile(Cause):
         )
 
 
+def _compiling(call: Call, share: float) -> float:
+    """Seconds of a call in which it traced, or in which something was prepared or compiled."""
+    return call.fact.traced + share * (call.fact.took - call.fact.traced)
+
+
 def _advice(calls: Sequence[Call]) -> str:
     """Which axis changes, and how far: the padding in the user's own numbers."""
     ranks = defaultdict(list)
     for call in calls:
-        if call.shapes:
-            ranks[len(call.shapes[0])].append(call.shapes[0])
+        if call.fact.shapes:
+            ranks[len(call.fact.shapes[0])].append(call.fact.shapes[0])
     shapes = max(ranks.values(), key=len, default=[])
     for axis, sizes in enumerate(zip(*shapes, strict=True)):
         if len(set(sizes)) > 1:
@@ -162,26 +170,31 @@ def _steps(low: int, high: int) -> list[int]:
     return [*found, min(size, -(-high // 8) * 8)]
 
 
-def _compiled(at: int, n: int, took: float = 0.6, usual: float = 0.002, **more: Any) -> Fact:
-    data = {
-        "key": "step#1:shapes",
-        "n": n,
-        "name": "step",
-        "function": 1,
-        "why": ["shapes"],
-        "took": took,
-        "traced": 0.0,
-        "usual": usual,
-        "number": at,
-        "jit": True,
-        "shapes": [[8, 20 + at]],
-        "distinct": n + 1,
-        "stack": [["train.py", 12, "<module>"]],
-    }
-    return fact("call", at, **{**data, **more})
+def _compiled(step: int, n: int, took: float = 0.6, usual: float = 0.002, **more: Any) -> Placed:
+    call = UnusualCall(
+        key="step#1:shapes",
+        n=n,
+        name="step",
+        function=1,
+        why=("shapes",),
+        took=took,
+        usual=usual,
+        jit=True,
+        shapes=((8, 20 + step),),
+        distinct=n + 1,
+        stack=(Place("train.py", 12, "<module>"),),
+    )
+    return at(step, call.replace(**more))
 
 
-_FIT = fact("fit", 0, stack=[["train.py", 10, "<module>"]], jit=True)
+def _long_in_fit(step: int, took: float) -> Placed:
+    where = (Place("train.py", 10, "<module>"),)
+    given = {"why": ("long",), "shapes": (), "jit": False, "stack": where}
+    return _compiled(step, step // 10, took, 0.005, **given)
+
+
+_SEEN = CallProfile(call=0.6, compile=0.59)
+_FIT = at(0, Fit(stack=(Place("train.py", 10, "<module>"),), jit=True))
 
 XlaRecompile.FIRES = (
     Sketch(
@@ -194,10 +207,7 @@ XlaRecompile.FIRES = (
         "a new shape in every step, and windows that saw the compiling",
         seconds=[0.6] * 20,
         style="function",
-        facts=[
-            _compiled(step, step - 1, usual=0.0, call=0.6, prepare=0.0, compile=0.59)
-            for step in range(2, 21)
-        ],
+        facts=[_compiled(step, step - 1, usual=0.0, **_SEEN._asdict()) for step in range(2, 21)],
     ),
     Sketch(
         "steps of a compiled fit() that are long again and again",
@@ -205,19 +215,7 @@ XlaRecompile.FIRES = (
         seconds=([0.005] * 9 + [0.5]) * 5,
         facts=[
             _FIT,
-            *(
-                _compiled(
-                    step,
-                    step // 10,
-                    0.5,
-                    0.005,
-                    why=["long"],
-                    shapes=[],
-                    jit=False,
-                    stack=[["train.py", 10, "<module>"]],
-                )
-                for step in range(10, 51, 10)
-            ),
+            *(_long_in_fit(step, 0.5) for step in range(10, 51, 10)),
         ],
     ),
 )
@@ -240,19 +238,7 @@ XlaRecompile.QUIET = (
         style="keras",
         facts=[
             _FIT,
-            *(
-                _compiled(
-                    step,
-                    step // 10,
-                    0.03,
-                    0.005,
-                    why=["long"],
-                    shapes=[],
-                    jit=False,
-                    stack=[["train.py", 10, "<module>"]],
-                )
-                for step in range(10, 51, 10)
-            ),
+            *(_long_in_fit(step, 0.03) for step in range(10, 51, 10)),
         ],
     ),
 )

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from unslow.analyse.host.xplane import read
-from unslow.model import Diagnosis, Event, Loop, Phase, Process, Run
+from unslow.facts.functions import Trace
+from unslow.facts.profiler import ProfilerWindow
+from unslow.model import Diagnosis, Loop, Phase, Process, Run
 from unslow.report.view import clean
 from unslow.report.words import PHASES
 
@@ -116,38 +118,30 @@ def kept_rows(loop: Loop) -> Iterable[int]:
 
 def _traces(run: Run, process: Process) -> Iterator[dict[str, Any]]:
     """Traces nest; those of different threads may overlap, and then go to lanes of their own."""
-    traced = [
-        event
-        for event in run.of("trace")
-        if event.process == process.index and "took" in event.data
-    ]
-    spans = [
-        (_micros(event.time - float(event.data["took"])), _micros(event.time), event)
-        for event in traced
-    ]
+    traced = [trace for trace in run.facts(Trace) if trace.process == process.index]
+    spans = [(_micros(trace.time - trace.took), _micros(trace.time), trace) for trace in traced]
     lanes: list[list[int]] = []
-    for begin, end, event in sorted(spans, key=lambda span: (span[0], -span[1])):
+    for begin, end, trace in sorted(spans, key=lambda span: (span[0], -span[1])):
         lane = _lane(lanes, begin, end)
         if lane == len(lanes):
             lanes.append([])
             yield _name("thread_name", process.index, TRACES + lane, "function traces")
         lanes[lane].append(end)
-        more = {key: event.data[key] for key in ("args", "nodes", "step") if key in event.data}
-        name = f"trace {event.data.get('name', '')}"
-        yield _slice(name, begin, end, process.index, TRACES + lane, **more)
+        more = {"args": trace.args, "nodes": trace.nodes, "step": trace.step}
+        yield _slice(f"trace {trace.name}", begin, end, process.index, TRACES + lane, **more)
 
 
 def _windows(run: Run, process: Process) -> Iterator[dict[str, Any]]:
     """Every span of TensorFlow's own profiler, on its own thread; damaged profiles are left out."""
     threads: dict[str, int] = {}
-    for event in run.of("window"):
-        if event.process != process.index or not event.data.get("file"):
+    for window in run.facts(ProfilerWindow):
+        if window.process != process.index or not window.file:
             continue
         try:
-            found = read((Path(run.folder) / str(event.data["file"])).read_bytes())
+            found = read((Path(run.folder) / window.file).read_bytes())
         except (OSError, ValueError):
             continue
-        begin = _opened(run, event)
+        begin = _opened(run, window)
         for thread in found:
             number = threads.setdefault(thread.name, WINDOWS + len(threads))
             yield _name("thread_name", process.index, number, f"TensorFlow {thread.name}")
@@ -157,13 +151,13 @@ def _windows(run: Run, process: Process) -> Iterator[dict[str, Any]]:
                     yield _slice(span.name, start, end, process.index, number)
 
 
-def _opened(run: Run, event: Event) -> float:
+def _opened(run: Run, window: ProfilerWindow) -> float:
     """When a window began, which is the zero of its profile: at the end of the step before it."""
-    loop, step = run.loop_of(event), int(event.data.get("step") or 0)
+    loop = run.loop_of(window)
     before = sum(each.steps for each in run.loops if loop is not None and each.stop <= loop.start)
-    if loop is not None and 0 < step - before < loop.steps:
-        return float(np.interp(step - before, loop.number, loop.end))
-    return event.time - float(event.data.get("spent") or 0.0) - float(event.data.get("wall") or 0.0)
+    if loop is not None and 0 < window.step - before < loop.steps:
+        return float(np.interp(window.step - before, loop.number, loop.end))
+    return window.time - window.spent - window.wall
 
 
 def _lane(lanes: list[list[int]], begin: int, end: int) -> int:

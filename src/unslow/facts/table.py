@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -59,6 +59,10 @@ class FactTable:
             for fact in self.of(kind):
                 by_process[fact.process].append(fact)
         return by_process.get(process, [])  # type: ignore[return-value]  # as above
+
+    def complete(self, kind: type[F], change: Callable[[F], F]) -> None:
+        """Add to each fact of a kind what other files of the recording say about it."""
+        self._facts[kind.kind] = tuple(map(change, self.of(kind)))
 
     def decode_all(self) -> None:
         """Decode every kind that this version knows, so that `damaged` is complete."""

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from unslow.facts.codec import Context
+from unslow.facts.schema import Fact
+from unslow.facts.table import FactTable
 from unslow.live.rows import Rows
 from unslow.model import Loop
 from unslow.runfolder import layout as runfile
 from unslow.syntax import Source
+
+F = TypeVar("F", bound=Fact)
 
 # Lines worth decoding: the process, its loops, its progress, its resources, and how it ended.
 _KEPT = (
@@ -76,6 +81,11 @@ class Followed:
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         return [line for line in self.lines if line["k"] == kind]
+
+    def facts(self, kind: type[F]) -> tuple[F, ...]:
+        """Typed facts; their time is that of the process's own clock, in seconds."""
+        context = Context(process=0, start=0, shown=str)
+        return FactTable((line, context) for line in self.of(kind.kind)).of(kind)
 
     def first(self, kind: str) -> dict[str, Any]:
         return next((line for line in self.lines if line["k"] == kind), {})

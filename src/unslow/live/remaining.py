@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from unslow.facts.data import UNKNOWN_LENGTH, Dataset, IteratorMade
+from unslow.facts.keras import Epoch, Fit
 from unslow.live.follow import Followed
 from unslow.live.loop_length import epochs_of, steps_of
 from unslow.model import Loop
@@ -23,40 +23,38 @@ def remaining(process: Followed, loop: Loop, pace: float) -> Row | None:
 
 def _of_fit(process: Followed, loop: Loop) -> Row | None:
     """Nothing before the first epoch has ended, nor for a fit that is called repeatedly."""
-    fits = process.of("fit")
-    if not fits or int(fits[-1].get("n", 1)) > 1:
+    fits = process.facts(Fit)
+    if not fits or fits[-1].n > 1:
         return None
-    fit = fits[-1]
-    epochs = [line for line in process.of("epoch") if int(line["t"]) > int(fit["t"])]
-    wanted = _epochs_wanted(process, fit)
-    last = epochs[-1].get("epoch") if epochs else None
+    epochs = [one for one in process.facts(Epoch) if one.time > fits[-1].time]
+    wanted = _epochs_wanted(process, fits[-1])
+    last = epochs[-1].epoch if epochs else None
     if not isinstance(wanted, int) or not isinstance(last, int):
         return None
     done = last + 1
     if done >= wanted:  # finished, or the number could not be seen
         return None
-    since = (process.last - int(epochs[-1]["t"])) / 1e9
-    left = (wanted - done) * _epoch_seconds(loop, process.began, epochs) - since
+    since = process.last / 1e9 - epochs[-1].time
+    left = (wanted - done) * _epoch_seconds(loop, process.began / 1e9, epochs) - since
     return {"what": "epoch", "done": done, "of": wanted, "left": max(0.0, left)}
 
 
-def _epochs_wanted(process: Followed, fit: Row) -> object:
+def _epochs_wanted(process: Followed, fit: Fit) -> int | str | None:
     """The epochs by name, or by position: Keras's default of 1 may hide the latter."""
-    wanted = fit.get("epochs")
-    if wanted != 1 or not fit.get("stack"):
-        return wanted
-    file, line = fit["stack"][0][:2]
-    source = process.source(file)
-    return (epochs_of(source, int(line)) if source else None) or wanted
+    if fit.epochs != 1 or not fit.stack:
+        return fit.epochs
+    source = process.source(fit.stack[0].file)
+    return (epochs_of(source, fit.stack[0].line) if source else None) or fit.epochs
 
 
-def _epoch_seconds(loop: Loop, start: int, epochs: list[Row]) -> float:
+def _epoch_seconds(loop: Loop, start: float, epochs: list[Epoch]) -> float:
     """The last epoch; of the first one, without its first step, which pays for tracing."""
-    end = int(epochs[-1]["t"])
+    last = epochs[-1]
     if len(epochs) == 1:
-        return max(0.0, (end - start) / 1e9 - float(loop.end[0]))
-    further = max(1, int(epochs[-1]["epoch"]) - int(epochs[-2]["epoch"]))
-    return (end - int(epochs[-2]["t"])) / 1e9 / further
+        return max(0.0, last.time - start - float(loop.end[0]))
+    numbers = [one.epoch for one in epochs[-2:] if isinstance(one.epoch, int)]
+    further = max(1, numbers[-1] - numbers[0])
+    return (last.time - epochs[-2].time) / further
 
 
 def _of_loop(process: Followed, loop: Loop, pace: float) -> Row | None:
@@ -79,14 +77,10 @@ def _recorded_name(process: Followed, shown: str) -> str:
 
 def _dataset_lengths(process: Followed, file: str) -> dict[int, int]:
     """The elements of datasets, where they are known, by the line of this file that iterates."""
-    known: dict[Any, int] = {}
-    for line in process.of("dataset"):
-        if line.get("stages"):
-            known[line["dataset"]] = int(line["stages"][0].get("length", -2))
+    known = {one.dataset: one.stages[0].length for one in process.facts(Dataset) if one.stages}
     found: dict[int, int] = {}
-    for line in process.of("iterator"):
-        place = (line.get("stack") or [["", 0]])[0]
-        length = known.get(line.get("dataset"), -1)
-        if place[0] == file and length > 0:
-            found[int(place[1])] = length
+    for made in process.facts(IteratorMade):
+        length = known.get(made.dataset, UNKNOWN_LENGTH)
+        if made.stack and made.stack[0].file == file and length > 0:
+            found[made.stack[0].line] = length
     return found

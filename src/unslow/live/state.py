@@ -12,6 +12,7 @@ import numpy as np
 
 from unslow.analyse.run.loops import loops_of
 from unslow.analyse.run.recorded import decoded
+from unslow.facts.machine import Machine
 from unslow.live.follow import Followed, Follower
 from unslow.live.judge import Judge
 from unslow.live.remaining import remaining
@@ -209,8 +210,8 @@ def _largest(follower: Follower) -> Followed | None:
 def _memory(process: Followed | None, judge: Judge) -> Row | None:
     if process is None or not process.rss:
         return None
-    machine = process.first("machine")
-    limits = [float(machine.get(name) or 0) for name in ("limit_bytes", "memory_bytes")]
+    machine = next(iter(process.facts(Machine)), Machine())
+    limits = (float(machine.limit_bytes), float(machine.memory_bytes))
     return {
         "rss": process.rss,
         "peak": process.peak,

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unslow.analyse.run.assemble import load
+from unslow.facts.files import Folder
 from unslow.model import Loop, Run
 from unslow.proof import launch
 from unslow.proof.workspace import Workspace
@@ -172,9 +173,9 @@ def _files(run: Run) -> tuple[Floats, Floats]:
     """Bytes in all folders that the training writes to, at each look at one of them."""
     held: dict[tuple[int, str], float] = {}
     looks = []
-    for event in run.of("folder"):
-        held[event.process, str(event.data["folder"])] = float(event.data["bytes"])
-        looks.append((sum(held.values()), float(event.data["step"])))
+    for folder in run.facts(Folder):
+        held[folder.process, folder.folder] = folder.bytes
+        looks.append((sum(held.values()), float(folder.step)))
     values: Floats = np.array(looks, dtype=float).reshape(-1, 2)
     return values[:, 0], values[:, 1]
 

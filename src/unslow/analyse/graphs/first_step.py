@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unslow.analyse.graphs.unusual_calls import Call, special_calls
-from unslow.model import Event, Loop, Phase, Run
+from unslow.analyse.graphs.unusual_calls import Call, profiles, unusual_calls
+from unslow.facts.functions import Trace, UnusualCall
+from unslow.facts.memory import Built
+from unslow.model import Loop, Phase, Run
+
+READS = (UnusualCall, Trace, Built)  # the facts that this module reads
 
 # Parts in the order in which a first step goes through them, with what could be done about each.
 REMEDIES = {
@@ -41,34 +45,15 @@ class FirstStep:
 
 
 def first_step(run: Run, loop: Loop) -> FirstStep | None:
-    """The parts of a loop's first step; None where rows were merged or there is no second step to compare with."""
+    """The parts of a loop's first step; None where rows were merged or no second step follows."""
     if len(loop.seconds) < 3 or int(loop.count[0]) != 1:
         return None
     seconds, row = float(loop.seconds[0]), loop.phases[0]
     end = float(loop.end[0])
-    calls = tuple(
-        call
-        for call in special_calls(run)
-        if call.process == loop.process
-        and "first" in call.why
-        and loop.start < call.time <= end + 1e-3
-    )
+    calls = _first_calls(run, loop, end)
     built = _built(run, loop, end)
-    steady = float(np.median(loop.phases[1:, Phase.RUN]))
-    inside = [call.inside for call in calls if call.inside is not None]
     run_phase = float(row[Phase.RUN])
-    if inside:
-        compiling, waiting = sum(i.compile for i in inside), sum(i.data for i in inside)
-        prepared = sum(i.prepare for i in inside)
-    else:
-        prepared = (
-            max(0.0, run_phase - steady) if loop.style in ("function", "session", "keras") else 0.0
-        )
-        compiling = waiting = 0.0
-        if any(call.jit for call in calls):
-            prepared, compiling = 0.0, prepared
-    scale = min(1.0, run_phase / max(prepared + compiling + waiting, 1e-12))
-    prepared, compiling, waiting = prepared * scale, compiling * scale, waiting * scale
+    prepared, compiling, waiting = _prepared(loop, calls, run_phase)
     traced = sum(took for (_, tracing), took in built.items() if tracing)
     parts = {
         "device start": _of(built, "device"),
@@ -84,7 +69,32 @@ def first_step(run: Run, loop: Loop) -> FirstStep | None:
     if known > seconds:  # a part that began before the loop did
         parts = {name: value * seconds / known for name, value in parts.items()}
     parts[REST] = max(0.0, seconds - sum(parts.values()))
-    return FirstStep(parts, seconds, loop.typical(), calls, bool(inside))
+    return FirstStep(parts, seconds, loop.typical(), calls, bool(profiles(calls)))
+
+
+def _first_calls(run: Run, loop: Loop, end: float) -> tuple[Call, ...]:
+    """First calls of functions in the first step."""
+    calls = [call for call in unusual_calls(run) if call.fact.process == loop.process]
+    first = [call for call in calls if "first" in call.fact.why]
+    return tuple(call for call in first if loop.start < call.fact.time <= end + 1e-3)
+
+
+def _prepared(loop: Loop, calls: Sequence[Call], run_phase: float) -> tuple[float, float, float]:
+    """Seconds of preparing graphs, of compiling, and of waiting for data in the first step."""
+    seen = profiles(calls)
+    extra = max(0.0, run_phase - float(np.median(loop.phases[1:, Phase.RUN])))
+    parts = (0.0, 0.0, 0.0)
+    if seen:
+        parts = (
+            sum(profile.prepare for profile in seen),
+            sum(profile.compile for profile in seen),
+            sum(profile.data for profile in seen),
+        )
+    elif loop.style in ("function", "session", "keras"):
+        compiles = any(call.fact.jit for call in calls)
+        parts = (0.0, extra, 0.0) if compiles else (extra, 0.0, 0.0)
+    scale = min(1.0, run_phase / max(sum(parts), 1e-12))
+    return parts[0] * scale, parts[1] * scale, parts[2] * scale
 
 
 def _of(built: dict[tuple[str, bool], float], what: str) -> float:
@@ -94,28 +104,21 @@ def _of(built: dict[tuple[str, bool], float], what: str) -> float:
 def _built(run: Run, loop: Loop, end: float) -> dict[tuple[str, bool], float]:
     """Seconds in which things were made during the first step: what, and whether inside a trace."""
     found: dict[tuple[str, bool], float] = {}
-    for event in run.of("built"):
-        if event.process != loop.process or "what" not in event.data:
-            continue
-        made = event.time - float(event.data.get("ago") or 0.0)
-        if loop.start <= made <= end:
-            key = (str(event.data["what"]), bool(event.data.get("tracing")))
-            found[key] = found.get(key, 0.0) + float(event.data.get("took") or 0.0)
+    for built in run.facts(Built):
+        if built.process == loop.process and loop.start <= built.time - built.ago <= end:
+            key = (built.what, built.tracing)
+            found[key] = found.get(key, 0.0) + built.took
     return found
 
 
 def nodes_traced(run: Run, calls: Sequence[Call]) -> int:
     """Nodes of the graphs that were traced in some calls."""
-    return sum(
-        _nodes(event) for event in run.of("trace") if any(_within(event, call) for call in calls)
-    )
+    inside = [
+        trace for trace in run.facts(Trace) if any(_within(trace, call.fact) for call in calls)
+    ]
+    return sum(trace.nodes for trace in inside)
 
 
-def _nodes(event: Event) -> int:
-    return int(event.data.get("nodes") or 0)
-
-
-def _within(event: Event, call: Call) -> bool:
-    return (
-        event.process == call.process and call.time - call.seconds - 1.0 <= event.time <= call.time
-    )
+def _within(trace: Trace, call: UnusualCall) -> bool:
+    begin = call.time - call.took - 1.0
+    return trace.process == call.process and begin <= trace.time <= call.time

@@ -1,14 +1,18 @@
-"""What batches of ever new shapes cost: steps that brought a shape for the first time against those that did not."""
+"""What batches of new shapes cost: steps with a new shape compared with those without."""
 
 from __future__ import annotations
 
 import bisect
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unslow.analyse.stats.robust import spread
+from unslow.facts.functions import UnusualCall
+from unslow.facts.memory import Batch
 from unslow.model import Evidence, Loop, Phase, Run
 
 if TYPE_CHECKING:
@@ -44,27 +48,27 @@ class Churn:
 
     def advice(self) -> str:
         return (
-            f"Pad the batches to a few lengths, so that {self.distinct} shapes become some four or eight: "
+            f"Pad the batches to a few lengths, so that {self.distinct} shapes become four or eight: "
             "`dataset.bucket_by_sequence_length(…, pad_to_bucket_boundary=True)`, or round the length up to a "
             "multiple (`tf.pad`) and mask what was added."
         )
 
 
 def new_shapes(run: Run, loop: Loop) -> list[tuple[float, tuple[int, ...]]]:
-    """When a shape was first seen during a loop, and its largest tensor: of a compiled step, or of an eager model."""
-    found = []
-    for event in run.of("call", "batch"):
-        if not loop.holds(event) or not event.data.get("shapes"):
-            continue
-        if event.kind == "call" and (
-            "shapes" not in event.data["why"] or "traced" in event.data["why"]
-        ):
-            continue
-        shapes = [tuple(int(size) for size in shape) for shape in event.data["shapes"]]
-        found.append(
-            (event.time, max(shapes, key=lambda shape: (int(np.prod(shape or (1,))), shape)))
-        )
-    return found
+    """When a shape was first seen in a loop, and its largest tensor.
+
+    Of a compiled step, or of an eager model.
+    """
+    calls = [call for call in run.facts(UnusualCall) if loop.holds(call) and call.shapes]
+    untraced = [call for call in calls if "shapes" in call.why and "traced" not in call.why]
+    found = [(call.time, _largest(call.shapes)) for call in untraced]
+    batches = [batch for batch in run.facts(Batch) if batch.shapes and loop.holds(batch)]
+    found += [(batch.time, _largest(batch.shapes)) for batch in batches]
+    return sorted(found, key=lambda seen: seen[0])
+
+
+def _largest(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return max(shapes, key=lambda shape: (math.prod(shape), shape))
 
 
 def churn_of(run: Run, loop: Loop) -> Churn | None:

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse.run.thinned import weighed
-from unslow.model import Event, Location, Loop, Phase, Run
+from unslow.analyse.run.thinned import weighted
+from unslow.facts.functions import Trace
+from unslow.facts.keras import Fit
+from unslow.model import Location, Loop, Phase, Run
 
 if TYPE_CHECKING:
     from unslow.model import Ints
 
     Calls = Sequence[
-        tuple[Event, int]
+        tuple[Fit, int]
     ]  # those that were written, with the number that each stands for
 
 _FEWEST = 4
@@ -40,11 +42,10 @@ class Refit:
 
 def refits(run: Run) -> Iterable[Refit]:
     """Lines that call fit() many times on the same model."""
-    begins: dict[tuple[int, Location, int], list[tuple[Event, int]]] = defaultdict(list)
-    for event, weight in weighed(run.of("fit")):
-        if event.data.get("stack"):
-            place = Location(*event.data["stack"][0])
-            begins[event.process, place, int(event.data.get("model") or 0)].append((event, weight))
+    begins: dict[tuple[int, Location, int], list[tuple[Fit, int]]] = defaultdict(list)
+    for fit, weight in weighted(run.facts(Fit)):
+        if fit.stack:
+            begins[fit.process, Location(*fit.stack[0]), fit.model].append((fit, weight))
     for (process, place, _), calls in begins.items():
         loop = next((loop for loop in run.loops if _same(loop, process, place)), None)
         if loop is not None and len(calls) >= _FEWEST:
@@ -53,10 +54,7 @@ def refits(run: Run) -> Iterable[Refit]:
 
 def amid_fit(run: Run, loop: Loop) -> Ints:
     """Rows that did not come right after a call of fit(); the first row is none of them."""
-    calls = [
-        (event, weight) for event, weight in weighed(run.of("fit")) if event.process == loop.process
-    ]
-    return _rows(loop, calls)[1]
+    return _rows(loop, list(weighted(run.facts(Fit, loop.process))))[1]
 
 
 def _rows(loop: Loop, calls: Calls) -> tuple[Ints, Ints]:
@@ -93,22 +91,17 @@ def _refit(run: Run, loop: Loop, place: Location, calls: Calls) -> Refit:
     traced = loop.phases[first, Phase.TRACE]
     beyond = np.maximum(0.0, traced - np.median(traced)) if len(first) else traced
     extra = np.maximum(0.0, around[first] - beyond - usual)
-    traces = [
-        (event, weight)
-        for event, weight in weighed(run.of("trace"))
-        if event.process == loop.process and event.data.get("way") == "keras" and event.time > again
-    ]
+    keras = [trace for trace in run.facts(Trace) if trace.way == "keras"]
+    mine = [(trace, weight) for trace, weight in weighted(keras) if trace.process == loop.process]
+    traces = [(trace, weight) for trace, weight in mine if trace.time > again]
+    outermost = [(trace, weight) for trace, weight in traces if trace.depth == 0]
     return Refit(
         location=place,
         calls=number,
         steps=loop.steps,
         traces=sum(weight for _, weight in traces),
-        arrays=all(event.data.get("data") in ("ndarray", "EagerTensor") for event, _ in calls),
-        trace_seconds=sum(
-            weight * float(event.data["took"])
-            for event, weight in traces
-            if event.data.get("depth") == 0
-        ),
+        arrays=all(fit.data in ("ndarray", "EagerTensor") for fit, _ in calls),
+        trace_seconds=sum(weight * trace.took for trace, weight in outermost),
         seconds=float(extra.sum()) * (number - 1) / max(1, len(first)),
     )
 

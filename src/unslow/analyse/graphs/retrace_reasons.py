@@ -6,15 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from unslow.analyse.graphs.traces import Change, Trace, in_training, nearest
+from unslow.analyse.graphs.traces import Change, OutermostTrace, in_training, nearest
 from unslow.model import Location, Run
 
-# So many traces may be blamed on one argument before it is a fault: two modes, a last partial batch, the same
-# again for the validation data. A changing float is a fault sooner, since no structure depends on it.
+# This many traces may be due to one argument before it is a problem: two modes, a last partial
+# batch, the same again for the validation data. A changing float is a problem sooner, since no
+# structure depends on it.
 _ALLOWED = {"number": 2, "object": 2, "variable": 2}
 _ALLOWED_FLOAT = 1
 _ALLOWED_ELSE = 3
-_HANDFUL = 8  # graphs for as many shapes, all made early, that a program may go on with: buckets of lengths
+_HANDFUL = 8  # graphs for as many shapes, all made early: buckets of lengths
 _EARLY = 1 / 3  # of the steps
 
 
@@ -23,71 +24,71 @@ class Blamed:
     """Traces that one argument is to blame for."""
 
     argument: str
-    reason: str  # as of a Change, or "pipeline" where no argument changed but the function itself is new
+    reason: str  # as of a Change, or "pipeline" where the function itself is new
     change: Change
-    found: Sequence[Trace]  # all traces of the function
-    traces: Sequence[Trace]  # those that are due to the argument
+    found: Sequence[OutermostTrace]  # all traces of the function
+    traces: Sequence[OutermostTrace]  # those that are due to the argument
 
     @property
     def count(self) -> int:
         return round(sum(trace.weight for trace in self.traces))
 
 
-def blamed(run: Run, found: Iterable[Trace]) -> Iterable[Blamed]:
+def blamed(run: Run, found: Iterable[OutermostTrace]) -> Iterable[Blamed]:
     """Every function that was traced more often than it should be, with what is to blame."""
-    functions: dict[int, list[Trace]] = defaultdict(list)
-    methods: dict[tuple[Location, str], list[Trace]] = defaultdict(list)
-    pipelines: dict[tuple[Location | None, str], list[Trace]] = defaultdict(list)
+    functions: dict[int, list[OutermostTrace]] = defaultdict(list)
+    methods: dict[tuple[Location, str], list[OutermostTrace]] = defaultdict(list)
+    pipelines: dict[tuple[Location | None, str], list[OutermostTrace]] = defaultdict(list)
     for trace in found:
-        if trace.way == "method":
-            methods[trace.place, trace.weights].append(trace)
-        if trace.way == "data":
-            pipelines[trace.caller, trace.name].append(trace)
-        elif trace.function:
-            functions[trace.function].append(trace)
+        if trace.fact.way == "method":
+            methods[trace.place, trace.fact.weights].append(trace)
+        if trace.fact.way == "data":
+            pipelines[trace.caller, trace.fact.name].append(trace)
+        elif trace.fact.function:
+            functions[trace.fact.function].append(trace)
     for traces in functions.values():
         answer = _argument(run, traces)
         if answer is not None:
             yield answer
     for traces in methods.values():
-        yield from _made_anew(
+        yield from _recreated(
             run, traces, Change("self", "self", "object", "one object", "another")
         )
     for traces in pipelines.values():
-        yield from _made_anew(run, traces, Change("", "", "pipeline", "", ""))
+        yield from _recreated(run, traces, Change("", "", "pipeline", "", ""))
 
 
-def _argument(run: Run, found: Sequence[Trace]) -> Blamed | None:
+def _argument(run: Run, found: Sequence[OutermostTrace]) -> Blamed | None:
     """The argument that most of the traces of a function are due to."""
-    groups: dict[tuple[str, str], list[tuple[Trace, Change]]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[tuple[OutermostTrace, Change]]] = defaultdict(list)
     for index, trace in enumerate(found[1:], start=1):
-        for change in nearest(trace, found[:index]) if in_training(run, trace) else ():
+        if not in_training(run, trace):
+            continue
+        for change in nearest(trace, found[:index]):
             groups[change.argument, change.reason].append((trace, change))
     for (argument, reason), members in sorted(groups.items(), key=lambda group: -len(group[1])):
         change = members[0][1]
-        floats = reason == "number" and "float" in (
-            change.old.partition(" ")[0],
-            change.new.partition(" ")[0],
-        )
-        allowed = _ALLOWED_FLOAT if floats else _ALLOWED.get(reason, _ALLOWED_ELSE)
-        settled = reason == "shape" and _settled(run, [trace for trace, _ in members])
+        due = [trace for trace, _ in members]
+        allowed = _ALLOWED.get(reason, _ALLOWED_ELSE)
+        if reason == "number" and "float " in f"{change.old}, {change.new}":
+            allowed = _ALLOWED_FLOAT
+        settled = reason == "shape" and _settled(run, due)
         if len(members) > allowed and not settled:
-            return Blamed(argument, reason, change, found, [trace for trace, _ in members])
+            return Blamed(argument, reason, change, found, due)
     return None
 
 
-def _settled(run: Run, found: Sequence[Trace]) -> bool:
+def _settled(run: Run, found: Sequence[OutermostTrace]) -> bool:
     """Whether these are a handful of graphs, all made early, which the program then goes on with."""
-    last = max(trace.time for trace in found)
+    last = max(trace.fact.time for trace in found)
     before = sum(int(loop.count[loop.end <= last].sum()) for loop in run.loops)
-    return sum(trace.weight for trace in found) < _HANDFUL and before <= _EARLY * sum(
-        loop.steps for loop in run.loops
-    )
+    early = before <= _EARLY * sum(loop.steps for loop in run.loops)
+    return early and sum(trace.weight for trace in found) < _HANDFUL
 
 
-def _made_anew(run: Run, found: Sequence[Trace], change: Change) -> Iterable[Blamed]:
+def _recreated(run: Run, found: Sequence[OutermostTrace], change: Change) -> Iterable[Blamed]:
     """Functions of one code that were each traced because each was new."""
-    first = found[0].function
-    bad = [trace for trace in found if trace.function != first and in_training(run, trace)]
-    if len({trace.function for trace in bad}) >= _ALLOWED_ELSE:
+    first = found[0].fact.function
+    bad = [trace for trace in found if trace.fact.function != first and in_training(run, trace)]
+    if len({trace.fact.function for trace in bad}) >= _ALLOWED_ELSE:
         yield Blamed(change.argument, change.reason, change, found, bad)

@@ -1,4 +1,4 @@
-"""The runs of a session's training step, read back from the steps that were looked at closely."""
+"""The runs of a session's training step, from the steps that were inspected."""
 
 from __future__ import annotations
 
@@ -7,158 +7,163 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
+from unslow.analyse import wording as say
 from unslow.cause import CannotJudge
-from unslow.model import Event, Location, Loop, Phase, Run
+from unslow.facts.schema import Place
+from unslow.facts.sessions import InspectedRun
+from unslow.model import Location, Loop, Phase, Run
 
-_LOOKS = 2  # steps that must agree
-_SHORT = 20  # steps of a loop that may end before it was looked at
+_INSPECTIONS = 2  # steps that must agree
+_SHORT = 20  # steps of a loop that may end before it was inspected
+_NOWHERE = Place("", 0)
+
+Line = tuple[str, int]  # file and line
 
 
 @dataclass(frozen=True)
 class Site:
-    """One line that runs the session in every step, as the looks saw it."""
+    """One line that runs the session in every step, as the inspections saw it."""
 
     location: Location
-    stack: tuple[Location, ...]
     fetches: tuple[str, ...]
     updates: bool
     per_step: float
     seconds: float  # of one run
     share: float  # of all the seconds that the step's runs take
-    own: float  # seconds of one run's kernels that the update, or the run that it is fed as, does not need anyway
-    mergeable: bool  # every look found it fed as the update before or after it
-    update: tuple[str, int] | None  # file and line of that update, where the looks name one
-    like: (
-        tuple[str, int] | None
-    )  # file and line whose run it is fed as, where the update is fed otherwise
+    own: float  # seconds of a run's kernels that the update, or the run fed alike, does not need
+    mergeable: bool  # always fed as the update before or after it
+    update: Line | None  # that update, where the inspections agree on one
+    like: Line | None  # whose run it is fed as, where the update is fed otherwise
     before: bool  # fed as the update after it
     after: bool
-    random: bool
-    draws: bool
-    writes: bool
-    depends: bool
-    reads_own: bool
+    runs: Sequence[InspectedRun]
+
+    @property
+    def line(self) -> Line:
+        return self.location.file, self.location.line
+
+    @property
+    def random(self) -> bool:
+        return any(run.random for run in self.runs)
+
+    @property
+    def draws(self) -> bool:
+        return any(run.draws for run in self.runs)
+
+    @property
+    def writes(self) -> bool:
+        return any(run.writes for run in self.runs)
+
+    @property
+    def depends(self) -> bool:
+        return any(run.depends for run in self.runs)
+
+    @property
+    def reads_own(self) -> bool:
+        return any(run.reads_own for run in self.runs)
 
 
-def looks(run: Run, loop: Loop) -> list[list[Event]]:
-    """The runs of each step that was looked at, in order."""
-    found: dict[int, list[Event]] = defaultdict(list)
-    for event in run.of("run"):
-        if loop.holds(event):
-            found[int(event.data["cycle"])].append(event)
+def inspected_steps(run: Run, loop: Loop) -> list[list[InspectedRun]]:
+    """The runs of each step that was inspected, in order."""
+    found: dict[int, list[InspectedRun]] = defaultdict(list)
+    for ran in run.facts(InspectedRun):
+        if loop.holds(ran):
+            found[ran.cycle].append(ran)
     return [found[cycle] for cycle in sorted(found)]
 
 
-def looked_at(run: Run) -> Iterator[Loop]:
-    """The loops of a session of which some steps were looked at closely."""
+def inspected_loops(run: Run) -> Iterator[Loop]:
+    """The loops of a session of which some steps were inspected."""
     for loop in run.loops:
         if loop.style != "session":
             continue
-        if len(looks(run, loop)) >= _LOOKS:
+        if len(inspected_steps(run, loop)) >= _INSPECTIONS:
             yield loop
         elif loop.steps > _SHORT:
-            raise CannotJudge("no step of the session could be looked at closely")
+            raise CannotJudge("no step of the session could be inspected")
 
 
 def sites(run: Run, loop: Loop) -> list[Site]:
-    """The lines that run the session in this loop, in the order in which the step goes through them."""
-    steps = looks(run, loop)
-    by_line: dict[tuple[Any, ...], list[Event]] = defaultdict(list)
-    for step in steps:
-        for event in step:
-            by_line[_key(event)].append(event)
-    whole = sum(float(event.data["took"]) for step in steps for event in step) or 1.0
-    return [_site(run, events, steps, whole) for events in by_line.values()]
+    """The lines that run the session in this loop, in the order of the step."""
+    steps = inspected_steps(run, loop)
+    everything = [ran for step in steps for ran in step]
+    by_line: dict[tuple[Line, bool], list[InspectedRun]] = defaultdict(list)
+    for ran in everything:
+        by_line[_line(ran), ran.updates].append(ran)
+    whole = sum(ran.took for ran in everything) or 1.0
+    return [_site(run, runs, everything, whole / len(steps)) for runs in by_line.values()]
 
 
-def _key(event: Event) -> tuple[Any, ...]:
-    stack = event.data.get("stack") or [["", 0, ""]]
-    return (stack[0][0], stack[0][1], bool(event.data.get("updates")))
+def _place(ran: InspectedRun) -> Place:
+    return ran.stack[0] if ran.stack else _NOWHERE
+
+
+def _line(ran: InspectedRun) -> Line:
+    return _place(ran)[:2]
 
 
 def _site(
-    run: Run, events: Sequence[Event], steps: Sequence[Sequence[Event]], whole: float
+    run: Run, runs: Sequence[InspectedRun], everything: Sequence[InspectedRun], step: float
 ) -> Site:
-    stack = tuple(
-        Location(f, int(n), g, run.line(f, int(n))) for f, n, g in events[0].data.get("stack") or ()
-    )
-    seconds = median(float(event.data["took"]) for event in events)
-    flags = {
-        name: any(event.data.get(name) for event in events)
-        for name in ("random", "draws", "writes", "depends", "reads_own")
-    }
+    """`step` is the seconds of all runs of a step."""
+    fetches = [name for ran in runs for name in ran.fetches]
+    steps = len({ran.cycle for ran in everything})
+    updates = {ran.update[0][:2] for ran in runs if ran.update}
     return Site(
-        location=stack[0] if stack else Location("", 0),
-        stack=stack,
-        fetches=tuple(
-            dict.fromkeys(name for event in events for name in event.data.get("fetches") or ())
-        ),
-        updates=bool(events[0].data.get("updates")),
-        per_step=len(events) / max(1, len(steps)),
-        seconds=seconds,
-        share=sum(float(event.data["took"]) for event in events) / whole,
-        own=median(_own(event) for event in events),
-        mergeable=all(
-            event.data.get("same_before") or event.data.get("same_after") for event in events
-        ),
-        update=_update(events),
-        like=_like(events, steps),
-        before=all(event.data.get("same_before") for event in events),
-        after=all(event.data.get("same_after") for event in events),
-        **flags,
+        location=say.place(run, _place(runs[0])),
+        fetches=tuple(dict.fromkeys(fetches)),
+        updates=runs[0].updates,
+        per_step=len(runs) / steps,
+        seconds=median(ran.took for ran in runs),
+        share=sum(ran.took for ran in runs) / (step * steps),
+        own=median(_own(ran) for ran in runs),
+        mergeable=all(ran.same_before or ran.same_after for ran in runs),
+        update=updates.pop() if len(updates) == 1 else None,
+        like=_like(runs, everything),
+        before=all(ran.same_before for ran in runs),
+        after=all(ran.same_after for ran in runs),
+        runs=runs,
     )
 
 
-def _update(events: Sequence[Event]) -> tuple[str, int] | None:
-    found = {
-        (str(file), int(line)) for event in events for file, line, _ in event.data.get("with") or ()
-    }
-    return found.pop() if len(found) == 1 else None
+def _like(runs: Sequence[InspectedRun], everything: Sequence[InspectedRun]) -> Line | None:
+    """The one other line whose run is fed as these are in every step; None if there is none."""
+    if any(ran.like is None for ran in runs):
+        return None
+    by_index = {(ran.cycle, ran.index): ran for ran in everything}
+    found = {_line(by_index.get((ran.cycle, ran.like or 0), ran)) for ran in runs}
+    return found.pop() if len(found) == 1 and found != {_line(runs[0])} else None
 
 
-def _like(events: Sequence[Event], steps: Sequence[Sequence[Event]]) -> tuple[str, int] | None:
-    """The one other line whose run is fed as these are in every step; None where there is none, or several."""
-    by_place = {
-        (other.data["cycle"], other.data["index"]): other for step in steps for other in step
-    }
-    found = {
-        _key(by_place.get((event.data["cycle"], event.data.get("like")), event))[:2]
-        for event in events
-    }
-    return None if len(found) > 1 or found == {_key(events[0])[:2]} else found.pop()
-
-
-def _own(event: Event) -> float:
-    """Seconds that a run would add to the update's: its own kernels, or a part by the number of its own ops."""
-    data = event.data
-    if data.get("timed"):
-        return min(float(data["took"]), float(data.get("own") or 0.0))
-    return float(data["took"]) * (1 - float(data.get("shared") or 0.0))
+def _own(ran: InspectedRun) -> float:
+    """Seconds that a run would add to the update's: its own kernels, or by the number of ops."""
+    return min(ran.took, ran.own) if ran.timed else ran.took * (1 - ran.shared)
 
 
 def run_seconds(loop: Loop) -> float:
-    """What all runs of the loop take, the first step left out: seconds per step in the middle, times the steps."""
+    """What all runs of the loop take: the median seconds per step, times the steps."""
     rows = sorted(float(row[Phase.RUN]) for row in loop.phases[1:])
     return rows[len(rows) // 2] * loop.steps if rows else 0.0
 
 
 def fetched(sources: Mapping[str, str], where: Location) -> str:
-    """What a line fetches, as the user wrote it; nothing where that cannot be told."""
+    """What a line fetches, as the user wrote it; nothing if that is unknown."""
     try:
         tree = ast.parse(sources.get(where.file, ""))
     except (SyntaxError, ValueError):
         return ""
-    for node in _calls(tree, where.line):
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "run" and node.args:
-            return ast.unparse(node.args[0])
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "eval":
-            return ast.unparse(node.func.value)
+    for method, call in _method_calls(tree, where.line):
+        if method.attr == "run" and call.args:
+            return ast.unparse(call.args[0])
+        if method.attr == "eval":
+            return ast.unparse(method.value)
     return ""
 
 
-def _calls(tree: ast.AST, line: int) -> Iterable[ast.Call]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or node.lineno):
-            yield node
+def _method_calls(tree: ast.AST, line: int) -> Iterable[tuple[ast.Attribute, ast.Call]]:
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    for call in calls:
+        here = call.lineno <= line <= (call.end_lineno or call.lineno)
+        if here and isinstance(call.func, ast.Attribute):
+            yield call.func, call

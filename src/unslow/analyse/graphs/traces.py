@@ -1,139 +1,115 @@
-"""Traces of functions read back from a run: what each was called with, what changed, and what it cost."""
+"""Traces of functions: what each was called with, what changed, and what it cost."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from unslow.analyse.run.thinned import weighed
-from unslow.model import Event, Location, Run
+from unslow.analyse.graphs.unusual_calls import innermost
+from unslow.analyse.run.thinned import weighted
+from unslow.facts.functions import FirstRun, FunctionTotals, Trace, UnusualCall
+from unslow.model import Location, Run
 
-# A graph that was never run twice gives no usual call to compare with. Preparing a graph was seen to take
-# 0.4 to 1.1 times as long as tracing it, so no more than this is claimed.
+READS = (Trace, FirstRun, FunctionTotals, UnusualCall)  # the facts that this module reads
+
+# A graph that was never run twice gives no usual call to compare with. Preparing a graph was seen
+# to take 0.4 to 1.1 times as long as tracing it, so no more than this is claimed.
 _PREPARING = 1.0
-_FEW_CALLS = 3  # calls without a trace below which their mean says little
+_FEW_CALLS = 3  # calls without a trace: the mean of fewer says little
 
 
 @dataclass(frozen=True)
-class Trace:
+class OutermostTrace:
     """One outermost trace, and the call around it where there was one."""
 
-    time: float
-    function: int  # number of the tf.function object
-    way: str  # who made that object: direct, method, keras, data, library
-    name: str
-    place: Location
-    made: Location | None
-    caller: Location | None
-    arguments: Mapping[str, str]
-    nodes: int
-    updates: bool
-    jit: bool
-    relaxed: bool
-    weights: str  # which variables its graph works on
-    seconds: float
-    call: (
-        float  # seconds of the whole call, the trace included; equal to `seconds` where only traced
-    )
-    prepared: (
-        float  # of the rest of the call, what TensorFlow's own profiler saw before the first kernel
-    )
-    weight: float  # traces that this one stands for, where many were thinned out
+    fact: Trace
+    call: float  # seconds of the whole call, the trace included; of the trace if there was no call
+    prepared: float  # of the rest of the call, what a profiler window saw before the first kernel
+    weight: int  # traces that this one stands for, where many were thinned out
+
+    @property
+    def seconds(self) -> float:
+        return self.fact.took
+
+    @property
+    def place(self) -> Location:
+        return Location(*self.fact.place)
+
+    @property
+    def made(self) -> Location | None:
+        return innermost(self.fact.made)
+
+    @property
+    def caller(self) -> Location | None:
+        return innermost(self.fact.stack)
 
 
-def traces(run: Run) -> list[Trace]:
+def traces(run: Run) -> list[OutermostTrace]:
     """Every outermost trace that was written, in time order, with its call."""
-    facts = [
-        event for event in run.of("trace") if event.data.get("depth") == 0 and "args" in event.data
-    ]
-    calls, looks = _by_function(run, "first_run"), _by_function(run, "call")
+    outermost = [trace for trace in run.facts(Trace) if trace.depth == 0]
+    first_runs, calls = _by_function(run.facts(FirstRun)), _by_function(run.facts(UnusualCall))
     found = []
-    for event, weight in weighed(facts):
-        data = event.data
-        key = (event.process, int(data.get("function") or 0))
-        call, look = _around(event, calls.get(key, ())), _around(event, looks.get(key, ()))
+    for trace, weight in weighted(outermost):
+        key = (trace.process, trace.function)
+        first_run = _around(trace, first_runs.get(key, ()))
+        call = _around(trace, calls.get(key, ()))
+        profile = call.profile if isinstance(call, UnusualCall) else None
         found.append(
-            Trace(
-                time=event.time,
-                function=key[1],
-                way=str(data.get("way") or ""),
-                name=str(data["name"]),
-                place=_location(data["place"]),
-                made=_first(data.get("made")),
-                caller=_first(data.get("stack")),
-                arguments=data["args"],
-                nodes=int(data.get("nodes") or 0),
-                updates=bool(data.get("updates")),
-                jit=bool(data.get("jit")),
-                relaxed=bool(data.get("relaxed")),
-                weights=str(data.get("weights") or ""),
-                seconds=float(data["took"]),
-                call=max(float(data["took"]), float(call.get("took", 0.0))),
-                prepared=float(look.get("prepare") or 0.0),
+            OutermostTrace(
+                fact=trace,
+                call=max(trace.took, first_run.took if first_run is not None else 0.0),
+                prepared=profile.prepare if profile is not None else 0.0,
                 weight=weight,
             )
         )
     return found
 
 
-def _by_function(run: Run, kind: str) -> dict[tuple[int, int], list[Event]]:
-    """Facts about calls that traced, by the function that was called."""
-    calls: dict[tuple[int, int], list[Event]] = defaultdict(list)
-    for event in run.of(kind):
-        if event.data.get("function") and event.data.get("traced"):
-            calls[event.process, int(event.data["function"])].append(event)
-    return calls
+TracedCall = FirstRun | UnusualCall
 
 
-def _around(trace: Event, calls: Sequence[Event]) -> Mapping[str, Any]:
+def _by_function(calls: Iterable[TracedCall]) -> dict[tuple[int, int], list[TracedCall]]:
+    """Calls that traced, by the function that was called."""
+    found: dict[tuple[int, int], list[TracedCall]] = defaultdict(list)
+    for call in calls:
+        if call.function and call.traced:
+            found[call.process, call.function].append(call)
+    return found
+
+
+def _around(trace: Trace, calls: Sequence[TracedCall]) -> TracedCall | None:
     """The call that a trace was part of: the next to end, if it traced as long as that."""
     call = next((call for call in calls if call.time >= trace.time), None)
-    if call is None or float(call.data["traced"]) < 0.99 * float(trace.data["took"]):
-        return {}
-    return call.data
+    return call if call is not None and call.traced >= 0.99 * trace.took else None
 
 
-def _location(place: Sequence[Any]) -> Location:
-    return Location(str(place[0]), int(place[1]), str(place[2]))
+def in_training(run: Run, trace: OutermostTrace) -> bool:
+    return any(loop.start <= trace.fact.time <= loop.stop for loop in run.loops)
 
 
-def _first(stack: Sequence[Any] | None) -> Location | None:
-    return _location(stack[0]) if stack else None
-
-
-def in_training(run: Run, trace: Trace) -> bool:
-    return any(loop.start <= trace.time <= loop.stop for loop in run.loops)
-
-
-def quiet_calls(run: Run, function: int) -> tuple[int, float]:
+def usual_calls(run: Run, function: int) -> tuple[int, float]:
     """Calls of a function that traced nothing, and their seconds, as far as they were written."""
-    return max(
-        (
-            (int(event.data.get("calls") or 0), float(event.data.get("calls_took") or 0.0))
-            for event in run.of("first_run", "function")
-            if event.data.get("function") == function
-        ),
-        default=(0, 0.0),
-    )
+    totals: list[FirstRun | FunctionTotals] = [*run.facts(FirstRun), *run.facts(FunctionTotals)]
+    known = [(seen.calls, seen.calls_took) for seen in totals if seen.function == function]
+    return max(known, default=(0, 0.0))
 
 
 def usual_call(run: Run, function: int) -> float | None:
-    """Mean seconds of a function's calls that traced nothing; None where there were too few."""
-    calls, seconds = quiet_calls(run, function)
+    """Mean seconds of a function's calls that traced nothing; None if there were too few."""
+    calls, seconds = usual_calls(run, function)
     return seconds / calls if calls >= _FEW_CALLS else None
 
 
-def cost(trace: Trace, usual: float | None) -> float:
-    """What one call that traced took beyond a usual one: the trace, and the graph's preparation at its first run."""
+def cost(trace: OutermostTrace, usual: float | None) -> float:
+    """What one call that traced took beyond a usual one: the trace, and the graph's preparation."""
     if usual is not None:
         return max(trace.seconds, trace.call - usual)
     rest = trace.call - trace.seconds
-    return trace.seconds + (
-        rest if trace.jit else max(trace.prepared, min(rest, _PREPARING * trace.seconds))
-    )
+    if trace.fact.jit:
+        return trace.seconds + rest
+    return trace.seconds + max(trace.prepared, min(rest, _PREPARING * trace.seconds))
 
 
 # What changed between two traces
@@ -141,7 +117,7 @@ def cost(trace: Trace, usual: float | None) -> float:
 
 @dataclass(frozen=True)
 class Change:
-    """An argument that differs between two traces, told by its outermost name."""
+    """An argument that differs between two traces."""
 
     argument: str
     leaf: str
@@ -165,20 +141,17 @@ def changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[Change]:
     return list(found.values())
 
 
+_REASONS = {"bool": "flag", "str": "string", "object": "object", "variable": "variable"}
+
+
 def _reason(old: str, new: str) -> str:
     kinds = {old.partition(" ")[0], new.partition(" ")[0]}
     if "NoneType" in kinds:
         return "none"
     if kinds <= {"int", "float", "complex"}:
         return "number"
-    for kind, reason in (
-        ("bool", "flag"),
-        ("str", "string"),
-        ("object", "object"),
-        ("variable", "variable"),
-    ):
-        if kinds == {kind}:
-            return reason
+    if len(kinds) == 1 and kinds <= _REASONS.keys():
+        return _REASONS[kinds.pop()]
     if kinds <= {"list", "tuple", "dict", "namedtuple", "attrs"}:
         return "length"
     one, other = _TENSOR.match(old), _TENSOR.match(new)
@@ -186,17 +159,14 @@ def _reason(old: str, new: str) -> str:
         return "shape" if _SHAPE.sub("", old) == _SHAPE.sub("", new) else "type"
     if one[1] != other[1]:
         return "dtype"
-    return (
-        "shape"
-        if one[2].count(",") == other[2].count(",") and bool(one[2]) == bool(other[2])
-        else "rank"
-    )
+    return "shape" if _rank(one[2]) == _rank(other[2]) else "rank"
 
 
-def nearest(trace: Trace, earlier: Sequence[Trace]) -> list[Change]:
-    """What changed against the earlier trace that differs in the fewest arguments, the latest of them first."""
-    return min(
-        (changes(other.arguments, trace.arguments) for other in reversed(earlier)),
-        key=len,
-        default=[],
-    )
+def _rank(shape: str) -> int:
+    return shape.count(",") + 1 if shape else 0
+
+
+def nearest(trace: OutermostTrace, earlier: Sequence[OutermostTrace]) -> list[Change]:
+    """What changed since the earlier trace that differs in the fewest arguments, the latest one."""
+    compared = (changes(other.fact.args, trace.fact.args) for other in reversed(earlier))
+    return min(compared, key=len, default=[])

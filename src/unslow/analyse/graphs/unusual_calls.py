@@ -1,156 +1,54 @@
-"""Calls of compiled functions that were not like the others, read back from a run."""
+"""Calls of compiled functions that were not like the others."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
-import numpy as np
-
-from unslow.analyse.run.thinned import weighed
-from unslow.model import Event, Location, Loop, Phase, Run
-
-
-@dataclass(frozen=True)
-class Inside:
-    """One call as a short profiler window saw it, in seconds."""
-
-    call: float
-    prepare: float  # the graph is optimised and loaded
-    compile: float  # XLA
-    data: float
-    run: float
+from unslow.analyse.run.thinned import weighted
+from unslow.facts.functions import CallProfile, UnusualCall
+from unslow.facts.schema import Stack
+from unslow.model import Location, Run
 
 
 @dataclass(frozen=True)
 class Call:
     """A first call, one after a reset, one with new shapes, or one that was just long."""
 
-    time: float
-    process: int
-    function: int
-    name: str
-    why: frozenset[str]  # first, traced, reset, shapes, long
-    seconds: float
-    traced: float  # of it, tracing
-    usual: float  # what calls of this function take when nothing happens; 0 where none was seen yet
-    number: int
-    jit: bool
-    shapes: tuple[tuple[int, ...], ...]
-    distinct: int
-    caller: Location | None
-    reset: Location | None
-    way: str
-    inside: Inside | None
-    weight: float  # calls that this one stands for, where many were thinned out
+    fact: UnusualCall
+    weight: int  # calls that this one stands for, where many were thinned out
 
     @property
-    def untraced(self) -> float:
-        return self.seconds - self.traced
+    def caller(self) -> Location | None:
+        return innermost(self.fact.stack)
+
+    @property
+    def reset(self) -> Location | None:
+        return Location(*self.fact.place) if self.fact.place is not None else None
 
 
-@dataclass(frozen=True)
-class Reopened:
-    """The first run of some fetches in a session that was opened for a graph which another has run."""
-
-    session: int
-    seconds: float
-    usual: float  # of the same fetches when they are run again; 0 where they never are
-    weight: float  # runs that this one stands for, where many were thinned out
+def unusual_calls(run: Run) -> list[Call]:
+    return [Call(call, weight) for call, weight in weighted(run.facts(UnusualCall))]
 
 
-def special_calls(run: Run) -> list[Call]:
-    return [
-        _call(event, weight)
-        for event, weight in weighed(event for event in run.of("call") if "why" in event.data)
-    ]
+def profiles(calls: Sequence[Call]) -> list[CallProfile]:
+    """What profiler windows saw of some calls."""
+    found = [call.fact.profile for call in calls]
+    return [profile for profile in found if profile is not None]
 
 
-def _call(event: Event, weight: float) -> Call:
-    data = event.data
-    parts = [float(data.get(name) or 0.0) for name in ("call", "prepare", "compile", "data", "run")]
-    return Call(
-        time=event.time,
-        process=event.process,
-        function=int(data.get("function") or 0),
-        name=str(data.get("name", "")),
-        why=frozenset(data["why"]),
-        seconds=float(data.get("took") or 0.0),
-        traced=float(data.get("traced") or 0.0),
-        usual=float(data.get("usual") or 0.0),
-        number=int(data.get("number") or 0),
-        jit=bool(data.get("jit")),
-        shapes=tuple(tuple(shape) for shape in data.get("shapes") or ()),
-        distinct=int(data.get("distinct") or 0),
-        caller=first_place(data.get("stack")),
-        reset=_place(data.get("place")),
-        way=str(data.get("way") or ""),
-        inside=Inside(*parts) if parts[0] else None,
-        weight=weight,
-    )
+def prepared_share(seen: Sequence[CallProfile]) -> float:
+    """The median share of profiled calls in which something was prepared or compiled."""
+    return median((profile.prepare + profile.compile) / profile.call for profile in seen)
 
 
-def reopened(run: Run) -> dict[Location, list[Reopened]]:
-    """First runs in new sessions during the training, by the line that opened the sessions."""
-    found: dict[Location, list[Reopened]] = defaultdict(list)
-    for event, weight in weighed(run.of("reopened")):
-        data, where = event.data, first_place(event.data.get("stack"))
-        if where is not None and any(loop.holds(event) for loop in run.loops):
-            found[where].append(
-                Reopened(
-                    int(data["session"]),
-                    float(data["took"]),
-                    float(data.get("usual") or 0.0),
-                    weight,
-                )
-            )
-    return found
-
-
-@dataclass(frozen=True)
-class Restarts:
-    """What starting a pipeline again costs at one line, during a loop."""
-
-    count: int
-    start: float  # seconds of a run of the initializer
-    each: float  # seconds that the next update takes beyond a usual one
-    seconds: float
-
-
-def restarts(run: Run, loop: Loop) -> dict[Location, Restarts]:
-    """By line that runs the initializer of an iterator in a session while the loop trains."""
-    places: dict[Location, list[tuple[Event, int]]] = defaultdict(list)
-    for event, weight in weighed(run.of("restarted")):
-        where = first_place(event.data.get("stack"))
-        if where is not None and loop.holds(event):
-            places[where].append((event, weight))
-    usual = float(np.median(loop.phases[:, Phase.RUN])) if places else 0.0
-    found = {}
-    for where, events in places.items():
-        count = sum(weight for _, weight in events)
-        seconds = sum(
-            max(0.0, float(event.data["took"]) - usual) * weight for event, weight in events
-        )
-        start = median(float(event.data["start"]) for event, _ in events)
-        found[where] = Restarts(count, start, seconds / count, seconds)
-    return found
-
-
-def first_place(stack: Sequence[Any] | None) -> Location | None:
+def innermost(stack: Stack) -> Location | None:
     """The user's innermost line of a stack."""
-    return _place(stack[0]) if stack else None
-
-
-def _place(place: Sequence[Any] | None) -> Location | None:
-    return Location(str(place[0]), int(place[1]), str(place[2])) if place else None
+    return Location(*stack[0]) if stack else None
 
 
 def in_training(run: Run, call: Call) -> bool:
-    """Whether a call belongs to a training loop: a loop's own first step counts, what comes before does not."""
-    return any(
-        loop.process == call.process and loop.start <= call.time <= loop.stop + 1e-6
-        for loop in run.loops
-    )
+    """Whether a call belongs to a training loop; its first step counts, what precedes it not."""
+    loops = [loop for loop in run.loops if loop.process == call.fact.process]
+    return any(loop.start <= call.fact.time <= loop.stop + 1e-6 for loop in loops)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from unslow.analyse.scopes import Scope, Sources
+from unslow.facts.memory import Sizes
 from unslow.model import Location, Phase, Run, Sample
 
 # What runs below the user's line is TensorFlow's own work there (or ours), not their Python.
@@ -244,15 +245,15 @@ def seconds_around(run: Run, process: int, place: Location) -> float:
 def grows_with(run: Run, process: int, place: Location) -> tuple[str, int, int] | None:
     """The container that grew most while a line ran: its name (or none), its items early and late."""
     series: dict[str, list[tuple[int, int]]] = {}
-    for event in run.of("sizes"):
-        where = event.data["place"]
-        if (
-            event.process == process
-            and where[0] == place.file
-            and where[2] in (place.function, "<lambda>")
-        ):
-            for name, length in event.data["sizes"]:
-                series.setdefault(str(name), []).append((int(event.data["step"]), int(length)))
+    for seen in run.facts(Sizes):
+        is_here = seen.place.file == place.file and seen.place.function in (
+            place.function,
+            "<lambda>",
+        )
+        if seen.process != process or not is_here:
+            continue
+        for name, length in seen.sizes:
+            series.setdefault(name, []).append((seen.step, length))
     code = run.line(place.file, place.line)
     grown = []
     for name, looks in series.items():

@@ -1,17 +1,20 @@
-"""What a window of TensorFlow's profiler saw of the steps: kernels, the executor around them, loops in the graph."""
+"""What a profiler window shows of the steps: kernels, the executor, loops in the graph."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from unslow.analyse.host.xplane import Span, Thread, covered, read
-from unslow.analyse.input.profile_iterators import gets, pipes
-from unslow.model import Event, Loop, Run
+from unslow.analyse.input.profile_iterators import ProfiledIterator, gets, profiled_iterators
+from unslow.facts.profiler import ProfilerWindow
+from unslow.model import Loop, Run
+
+READS = (ProfilerWindow,)
 
 _KERNEL = re.compile(r"^([^:]+):([A-Za-z_]\w*)$")  # "sequential/dense/MatMul:MatMul"
 _EAGER = "EagerLocalExecute: "
@@ -22,18 +25,16 @@ _WAITS = (
     "IteratorGetNextAsOptional",
     "MultiDeviceIteratorGetNextFromShard",
 )
-_OTHERS = ("tf_data", "tf_numa")  # threads of pipelines, and those that help inside a kernel
-_CHECKS = (
-    "CheckNumerics",
-    "DebugNumericSummary",
-    "DebugIdentity",
-)  # what a debugger puts behind each op
-_KEPT = 60  # ops by name that are kept, the dearest ones
+_OTHER_THREADS = ("tf_data", "tf_numa")  # those of pipelines, and those that help inside a kernel
+# What a debugger puts behind each op.
+_CHECKS = ("CheckNumerics", "DebugNumericSummary", "DebugIdentity")
+_MOST_OPS = 60  # kernels by name that are kept, the most expensive ones
+_MOST_PROFILES = 64  # kept in memory: a process has at most two
 
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """A kernel by its name in the graph, over the whole window."""
+    """A kernel by its name in the graph."""
 
     name: str
     kind: str
@@ -42,47 +43,82 @@ class Op:
 
 
 @dataclass(frozen=True)
+class StepProfile:
+    """Totals of a profile over its whole window, in seconds."""
+
+    kernels: float = 0.0  # time in which at least one kernel ran
+    executor: float = 0.0  # the same for the graph's executor: kernels and what lies between them
+    waits: float = 0.0  # waiting for data
+    ops: tuple[Op, ...] = ()  # the most expensive first
+    iterations: int = 0  # of the longest loop in the graph
+    looping: float = 0.0  # the executor's time in iterations of loops
+    looping_kernels: float = 0.0
+    checks: float = 0.0  # the executor's time for kernels that a debugger puts behind the others
+    iterators: tuple[ProfiledIterator, ...] = ()
+
+
+class SketchedWindow(ProfilerWindow):
+    """A window of a hand-made run, which has no file to read its profile from."""
+
+    profile: StepProfile
+
+
+@dataclass(frozen=True)
 class Window:
-    """A few whole steps of a loop; all seconds are per step."""
+    """A few whole steps of a loop; all seconds are per step, as in `StepProfile`."""
 
     steps: int
     step: int  # steps before it
     wall: float
-    kernels: float  # time in which at least one kernel ran
-    executor: float  # time in which the graph's executor was at work: kernels and what it does between them
-    waits: float  # time in what waits for data
-    ops: tuple[Op, ...]  # the dearest kernels; seconds per step, count per step rounded
-    iterations: int  # of the longest loop in the graph
-    looping: float  # time of the executor in iterations of loops
-    looping_kernels: float  # of it, in kernels
-    checks: float = 0.0  # of the executor's time: the share of the kernels that a debugger puts behind the others
-    process: int = 0
+    kernels: float
+    executor: float
+    waits: float
+    ops: tuple[Op, ...]
+    iterations: int
+    looping: float
+    looping_kernels: float
+    checks: float
+    process: int
+
+
+def profile_of(run: Run, window: ProfilerWindow) -> StepProfile | None:
+    """The profile of a window, read when first needed; None where it is missing or damaged."""
+    if isinstance(window, SketchedWindow):
+        return window.profile
+    return _read_profile(run.folder, window.file) if window.file else None
+
+
+@lru_cache(_MOST_PROFILES)
+def _read_profile(folder: str, file: str) -> StepProfile | None:
+    try:
+        return step_profile(read((Path(folder) / file).read_bytes()))
+    except (OSError, ValueError):
+        return None
+
+
+def whole_windows(run: Run, loop: Loop) -> Iterator[tuple[ProfilerWindow, StepProfile]]:
+    """The windows of whole steps that were opened during a loop, with their profiles."""
+    for window in run.facts(ProfilerWindow):
+        if loop.holds(window) and window.steps and window.whole:
+            profile = profile_of(run, window)
+            if profile is not None:
+                yield window, profile
 
 
 def windows(run: Run, loop: Loop) -> list[Window]:
-    """The windows that were opened during a loop and hold whole steps."""
-    found = []
-    for event in run.of("window"):
-        data = event.data
-        if (
-            loop.holds(event)
-            and data.get("steps")
-            and "kernels" in data
-            and data.get("whole", True)
-        ):
-            found.append(_window(event, data))
-    return found
+    """The same, per step."""
+    return [_per_step(window, profile) for window, profile in whole_windows(run, loop)]
 
 
 def repeated(loop: Loop) -> float:
-    """Seconds of a loop without what its first step took more than the others: a window saw only such as these."""
+    """Seconds of a loop, its first step counted as a typical one: windows see none like it."""
     if len(loop.seconds) < 2 or loop.count[0] != 1:
         return loop.total
     return loop.total - max(0.0, float(loop.seconds[0]) - loop.typical())
 
 
 def updating(window: Window, scope: str) -> float:
-    """Seconds per step of the kernels that an optimizer made, which carry its name; those that run at once share."""
+    """Seconds per step in kernels of an optimizer, by its name; its share where kernels overlap."""
     if not scope:
         return 0.0
     named = re.compile(rf"(^|/){re.escape(scope)}(_\d+)?/", re.IGNORECASE)
@@ -90,83 +126,88 @@ def updating(window: Window, scope: str) -> float:
     return spent * min(1.0, window.kernels / max(1e-12, sum(op.seconds for op in window.ops)))
 
 
-def _window(event: Event, data: Mapping[str, Any]) -> Window:
-    steps = int(data["steps"])
-    ops = tuple(
-        Op(str(name), str(kind), round(count / steps), s / steps)
-        for name, kind, count, s in data["ops"]
-    )
-    loops = data.get("loops") or {}
+def _per_step(window: ProfilerWindow, profile: StepProfile) -> Window:
+    steps = window.steps
     return Window(
         steps=steps,
-        step=int(data.get("step", 0)),
-        wall=float(data["wall"]) / steps,
-        kernels=float(data["kernels"]) / steps,
-        executor=float(data.get("executor", 0.0)) / steps,
-        waits=float(data.get("waits", 0.0)) / steps,
-        ops=ops,
-        iterations=int(loops.get("iterations", 0)),
-        looping=float(loops.get("seconds", 0.0)) / steps,
-        looping_kernels=float(loops.get("kernels", 0.0)) / steps,
-        checks=float(data.get("checks", 0.0)) / steps,
-        process=event.process,
+        step=window.step,
+        wall=window.wall / steps,
+        kernels=profile.kernels / steps,
+        executor=profile.executor / steps,
+        waits=profile.waits / steps,
+        ops=tuple(
+            Op(op.name, op.kind, round(op.count / steps), op.seconds / steps) for op in profile.ops
+        ),
+        iterations=profile.iterations,
+        looping=profile.looping / steps,
+        looping_kernels=profile.looping_kernels / steps,
+        checks=profile.checks / steps,
+        process=window.process,
     )
 
 
-def seen(folder: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of a window with what its profile says; unchanged where the profile is missing or damaged."""
-    file = data.get("file")
-    try:
-        return {**data, **summary(read((Path(folder) / file).read_bytes()))} if file else dict(data)
-    except (OSError, ValueError) as problem:
-        return {**data, "unread": str(problem)}
+@dataclass(frozen=True)
+class _Kernel:
+    span: Span
+    name: str
+    kind: str
+
+    @property
+    def in_loop(self) -> bool:
+        return "/while" in self.name or self.name.startswith("while")
 
 
-def summary(threads: Iterable[Thread]) -> dict[str, Any]:
-    """Totals over the window."""
+def step_profile(threads: Iterable[Thread]) -> StepProfile:
     threads = list(threads)
-    ours = [thread for thread in threads if not thread.name.startswith(_OTHERS)]
-    kernels = [(span, name, kind) for thread in ours for span, name, kind in _kernels(thread)]
-    processing = [span for thread in ours for span in thread.spans if span.name == _PROCESS]
-    waits = [*gets(threads), *(span for span, _, kind in kernels if kind in _WAITS)]
-    work = [(span, name, kind) for span, name, kind in kernels if kind not in _WAITS]
+    ours = [thread for thread in threads if not thread.name.startswith(_OTHER_THREADS)]
+    kernels = [kernel for thread in ours for kernel in _kernels(thread)]
+    work = [kernel for kernel in kernels if kernel.kind not in _WAITS]
+    waits = [kernel.span for kernel in kernels if kernel.kind in _WAITS]
+    spans = [span for thread in ours for span in thread.spans]
+    processing = [span for span in spans if span.name == _PROCESS]
     looping = [span for span in processing if span.iteration > 0]
-    ops: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0])
-    for span, name, kind in work:
-        ops[name, kind][0] += 1
-        ops[name, kind][1] += span.length
-    dearest = sorted(ops.items(), key=lambda item: -item[1][1])[:_KEPT]
-    busy = [span for span, _, _ in work]
+    busy = [kernel.span for kernel in work]
     executor = covered([*processing, *busy])
-    checks = sum(span.length for span, _, kind in work if kind.startswith(_CHECKS))
-    return {
-        "kernels": covered(busy),
-        "executor": executor,
-        "waits": covered(waits),
-        "ops": [[name, kind, int(count), seconds] for (name, kind), (count, seconds) in dearest],
-        "loops": {
-            "iterations": max((span.iteration for span in looping), default=0),
-            "seconds": covered(looping),
-            "kernels": covered(
-                span for span, name, _ in work if "/while" in name or name.startswith("while")
-            ),
-        },
-        "checks": executor * checks / sum(span.length for span in busy) if checks else 0.0,
-        "pipes": pipes(threads, busy),
-    }
+    checks = sum(one.span.length for one in work if one.kind.startswith(_CHECKS))
+    total = sum(span.length for span in busy)
+    return StepProfile(
+        kernels=covered(busy),
+        executor=executor,
+        waits=covered([*gets(threads), *waits]),
+        ops=_most_expensive(work),
+        iterations=max((span.iteration for span in looping), default=0),
+        looping=covered(looping),
+        looping_kernels=covered(kernel.span for kernel in work if kernel.in_loop),
+        checks=executor * checks / total if total else 0.0,
+        iterators=profiled_iterators(threads, busy),
+    )
 
 
-def _kernels(thread: Thread) -> Iterator[tuple[Span, str, str]]:
-    """Kernels of graphs, and ops that Python ran one by one; the outer of two that are nested."""
+def _most_expensive(kernels: Iterable[_Kernel]) -> tuple[Op, ...]:
+    counts: Counter[tuple[str, str]] = Counter()
+    seconds: dict[tuple[str, str], float] = defaultdict(float)
+    for kernel in kernels:
+        counts[kernel.name, kernel.kind] += 1
+        seconds[kernel.name, kernel.kind] += kernel.span.length
+    ranked = sorted(seconds.items(), key=lambda item: -item[1])[:_MOST_OPS]
+    return tuple(Op(*key, counts[key], spent) for key, spent in ranked)
+
+
+def _kernels(thread: Thread) -> Iterator[_Kernel]:
+    """Kernels of graphs and ops that Python ran one by one; the outer of two that are nested."""
     end = 0.0
     for span in thread.spans:
-        found = _KERNEL.match(span.name)
-        if found is not None:
-            name, kind = found.groups()
-        elif span.name.startswith(_EAGER) and not span.name.startswith(f"{_EAGER}__"):
-            name = kind = span.name[len(_EAGER) :]
-        else:
-            continue
-        if span.start >= end and span.length > 0:
+        kernel = _kernel(span)
+        if kernel is not None and span.start >= end and span.length > 0:
             end = span.start + span.length
-            yield span, name, kind
+            yield kernel
+
+
+def _kernel(span: Span) -> _Kernel | None:
+    found = _KERNEL.match(span.name)
+    if found is not None:
+        return _Kernel(span, *found.groups())
+    if span.name.startswith(_EAGER) and not span.name.startswith(f"{_EAGER}__"):
+        name = span.name[len(_EAGER) :]
+        return _Kernel(span, name, name)
+    return None

@@ -1,4 +1,7 @@
-"""Reads a profile that TensorFlow wrote (`*.xplane.pb`) without TensorFlow: its threads and what ran on them."""
+"""Reads the profiles of TensorFlow without TensorFlow: threads and what ran on them.
+
+`*.xplane.pb` files hold an XSpace; a profile that is taken from a session directly is a Trace.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,8 @@ from functools import cache
 from typing import Any
 
 _HOST = b"/host:CPU"
-_TOLD = (
-    "Iterator",
-    "ExecutorState::Process",
-    "InstantiatedCapturedFunction::Run",
-)  # spans whose facts are read
+# Spans whose facts are read.
+_DETAILED = ("Iterator", "ExecutorState::Process", "InstantiatedCapturedFunction::Run")
 _FACTS = frozenset(
     (
         b"id",
@@ -28,8 +28,8 @@ _FACTS = frozenset(
     )
 )
 
-# The messages of tsl/profiler/protobuf/xplane.proto, as far as they are read here: name → fields as
-# (name, number, kind). Names are bytes, because TensorFlow also writes some that are not UTF-8.
+# The messages of xplane.proto and trace_events.proto in tsl/profiler/protobuf, as far as they are
+# read here: name → fields as (name, number, kind). Names are bytes: some are not UTF-8.
 _MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
     "XSpace": (("planes", 1, "XPlane*"),),
     "XPlane": (
@@ -54,6 +54,13 @@ _MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
     "Event": (("key", 1, "int64"), ("value", 2, "Named")),  # entries of maps from id to metadata
     "Stat": (("key", 1, "int64"), ("value", 2, "Named")),
     "Named": (("id", 1, "int64"), ("name", 2, "bytes")),
+    "Trace": (("events", 4, "TraceEvent*"),),
+    "TraceEvent": (
+        ("thread", 2, "int64"),
+        ("name", 3, "bytes"),
+        ("start", 9, "uint64"),
+        ("length", 10, "uint64"),
+    ),
 }
 
 
@@ -63,9 +70,8 @@ class Span:
     start: float  # seconds on the profile's own clock
     length: float
     iteration: int = 0  # the iteration of a graph's loop, where the executor says it
-    facts: Mapping[str, int] = field(
-        default_factory=dict, compare=False
-    )  # what else it says: numbers, and 1 for true
+    # What else was recorded: numbers, and 1 for true.
+    facts: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @property
     def end(self) -> float:
@@ -79,7 +85,7 @@ class Thread:
 
 
 @cache
-def _space() -> Any:
+def _message(wanted: str) -> Any:
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     kinds = descriptor_pb2.FieldDescriptorProto
@@ -97,27 +103,42 @@ def _space() -> Any:
                 made.type_name = f".unslow.{kind.removesuffix('*')}"
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    found = pool.FindMessageTypeByName("unslow.XSpace")
+    found = pool.FindMessageTypeByName(f"unslow.{wanted}")
     if hasattr(message_factory, "GetMessageClass"):
         return message_factory.GetMessageClass(found)
     return message_factory.MessageFactory(pool).GetPrototype(found)  # protobuf before 4.22
 
 
-def read(data: bytes) -> list[Thread]:
-    """The threads of the host; damaged data raises ValueError."""
+def _parsed(message: str, data: bytes) -> Any:
     from google.protobuf.message import DecodeError
 
-    space = _space()()
+    parsed = _message(message)()
     try:
-        space.ParseFromString(data)
+        parsed.ParseFromString(data)
     except DecodeError as problem:
         raise ValueError(f"not a profile: {problem}") from None
-    return [thread for plane in space.planes if plane.name == _HOST for thread in _threads(plane)]
+    return parsed
+
+
+def read(data: bytes) -> list[Thread]:
+    """The threads of the host in an XSpace; damaged data raises ValueError."""
+    host = [plane for plane in _parsed("XSpace", data).planes if plane.name == _HOST]
+    return [thread for plane in host for thread in _threads(plane)]
+
+
+def read_trace(data: bytes) -> list[Thread]:
+    """The threads of a Trace; damaged data raises ValueError."""
+    spans: dict[int, list[Span]] = {}
+    for event in _parsed("Trace", data).events:
+        name = event.name.decode("utf-8", "replace")
+        span = Span(name, event.start / 1e12, event.length / 1e12)
+        spans.setdefault(event.thread, []).append(span)
+    return [Thread(str(thread), tuple(found)) for thread, found in spans.items()]
 
 
 def _threads(plane: Any) -> Iterator[Thread]:
     names = {entry.key: entry.value.name.decode("utf-8", "replace") for entry in plane.events}
-    told = {key for key, name in names.items() if name.startswith(_TOLD)}
+    detailed = {key for key, name in names.items() if name.startswith(_DETAILED)}
     kinds = {
         entry.key: entry.value.name.decode() for entry in plane.stats if entry.value.name in _FACTS
     }
@@ -125,7 +146,7 @@ def _threads(plane: Any) -> Iterator[Thread]:
     for line in plane.lines:
         spans = []
         for event in line.events:
-            facts = _facts(event, kinds, true) if event.kind in told else {}
+            facts = _facts(event, kinds, true) if event.kind in detailed else {}
             start, length = line.start / 1e9 + event.offset / 1e12, event.length / 1e12
             spans.append(
                 Span(names.get(event.kind, ""), start, length, facts.pop("iter_num", 0), facts)

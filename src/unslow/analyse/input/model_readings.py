@@ -1,91 +1,108 @@
-"""What tf.data's own model of a pipeline counted, reading by reading, by the place of each node below the root."""
+"""What tf.data's model of a pipeline counted, reading by reading.
+
+A repetition recreates the nodes below it: they are told apart by their path below the root.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from unslow.model import Event
-
-
-def root(event: Event) -> Mapping[str, Any] | None:
-    return next((node for node in event.data["nodes"] if node["name"] == "Root"), None)
+from unslow.facts.data import ModelNode, PipelineReading
 
 
-def paths(event: Event) -> dict[str, int]:
-    """Each node by its place below the root: a repetition makes the nodes below it anew, in the same places."""
-    nodes = {int(node["id"]): node for node in event.data["nodes"]}
-    top = root(event)
-    found: dict[str, int] = {}
-    pending = [("", int(top["id"]))] if top else []
+@dataclass(frozen=True)
+class Readings:
+    """All readings of one iterator, in the order of time."""
+
+    all: tuple[PipelineReading, ...]
+    profiled: bool = False  # derived from a window of the profiler
+    pass_length: int = 0  # batches of a pass, where they are known otherwise
+
+    @property
+    def first(self) -> PipelineReading:
+        return self.all[0]
+
+    @property
+    def last(self) -> PipelineReading:
+        return self.all[-1]
+
+    @property
+    def length(self) -> int:
+        """Batches of a pass."""
+        return self.pass_length or self.last.elements
+
+
+class Work(NamedTuple):
+    """What a node did."""
+
+    busy: float = 0.0  # seconds, all threads added up
+    elements: float = 0.0
+
+
+def nodes_by_path(reading: PipelineReading) -> dict[str, ModelNode]:
+    nodes = {node.id: node for node in reading.nodes}
+    pending = [("", node) for node in reading.nodes if node.name == "Root"][:1]
+    found: dict[str, ModelNode] = {}
     while pending:
-        path, number = pending.pop()
-        found[path] = number
-        inputs = [int(one) for one in nodes[number]["inputs"] if int(one) in nodes]
-        pending += [
-            (f"{path}/{min(place, 1)}.{nodes[one]['name']}", one)
-            for place, one in enumerate(inputs)
-        ]
+        path, node = pending.pop()
+        found[path] = node
+        for position, number in enumerate(node.inputs):
+            if number in nodes:
+                # All but the first input may be pipelines that are made per element.
+                below = nodes[number]
+                pending.append((f"{path}/{min(position, 1)}.{below.name}", below))
     return found
 
 
-def latest(readings: Sequence[list[Event]]) -> dict[str, dict[str, Any]]:
-    """What was last said of the node in each place: settings, buffers and sizes."""
-    found: dict[str, dict[str, Any]] = {}
-    for event in sorted(
-        (event for events in readings for event in events), key=lambda event: event.time
-    ):
-        nodes = {int(node["id"]): node for node in event.data["nodes"]}
-        for path, number in paths(event).items():
-            if nodes[number]["elements"] or path not in found:
-                found[path] = {
-                    key: value
-                    for key, value in nodes[number].items()
-                    if key not in ("id", "inputs")
-                }
+def latest_nodes(iterators: Sequence[Readings]) -> dict[str, ModelNode]:
+    """The last state of the node at each path: settings, buffers and sizes."""
+    found: dict[str, ModelNode] = {}
+    readings = [reading for iterator in iterators for reading in iterator.all]
+    for reading in sorted(readings, key=lambda reading: reading.time):
+        for path, node in nodes_by_path(reading).items():
+            if node.elements or path not in found:
+                found[path] = node
     return found
 
 
-def counted(
-    readings: Sequence[list[Event]], since: Event | None = None
-) -> dict[str, tuple[float, float]]:
-    """Per place: seconds busy and elements, per batch, over all iterators.
+def work_per_batch(
+    iterators: Sequence[Readings], since: PipelineReading | None = None
+) -> dict[str, Work]:
+    """What was done at each path, per batch, over all iterators.
 
-    A single iterator's first reading is taken off where enough came after it: it holds the start and the filling of
-    buffers, which is paid once. Iterators that are made again and again pay it each time.
+    The first reading of a single iterator is subtracted where enough came after it: it holds the
+    start and the filling of buffers. Iterators that are recreated pay for that each time.
     """
     batches = 0.0
     busy: dict[str, float] = defaultdict(float)
     elements: dict[str, float] = defaultdict(float)
-    for events in readings:
-        first, last = int(events[0].data["elements"]), int(events[-1].data["elements"])
+    for iterator in iterators:
         start = since
-        if start is None and len(readings) == 1 and last - first >= last / 2:
-            start = events[0]
-        batches += last - int(start.data["elements"]) if start else last
-        for (path, _), (worked, handed) in _grown(events, start).items():
-            busy[path] += worked / 1e9
-            elements[path] += handed
-    return {
-        path: (busy[path] / max(1.0, batches), elements[path] / max(1.0, batches)) for path in busy
-    }
+        first, last = iterator.first.elements, iterator.last.elements
+        if start is None and len(iterators) == 1 and last - first >= last / 2:
+            start = iterator.first
+        batches += last - (start.elements if start is not None else 0)
+        for path, work in _work_since(iterator, start):
+            busy[path] += work.busy
+            elements[path] += work.elements
+    batches = max(1.0, batches)
+    return {path: Work(busy[path] / batches, elements[path] / batches) for path in busy}
 
 
-def _grown(
-    events: Sequence[Event], since: Event | None
-) -> dict[tuple[str, int], tuple[float, float]]:
-    """What each node counted from one reading, or its first, to the last that had it."""
-    start: dict[tuple[str, int], tuple[float, float]] = {}
-    end: dict[tuple[str, int], tuple[float, float]] = {}
-    for event in events:
-        nodes = {int(node["id"]): node for node in event.data["nodes"]}
-        for path, number in paths(event).items():
-            end[path, number] = (float(nodes[number]["busy"]), float(nodes[number]["elements"]))
-        if event is since:
+def _work_since(iterator: Readings, since: PipelineReading | None) -> list[tuple[str, Work]]:
+    """What each node counted from a reading, or from its first, to the last that had it."""
+    start: dict[tuple[str, int], Work] = {}
+    end: dict[tuple[str, int], Work] = {}
+    for reading in iterator.all:
+        for path, node in nodes_by_path(reading).items():
+            end[path, node.id] = Work(node.seconds, node.elements)
+        if reading is since:
             start = dict(end)
-    none = (0.0, 0.0)
-    return {
-        key: (value[0] - start.get(key, none)[0], value[1] - start.get(key, none)[1])
-        for key, value in end.items()
-    }
+    found = []
+    for key, work in end.items():
+        before = start.get(key, Work())
+        found.append((key[0], Work(work.busy - before.busy, work.elements - before.elements)))
+    return found

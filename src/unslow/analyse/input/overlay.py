@@ -1,116 +1,123 @@
-"""Lays tf.data's own model over the pipeline that the program built: TensorFlow drops, fuses and adds stages."""
+"""Matches the nodes of tf.data's model with the stages that the program built.
+
+TensorFlow drops, fuses and adds stages, so the two lists differ.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+
+from unslow.facts.data import BuiltStage, ModelNode
 
 NOT_RUN = frozenset(("Options", "Variant", "Restructured", "Model", "DebugOptions", "Root"))
-_SAME = {"FromTensor": "Tensor", "TFRecord": "TFRecord", "Sparse": "TensorSlice"}
-_FUSED = {
+READERS = frozenset(("TFRecord", "TextLine", "FixedLengthRecord"))
+_SAME = {"FromTensor": "Tensor", "Sparse": "TensorSlice"}
+_FUSED = {  # one node for two stages: the upper and the lower one
     "MapAndBatch": ("Batch", "Map"),
     "ShuffleAndRepeat": ("Repeat", "Shuffle"),
     "MapAndFilter": ("Filter", "Map"),
 }
-READERS = frozenset(("TFRecord", "TextLine", "FixedLengthRecord"))
-_FURTHEST = 6  # stages that a rewrite may have dropped in a row
+_MOST_DROPPED = 6  # stages in a row that a rewrite may have dropped
+
+Nodes = Mapping[int, ModelNode]
+Built = Sequence[BuiltStage]
+
+
+@dataclass(frozen=True)
+class Match:
+    node: ModelNode
+    positions: tuple[int, ...]  # of its stages in the program's list; empty if TensorFlow added it
+    inner: tuple[int, ...]  # nodes of pipelines that the stage makes per element
 
 
 def base(name: str) -> str:
+    """A stage's name without what differs between the program and its execution."""
     name = re.sub(r"V\d+$", "", name)
     name = re.sub(r"^(Parallel|Finite|Forever|Memory|File|Legacy|Empty)", "", name)
     return _SAME.get(name, name)
 
 
-def _matches(node: Mapping[str, Any], stage: Mapping[str, Any]) -> bool:
-    name, kind = base(str(node["name"])), base(str(stage["kind"]))
-    if kind in READERS and name in (
-        "FlatMap",
-        "Interleave",
-    ):  # a reader of several files is a loop over them
-        return True
-    return name == kind or (name in _FUSED and _FUSED[name][0] == kind)
+def match_stages(nodes: Nodes, built: Built) -> list[Match]:
+    """Each node with the stages that it came from, from the one that gives batches down."""
+    root = next((node for node in nodes.values() if node.name == "Root"), None)
+    if root is None or not root.inputs:
+        return []
+    return list(_aligned(nodes, root.inputs[0], built, 0 if built else None))
 
 
-_Match = tuple[
-    Mapping[str, Any], list[int], list[int]
-]  # node, positions in the program's list, nodes inside it
-
-
-def aligned(
-    nodes: Mapping[int, Any], number: int, built: Sequence[Mapping[str, Any]], at: int | None
-) -> Iterable[_Match]:
-    """Each node with the stages it came from, walking down from the output."""
+def _aligned(nodes: Nodes, number: int, built: Built, position: int | None) -> Iterable[Match]:
     node = nodes.get(number)
     if node is None:
         return
-    inputs = [int(one) for one in node["inputs"]]
-    found = _found(nodes, node, built, at)
+    found = _stage_of(nodes, node, built, position)
     if found is None:
-        yield node, [], _below(nodes, inputs[1:])
-        if inputs:
-            yield from aligned(nodes, inputs[0], built, at)
+        yield Match(node, (), tuple(_all_below(nodes, node.inputs[1:])))
+        if node.inputs:
+            yield from _aligned(nodes, node.inputs[0], built, position)
         return
-    positions = _fused(node, built, found)
-    real = [int(one) for one in built[positions[-1]]["inputs"]]
-    if (
-        inputs
-        and base(str(node["name"])) == "Cache"
-        and str(nodes[inputs[0]]["name"]).endswith("CacheImpl")
-    ):
-        inputs = [int(one) for one in nodes[inputs[0]]["inputs"]]  # one cache, two nodes
-    yield node, positions, _below(nodes, inputs[len(real) :])
-    for child, position in zip(inputs, real, strict=False):
-        yield from aligned(nodes, child, built, position)
+    positions = _with_fused(node, built, found)
+    stage_inputs = built[positions[-1]].inputs
+    inputs = _inputs_of(nodes, node)
+    yield Match(node, positions, tuple(_all_below(nodes, inputs[len(stage_inputs) :])))
+    for child, below in zip(inputs, stage_inputs, strict=False):
+        yield from _aligned(nodes, child, built, below)
 
 
-def _found(
-    nodes: Mapping[int, Any],
-    node: Mapping[str, Any],
-    built: Sequence[Mapping[str, Any]],
-    at: int | None,
-) -> int | None:
-    """The stage that a node came from: the next one down that is of its kind, unless TensorFlow added the node."""
-    if at is None:
-        return None
-    child = nodes.get(int(node["inputs"][0])) if node["inputs"] else None
-    position: int | None = at
-    for _ in range(_FURTHEST):
-        if position is None:
+def _inputs_of(nodes: Nodes, node: ModelNode) -> tuple[int, ...]:
+    """A node's inputs; a cache is two nodes."""
+    if node.inputs and base(node.name) == "Cache":
+        below = nodes[node.inputs[0]]
+        if below.name.endswith("CacheImpl"):
+            return below.inputs
+    return node.inputs
+
+
+def _stage_of(nodes: Nodes, node: ModelNode, built: Built, position: int | None) -> int | None:
+    """The next stage down of a node's kind; None if TensorFlow added the node."""
+    child = nodes.get(node.inputs[0]) if node.inputs else None
+    for below in _chain(built, position):
+        stage = built[below]
+        if _is_same(node, stage):
+            return below
+        if node.name == "Prefetch" and child is not None and _is_same(child, stage):
             return None
-        stage = built[position]
-        if _matches(node, stage):
-            return position
-        added = node["name"] == "Prefetch" and child is not None and _matches(child, stage)
-        if added or len(stage["inputs"]) != 1:
-            return None
-        position = int(stage["inputs"][0])
     return None
 
 
-def _fused(node: Mapping[str, Any], built: Sequence[Mapping[str, Any]], position: int) -> list[int]:
-    """One node for two stages: both of them."""
-    fused = _FUSED.get(base(str(node["name"])))
-    if fused is None or base(str(built[position]["kind"])) != fused[0]:
-        return [position]
-    below: int | None = position
-    for _ in range(_FURTHEST):
-        inputs = built[below]["inputs"] if below is not None else []
-        below = int(inputs[0]) if inputs else None
-        if below is None:
-            return [position]
-        if base(str(built[below]["kind"])) == fused[1]:
-            return [position, below]
-        if str(built[below]["kind"]) not in NOT_RUN:
-            return [position]
-    return [position]
+def _chain(built: Built, position: int | None) -> Iterable[int]:
+    """A stage and those below it, as far as each has one input."""
+    for _ in range(_MOST_DROPPED):
+        if position is None:
+            return
+        yield position
+        inputs = built[position].inputs
+        position = inputs[0] if len(inputs) == 1 else None
 
 
-def _below(nodes: Mapping[int, Any], numbers: Iterable[int]) -> list[int]:
-    """Nodes and all that stand below them: pipelines that a stage makes per element."""
-    found: list[int] = []
+def _is_same(node: ModelNode, stage: BuiltStage) -> bool:
+    name, kind = base(node.name), base(stage.kind)
+    if kind in READERS and name in ("FlatMap", "Interleave"):
+        return True  # a reader of several files is a loop over them
+    return name == kind or (name in _FUSED and _FUSED[name][0] == kind)
+
+
+def _with_fused(node: ModelNode, built: Built, position: int) -> tuple[int, ...]:
+    """The positions of both stages where a node runs two of them."""
+    upper, lower = _FUSED.get(base(node.name), ("", ""))
+    if base(built[position].kind) != upper:
+        return (position,)
+    for below in list(_chain(built, position))[1:]:
+        if base(built[below].kind) == lower:
+            return (position, below)
+        if built[below].kind not in NOT_RUN:
+            break
+    return (position,)
+
+
+def _all_below(nodes: Nodes, numbers: Iterable[int]) -> Iterable[int]:
     for number in numbers:
         if number in nodes:
-            found += [number, *_below(nodes, (int(one) for one in nodes[number]["inputs"]))]
-    return found
+            yield number
+            yield from _all_below(nodes, nodes[number].inputs)

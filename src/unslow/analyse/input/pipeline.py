@@ -1,41 +1,46 @@
-"""Pipelines as they ran: the stages of tf.data's own model, laid over the lines that built them."""
+"""Pipelines as they ran: what tf.data's model reports, with the lines that built each stage."""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import NamedTuple
 
 from unslow.analyse import wording as say
-from unslow.analyse.input.graph_pipeline import readings as said_in_graphs
-from unslow.analyse.input.model_readings import counted, latest, paths, root
-from unslow.analyse.input.overlay import NOT_RUN, aligned, base
-from unslow.model import Event, Location, Run
+from unslow.analyse.input import graph_pipeline
+from unslow.analyse.input.model_readings import (
+    Readings,
+    Work,
+    latest_nodes,
+    nodes_by_path,
+    work_per_batch,
+)
+from unslow.analyse.input.overlay import NOT_RUN, Match, base, match_stages
+from unslow.facts.data import ENDLESS, BuiltStage, Dataset, IteratorMade, PipelineReading
+from unslow.model import Location, Run
 
-_ENDLESS = -1  # tf.data's own word for the length of a pipeline
+READS = graph_pipeline.READS
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage. Times are seconds per batch that the pipeline hands out, added up over its threads."""
+    """One stage. Times are seconds per batch of the pipeline, added up over its threads."""
 
     name: str  # as TensorFlow runs it: "MapAndBatch"
-    location: (
-        Location | None
-    )  # the user's line that made it; None for what TensorFlow put in by itself
-    busy: float
-    elements: float  # per batch
-    parallelism: float  # 1 for a stage without threads of its own
-    tuned: bool
-    asynchronous: bool
-    buffered: float  # elements in its buffer when it was last looked at
-    buffered_bytes: float
-    bytes: float  # of one of its elements
-    settings: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # as the program built it; see docs/facts.md, `dataset`
-    stack: tuple[Location, ...] = ()
+    location: Location | None = None  # the user's line; None for what TensorFlow added
+    busy: float = 0.0
+    elements: float = 0.0  # per batch
+    parallelism: float = 1.0
+    tuned: bool = False
+    asynchronous: bool = False  # works in threads of its own
+    buffered: float = 0.0  # elements in its buffer at the last reading
+    buffered_bytes: float = 0.0
+    bytes: float = 0.0  # of one of its elements
+    asked: BuiltStage = field(
+        default_factory=lambda: BuiltStage(kind="")
+    )  # as the program built it
 
     @property
     def injected(self) -> bool:
@@ -43,29 +48,28 @@ class Stage:
 
     @property
     def seen(self) -> bool:
-        """Whether it handed out anything while somebody looked."""
+        """Whether it was seen giving out anything."""
         return self.elements > 0
 
     @property
     def kind(self) -> str:
-        """The transformation that the program asked for: "Map" for one that runs as "MapAndBatch"."""
-        return base(str(self.settings.get("kind") or self.name))
+        """The transformation that the program asked for: "Map" for "MapAndBatch"."""
+        return base(self.asked.kind or self.name)
 
     @property
     def items(self) -> float:
-        """Elements per batch that its function handles: a map that was fused with a batch counts its own."""
-        return self.elements * (
-            float(self.settings.get("batch_size", 1)) if self.name == "MapAndBatch" else 1.0
-        )
+        """Elements per batch that its function handles; those of a map fused with a batch too."""
+        fused = self.asked.batch_size if self.name == "MapAndBatch" else None
+        return self.elements * (fused or 1)
 
     @property
     def item_bytes(self) -> float:
         size = self.bytes * self.elements / self.items if self.items else 0.0
-        return max(size, float(self.settings.get("bytes", 0)))
+        return max(size, self.asked.bytes)
 
     @property
     def seconds(self) -> float:
-        """Seconds per batch with its threads at work together."""
+        """Seconds per batch with its threads working together."""
         return self.busy / max(1.0, self.parallelism)
 
 
@@ -76,23 +80,23 @@ class Pipeline:
     process: int
     dataset: int
     location: Location | None  # where its iterator is made
-    stages: tuple[Stage, ...]  # from the one that hands out batches to the sources
-    built: tuple[Mapping[str, Any], ...]  # the stages as the program built them
+    stages: tuple[Stage, ...]  # from the one that gives batches to the sources
+    built: tuple[BuiltStage, ...]  # the stages as the program built them
     batches: int
-    wait: float  # seconds in GetNext per batch; NaN where it could not be told
+    wait: float  # seconds in GetNext per batch; NaN where it was not measured
     over: int  # batches that `wait` was measured over
     later: float  # the same once a cache is full; NaN where that was not seen
-    filling: int  # batches of the pass that fills a cache; 0 where there is none, or none that is ever full
+    filling: int  # batches of the pass that fills a cache; 0 where no cache is ever full
     fetches: int  # batches that Python fetched; the others went straight into a compiled step
     fetch: float  # seconds per such fetch
     per_step: float  # batches per training step
     iterators: int
     made: tuple[float, ...]  # when iterators over it were made
-    sources: int  # how often the pipeline itself was built
-    length: int  # the most batches that one iterator handed out
+    sources: int  # times that the pipeline itself was built
+    length: int  # the most batches that one iterator gave
     span: tuple[float, float]  # when it was first and last seen at work
     evaluates: bool
-    profiled: bool  # what is said of it comes from a window of the profiler
+    profiled: bool  # seen in a window of the profiler only
     cores: int
     spare_bytes: float  # memory that tf.data itself would allow for its buffers
 
@@ -102,231 +106,204 @@ class Pipeline:
 
     @property
     def opaque(self) -> bool:
-        """Whether it only hands on what a strategy's own iterator makes: its stages are not the program's."""
-        return any("PerDeviceGenerator" in str(stage["kind"]) for stage in self.built)
+        """Whether it only passes on a strategy's batches: its stages are not the program's."""
+        return any("PerDeviceGenerator" in stage.kind for stage in self.built)
+
+    @property
+    def batch_size(self) -> float:
+        sizes = [stage.batch_size for stage in self.built if stage.batch_size]
+        return float(sizes[0]) if sizes else 1.0
 
     def has(self, kind: str) -> bool:
         """Whether the program built a stage of this kind."""
-        return any(base(str(stage["kind"])) == kind for stage in self.built)
+        return any(base(stage.kind) == kind for stage in self.built)
+
+
+class _Key(NamedTuple):
+    process: int
+    dataset: int
+    evaluates: bool
 
 
 def pipelines(run: Run) -> list[Pipeline]:
-    """Every pipeline that handed out batches."""
-    built: dict[tuple[int, int], Sequence[Mapping[str, Any]]] = {}
-    made: dict[tuple[int, int], list[Event]] = defaultdict(list)
-    readings: dict[tuple[int, int, bool], dict[int, list[Event]]] = {}
-    for event in (*run.of("dataset", "iterator", "pipeline"), *said_in_graphs(run)):
-        key = (event.process, int(event.data["dataset"]))
-        if event.kind == "dataset":
-            built[key] = event.data["stages"]
-        elif event.kind == "iterator":
-            made[key].append(event)
-        else:
-            whose = readings.setdefault((*key, bool(event.data["evaluates"])), {})
-            whose.setdefault(int(event.data["iterator"]), []).append(event)
-    for whose in readings.values():
-        for number in [
-            number for number, events in whose.items() if not events[-1].data["elements"]
-        ]:
-            del whose[number]  # never used: Keras makes one iterator more than it needs
-    return [
-        _pipeline(
-            run,
-            process,
-            dataset,
-            evaluates,
-            built.get((process, dataset), ()),
-            made[(process, dataset)],
-            found,
-        )
-        for (process, dataset, evaluates), found in readings.items()
-        if found
-    ]
+    """Every pipeline that gave out batches."""
+    built = {(fact.process, fact.dataset): fact.stages for fact in run.facts(Dataset)}
+    made: dict[tuple[int, int], list[IteratorMade]] = defaultdict(list)
+    for fact in run.facts(IteratorMade):
+        made[fact.process, fact.dataset].append(fact)
+    found = []
+    for key, iterators in _by_pipeline(run).items():
+        # Never used: Keras makes one iterator more than it needs.
+        used = [one for one in iterators if one.last.elements]
+        if used:
+            whose = (key.process, key.dataset)
+            found.append(_pipeline(run, key, built.get(whose, ()), made[whose], used))
+    return found
+
+
+def _by_pipeline(run: Run) -> dict[_Key, list[Readings]]:
+    by_iterator: dict[tuple[_Key, int], list[PipelineReading]] = defaultdict(list)
+    for reading in run.facts(PipelineReading):
+        key = _Key(reading.process, reading.dataset, reading.evaluates)
+        by_iterator[key, reading.iterator].append(reading)
+    found: dict[_Key, list[Readings]] = defaultdict(list)
+    for (key, _), readings in by_iterator.items():
+        found[key].append(Readings(tuple(readings)))
+    for profiled in graph_pipeline.profiled_readings(run):
+        end = profiled.last
+        found[_Key(end.process, end.dataset, end.evaluates)].append(profiled)
+    return found
 
 
 def _pipeline(
     run: Run,
-    process: int,
-    dataset: int,
-    evaluates: bool,
-    built: Sequence[Mapping[str, Any]],
-    made: Sequence[Event],
-    readings: Mapping[int, list[Event]],
+    key: _Key,
+    built: tuple[BuiltStage, ...],
+    made: Sequence[IteratorMade],
+    iterators: Sequence[Readings],
 ) -> Pipeline:
-    seen = list(readings.values())
-    last = [events[-1] for events in seen]
-    over = sum(int(event.data["over"]) for event in last)
-    fetches = sum(int(event.data["fetches"]) for event in last)
-    batches = sum(int(event.data["elements"]) for event in last)
-    steps, stepped = _progress(seen)
-    stack = next((event.data.get("stack") for event in made if event.data.get("stack")), None)
-    times = [event.time for events in seen for event in events]
-    cached = any(stage["kind"] == "Cache" and stage.get("length") != _ENDLESS for stage in built)
-    full, since = _once_full(seen) if cached else (seen, None)
-    length = max(int(event.data.get("length", event.data["elements"])) for event in last)
+    last = [one.last for one in iterators]
+    fetches = sum(one.fetches for one in last)
+    stack = next((one.stack for one in made if one.stack), ())
+    length = max(one.length for one in iterators)
+    cache = _Cache(built, iterators)
     return Pipeline(
-        process=process,
-        dataset=dataset,
+        process=key.process,
+        dataset=key.dataset,
         location=say.place(run, stack[0]) if stack else None,
-        stages=tuple(_stages(run, built, seen, full or seen, since)),
-        built=tuple(built),
-        batches=batches,
-        wait=_mean_wait(seen),
-        over=over,
-        later=_mean_wait(full, since),
-        filling=0
-        if not cached
-        else length
-        if since is None
-        else max(1, int(since.data["elements"])),
+        stages=tuple(_stages(run, built, iterators, cache)),
+        built=built,
+        batches=sum(one.elements for one in last),
+        wait=_mean_wait(iterators),
+        over=sum(one.over for one in last),
+        later=_mean_wait(cache.full, cache.since),
+        filling=cache.filling(length),
         fetches=fetches,
-        fetch=sum(float(event.data["fetch"]) for event in last) / fetches if fetches else 0.0,
-        per_step=stepped / steps if steps else 0.0,
-        iterators=max((int(event.data["n"]) for event in made), default=0),
-        made=tuple(
-            event.time for event in made if not event.data.get("graph")
-        ),  # in a graph it is only built
-        sources=max((int(event.data.get("sources", 1)) for event in made), default=1),
+        fetch=sum(one.fetch for one in last) / max(1, fetches),
+        per_step=_per_step(iterators),
+        iterators=max((one.n for one in made), default=0),
+        made=tuple(one.time for one in made if not one.graph),  # a graph only defines it
+        sources=max((one.sources for one in made), default=1),
         length=length,
-        span=(min(times), max(times)),
-        evaluates=evaluates,
-        profiled=bool(last[0].data.get("settled")),
-        cores=max(int(event.data["cpu_budget"]) for event in last),
-        spare_bytes=float(last[-1].data["ram_budget"]),
+        span=(min(one.first.time for one in iterators), max(one.time for one in last)),
+        evaluates=key.evaluates,
+        profiled=iterators[0].profiled,
+        cores=max(one.cpu_budget for one in last),
+        spare_bytes=last[-1].ram_budget,
     )
+
+
+def _per_step(iterators: Sequence[Readings]) -> float:
+    """Batches per training step between the first and the last reading of each iterator."""
+    steps = sum(one.last.step - one.first.step for one in iterators)
+    batches = sum(one.last.elements - one.first.elements for one in iterators)
+    return batches / steps if steps else 0.0
+
+
+class _Cache:
+    """Which of a pipeline's readings were made when its caches, if it has any, were full."""
+
+    def __init__(self, built: Sequence[BuiltStage], iterators: Sequence[Readings]) -> None:
+        self.present = any(one.kind == "Cache" and one.length != ENDLESS for one in built)
+        self.full = iterators  # iterators that read from a full cache
+        self.since: PipelineReading | None = None  # the same for a single iterator that repeats
+        if not self.present or iterators[0].profiled:
+            return
+        if len(iterators) > 1:
+            self.full = iterators[1:]
+            return
+        self.since = next((one for one in iterators[0].all[:-1] if _is_full(one)), None)
+        self.full = iterators if self.since is not None else ()
+
+    def filling(self, length: int) -> int:
+        """Batches of the pass that fills it."""
+        if not self.present:
+            return 0
+        return length if self.since is None else max(1, self.since.elements)
+
+
+def _is_full(reading: PipelineReading) -> bool:
+    """Whether all caches are read from: one that is being filled has an input (seen on 2.21)."""
+    caches = [node for node in reading.nodes if node.name.endswith("CacheImpl")]
+    return bool(caches) and not any(node.inputs for node in caches)
+
+
+def _mean_wait(iterators: Sequence[Readings], since: PipelineReading | None = None) -> float:
+    over = sum(one.last.over for one in iterators)
+    wait = sum(one.last.wait for one in iterators)
+    if since is not None:
+        over, wait = over - since.over, wait - since.wait
+    return wait / over if over > 0 else math.nan
 
 
 def endless_cache(run: Run, process: int) -> Location | None:
-    """The line that caches in memory what has no end, as behind a repeat()."""
-    for event in run.of("dataset"):
-        for stage in event.data["stages"] if event.process == process else ():
-            endless = (
-                stage["kind"] == "Cache"
-                and stage.get("length") == _ENDLESS
-                and not stage.get("file")
-            )
-            if endless and stage.get("stack"):
-                return say.place(run, stage["stack"][0])
+    """The line that caches in memory what has no end, as behind a `repeat()`."""
+    for dataset in run.facts(Dataset, process):
+        for stage in dataset.stages:
+            in_memory = stage.kind == "Cache" and not stage.file
+            if in_memory and stage.length == ENDLESS and stage.stack:
+                return say.place(run, stage.stack[0])
     return None
 
 
-def _once_full(seen: Sequence[list[Event]]) -> tuple[Sequence[list[Event]], Event | None]:
-    """The iterators that read from a full cache, if any did; and since which reading, where one goes on and on."""
-    if seen[0][-1].data.get("settled"):
-        return seen, None
-    if len(seen) > 1:
-        return seen[1:], None
-    since = next((event for event in seen[0][:-1] if _is_full(event)), None)
-    return (seen, since) if since is not None else ((), None)
-
-
-def _is_full(reading: Event) -> bool:
-    """Whether all caches are read from: one that is being filled asks the stage below it (seen on 2.21)."""
-    caches = [node for node in reading.data["nodes"] if str(node["name"]).endswith("CacheImpl")]
-    return bool(caches) and not any(node["inputs"] for node in caches)
-
-
-def _mean_wait(readings: Sequence[list[Event]], since: Event | None = None) -> float:
-    last = [events[-1].data for events in readings]
-    over = sum(int(data["over"]) for data in last) - (int(since.data["over"]) if since else 0)
-    wait = sum(float(data["wait"]) for data in last) - (float(since.data["wait"]) if since else 0.0)
-    return wait / over if over > 0 else float("nan")
-
-
-def _progress(readings: Iterable[list[Event]]) -> tuple[int, int]:
-    """Training steps and batches between the first and the last reading of each iterator."""
-    steps = batches = 0
-    for events in readings:
-        steps += int(events[-1].data["step"]) - int(events[0].data["step"])
-        batches += int(events[-1].data["elements"]) - int(events[0].data["elements"])
-    return steps, batches
-
-
-# Stages: what the model counted, per batch
-
-
 def _stages(
-    run: Run,
-    built: Sequence[Mapping[str, Any]],
-    readings: Sequence[list[Event]],
-    full: Sequence[list[Event]],
-    since: Event | None = None,
+    run: Run, built: Sequence[BuiltStage], iterators: Sequence[Readings], cache: _Cache
 ) -> Iterable[Stage]:
-    """What is counted are the iterators that read from a full cache, from one reading on where there is one only."""
-    # Sources leave the model when they are used up: the fullest reading has the whole shape.
-    fullest = max(
-        (event for events in readings for event in events),
-        key=lambda event: len(event.data["nodes"]),
-    )
-    shape = {int(node["id"]): node for node in fullest.data["nodes"]}
-    top = root(fullest)
-    if top is None or not top["inputs"]:
+    """The stages with what they did, counted over iterators that read from a full cache."""
+    # Sources leave the model when they are used up: the reading with most nodes has them all.
+    readings = [reading for one in iterators for reading in one.all]
+    shape = nodes_by_path(max(readings, key=lambda reading: len(reading.nodes)))
+    if "" not in shape or not shape[""].inputs:
         return
-    places, said = paths(fullest), latest(readings)
-    seconds = counted(full, since)
-    by_node = {number: seconds.get(path, (0.0, 0.0)) for path, number in places.items()}
-    shape = {number: {**shape[number], **said[path]} for path, number in places.items()}
+    latest = latest_nodes(iterators)
+    work = work_per_batch(cache.full or iterators, cache.since)
+    nodes = {
+        node.id: latest[path].replace(id=node.id, inputs=node.inputs)
+        for path, node in shape.items()
+    }
+    work_of = {node.id: work.get(path, Work()) for path, node in shape.items()}
     lowest = -1
-    for node, positions, inner in aligned(
-        shape, int(top["inputs"][0]), built, 0 if built else None
-    ):
-        lowest = max([lowest, *positions])
-        yield _stage(run, node, [built[position] for position in positions], inner, by_node)
-    for stage in built[lowest + 1 :]:  # used up before anybody looked
-        if stage["kind"] not in NOT_RUN:
-            yield _unseen(run, stage)
+    for match in match_stages(nodes, built):
+        lowest = max((lowest, *match.positions))
+        yield _stage(run, match, [built[position] for position in match.positions], work_of)
+    for stage in built[lowest + 1 :]:  # used up before the first reading
+        if stage.kind not in NOT_RUN:
+            yield Stage(stage.kind, _location(run, stage), bytes=stage.bytes, asked=stage)
 
 
-def _stage(
-    run: Run,
-    node: Mapping[str, Any],
-    made: Sequence[Mapping[str, Any]],
-    inner: Sequence[int],
-    by_node: Mapping[int, tuple[float, float]],
-) -> Stage:
-    busy, elements = by_node.get(int(node["id"]), (0.0, 0.0))
-    busy += sum(by_node[number][0] for number in inner if number in by_node)
-    leader = next((one for one in reversed(made) if "function" in one), made[0] if made else {})
-    settings: dict[str, Any] = {}
-    for one in made:
-        settings.update(
-            {key: value for key, value in one.items() if key not in ("stack", "inputs")}
-        )
-    settings.update({key: value for key, value in leader.items() if key not in ("stack", "inputs")})
-    stack = tuple(say.place(run, place) for place in leader.get("stack", ()))
-    return Stage(
-        name=str(node["name"]),
-        location=stack[0] if stack else None,
-        busy=busy,
-        elements=elements,
-        parallelism=float(node.get("parallelism", 1.0)),
-        tuned=bool(node.get("parallelism_tuned", False)),
-        asynchronous=bool(node["asynchronous"]),
-        buffered=float(node["buffered"]),
-        buffered_bytes=float(node["buffered_bytes"]),
-        bytes=float(node["produced"]) / max(1.0, float(node["elements"])),
-        settings=settings,
-        stack=stack,
+def _stage(run: Run, match: Match, built: Sequence[BuiltStage], work_of: dict[int, Work]) -> Stage:
+    node = match.node
+    stage = Stage(
+        name=node.name,
+        busy=sum(work_of[number].busy for number in (node.id, *match.inner)),
+        elements=work_of[node.id].elements,
+        parallelism=node.parallelism,
+        tuned=node.parallelism_tuned,
+        asynchronous=node.asynchronous,
+        buffered=node.buffered,
+        buffered_bytes=node.buffered_bytes,
+        bytes=node.produced / max(1.0, node.elements),
     )
-
-
-def _unseen(run: Run, made: Mapping[str, Any]) -> Stage:
-    stack = tuple(say.place(run, place) for place in made.get("stack", ()))
-    settings = {key: value for key, value in made.items() if key not in ("stack", "inputs")}
-    return Stage(
-        name=str(made["kind"]),
-        location=stack[0] if stack else None,
-        busy=0.0,
-        elements=0.0,
-        parallelism=1.0,
-        tuned=False,
-        asynchronous=False,
-        buffered=0.0,
-        buffered_bytes=0.0,
-        bytes=float(made.get("bytes", 0)),
-        settings=settings,
-        stack=stack,
+    if not built:
+        return stage
+    # The line of a fused stage is that of its function; its other settings come from both.
+    leader = next((one for one in reversed(built) if one.function is not None), built[0])
+    sizes = [one.batch_size for one in built if one.batch_size]
+    buffers = [one.buffer_size for one in built if one.buffer_size]
+    asked = leader.replace(
+        batch_size=sizes[0] if sizes else None, buffer_size=buffers[0] if buffers else None
     )
+    return replace(stage, location=_location(run, leader), asked=asked)
+
+
+def _location(run: Run, stage: BuiltStage) -> Location | None:
+    return say.place(run, stage.stack[0]) if stage.stack else None
+
+
+def shuffle_elements(shuffle: BuiltStage) -> float:
+    """Elements that a shuffle reads before it gives its first: its buffer, or all there are."""
+    size = float(max(0, shuffle.buffer_size or 0))
+    return min(size, shuffle.length) if shuffle.length > 0 else size
 
 
 def without(stages: Sequence[Stage], *gone: Stage) -> tuple[Stage, ...]:
@@ -335,26 +312,20 @@ def without(stages: Sequence[Stage], *gone: Stage) -> tuple[Stage, ...]:
 
 
 def slowest(stages: Sequence[Stage]) -> tuple[float, tuple[Stage, ...]]:
-    """Seconds per batch of the slowest run of stages that share a thread, and those stages, the dearest first.
+    """The slowest group of stages that share a thread: seconds per batch, most expensive first.
 
-    A stage with threads of its own works beside the stages above it; those between two such stages add up.
-    A prefetch only hands on: what it counts as its own is waiting.
+    A stage with threads of its own works beside the stages above it; those between two such stages
+    add up. A prefetch does no work: what it counts as its own is waiting.
     """
-    best: tuple[float, tuple[Stage, ...]] = (0.0, ())
-    run: list[Stage] = []
-    for stage in (*stages, None):
-        if stage is None or stage.asynchronous:
-            seconds = sum(one.seconds for one in run)
-            if seconds > best[0]:
-                best = (seconds, tuple(sorted(run, key=lambda one: -one.seconds)))
-            run = []
-        if (
-            stage is not None
-            and stage.asynchronous
-            and stage.seconds > best[0]
-            and stage.kind != "Prefetch"
-        ):
-            best = (stage.seconds, (stage,))
-        elif stage is not None and not stage.asynchronous:
-            run.append(stage)
-    return best
+    groups: list[list[Stage]] = [[]]
+    for stage in stages:
+        if not stage.asynchronous:
+            groups[-1].append(stage)
+            continue
+        if stage.kind != "Prefetch":
+            groups.append([stage])
+        groups.append([])
+    costs = [sum(stage.seconds for stage in group) for group in groups]
+    seconds = max(costs)
+    group = groups[costs.index(seconds)] if seconds > 0 else []
+    return seconds, tuple(sorted(group, key=lambda stage: -stage.seconds))

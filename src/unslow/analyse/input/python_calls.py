@@ -1,16 +1,18 @@
-"""Python functions that TensorFlow calls from its graphs: how long they ran, and in which of their lines."""
+"""Python functions that TensorFlow calls from its graphs: how long they ran, and in which lines."""
 
 from __future__ import annotations
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from unslow.analyse import wording as say
 from unslow.analyse.scopes import Sources
-from unslow.model import Event, Location, Loop, Run
+from unslow.facts.data import Dataset, PythonFunction, PythonLine
+from unslow.model import Location, Loop, Run
 
+READS = (Dataset, PythonFunction, PythonLine)
 _FEWEST = 8  # samples: fewer may be chance
 
 Stack = tuple[Location, ...]
@@ -18,7 +20,7 @@ Stack = tuple[Location, ...]
 
 @dataclass(frozen=True)
 class CalledBack:
-    """A function that compiled steps call themselves, outside of every pipeline."""
+    """A function that compiled steps call themselves, outside every pipeline."""
 
     function: Location
     calls: int
@@ -27,117 +29,93 @@ class CalledBack:
 
 
 def called_back(run: Run, loop: Loop) -> list[CalledBack]:
-    """Each function gets another token in every graph that calls it."""
-    stages = (
-        stage
-        for event in run.of("dataset")
-        if event.process == loop.process
-        for stage in event.data["stages"]
-    )
-    fetching = {str(token) for stage in stages for token in stage.get("tokens", ())}
-    by_token: dict[str, list[Event]] = defaultdict(list)
-    for event in run.of("python_function"):
-        token = str(event.data["token"])
-        if (
-            event.process == loop.process
-            and token not in fetching
-            and run.sources.get(str(event.data["place"][0]))
-        ):
-            by_token[token].append(event)
-    by_place: dict[Location, list[str]] = defaultdict(list)
-    for token, events in by_token.items():
-        by_place[say.place(run, events[-1].data["place"])].append(token)
-    return [
-        _called_back(run, loop, place, [by_token[token] for token in tokens])
-        for place, tokens in by_place.items()
-    ]
+    fetching: set[str] = set()
+    for dataset in run.facts(Dataset, loop.process):
+        fetching.update(*(stage.tokens for stage in dataset.stages))
+    # A function has another token in every graph that calls it.
+    by_place: dict[Location, dict[str, list[PythonFunction]]] = defaultdict(dict)
+    for fact in run.facts(PythonFunction, loop.process):
+        if fact.token not in fetching and run.sources.get(fact.place.file):
+            tokens = by_place[say.place(run, fact.place)]
+            tokens.setdefault(fact.token, []).append(fact)
+    return [_called_back(run, loop, place, tokens) for place, tokens in by_place.items()]
 
 
 def _called_back(
-    run: Run, loop: Loop, function: Location, totals: Sequence[Sequence[Event]]
+    run: Run, loop: Loop, function: Location, tokens: dict[str, list[PythonFunction]]
 ) -> CalledBack:
-    tokens = {str(events[-1].data["token"]) for events in totals}
-    return CalledBack(
-        function=function,
-        calls=round(sum(_during(events, loop, "count") for events in totals)),
-        seconds=sum(_during(events, loop, "took") for events in totals),
-        hottest=say.place(run, hottest(run, lines_inside(run, loop.process, tokens)) or function),
-    )
+    calls, seconds = 0, 0.0
+    for totals in tokens.values():
+        before, after = _at(totals, loop.start), _at(totals, loop.stop)
+        calls += after.count - before.count
+        seconds += after.took - before.took
+    hot = hottest(run, lines_inside(run, loop.process, tokens))
+    return CalledBack(function, calls, seconds, say.place(run, hot or function))
 
 
-def _during(events: Sequence[Event], loop: Loop, key: str) -> float:
-    """How much a running total rose while a loop was under way."""
-    before = [float(event.data[key]) for event in events if event.time < loop.start]
-    after = [float(event.data[key]) for event in events if event.time <= loop.stop]
-    return max(after, default=0.0) - max(before, default=0.0)
+def _at(totals: Sequence[PythonFunction], time: float) -> PythonFunction:
+    """A running total as it was at a time."""
+    nothing = totals[0].replace(count=0, took=0.0)
+    return next((fact for fact in reversed(totals) if fact.time <= time), nothing)
 
 
-def lines_inside(run: Run, process: int, tokens: set[str]) -> Counter[Stack]:
-    """The time of some functions by the user's frames (innermost first).
+def lines_inside(run: Run, process: int, tokens: Collection[str]) -> Counter[Stack]:
+    """The time of some functions by the user's frames, innermost first.
 
-    Samples where there are enough of them, of the threads that they wait for where they have no line of the user's;
-    calls too short to be sampled were watched line by line now and then.
+    Samples where there are enough of them; where the functions have no line of the user's, samples
+    of the threads that they wait for. Calls too short to be sampled were traced now and then.
     """
     last: dict[tuple[str, str, Stack], float] = {}
-    for event in run.of("python_line"):
-        if event.process == process and event.data["token"] in tokens:
-            stack = tuple(say.place(run, place) for place in event.data["stack"])
-            last[str(event.data["token"]), str(event.data.get("way", "sampled")), stack] = float(
-                event.data["count"]
-            )
-    ways: dict[str, Counter[Stack]] = {
-        "sampled": Counter(),
-        "traced": Counter(),
-        "workers": Counter(),
-    }
-    for (_, way, found), count in last.items():
-        ways[way][found] += round(count * 1000)
+    for fact in run.facts(PythonLine, process):
+        if fact.token in tokens:
+            stack = tuple(say.place(run, place) for place in fact.stack)
+            last[fact.token, fact.way, stack] = fact.count
+    ways: dict[str, Counter[Stack]] = defaultdict(Counter)
+    for (_, way, stack), count in last.items():
+        ways[way][stack] += round(count * 1000)
     sampled = ways["sampled"] or ways["workers"]
-    return (
-        sampled if sum(sampled.values()) >= _FEWEST * 1000 or not ways["traced"] else ways["traced"]
-    )
+    enough = sum(sampled.values()) >= _FEWEST * 1000
+    return sampled if enough or not ways["traced"] else ways["traced"]
 
 
-def by_workers(run: Run, process: int, tokens: set[str]) -> bool:
-    """Whether some functions only wait for other threads of Python, which do the work."""
-    ways = {
-        str(e.data.get("way"))
-        for e in run.of("python_line")
-        if e.process == process and e.data["token"] in tokens
-    }
+def by_workers(run: Run, process: int, tokens: Collection[str]) -> bool:
+    """Whether some functions only wait for other Python threads, which do the work."""
+    ways = {fact.way for fact in run.facts(PythonLine, process) if fact.token in tokens}
     return ways == {"workers"}
 
 
 def hottest(run: Run, counts: Counter[Stack]) -> Location | None:
-    """From the outermost line inwards, as long as what it calls weighs more than what it does itself."""
-    if not counts:
-        return None
-    held: Counter[Location] = Counter()
-    for stack, count in counts.items():
-        held.update(dict.fromkeys(stack, count))
-    way: Stack = ()
+    """From the outermost line inwards, while what it calls takes longer than the line itself."""
+    path: Stack = ()
     while True:
         inner: Counter[Stack] = Counter()
         own = 0
         for stack, count in counts.items():
-            if stack[len(stack) - len(way) :] != way:
+            depth = len(stack) - len(path)
+            if stack[depth:] != path:
                 continue
-            if len(stack) == len(way):
+            if depth == 0:
                 own += count
             else:
-                inner[stack[len(stack) - len(way) - 1 :]] += count
-        if not inner or (way and inner.most_common(1)[0][1] <= own):
-            return _in_body(run, way[0], held) if way else None
-        way = inner.most_common(1)[0][0]
+                inner[stack[depth - 1 :]] += count
+        if not inner or (path and inner.most_common(1)[0][1] <= own):
+            return _in_body(run, path[0], counts) if path else None
+        path = inner.most_common(1)[0][0]
 
 
-def _in_body(run: Run, found: Location, held: Counter[Location]) -> Location:
-    """For the first line of a loop the dearest line of its body: what repeats is what can be changed."""
+def _in_body(run: Run, found: Location, counts: Counter[Stack]) -> Location:
+    """For the header of a loop the hottest line of its body, unless the header itself is hotter.
+
+    Time in a short loop spreads over its lines; in `for row in reader: yield row` it is the
+    reader's.
+    """
+    held: Counter[Location] = Counter()
+    for stack, count in counts.items():
+        held.update(dict.fromkeys(stack, count))
     for node in ast.walk(Sources(run.sources).tree(found.file) or ast.Module([], [])):
         if isinstance(node, ast.For | ast.While) and node.lineno == found.line:
-            first, last = node.body[0].lineno, node.end_lineno or 0
-            body = [
-                place for place in held if place.file == found.file and first <= place.line <= last
-            ]
-            return max(body, key=lambda place: held[place], default=found)
+            lines = range(node.body[0].lineno, (node.end_lineno or 0) + 1)
+            body = [place for place in held if place.file == found.file and place.line in lines]
+            if sum(held[place] for place in body) >= held[found]:
+                return max(body, key=lambda place: held[place], default=found)
     return found

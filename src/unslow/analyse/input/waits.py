@@ -1,22 +1,30 @@
-"""How long the steps of a loop wait for data, which stage holds them up, and what another one would leave."""
+"""How long the steps of a loop wait for data, and what a step would take with other stages."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse.graphs.unusual_calls import Call, special_calls
+from unslow.analyse.graphs.unusual_calls import unusual_calls
+from unslow.analyse.input import pipeline as pipeline_module
 from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest, without
 from unslow.model import Loop, Phase, Run
 
-# A fetch in Python of a batch that lies ready takes this long on 2.21; only used where the model was not asked.
+if TYPE_CHECKING:
+    from unslow.model import Floats
+
+READS = pipeline_module.READS
+
+# A fetch in Python of a batch that is ready takes 0.1 ms on 2.21, and up to 1 ms on a busy machine.
 _FETCH = 1e-4
-_FETCH_MOST = 1e-3  # and no longer than this on a busy machine
-_PREPARES = {"first", "reset", "shapes"}  # why a call of a compiled function is not like the others
-_ENOUGH = 4  # batches over which a wait must have been measured
+_LONGEST_FETCH = 1e-3
+_PREPARES = {"first", "reset", "shapes"}  # calls that prepare a graph while they run
+_FEWEST_BATCHES = 4  # over which a wait must have been measured
+_SHORTEST_READ = 0.5  # seconds: the processor's counters are read a few times a second
 
 
 @dataclass(frozen=True)
@@ -24,13 +32,11 @@ class Wait:
     """The wait for data of one loop, per step and in seconds; the first step is left out."""
 
     loop: Loop
-    pipeline: (
-        Pipeline | None
-    )  # the one that is waited for longest; None where only Python's fetches were seen
+    pipeline: Pipeline | None  # the one with the longest wait; None where only fetches were seen
     per_step: float
-    step: float  # mean seconds of a step, the first one left out
+    step: float  # mean seconds of a step
     starts: float  # of the wait: for the first batches of iterators
-    compiled: bool  # the wait is inside of compiled steps, told by the iterator's own model
+    compiled: bool  # the wait is inside compiled steps, where the iterator's model measured it
     steps: int
 
     @property
@@ -50,18 +56,16 @@ class Wait:
 def waits(run: Run) -> list[Wait]:
     """One for each loop that fetched data through tf.data."""
     known = [one for one in pipelines(run) if not one.evaluates and one.per_step > 0]
-    calls = [call for call in special_calls(run) if call.why & _PREPARES]
-    return [
-        wait
-        for loop in run.loops
-        for wait in _wait(loop, [one for one in known if _feeds(one, loop)], _rows_of(calls, loop))
-    ]
-
-
-def _rows_of(calls: Iterable[Call], loop: Loop) -> set[int]:
-    return {
-        int(np.searchsorted(loop.end, call.time)) for call in calls if call.process == loop.process
-    }
+    calls = [call.fact for call in unusual_calls(run)]
+    prepared = [call for call in calls if _PREPARES.intersection(call.why)]
+    found = []
+    for loop in run.loops:
+        times = [call.time for call in prepared if call.process == loop.process]
+        feeding = [one for one in known if _feeds(one, loop)]
+        wait = _Measured(loop, feeding, times).wait()
+        if wait is not None:
+            found.append(wait)
+    return found
 
 
 def _feeds(pipeline: Pipeline, loop: Loop) -> bool:
@@ -69,74 +73,101 @@ def _feeds(pipeline: Pipeline, loop: Loop) -> bool:
     return pipeline.process == loop.process and shared > 0
 
 
-def _wait(loop: Loop, feeding: list[Pipeline], prepared: set[int]) -> Iterable[Wait]:
-    first = _first_row(loop, feeding)
-    count = loop.count[first:]
-    steps = int(count.sum())
-    if steps < 1:
-        return
-    table = loop.phases[first:] * count[:, None]
-    step = float((loop.seconds[first:] * count).sum()) / steps
-    fetching = float(table[:, Phase.INPUT].sum()) / steps
-    running = float(table[:, Phase.RUN].sum()) / steps
-    if not feeding and not fetching:
-        return
-    inside = [
-        one
-        for one in feeding
-        if not one.in_python and one.over >= _ENOUGH and math.isfinite(_each(one))
-    ]
-    inside = inside or [one for one in feeding if not one.in_python and math.isfinite(one.wait)]
-    hidden = sum(_each(one) * one.per_step for one in inside)
-    starts = {one.in_python: _starts(loop, one, first, prepared) / steps for one in feeding}
-    hidden += starts.get(False, 0.0)
-    hidden = min(hidden, running)
-    overhead = [_overhead(one) * one.per_step for one in feeding if one.in_python] or [_FETCH]
-    visible = max(0.0, fetching - sum(overhead))
-    compiled = hidden > visible
-    candidates = inside if compiled else [one for one in feeding if one.in_python]
-    longest = max(candidates, key=lambda one: _each(one) * one.per_step, default=None)
-    known = calibrated(longest, step) if longest and not longest.opaque else None
-    yield Wait(
-        loop=loop,
-        pipeline=known,
-        per_step=hidden + visible,
-        step=step,
-        starts=starts.get(not compiled, 0.0),
-        compiled=compiled,
-        steps=steps,
-    )
+class _Measured:
+    """The steps of a loop and the pipelines that feed it."""
+
+    def __init__(self, loop: Loop, feeding: Sequence[Pipeline], prepared: Iterable[float]) -> None:
+        self.loop = loop
+        self.feeding = feeding
+        self.in_python = [one for one in feeding if one.in_python]
+        self.first = _first_row(loop, feeding)
+        self.steps = int(loop.count[self.first :].sum())
+        # A step that also traces, or comes after a reset, prepares a graph while it runs.
+        self.prepared = {int(np.searchsorted(loop.end, time)) for time in prepared}
+        self.prepared.update(np.flatnonzero(loop.phases[:, Phase.TRACE] > 0).tolist())
+
+    def wait(self) -> Wait | None:
+        loop, count = self.loop, self.loop.count[self.first :]
+        fetching = self._mean(self._fetching())
+        if self.steps < 1 or not (self.feeding or fetching):
+            return None
+        compiled = self._compiled()
+        hidden = sum(wait_per_batch(one) * one.per_step for one in compiled)
+        hidden += self._starts(in_python=False)
+        hidden = min(hidden, self._mean(loop.phases[:, Phase.RUN]))
+        visible = self._visible(fetching)
+        is_compiled = hidden > visible
+        step = float((loop.seconds[self.first :] * count).sum()) / self.steps
+        return Wait(
+            loop=loop,
+            pipeline=_longest(compiled if is_compiled else self.in_python, step),
+            per_step=hidden + visible,
+            step=step,
+            starts=self._starts(in_python=not is_compiled),
+            compiled=is_compiled,
+            steps=self.steps,
+        )
+
+    def _fetching(self) -> Floats:
+        """Seconds per row in fetches of Python; preparing a pipeline's functions is no wait."""
+        fetching: Floats = self.loop.phases[:, Phase.INPUT].copy()
+        rows = [row for row in self.prepared if row < len(fetching)]
+        fetching[rows] = np.minimum(fetching[rows], np.median(fetching[self.first :]))
+        return fetching
+
+    def _visible(self, fetching: float) -> float:
+        """The wait in fetches of Python, without what a fetch of a ready batch takes."""
+        overhead = [_overhead(one) * one.per_step for one in self.in_python] or [_FETCH]
+        return max(0.0, fetching - sum(overhead))
+
+    def _mean(self, seconds: Floats) -> float:
+        rows = slice(self.first, None)
+        return float((seconds[rows] * self.loop.count[rows]).sum()) / max(1, self.steps)
+
+    def _compiled(self) -> list[Pipeline]:
+        """Pipelines that compiled steps fetch from and whose wait was measured."""
+        inside = [one for one in self.feeding if not one.in_python]
+        well = [
+            one
+            for one in inside
+            if one.over >= _FEWEST_BATCHES and math.isfinite(wait_per_batch(one))
+        ]
+        return well or [one for one in inside if math.isfinite(one.wait)]
+
+    def _starts(self, in_python: bool) -> float:
+        """Seconds per step that steps right after a new iterator take above the usual.
+
+        The first batch waits for buffers to fill, which gaps in the iterator's model do not show.
+        """
+        running = self.loop.phases[:, Phase.INPUT if in_python else Phase.RUN]
+        usual = float(np.median(running[self.first :]))
+        fetched = [one for one in self.feeding if one.in_python == in_python]
+        made = [time for pipeline in fetched for time in pipeline.made]
+        rows = {int(row) for row in np.searchsorted(self.loop.end, made)} - self.prepared
+        inside = [row for row in rows if self.first <= row < len(running)]
+        return sum(max(0.0, float(running[row]) - usual) for row in inside) / self.steps
 
 
-def _starts(loop: Loop, pipeline: Pipeline, first: int, prepared: set[int]) -> float:
-    """Seconds in steps that came right after a new iterator, above what such steps usually take.
-
-    The first batch of an iterator waits for buffers to fill, which its model's gaps do not show.
-    """
-    running = loop.phases[:, Phase.INPUT if pipeline.in_python else Phase.RUN]
-    rows = {int(np.searchsorted(loop.end, time)) for time in pipeline.made}
-    usual = float(np.median(running[first:]))
-    # A step that also traces, or comes after a reset, prepares a graph while it runs: that is no wait.
-    traces = loop.phases[:, Phase.TRACE] > 0
-    rows = {row for row in rows - prepared if first <= row < len(running) and not traces[row]}
-    return sum(max(0.0, float(running[row]) - usual) for row in rows)
+def _longest(candidates: Iterable[Pipeline], step: float) -> Pipeline | None:
+    """The pipeline with the longest wait."""
+    found = max(candidates, key=lambda one: wait_per_batch(one) * one.per_step, default=None)
+    return calibrated(found, step) if found is not None and not found.opaque else None
 
 
-def _first_row(loop: Loop, feeding: list[Pipeline]) -> int:
-    """The first step pays for the start; while a cache is being filled, the whole first pass does."""
+def _first_row(loop: Loop, feeding: Sequence[Pipeline]) -> int:
+    """The first step pays for the start; while a cache is filled, the whole first pass does."""
     skipped = max((one.filling / one.per_step for one in feeding), default=0.0)
     return max(1, int(np.searchsorted(loop.number, skipped, side="right")))
 
 
-def _each(pipeline: Pipeline) -> float:
-    """Seconds of wait per batch."""
+def wait_per_batch(pipeline: Pipeline) -> float:
     if pipeline.filling:
         return pipeline.later
     return pipeline.wait if math.isfinite(pipeline.wait) else pipeline.fetch
 
 
 def calibrated(pipeline: Pipeline, step: float) -> Pipeline:
-    """The stages with no more work than the run shows: times of ops are counted also where they only queued."""
+    """The stages with no more work than fits a step: ops are also timed while they only queue."""
     seconds, _ = slowest(pipeline.stages)
     most = step / pipeline.per_step
     if seconds <= most:
@@ -146,50 +177,70 @@ def calibrated(pipeline: Pipeline, step: float) -> Pipeline:
 
 
 def _overhead(pipeline: Pipeline) -> float:
-    """What a fetch in Python costs beside the wait itself."""
-    if pipeline.over < _ENOUGH or not math.isfinite(pipeline.wait):
+    """What a fetch in Python costs beside the wait; first batches, which wait longest, excluded."""
+    if pipeline.over < _FEWEST_BATCHES or not math.isfinite(pipeline.wait):
         return _FETCH
-    return min(
-        max(0.0, pipeline.fetch - pipeline.wait), _FETCH_MOST
-    )  # the rest are first batches, which wait longest
+    return min(max(0.0, pipeline.fetch - pipeline.wait), _LONGEST_FETCH)
 
 
 # What would be left
 
 
 def processor(run: Run, loop: Loop) -> float:
-    """Processor seconds of the whole process per step, the first step left out; NaN where it was not read."""
+    """Processor seconds of the whole process per step after the first; NaN where unknown."""
     ticks = next((one.ticks for one in run.processes if one.index == loop.process), None)
     steps = loop.steps - int(loop.count[0])
-    if ticks is None or len(ticks.time) < 2 or steps < 1 or "user_cpu" not in ticks.columns:
+    if ticks is None or len(ticks.time) < 2 or "user_cpu" not in ticks.columns:
+        return math.nan
+    first, last = float(loop.end[0]), loop.stop
+    if steps < 1 or last - first < _SHORTEST_READ:
         return math.nan
     spent = ticks.columns["user_cpu"] + ticks.columns["system_cpu"]
-    first, last = float(loop.end[0]), loop.stop
-    if last - first < 0.5:  # the counters are read a few times a second
-        return math.nan
     return float(np.interp(last, ticks.time, spent) - np.interp(first, ticks.time, spent)) / steps
 
 
-def buffered_ahead(stages: tuple[Stage, ...]) -> bool:
-    """Whether batches are made while a step runs: the stage on top works in threads of its own."""
+def cores_of(run: Run, process: int) -> int:
+    """The machine's cores; 0 where they are unknown."""
+    machine = next((one.machine for one in run.processes if one.index == process), {})
+    cores = machine.get("cores")
+    return int(cores) if isinstance(cores, int | float) else 0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the processors allow: `busy` seconds of them per step (NaN where unknown), and cores."""
+
+    busy: float
+    cores: int
+
+    @property
+    def floor(self) -> float:
+        """Seconds that a step takes with all processors busy."""
+        return self.busy / self.cores if self.cores and math.isfinite(self.busy) else 0.0
+
+    def without(self, seconds: float) -> Machine:
+        """The same if some processor time of a step were gone."""
+        return replace(self, busy=float(np.maximum(0.0, self.busy - seconds)))  # NaN stays NaN
+
+
+def is_buffered_ahead(stages: Sequence[Stage]) -> bool:
+    """Whether batches are made while a step runs: the top stage works in threads of its own."""
     return bool(stages) and stages[0].asynchronous
 
 
-def step_with(wait: Wait, stages: tuple[Stage, ...], busy: float, cores: int) -> float:
-    """Seconds of a step with other stages: the slowest of step, stages and processors sets the pace."""
+def step_with(wait: Wait, stages: Sequence[Stage], machine: Machine) -> float:
+    """Seconds of a step with other stages: the slowest of step, stages and processors limits it."""
+    if not is_buffered_ahead(stages):
+        return max(wait.rest + sum(stage.seconds for stage in stages), machine.floor)
     per_batch, _ = slowest(stages)
     needed = per_batch * (wait.pipeline.per_step if wait.pipeline else 1.0)
-    floor = busy / cores if cores and math.isfinite(busy) else 0.0
-    if buffered_ahead(stages):
-        return max(wait.rest, needed, floor)
-    return max(wait.rest + sum(stage.seconds for stage in stages), floor)
+    return max(wait.rest, needed, machine.floor)
 
 
-def limits_next(wait: Wait, stage: Stage) -> tuple[float, str]:
-    """What a step would take if a stage were free, and what would set the pace then."""
-    assert wait.pipeline is not None
-    seconds, stages = slowest(without(wait.pipeline.stages, stage))
-    seconds *= wait.pipeline.per_step
+def limits_next(wait: Wait, pipeline: Pipeline, stage: Stage) -> tuple[float, str]:
+    """What a step would take if a stage were free, and what would limit it then."""
+    seconds, stages = slowest(without(pipeline.stages, stage))
+    seconds *= pipeline.per_step
     if not stages or seconds <= wait.rest:
         return wait.rest, "the step itself"
     place = f" at {stages[0].location}" if stages[0].location else ""

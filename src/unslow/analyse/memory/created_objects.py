@@ -1,4 +1,4 @@
-"""What the lines of a program make while it trains: variables, metrics, optimizers; and what of it stays."""
+"""What the program's lines make while it trains (variables, metrics, optimizers), and what is kept."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from unslow.model import Event, Location, Loop, Run
+from unslow.analyse import wording as say
+from unslow.facts.memory import Made
+from unslow.facts.schema import Place
+from unslow.model import Location, Loop, Run
 
+READS = (Made,)
 _OFTEN = 0.2  # made per step: what is made once per epoch is made on purpose
 _FEW = 10
+_OUTERMOST = ("model", "optimizer", "metric", "variable")  # what is made holds what comes later
+_KEPT = 0.8  # of those made that are still there: from this on they pile up
+_KEPT_BYTES = 1e6  # less is no growth worth mentioning
 
 
 @dataclass(frozen=True)
@@ -26,70 +33,90 @@ class MadeLine:
     bytes: float  # of its variables
     alive: int  # of the outermost kind, when they were last counted in the loop
 
+    @property
+    def piles_up(self) -> bool:
+        return self.alive >= _KEPT * self.count and self.bytes >= _KEPT_BYTES
+
+    @property
+    def bytes_kept(self) -> float:
+        return self.bytes * min(1.0, self.alive / self.count) if self.count else 0.0
+
 
 def made_often(run: Run, loop: Loop) -> list[MadeLine]:
-    """The lines that make variables, or what holds some, in many a step; models have causes of their own."""
-    lines = made_lines(run, loop)
-    return [
-        line
-        for line in lines
-        if line.per_step >= _OFTEN and line.count >= _FEW and "model" not in line.kinds
-    ]
+    """Lines that make variables, or what holds some, in many steps; models have their own cause."""
+    lines = [line for line in made_lines(run, loop) if "model" not in line.kinds]
+    return [line for line in lines if line.per_step >= _OFTEN and line.count >= _FEW]
 
 
 def made_lines(run: Run, loop: Loop) -> list[MadeLine]:
     """What each line made during a loop: the difference of its running totals."""
-    groups: dict[tuple[str, int], dict[str, list[Event]]] = defaultdict(lambda: defaultdict(list))
-    for event in run.of("made"):
-        if event.process == loop.process and event.data.get("stack"):
-            file, line, _ = event.data["stack"][0]
-            if loop.style == "keras" and (file, line) == (loop.location.file, loop.location.line):
-                continue  # made by Keras inside fit, for a checkpoint: none of the user's lines made it
-            groups[str(file), int(line)][str(event.data["what"])].append(event)
-    found = []
-    for (file, line), kinds in groups.items():
-        outer = next(
-            (kind for kind in ("model", "optimizer", "metric", "variable") if kind in kinds), None
-        )
-        if outer is None:
-            continue
-        count = _during(kinds[outer], loop, "count")
-        steps = max(1, min(loop.steps, loop.step_at(kinds[outer][-1].time)))
-        variables = _during(kinds["variable"], loop, "count") if "variable" in kinds else 0.0
-        # A metric's own seconds hold those of its variables.
-        seconds = max(
-            _during(events, loop, "took") for kind, events in kinds.items() if kind != "compile"
-        )
-        found.append(
-            MadeLine(
-                location=Location(
-                    file, line, str(kinds[outer][-1].data["stack"][0][2]), run.line(file, line)
-                ),
-                kinds=tuple(kinds),
-                count=round(count),
-                variables=round(variables),
-                seconds=seconds,
-                per_step=count / max(1, loop.steps),
-                steps=steps,
-                bytes=_during(kinds["variable"], loop, "amount") if "variable" in kinds else 0.0,
-                alive=_alive(kinds[outer], loop),
-            )
-        )
-    return found
+    groups: dict[Place, dict[str, list[Made]]] = defaultdict(lambda: defaultdict(list))
+    for made in run.facts(Made):
+        if made.process == loop.process and made.stack and not _is_by_keras(made, loop):
+            place = made.stack[0]
+            groups[place][made.what].append(made)
+    lines = (_line(run, loop, place, kinds) for place, kinds in groups.items())
+    return [line for line in lines if line is not None]
 
 
-def _during(events: Sequence[Event], loop: Loop, key: str) -> float:
+def _is_by_keras(made: Made, loop: Loop) -> bool:
+    """Whether Keras made it inside fit(), for a checkpoint: no line of the user's did."""
+    here = made.stack[0]
+    return loop.style == "keras" and (here.file, here.line) == (
+        loop.location.file,
+        loop.location.line,
+    )
+
+
+def _line(run: Run, loop: Loop, place: Place, kinds: dict[str, list[Made]]) -> MadeLine | None:
+    outer = next((kind for kind in _OUTERMOST if kind in kinds), None)
+    if outer is None:
+        return None
+    totals = kinds[outer]
+    variables = kinds.get("variable", [])
+    count = _count(totals, loop)
+    # A metric's own seconds hold those of its variables.
+    seconds = max(_seconds(each, loop) for kind, each in kinds.items() if kind != "compile")
+    return MadeLine(
+        location=say.place(run, place),
+        kinds=tuple(kinds),
+        count=round(count),
+        variables=round(_count(variables, loop)),
+        seconds=seconds,
+        per_step=count / max(1, loop.steps),
+        steps=max(1, min(loop.steps, loop.step_at(totals[-1].time))),
+        bytes=_bytes(variables, loop),
+        alive=_alive(totals, loop),
+    )
+
+
+def _before(totals: Sequence[Made], loop: Loop) -> list[Made]:
+    return [each for each in totals if each.time < loop.start or not each.steps]
+
+
+def _until(totals: Sequence[Made], loop: Loop) -> list[Made]:
+    return [each for each in totals if each.time <= loop.stop + 1.0]
+
+
+def _rise(before: Sequence[float], after: Sequence[float]) -> float:
     """How much a running total rose while a loop was under way."""
-    before = [
-        float(e.data.get(key) or 0.0)
-        for e in events
-        if e.time < loop.start or not e.data.get("steps")
-    ]
-    after = [float(e.data.get(key) or 0.0) for e in events if e.time <= loop.stop + 1.0]
     return max(after, default=0.0) - max(before, default=0.0)
 
 
-def _alive(events: Sequence[Event], loop: Loop) -> int:
-    """Those that were there by the last count in a loop: a function that returns lets go of all that it held."""
-    inside = [event for event in events if event.time <= loop.stop] or events
-    return int(inside[-1].data.get("alive") or 0)
+def _count(totals: Sequence[Made], loop: Loop) -> float:
+    return _rise([e.count for e in _before(totals, loop)], [e.count for e in _until(totals, loop)])
+
+
+def _seconds(totals: Sequence[Made], loop: Loop) -> float:
+    return _rise([e.took for e in _before(totals, loop)], [e.took for e in _until(totals, loop)])
+
+
+def _bytes(totals: Sequence[Made], loop: Loop) -> float:
+    before, after = _before(totals, loop), _until(totals, loop)
+    return _rise([each.amount for each in before], [each.amount for each in after])
+
+
+def _alive(totals: Sequence[Made], loop: Loop) -> int:
+    """At the last count in the loop: a function that returns releases all that it held."""
+    inside = [each for each in totals if each.time <= loop.stop] or totals
+    return inside[-1].alive

@@ -1,25 +1,22 @@
-"""How the process's memory moved while a loop ran, and who holds it."""
+"""How the process's memory changed while a loop ran, and who holds it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.stats.robust import running_median
+from unslow.facts.memory import Container, Containers, Live
 from unslow.model import Loop, Process, Run
 
-if TYPE_CHECKING:
-    from unslow.model import Floats
-
-_FEWEST = 12  # readings of a column, some four a second
+_FEWEST = 12  # readings of a column, about four a second
 
 
 @dataclass(frozen=True)
 class Rise:
-    """What a column gained in the last two thirds of a loop: its start, with all that warms up, is left out."""
+    """What a column gained in the last two thirds of a loop, after the warm-up."""
 
     gained: float
     per_step: float
@@ -34,22 +31,15 @@ def rise(run: Run, loop: Loop, name: str) -> Rise | None:
     if len(values) < _FEWEST:
         return None
     if len(steps) == len(values) and steps[-1] > steps[0]:
-        place = steps  # by steps, not by time: where they get slower, what each of them adds is still the same
+        place = steps  # not by time: where steps get slower, each still adds the same
     twelfths = place[0] + (place[-1] - place[0]) * (np.arange(12) + 0.5) / 12
-    cuts = np.interp(twelfths, place, _smooth(values)).tolist()
-    middle, late = cuts[7] - cuts[4], cuts[11] - cuts[7]
-    gained = cuts[11] - cuts[4]
+    without_spikes = running_median(values, 1)
+    cuts = np.interp(twelfths, place, without_spikes).tolist()
     # From the middle of the fifth twelfth to the middle of the last: three twelfths, then four.
-    return Rise(
-        gained,
-        gained / max(1.0, loop.steps * 7 / 12),
-        gained > 0 and late / 4 > 0.5 * middle / 3 > 0,
-    )
-
-
-def _smooth(values: Floats) -> Floats:
-    """Without the spikes of single readings."""
-    return running_median(values, 1)
+    middle, late = cuts[7] - cuts[4], cuts[11] - cuts[7]
+    gained = middle + late
+    lasting = gained > 0 and late / 4 > 0.5 * middle / 3 > 0
+    return Rise(gained, gained / max(1.0, loop.steps * 7 / 12), lasting)
 
 
 def limit(process: Process) -> float:
@@ -69,19 +59,16 @@ def used(process: Process, loop: Loop) -> float:
     return 1 - float(left.min()) / most if len(left) else 0.0
 
 
-def held(run: Run, loop: Loop) -> list[tuple[str, float]]:
-    """The user's own containers and their bytes at the last look, the largest first."""
-    looks = [event.data["found"] for event in run.of("containers") if loop.holds(event)]
-    latest: list[Any] = list(looks[-1]) if looks else []
-    return sorted(
-        ((str(entry["path"]), float(entry["bytes"])) for entry in latest), key=lambda pair: -pair[1]
-    )
+def largest_containers(run: Run, loop: Loop) -> tuple[Container, ...]:
+    """The user's growing containers at the last inspection in a loop, the largest first."""
+    inspections = [each for each in run.facts(Containers) if loop.holds(each)]
+    found = inspections[-1].found if inspections else ()
+    return tuple(sorted(found, key=lambda container: -container.bytes))
 
 
 def tensors_held(run: Run, loop: Loop) -> float | None:
     """Bytes per step that tensors held by Python gained; None where they were not counted twice."""
-    looks = [event.data for event in run.of("live") if loop.holds(event)]
-    if len(looks) < 2 or looks[-1]["step"] <= looks[0]["step"]:
+    counts = [each for each in run.facts(Live) if loop.holds(each)]
+    if len(counts) < 2 or counts[-1].step <= counts[0].step:
         return None
-    gained = float(looks[-1]["bytes"]) - float(looks[0]["bytes"])
-    return gained / (float(looks[-1]["step"]) - float(looks[0]["step"]))
+    return (counts[-1].bytes - counts[0].bytes) / (counts[-1].step - counts[0].step)

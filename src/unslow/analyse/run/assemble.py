@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from unslow.analyse.graphs.call_profile import with_profile
 from unslow.analyse.run.events import events_of
 from unslow.analyse.run.loops import loops_of
 from unslow.analyse.run.processes import process_of
 from unslow.analyse.run.recorded import Recorded, began, decoded
 from unslow.analyse.run.samples import samples_of
 from unslow.errors import UnslowError
+from unslow.facts.functions import UnusualCall
 from unslow.facts.process import SourceKept
 from unslow.facts.table import FactTable
 from unslow.model import Process, Run
@@ -39,9 +41,10 @@ def assemble(raw: Folder) -> Run:
     starts = {log: start for log in raw.logs if (start := began(log)) is not None}
     table, recorded = decoded(starts, min(starts.values(), default=0), shown_below(cwd))
     table.decode_all()
+    table.complete(UnusualCall, lambda call: with_profile(call, raw.path))
     processes = tuple(map(process_of, recorded))
     loops = [loop for process in recorded for loop in loops_of(process)]
-    events = [event for process in recorded for event in events_of(process, raw.path)]
+    events = [event for process in recorded for event in events_of(process)]
     samples = [sample for process in recorded for sample in samples_of(process, loops)]
     lasted = float(header.get("seconds") or 0.0)
     return Run(

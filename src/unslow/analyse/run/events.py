@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from unslow.analyse.graphs import call_profile
-from unslow.analyse.host.step_profile import seen
 from unslow.analyse.run.recorded import Recorded
 from unslow.model import Event
 
@@ -17,26 +14,18 @@ _PLUMBING = frozenset(("process", "source", "tick", "samples", "stack", "site", 
 Names = Callable[[str], str]
 
 
-def events_of(process: Recorded, folder: str) -> Iterator[Event]:
+def events_of(process: Recorded) -> Iterator[Event]:
     """Seconds instead of nanoseconds, and paths as they are shown. A damaged line is left out."""
     for line in process.log.lines:
         if line["k"] in _PLUMBING:
             continue
         data = {key: value for key, value in line.items() if key not in ("k", "t")}
         try:
-            plain = _with_profile(folder, line["k"], _plain(data, process.context.shown))
+            plain = _plain(data, process.context.shown)
         except (TypeError, ValueError, LookupError):
             process.log.damaged += 1
             continue
         yield Event(line["k"], float(process.seconds(line["t"])), process.index, plain)
-
-
-def _with_profile(folder: str, kind: str, data: dict[str, Any]) -> Mapping[str, Any]:
-    """An event with what its own profile says."""
-    if kind == "window":
-        return seen(folder, data)
-    kept = data.get("trace") if kind == "call" else None
-    return {**data, **call_profile.parts(Path(folder) / Path(kept).name)} if kept else data
 
 
 def _plain(data: dict[str, Any], names: Names) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from unslow.analyse.run.recorded import Recorded
 from unslow.analyse.run.samples import locations
 from unslow.analyse.stats.trend import trend_of
-from unslow.facts.codec import reader
+from unslow.facts.keras import Fit
 from unslow.facts.process import Site, StackSeen
 from unslow.facts.schema import Place, Stack
 from unslow.model import Location, Loop, Phase
@@ -230,27 +230,13 @@ def _entered(process: Recorded, site: Site, after: float, before: float) -> floa
     """
     lines = _lines_around(site)
     if site.fit is not None:
-        moments = (time for time, caller in _fit_calls(process) if caller == site.fit)
+        moments = (fit.time for fit in process.of(Fit) if fit.stack[:1] == (site.fit,))
     elif lines is not None:
         seen = process.of(StackSeen)
         moments = (stack.time for stack in seen if lines.holds(stack.stack))
     else:
         return None
     return next((moment for moment in moments if after < moment < before), None)
-
-
-def _fit_calls(process: Recorded) -> Iterator[tuple[float, Place]]:
-    """When `fit()` was called, and from where."""
-    read = reader(Stack)
-    for line in process.log.lines:
-        if line["k"] != "fit":
-            continue
-        try:
-            stack = read(line.get("stack"), process.context)
-        except (TypeError, ValueError):
-            continue
-        if stack:
-            yield process.seconds(line["t"]), stack[0]
 
 
 def _trim_first(total: Any, phases: Any, longest: float) -> None:

@@ -7,6 +7,7 @@ import json
 import numpy as np
 
 from unslow.analyse.run.recorded import Recorded
+from unslow.facts.machine import Machine
 from unslow.facts.process import End, Imported, ProbeState, ProcessStart, Tick
 from unslow.model import Process, Ticks
 
@@ -17,6 +18,7 @@ _USUAL_PROBES = ("functions", "sessions", "eager", "keras", "input", "tensors", 
 # What a step pays, as a multiple of closing its row: measured by bench/blocks.py in compiled steps.
 _AROUND = 3.0
 _KILLED = End(how="killed")
+_MACHINE = sorted(Machine.FIELDS.keys() - {"time", "process"})
 
 
 def process_of(recorded: Recorded) -> Process:
@@ -97,6 +99,5 @@ def _ticks(recorded: Recorded) -> Ticks:
 
 def _machine(recorded: Recorded) -> dict[str, float]:
     """The machine's numbers: cores, memory, limits."""
-    line = next((line for line in recorded.log.lines if line["k"] == "machine"), {})
-    numbers = {name: value for name, value in line.items() if isinstance(value, int | float)}
-    return {name: value for name, value in numbers.items() if name != "t"}
+    machine = recorded.first(Machine)
+    return {name: getattr(machine, name) for name in _MACHINE} if machine is not None else {}

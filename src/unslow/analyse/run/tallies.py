@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from unslow.analyse import wording as say
 from unslow.facts.schema import Stack, Tally
-from unslow.model import Event, Location, Loop, Run
+from unslow.model import Location, Run
 
 T = TypeVar("T", bound=Tally)
 
@@ -70,43 +69,3 @@ def _around(loop: Interval, facts: list[T]) -> tuple[T | None, T | None]:
     after = [fact for fact in facts if fact.time > loop.stop]
     last = [*inside, *after[:1]]
     return before[-1] if before else None, last[-1] if last else None
-
-
-@dataclass(frozen=True)
-class Total:
-    """The same of a kind that is not declared yet."""
-
-    location: Location
-    count: int
-    seconds: float
-    amount: float
-    data: dict[str, Any]
-
-
-def totals(run: Run, loop: Loop, kind: str) -> list[Total]:
-    """`line_totals` of a kind that is not declared yet."""
-    places: dict[tuple[Any, ...], list[Event]] = defaultdict(list)
-    for event in run.of(kind):
-        if event.process == loop.process and event.data.get("stack"):
-            places[tuple(map(tuple, event.data["stack"]))].append(event)
-    found = [total for events in places.values() for total in _total(run, loop, events)]
-    return sorted(found, key=lambda total: -total.seconds)
-
-
-def _total(run: Run, loop: Loop, events: list[Event]) -> Iterable[Total]:
-    before = [event.data for event in events if event.time < loop.start]
-    inside = [event.data for event in events if loop.start <= event.time <= loop.stop]
-    inside += [event.data for event in events if event.time > loop.stop][:1]
-    if not inside:
-        return
-    start: dict[str, Any] = dict(before[-1]) if before else {"count": 0, "took": 0.0, "amount": 0.0}
-    last = dict(inside[-1])
-    count = int(last["count"]) - int(start["count"])
-    if count > 0:
-        yield Total(
-            location=say.place(run, last["stack"][0]),
-            count=count,
-            seconds=float(last["took"]) - float(start["took"]),
-            amount=float(last["amount"]) - float(start["amount"]),
-            data=last,
-        )

@@ -1,17 +1,23 @@
-"""Hand-made pipelines for sketches: stages with their seconds per batch in, the facts of a pipeline out."""
+"""Hand-made pipelines for sketches: stages with seconds per batch in, facts out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
-from unslow.analyse.sketches.sketch import Fact, fact
+from unslow.analyse.sketches.sketch import Placed, at
+from unslow.facts.data import BuiltStage, Dataset, IteratorMade, ModelNode, PipelineReading
+from unslow.facts.schema import Place, Stack
+
+
+def stack_at(line: int, function: str = "<module>") -> Stack:
+    """A stack of one line of the sketched script."""
+    return (Place("train.py", line, function),)
 
 
 @dataclass(frozen=True)
 class Made:
-    """One stage of a hand-made pipeline, from the source up: what the program asked for and what ran."""
+    """One stage of a hand-made pipeline: what the program asked for and what ran."""
 
     kind: str
     busy: float = 0.0  # seconds per batch
@@ -23,97 +29,70 @@ class Made:
     bytes: float = 1000.0  # of one element
     buffered: float = 0.0
     line: int = 0  # 0: TensorFlow added it
-    settings: tuple[tuple[str, Any], ...] = ()
+    asked: BuiltStage = field(default_factory=lambda: BuiltStage(kind=""))
+
+    def built(self) -> list[BuiltStage]:
+        """As the program built it: two stages where TensorFlow fuses them."""
+        stage = self.asked.replace(kind=self.kind, stack=stack_at(self.line))
+        if self.runs_as != "MapAndBatch":
+            return [stage]
+        size = stage.batch_size
+        batch = BuiltStage(kind="Batch", stack=stack_at(self.line + 1), batch_size=size)
+        return [batch, stage.replace(batch_size=None)]
+
+    def node(self, number: int, done: int, inputs: tuple[int, ...]) -> ModelNode:
+        """As tf.data's model has it after some batches."""
+        return ModelNode(
+            id=number,
+            name=self.runs_as or self.kind,
+            inputs=inputs,
+            elements=self.elements * done,
+            busy=self.busy * done * 1e9,
+            buffered=self.buffered,
+            buffered_bytes=self.buffered * self.bytes,
+            produced=self.bytes * self.elements * done,
+            asynchronous=self.asynchronous,
+            parallelism=self.parallelism,
+            parallelism_tuned=self.tuned,
+        )
 
 
 def pipeline_facts(
-    *stages: Made,
-    wait: float,
-    steps: int = 100,
-    in_python: bool = True,
-    passes: int = 1,
-    ram: float = 1e10,
-) -> list[Fact]:
-    """The facts of a pipeline (stages from the source to the step) whose batches are waited for `wait` seconds each."""
-    built = [stage for one in reversed(stages) if one.line for stage in _built(one)]
-    for position, one in enumerate(built):
-        one["inputs"] = [position + 1] if position + 1 < len(built) else []
+    *stages: Made, wait: float, steps: int = 100, in_python: bool = True, passes: int = 1
+) -> list[Placed]:
+    """A pipeline, stages from the source up, each of whose batches is waited for `wait` seconds."""
+    built = [stage for one in reversed(stages) if one.line for stage in one.built()]
+    last = len(built) - 1
+    chained = [
+        stage.replace(inputs=() if position == last else (position + 1,))
+        for position, stage in enumerate(built)
+    ]
     length = steps // passes
-    facts = [fact("dataset", 0, dataset=1, stages=built)]
-    for number in range(passes):
-        first = number * length
-        facts.append(
-            fact(
-                "iterator",
-                first,
-                n=number + 1,
-                iterator=number + 1,
+    facts = [at(0, Dataset(dataset=1, stages=tuple(chained)))]
+    for number in range(1, passes + 1):
+        first = (number - 1) * length
+        made = IteratorMade(n=number, iterator=number, dataset=1, stack=stack_at(10))
+        facts.append(at(first, made))
+        for done in (1, length // 2, length):
+            reading = PipelineReading(
+                iterator=number,
                 dataset=1,
-                stack=[["train.py", 10, "<module>"]],
+                step=first + done,
+                elements=done,
+                wait=wait * max(0, done - 1),
+                over=max(0, done - 1),
+                fetches=done if in_python else 0,
+                fetch=(wait + 5e-5) * done if in_python else 0.0,
+                nodes=_nodes(stages, done),
+                cpu_budget=2,
+                ram_budget=1e10,
             )
-        )
-        facts += [
-            _reading(stages, number + 1, first + done, done, wait, in_python, ram)
-            for done in (1, length // 2, length)
-        ]
+            facts.append(at(first + done, reading))
     return facts
 
 
-def _built(one: Made) -> list[dict[str, Any]]:
-    stage = {"kind": one.kind, "stack": [["train.py", one.line, "<module>"]], **dict(one.settings)}
-    if one.runs_as != "MapAndBatch":
-        return [stage]
-    batch = {
-        "kind": "Batch",
-        "stack": [["train.py", one.line + 1, "<module>"]],
-        "batch_size": stage["batch_size"],
-    }
-    return [batch, stage]
-
-
-def _reading(
-    stages: Sequence[Made],
-    iterator: int,
-    step: int,
-    done: int,
-    wait: float,
-    in_python: bool,
-    ram: float,
-) -> Fact:
-    nodes: list[dict[str, Any]] = [_node(1, "Root", Made("Root"), done, [2])]
+def _nodes(stages: Sequence[Made], done: int) -> tuple[ModelNode, ...]:
+    nodes = [Made("Root").node(1, done, (2,))]
     for number, one in enumerate(reversed(stages), start=2):
-        inputs = [number + 1] if number <= len(stages) else []
-        nodes.append(_node(number, one.runs_as or one.kind, one, done, inputs))
-    return fact(
-        "pipeline",
-        step,
-        iterator=iterator,
-        dataset=1,
-        evaluates=False,
-        step=step,
-        elements=done,
-        wait=wait * max(0, done - 1),
-        over=max(0, done - 1),
-        fetches=done if in_python else 0,
-        fetch=(wait + 5e-5) * done if in_python else 0.0,
-        nodes=nodes,
-        cpu_budget=2,
-        ram_budget=ram,
-    )
-
-
-def _node(number: int, name: str, one: Made, done: int, inputs: list[int]) -> dict[str, Any]:
-    return {
-        "id": number,
-        "name": name,
-        "inputs": inputs,
-        "elements": one.elements * done,
-        "busy": one.busy * done * 1e9,
-        "buffered": one.buffered,
-        "buffered_bytes": one.buffered * one.bytes,
-        "produced": one.bytes * one.elements * done,
-        "asynchronous": one.asynchronous,
-        "ratio": 1.0,
-        "parallelism": one.parallelism,
-        "parallelism_tuned": one.tuned,
-    }
+        nodes.append(one.node(number, done, (number + 1,) if number <= len(stages) else ()))
+    return tuple(nodes)

@@ -9,27 +9,28 @@ from unslow.fix.edit.blocks import extent, statement
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.method_chain import add_link, chain_at, swap_links
-from unslow.model import Finding, Fix, Refusal, Safety
+from unslow.model import Fix, Location, Refusal, Safety
 
 _METHODS = {"Map": "map", "Interleave": "interleave", "FlatMap": "flat_map", "Filter": "filter"}
 
 
-def cache_fix(finding: Finding, script: Script) -> Fix | Refusal | None:
-    facts, where = finding.facts, finding.location
-    assert where is not None
-    if not facts["fits"]:
+def cache_fix(
+    script: Script, where: Location, kind: str, *, fits: bool, rebuilt: bool, moved: bool
+) -> Fix | Refusal | None:
+    """A cache behind a stage, which is `moved` in front of a shuffle first."""
+    if not fits:
         return Refusal(
             "the data does not fit into memory, and where a file for it may be is yours to say",
             where,
         )
-    if int(facts.get("built", 1)) > 1:
+    if rebuilt:
         return Refusal(
             "the pipeline is built again for each pass, and a cache would go with it", where
         )
-    method = _METHODS.get(str(facts["kind"]))
+    method = _METHODS.get(kind)
     if method is None:
         return None
-    if facts["moved"]:
+    if moved:
         script = _before_shuffle(script, where.line, method)
     edited = add_link(script, where.line, "cache()", after=method)
     return Fix("keep what is the same in every pass", Safety.EXACT, {script.path: edited.text})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from collections.abc import Collection
 
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before, spelled
@@ -152,16 +152,15 @@ def _stateful(script: Script, node: ast.Call, local: set[str]) -> str:
     return f"`{top.id}` is shared by all of them"
 
 
-def whole_batches(script: Script, line: int, settings: dict[str, Any]) -> Fix:
-    """`.map(f).batch(n)` becomes `.batch(n).map(f)` where the function treats every number
-    alike."""
-    strange = sorted(set(settings.get("types") or ["an unknown op"]) - _ELEMENTWISE)
+def whole_batches(script: Script, line: int, types: Collection[str], scalars: bool) -> Fix:
+    """`.map(f).batch(n)` becomes `.batch(n).map(f)` where the function treats every number alike."""
+    strange = sorted(set(types or ["an unknown op"]) - _ELEMENTWISE)
     if strange:
         raise script.refuse(
             f"the function may mean something else for a whole batch: it uses {', '.join(strange[:3])}",
             call(script, line, "map"),
         )
-    if not settings.get("scalars"):
+    if not scalars:
         raise script.refuse(
             "the function uses arrays that would meet another shape in a batch",
             call(script, line, "map"),

@@ -332,9 +332,9 @@ class Recorder:
         """Whether something of this kind was added up at this line before."""
         return (kind, id(frame.f_code), frame.f_lasti) in self._totals
 
-    def tallier(self, kind: str, frame: FrameType) -> Callable[[int, int, int], None]:
+    def tallier(self, kind: type[Tally], frame: FrameType) -> Callable[[int, int, int], None]:
         """Adds many at once at a line: how many, their nanoseconds, and those of the last one."""
-        key = (kind, id(frame.f_code), frame.f_lasti)
+        key = (kind.kind, id(frame.f_code), frame.f_lasti)
 
         def add(count: int, took: int, _: int) -> None:
             total = self._totals.get(key)

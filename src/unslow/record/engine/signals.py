@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 if TYPE_CHECKING:
     from unslow.record.engine.recorder import Lane
     from unslow.record.engine.thread_stacks import Line
-    from unslow.record.probes.functions.compiled import Call, UnusualCall
+    from unslow.record.probes.functions.compiled import Call, InspectedCall
 
 P = ParamSpec("P")
 Report = Callable[[str, Exception], None]
@@ -66,7 +66,7 @@ class Signals:
         # A call of a tf.function, outside any other: before one that may be unlike the others,
         # after one that was, and one that raised.
         self.call_begins: Signal[[Call]] = Signal(failed)
-        self.call_was_unusual: Signal[[UnusualCall]] = Signal(failed)
+        self.call_was_unusual: Signal[[InspectedCall]] = Signal(failed)
         self.call_raised: Signal[[Lane]] = Signal(failed)
         # TensorFlow threw away its prepared kernels.
         self.kernels_reset: Signal[[]] = Signal(failed)

@@ -28,6 +28,7 @@ from unslow.report.view.machine import (
     seen_instead,
 )
 from unslow.report.view.memory import memory_charts
+from unslow.report.view.memory_account import memory_account_of
 from unslow.report.view.pipelines import pipelines_of
 from unslow.report.view.start import start_of
 from unslow.report.view.verdict import unexplained_share, verdict_of
@@ -69,6 +70,7 @@ def view_of(
         "ignored": [_ignored(finding, reason) for finding, reason in ignored],
         "next": next_commands(run, findings),
         "account": account_of(diagnosis.account),
+        "memory_account": memory_account_of(diagnosis.memory),
         "unexplained_seconds": diagnosis.unexplained,
         "unexplained_share": unexplained_share(diagnosis),
         "own_cost": {

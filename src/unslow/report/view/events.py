@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import pairwise
-from typing import Any
 
-from unslow.model import Event, Run
+from unslow.facts.functions import Trace
+from unslow.facts.schema import Place
+from unslow.facts.sessions import GraphGrew
+from unslow.model import Run
 from unslow.report.words import Row
 
 FUNCTIONS = 8  # functions with a series of their own, the most expensive first
@@ -17,77 +19,64 @@ SAME = "the same arguments"
 
 def traces_of(run: Run) -> list[Row]:
     """Functions that were traced, most expensive first: when, for how long, and what had changed."""
-    functions: dict[tuple[str, str], list[Event]] = defaultdict(list)
-    for event in run.of("trace"):
-        functions[str(event.data.get("name", "")), _place(event.data.get("place"))].append(event)
-    rows = [_function(name, place, events) for (name, place), events in functions.items()]
+    functions: dict[tuple[str, str], list[Trace]] = defaultdict(list)
+    for trace in run.facts(Trace):
+        functions[trace.name, _place(trace.place)].append(trace)
+    rows = [_function(name, place, traces) for (name, place), traces in functions.items()]
     return sorted(rows, key=lambda row: -row["seconds"])[:FUNCTIONS]
 
 
-def _function(name: str, place: str, events: list[Event]) -> Row:
+def _function(name: str, place: str, traces: list[Trace]) -> Row:
     """Counts and sums are kept in the facts even where single traces were too many."""
-    last = max(events, key=lambda event: float(event.data.get("n", 0))).data
-    count = max(len(events), int(last.get("n", 0)))
-    told = [event for event in events if "args" in event.data][:TRACES]
-    reasons = ["first trace", *(_reason(old.data, new.data) for old, new in pairwise(told))]
+    last = max(traces, key=lambda trace: trace.n)
+    shown = traces[:TRACES]
+    reasons = ["first trace", *(_reason(old, new) for old, new in pairwise(shown))]
     if len(reasons) > 1 and reasons[1] == SAME:
         reasons[1] = "it created variables: a first call then traces twice"
     return {
         "name": name.rpartition(".")[2] or name,
         "place": place,
-        "count": count,
-        "seconds": float(
-            last.get("sum") or sum(float(event.data.get("took", 0)) for event in events)
-        ),
-        "nodes": max((int(event.data.get("nodes", 0)) for event in events), default=0),
+        "count": max(len(traces), last.n),
+        "seconds": last.sum or sum(trace.took for trace in traces),
+        "nodes": max(trace.nodes for trace in traces),
         "points": [
-            [round(event.time, 4), float(event.data.get("took", 0)), reason]
-            for event, reason in zip(told, reasons, strict=False)
+            [round(trace.time, 4), trace.took, reason]
+            for trace, reason in zip(shown, reasons, strict=True)
         ],
-        "reason": reasons[-1] if len(told) > 1 else "",
+        "reason": reasons[-1] if len(shown) > 1 else "",
     }
 
 
-def _reason(old: Any, new: Any) -> str:
+def _reason(old: Trace, new: Trace) -> str:
     """What differs between two traces of one function."""
-    if old.get("function") != new.get("function"):
+    if old.function != new.function:
         return "a new function object"
-    before, after = old.get("args") or {}, new.get("args") or {}
-    changed = [
-        f"{name}: {before.get(name, 'none')} → {after.get(name, 'none')}"
-        for name in {**before, **after}
-        if before.get(name) != after.get(name)
-    ]
-    if not changed:
+    names = [name for name in {**old.args, **new.args} if old.args.get(name) != new.args.get(name)]
+    if not names:
         return SAME
-    more = f" and {len(changed) - 2} more" if len(changed) > 2 else ""
-    return "; ".join(changed[:2]) + more
+    changed = [f"{n}: {old.args.get(n, 'none')} → {new.args.get(n, 'none')}" for n in names[:2]]
+    more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+    return "; ".join(changed) + more
 
 
-def _place(place: Any) -> str:
+def _place(place: Place) -> str:
     """Where a function's code is; inside an installed package, where in the package."""
-    if not (isinstance(place, list | tuple) and len(place) >= 2 and place[0]):
-        return ""
-    return f"{str(place[0]).rpartition('/site-packages/')[2]}:{place[1]}"
+    return f"{place.file.rpartition('/site-packages/')[2]}:{place.line}" if place.file else ""
 
 
 def graphs_of(run: Run) -> list[Row]:
     """Session graphs that were seen to grow: nodes over time, and the lines that add them."""
-    graphs: dict[tuple[int, Any], list[Event]] = defaultdict(list)
-    for event in run.of("graph"):
-        graphs[event.process, event.data.get("graph")].append(event)
-    grown = [
-        events
-        for events in graphs.values()
-        if len({event.data.get("nodes") for event in events}) > 1
-    ]
-    grown.sort(key=lambda events: -int(events[-1].data.get("nodes", 0)))
+    graphs: dict[tuple[int, int], list[GraphGrew]] = defaultdict(list)
+    for look in run.facts(GraphGrew):
+        graphs[look.process, look.graph].append(look)
+    grown = [looks for looks in graphs.values() if len({look.nodes for look in looks}) > 1]
+    grown.sort(key=lambda looks: -looks[-1].nodes)
     return [
         {
-            "x": [round(event.time, 4) for event in events],
-            "nodes": [int(event.data.get("nodes", 0)) for event in events],
+            "x": [round(look.time, 4) for look in looks],
+            "nodes": [look.nodes for look in looks],
         }
-        for events in grown[:4]
+        for looks in grown[:4]
     ]
 
 

@@ -19,6 +19,7 @@ def finding_of(run: Run, finding: Finding, fix: Fix | Refusal | None, proof: Pro
         "location": location_of(run, finding.location),
         "seconds": finding.seconds,
         "share": share_of(run, finding.seconds),
+        "frees_bytes": finding.frees,
         "grows": finding.grows,
         "forecast": _forecast(finding.forecast),
         "certainty": finding.certainty.value,

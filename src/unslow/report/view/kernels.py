@@ -7,22 +7,14 @@ from unslow.model import Loop, Run
 from unslow.report.words import Row
 
 SHOWN = 10
-WORTH = 0.005  # of a step: below it an op is not worth a row, except for the first three
+WORTH = 0.005  # of a step: ops below it get no row, except the three most expensive
 
 
 def kernels_of(run: Run) -> list[Row]:
-    """The last window of each loop, which shows the steady state; damaged ones are left out."""
+    """The last window of each loop, which shows the steady state."""
     found = []
     for loop in run.loops:
-        try:
-            seen = windows(run, loop)
-        except (
-            KeyError,
-            IndexError,
-            TypeError,
-            ValueError,
-        ):  # written by another version, or cut off
-            continue
+        seen = windows(run, loop)
         if seen and seen[-1].wall > 0 and seen[-1].ops:
             found.append(_window(loop, seen[-1]))
     return found

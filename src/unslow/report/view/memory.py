@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from unslow.facts.memory import Container, Containers
 from unslow.model import Process, Run
 from unslow.report.view.charts import bucket_starts, short
 from unslow.report.view.machine import rss_of
@@ -47,33 +48,27 @@ def _heap(process: Process, starts: Any) -> list[float | None]:
 
 
 def holders_of(run: Run, process: Process) -> list[Row]:
-    """The user's containers that grew, the largest first; unreadable inspections are left out."""
-    looks: dict[tuple[str, str, str], list[tuple[float, Row]]] = defaultdict(list)
-    for event in run.of("containers"):
-        found = event.data.get("found")
-        if event.process != process.index or not isinstance(found, list):
+    """The user's containers that were seen to grow, the largest first."""
+    seen: dict[tuple[str, str, str], list[tuple[float, Container]]] = defaultdict(list)
+    for inspection in run.facts(Containers):
+        if inspection.process != process.index:
             continue
-        for entry in found:
-            if isinstance(entry, dict) and isinstance(entry.get("bytes"), int | float):
-                key = (
-                    str(entry.get("file", "")),
-                    str(entry.get("function", "")),
-                    str(entry.get("path", "")),
-                )
-                looks[key].append((event.time, entry))
-    large = [(key, seen) for key, seen in looks.items() if seen[-1][1]["bytes"] >= WORTH]
-    large.sort(key=lambda item: -item[1][-1][1]["bytes"])
-    return [_holder(*key, seen) for key, seen in large[:HOLDERS]]
+        for container in inspection.found:
+            key = (container.file, container.function, container.path)
+            seen[key].append((inspection.time, container))
+    large = [series for series in seen.values() if series[-1][1].bytes >= WORTH]
+    large.sort(key=lambda series: -series[-1][1].bytes)
+    return [_holder(series) for series in large[:HOLDERS]]
 
 
-def _holder(file: str, function: str, path: str, seen: list[tuple[float, Row]]) -> Row:
-    last = seen[-1][1]
+def _holder(series: list[tuple[float, Container]]) -> Row:
+    last = series[-1][1]
     return {
-        "path": path,
-        "file": file,
-        "function": "" if function == "<module>" else function,
-        "x": [round(time, 4) for time, _ in seen],
-        "bytes": [float(entry["bytes"]) for _, entry in seen],
-        "elements": last.get("length"),
-        "element": str(last.get("element", "")),
+        "path": last.path,
+        "file": last.file,
+        "function": "" if last.function == "<module>" else last.function,
+        "x": [round(time, 4) for time, _ in series],
+        "bytes": [container.bytes for _, container in series],
+        "elements": last.length,
+        "element": last.element,
     }

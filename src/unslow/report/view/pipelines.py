@@ -12,17 +12,9 @@ PICTURES = 4  # pipelines that are drawn, those with most batches first
 
 
 def pipelines_of(run: Run) -> list[Row]:
-    """Pipelines that fed steps, the busiest first; facts that cannot be read make no picture."""
-    try:
-        found = pipelines(run)
-    except (
-        KeyError,
-        IndexError,
-        TypeError,
-        ValueError,
-    ):  # a folder that another version or a crash has damaged
-        return []
-    shown = sorted((one for one in found if one.stages), key=lambda one: -one.batches)[:PICTURES]
+    """Pipelines that fed steps, the busiest first."""
+    found = [one for one in pipelines(run) if one.stages]
+    shown = sorted(found, key=lambda one: -one.batches)[:PICTURES]
     return [_pipeline(one) for one in shown]
 
 
@@ -41,8 +33,8 @@ def _pipeline(pipeline: Pipeline) -> Row:
 
 
 def _stage(stage: Stage, longest: float, slow: bool) -> Row:
-    size = stage.settings.get("buffer_size")
-    full = stage.buffered / size if isinstance(size, int | float) and size > 0 else None
+    size = stage.asked.buffer_size or 0
+    full = stage.buffered / size if size > 0 else None
     return {
         "name": stage.name,
         "line": str(stage.location) if stage.location else "",

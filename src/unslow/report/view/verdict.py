@@ -24,6 +24,10 @@ def verdict_of(diagnosis: Diagnosis, findings: list[Row]) -> Row:
     got_slower = loop.trend.shape in (Shape.DRIFTING, Shape.JUMPED) and loop.trend.change > SLOWER
     if diagnosis.account and not diagnosis.account.complete:
         return _verdict("unexplained", "This run could not be fully explained.", rest)
+    blind = [one for one in diagnosis.not_judged if one.blind]
+    if blind:
+        missing = f"{words.count(len(blind), 'cause')} could not be judged: {blind[0].reason}."
+        return _verdict("unexplained", f"No problem was found, but {missing}", rest)
     if findings:
         known = " ".join([_no_problem(run, loop), *map(_known, findings[:1])])
         return _verdict("honest", known.strip(), rest)

@@ -1,13 +1,14 @@
-"""Sees tf.data pipelines: the line that made each stage, iterators being made, and what their own models say."""
+"""Records tf.data pipelines: the line of each stage, iterators, and what their models report."""
 
 from __future__ import annotations
 
 import sys
 import weakref
 from collections.abc import Callable
-from types import ModuleType
-from typing import Any
+from types import FrameType, ModuleType
+from typing import Any, NamedTuple
 
+from unslow.facts.data import Dataset, IteratorMade, ModelNode, NoPipeline, PipelineReading
 from unslow.facts.phase import Phase
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
@@ -15,37 +16,42 @@ from unslow.record.probes.data.python_batches import FETCHED
 from unslow.record.probes.data.stages import PLACE, describe
 
 _EVAL, _INPUT = int(Phase.EVAL), int(Phase.INPUT)
-_NUMBER = "_unslow_number"  # an attribute of a dataset that was described before
-_NUMBERED = "_unslow_numbered"  # an attribute of a source that was counted before
-_MOST_WATCHED = 16  # iterators that are asked on a tick, the newest first
-_ALL_ITERATORS = (
-    64  # so many are watched whatever their number, then those whose number has grown by a tenth
-)
-_DESCRIBED = 8
+_NUMBER = "_unslow_number"  # attribute of a dataset that was described
+_NUMBERED = "_unslow_numbered"  # attribute of a source that was counted
+_MOST_WATCHED = 16  # iterators whose models are read, the newest first
+_ALL_WATCHED = 64  # the first iterators are all watched; after them one in ten
+_ALL_DESCRIBED = 8  # iterators of a line whose pipelines are compared; then 16, 32, 64, …
 _MOST_DATASETS = 300
-_READINGS_IN_FULL = 40
-_READINGS_EARLY = 8
+_ALL_READINGS = 40  # of an iterator; after them only those with a tenth more elements
+_READINGS_WHILE_FILLING = 8
+_MOST_DEPTH = 100
+_ASYNCHRONOUS = (2, 4)  # NodeClass of tf.data's model.proto: asynchronous ones (2.17 to 2.21)
+_UNLIMITED = 1e9  # AUTOTUNE's parallelism before it was tuned is infinite
+_KERAS = ("keras.", "tf_keras.")
 
 
 class _Watched:
-    """One iterator: what its model said when it was last asked."""
+    """An iterator and what its model said when it was last read; times in nanoseconds."""
 
-    def __init__(self, number: int, dataset: int, iterator: Any, evaluates: bool) -> None:
-        self.number = number
-        self.dataset = dataset
+    def __init__(self, made: IteratorMade, iterator: Any) -> None:
+        self.made = made
         self.iterator = weakref.ref(iterator)
-        self.evaluates = evaluates
         self.fetched = iterator.__dict__[FETCHED] = [0, 0]
-        self.at = 0  # when it was asked
+        self.read_at = 0
         self.elements = 0
-        self.wait = 0  # nanoseconds that GetNext took, over `over` elements
+        self.wait = 0  # in GetNext, over `over` elements
         self.over = 0
-        self.open: tuple[int, int] = (
-            0,
-            0,
-        )  # the same since the last reading: counted once more elements came
+        self.open_wait = 0  # the same since the last reading: counted once more elements came
+        self.open_over = 0
         self.readings = 0
-        self.written = 0
+        self.written = 0  # elements at the last reading that was written
+
+
+class _Site(NamedTuple):
+    """A line that makes iterators: how often it did, and over which pipeline."""
+
+    made: int
+    dataset: int
 
 
 class Pipeline(Probe):
@@ -53,35 +59,33 @@ class Pipeline(Probe):
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self._ask: Callable[[Any], Any] | None = None
+        self._model_of: Callable[[Any], Any] | None = None
         self._eager: Callable[[], bool] = lambda: True
         self._watched: list[_Watched] = []
-        self._datasets: dict[Any, int] = {}
-        self._sources: dict[int, int] = {}  # dataset number → how many sources of it were made
+        self._datasets: dict[str, int] = {}
+        self._sources: dict[int, int] = {}  # dataset number → sources of it that were made
+        self._sites: dict[str, _Site] = {}
         self._made = 0
-        self._due = 2  # the step after which the iterators are asked next
-        self._next = 0  # the number of the next iterator that is watched, once there are many
-        self._at: dict[
-            str, tuple[int, int]
-        ] = {}  # by the line that iterates: how often, and over which pipeline
-        self.recorder.signals.tick.subscribe(self.name, self._look)
+        self._next_reading = 2  # the step after which the models are read next
+        self._next_watched = 0  # number of the next iterator that is watched, once there are many
+        self.recorder.signals.tick.subscribe(self.name, self._read_models)
         self.recorder.signals.step.subscribe(self.name, self._step)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {
             "tensorflow.python.data.ops.iterator_ops": self._on_iterators,
             "tensorflow.python.data.ops.dataset_ops": self._on_datasets,
-            # From TensorFlow 2.17 on: without it waits inside of compiled steps are not seen.
+            # From TensorFlow 2.17 on: without it waits inside compiled steps are not seen.
             "tensorflow.python.data.experimental.ops.iterator_model_ops": self._on_models,
         }
 
     def _on_models(self, module: ModuleType) -> None:
-        self._ask = module.get_model_proto
+        self._model_of = module.get_model_proto
 
     def _on_datasets(self, module: ModuleType) -> None:
         self._eager = module.context.executing_eagerly
         self.replace(module.DatasetV2, "__init__", self._dataset)
-        # The ways of TensorFlow 1, private ones seen on 2.21: where one is missing, its iterators are not seen.
+        # Private, seen on 2.21: where one is missing, iterators of TensorFlow 1 are not seen.
         for door in ("_make_one_shot_iterator", "_make_initializable_iterator"):
             if hasattr(getattr(module, "DatasetV1", None), door):
                 self.replace(module.DatasetV1, door, self._make_in_graph)
@@ -92,14 +96,14 @@ class Pipeline(Probe):
             self.replace(module.Iterator, "make_initializer", self._initialize_in_graph)
 
     def _dataset(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        recorder = self.recorder
+        recorder, lost = self.recorder, self._lost
 
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
             try:
                 self.__dict__[PLACE] = recorder.stack(sys._getframe().f_back)
             except Exception as problem:  # noqa: BLE001 - the fence of a probe
-                recorder.lost("pipeline", f"{type(problem).__name__}: {problem}")
+                lost(problem)
 
         return __init__
 
@@ -142,85 +146,88 @@ class Pipeline(Probe):
 
         return make_initializer
 
-    def _made_in_graph(self, dataset: Any, took: int, frame: Any) -> None:
+    def _made_in_graph(self, dataset: Any, took: int, frame: FrameType | None) -> None:
         lane = self.recorder.local.lane
         if not (lane.busy or lane.tracing or self._eager()):
             self._iterator_made(lane, None, dataset, took, frame)
 
     def _iterator_made(
-        self, lane: Lane, iterator: Any, dataset: Any, took: int, frame: Any
+        self, lane: Lane, iterator: Any, dataset: Any, took: int, frame: FrameType | None
     ) -> None:
         began = clock()
         lane.busy = True
         try:
-            self._note(lane, iterator, dataset, took, frame)
+            self._record(lane, iterator, dataset, took, frame)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+            self._lost(problem)
         finally:
             lane.busy = False
-        self._spent(lane, began)
+        self.recorder.keep_out(lane, clock() - began, self.name)
 
-    def _note(self, lane: Lane, iterator: Any | None, dataset: Any, took: int, frame: Any) -> None:
-        """An iterator was made; one that a graph holds is None, since there is nothing to ask without an op of ours."""
+    def _record(
+        self, lane: Lane, iterator: Any | None, dataset: Any, took: int, frame: FrameType | None
+    ) -> None:
+        """An iterator was made; None for one in a graph, whose model cannot be read."""
         graph = iterator is None
         self._made += 1
-        watched = self._made <= _ALL_ITERATORS or self._made >= self._next
         stack = self.recorder.stack(frame)
-        key = str(stack[:2])
-        count, number = self._at.get(key, (0, 0))
-        # Telling pipelines apart takes a millisecond: one line builds the same one again and again.
-        if count < _DESCRIBED or count & (count - 1) == 0:
-            number = self._dataset_number(dataset, graph)
-        if key in self._at or len(self._at) < _MOST_DATASETS:
-            self._at[key] = (count + 1, number)
-        evaluates = lane.within == _EVAL
-        self.recorder.fact(
-            "iterator",
-            key,
-            took,
+        key = str([tuple(place) for place in stack[:2]])
+        number = self._number_at(key, dataset, graph)
+        made = IteratorMade(
+            key=key,
+            took=took,
             iterator=self._made,
             dataset=number,
             stack=stack,
             step=self.steps.total,
-            evaluates=evaluates,
-            in_fit=lane.fit is not None or self._by_keras(frame),
+            evaluates=lane.within == _EVAL,
+            in_fit=lane.fit is not None or self._is_made_by_keras(frame),
             graph=graph,
             sources=self._sources_of(dataset, number),
         )
-        if watched and not graph:
-            self._next = self._made + self._made // 10
-            self._watched = [known for known in self._watched if known.iterator() is not None][
-                -_MOST_WATCHED + 1 :
-            ]
-            self._watched.append(_Watched(self._made, number, iterator, evaluates))
+        self.recorder.emit(made)
+        if not graph and (self._made <= _ALL_WATCHED or self._made >= self._next_watched):
+            self._next_watched = self._made + self._made // 10
+            alive = [known for known in self._watched if known.iterator() is not None]
+            self._watched = [*alive[-_MOST_WATCHED + 1 :], _Watched(made, iterator)]
 
-    def _by_keras(self, frame: Any) -> bool:
-        """Whether Keras made an iterator for one batch that it was handed, as `train_on_batch` of Keras 2 does."""
+    def _number_at(self, key: str, dataset: Any, graph: bool) -> int:
+        """The number of a pipeline; comparing pipelines takes 1 ms, and a line repeats its own."""
+        site = self._sites.get(key, _Site(0, 0))
+        number = site.dataset
+        if site.made < _ALL_DESCRIBED or site.made & (site.made - 1) == 0:
+            number = self._dataset_number(dataset, graph)
+        if key in self._sites or len(self._sites) < _MOST_DATASETS:
+            self._sites[key] = _Site(site.made + 1, number)
+        return number
+
+    def _is_made_by_keras(self, frame: FrameType | None) -> bool:
+        """Whether Keras made it for one batch, as `train_on_batch` of Keras 2 does."""
         while frame is not None and not self.recorder.user.owns(frame.f_code):
-            if str(frame.f_globals.get("__name__")).startswith(("keras.", "tf_keras.")):
+            if str(frame.f_globals.get("__name__")).startswith(_KERAS):
                 return True
             frame = frame.f_back
         return False
 
     def _dataset_number(self, dataset: Any, graph: bool) -> int:
-        """A number per pipeline: the same for pipelines that the same lines built in the same way."""
+        """The same number for pipelines that the same lines built in the same way."""
         number = dataset.__dict__.get(_NUMBER)
         if number is not None:
             return int(number)
         stages = describe(dataset, self.recorder.keep_source, graph)
-        key = repr([{name: one[name] for name in one if name != "tokens"} for one in stages])
+        key = repr([stage.replace(tokens=()) for stage in stages])
         number = self._datasets.get(key)
         if number is None:
             if len(self._datasets) >= _MOST_DATASETS:
                 return 0
             number = self._datasets[key] = len(self._datasets) + 1
-            self.recorder.line("dataset", clock(), dataset=number, stages=stages)
+            self.recorder.emit(Dataset(dataset=number, stages=stages))
         dataset.__dict__[_NUMBER] = number
         return number
 
     def _sources_of(self, dataset: Any, number: int) -> int:
-        """How often the pipeline itself was built: its innermost dataset, whatever is put around it since."""
-        for _ in range(100):
+        """How often the pipeline was built: its innermost dataset, whatever is put around it."""
+        for _ in range(_MOST_DEPTH):
             inputs = dataset._inputs() if hasattr(dataset, "_inputs") else ()
             if not inputs:
                 break
@@ -230,21 +237,21 @@ class Pipeline(Probe):
             self._sources[number] = self._sources.get(number, 0) + 1
         return self._sources.get(number, 0)
 
-    def _spent(self, lane: Lane, began: int) -> None:
-        self.recorder.keep_out(lane, clock() - began, self.name)
+    def _lost(self, problem: Exception) -> None:
+        self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    # Asking the iterators
+    # Reading the models
 
     def _step(self, lane: Lane, total: int) -> None:
-        """A reading between two steps, at steps that grow further apart: short runs have few ticks."""
-        if total >= self._due and self._watched:
-            self._due = total + max(2, total // 4)
+        """Read between two steps, at growing intervals: short runs have few ticks."""
+        if total >= self._next_reading and self._watched:
+            self._next_reading = total + max(2, total // 4)
             began = clock()
-            self._look()
-            self._spent(lane, began)
+            self._read_models()
+            self.recorder.keep_out(lane, clock() - began, self.name)
 
-    def _look(self) -> None:
-        if self._ask is None or not self._watched:
+    def _read_models(self) -> None:
+        if self._model_of is None or not self._watched:
             return
         lane = self.recorder.local.lane
         if lane.busy or lane.tracing or not self._eager():
@@ -254,94 +261,87 @@ class Pipeline(Probe):
             for known in list(self._watched):
                 iterator = known.iterator()
                 if iterator is not None:
-                    self._read(known, iterator)
+                    self._read(known, iterator, self._model_of)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+            self._lost(problem)
         finally:
             lane.busy = False
 
-    def _read(self, known: _Watched, iterator: Any) -> None:
-        assert self._ask is not None
+    def _read(self, known: _Watched, iterator: Any, model_of: Callable[[Any], Any]) -> None:
         try:
-            model = self._ask(iterator)
-        except Exception as problem:  # noqa: BLE001 - autotuning is off, or the iterator was never used: no model
+            model = model_of(iterator)
+        except Exception as problem:  # noqa: BLE001 - autotuning is off, or it was never used
             self._watched.remove(known)
-            reason = f"{type(problem).__name__}: {problem}"[:200]
-            self.recorder.line(
-                "no_pipeline", clock(), iterator=known.number, dataset=known.dataset, why=reason
-            )
+            why = f"{type(problem).__name__}: {problem}"[:200]
+            made = known.made
+            self.recorder.emit(NoPipeline(iterator=made.iterator, dataset=made.dataset, why=why))
             return
-        now = clock()
-        root = model.nodes[model.output]
-        _count_wait(known, now, int(root.num_elements), model.gap_times)
-        grown = known.elements - known.written
-        # Before the first element, buffers fill: sources that are used up by then are not seen later.
-        filling = not known.elements and known.readings < _READINGS_EARLY and len(model.nodes) > 1
-        if filling or (
-            grown and (known.readings < _READINGS_IN_FULL or grown * 10 > known.elements)
-        ):
+        _count_wait(known, clock(), int(model.nodes[model.output].num_elements), model.gap_times)
+        if _is_worth_writing(known, len(model.nodes)):
             known.readings += 1
             known.written = known.elements
-            self._write(known, now, model)
+            self.recorder.emit(self._reading(known, model))
 
-    def _write(self, known: _Watched, now: int, model: Any) -> None:
-        self.recorder.line(
-            "pipeline",
-            now,
-            iterator=known.number,
-            dataset=known.dataset,
-            evaluates=known.evaluates,
+    def _reading(self, known: _Watched, model: Any) -> PipelineReading:
+        return PipelineReading(
+            iterator=known.made.iterator,
+            dataset=known.made.dataset,
+            evaluates=known.made.evaluates,
             step=self.steps.total,
             elements=known.elements,
-            wait_ns=known.wait,
+            wait=max(0, known.wait),
             over=known.over,
             fetches=known.fetched[0],
-            fetch_ns=known.fetched[1],
-            nodes=_nodes(model),
+            fetch=known.fetched[1],
+            nodes=tuple(_node(number, node) for number, node in sorted(model.nodes.items())),
             cpu_budget=int(model.optimization_params.cpu_budget),
             ram_budget=int(model.optimization_params.ram_budget),
         )
 
 
-def _count_wait(known: _Watched, now: int, elements: int, gaps: Any) -> None:
-    """The time since the last reading, less the gaps between calls of GetNext, was spent in GetNext.
+def _is_worth_writing(known: _Watched, nodes: int) -> bool:
+    if not known.elements:
+        # Buffers fill before the first element: sources may be used up by then.
+        return known.readings < _READINGS_WHILE_FILLING and nodes > 1
+    new = known.elements - known.written
+    return new > 0 and (known.readings < _ALL_READINGS or new * 10 > known.elements)
 
-    What came since the last reading counts only once more elements came: an iterator that nobody asks any
-    more does not wait.
+
+def _count_wait(known: _Watched, now: int, elements: int, gaps: Any) -> None:
+    """The time since the last reading, less the gaps between calls of GetNext, was in GetNext.
+
+    It counts once more elements came: an iterator that nobody uses any more does not wait.
     """
     new = elements - known.elements
     if new <= 0:
         return
-    known.wait += known.open[0]
-    known.over += known.open[1]
-    known.open = (0, 0)
-    if known.at and gaps:
+    known.wait += known.open_wait
+    known.over += known.open_over
+    known.open_wait = known.open_over = 0
+    if known.read_at and gaps:
         recent = gaps[-min(new, len(gaps)) :]
-        between = sum(recent) * 1000 * new // len(recent)
-        known.open = (max(0, now - known.at - between), new)
-    known.at = now
+        between = sum(recent) * 1000 * new // len(recent)  # gaps are in microseconds
+        # Negative where a gap began before the last reading, which counted that part as a wait.
+        known.open_wait, known.open_over = now - known.read_at - between, new
+    known.read_at = now
     known.elements = elements
 
 
-def _nodes(model: Any) -> list[dict[str, Any]]:
-    """The stages as they run, from the one that hands out batches to the sources."""
-    found = []
-    for number, node in sorted(model.nodes.items()):
-        entry = {
-            "id": number,
-            "name": node.name,
-            "inputs": list(node.inputs),
-            "elements": node.num_elements,
-            "busy": node.processing_time,
-            "buffered": node.buffered_elements,
-            "buffered_bytes": node.buffered_bytes,
-            "produced": node.bytes_produced,
-            "asynchronous": node.node_class in (2, 4),
-            "ratio": node.ratio,
-        }
-        for parameter in node.parameters:
-            if parameter.name in ("parallelism", "buffer_size", "cycle_length"):
-                entry[parameter.name] = min(parameter.state_value or parameter.value, 1e9)
-                entry[f"{parameter.name}_tuned"] = parameter.tunable
-        found.append(entry)
-    return found
+def _node(number: int, node: Any) -> ModelNode:
+    threads = next((one for one in node.parameters if one.name == "parallelism"), None)
+    chosen = {}
+    if threads is not None:
+        chosen["parallelism"] = min(threads.state_value or threads.value, _UNLIMITED)
+        chosen["parallelism_tuned"] = threads.tunable
+    return ModelNode(
+        id=number,
+        name=node.name,
+        inputs=tuple(node.inputs),
+        elements=node.num_elements,
+        busy=node.processing_time,
+        buffered=node.buffered_elements,
+        buffered_bytes=node.buffered_bytes,
+        produced=node.bytes_produced,
+        asynchronous=node.node_class in _ASYNCHRONOUS,
+        **chosen,
+    )

@@ -1,4 +1,4 @@
-"""Sees data reaching a step: waits in Python for the next batch."""
+"""Records waits in Python for the next batch of a tf.data iterator."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from unslow.facts.data import Next
 from unslow.facts.phase import Phase
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import SPAN_PHASE, clock
 
 _INPUT = int(Phase.INPUT)
 _EVAL = int(Phase.EVAL)
-FETCHED = "_unslow_fetched"  # an attribute of an iterator: batches fetched in Python, and the nanoseconds of it
+FETCHED = "_unslow_fetched"  # attribute of an iterator: fetches in Python, and their nanoseconds
 
 
 class Input(Probe):
@@ -42,29 +43,28 @@ class Input(Probe):
     def _next(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, open_span = self.recorder.local, self.recorder.open_span
         close, tally = self.recorder.close_span, self.recorder.tally
-        steps, count = self.steps, _count
+        steps = self.steps
 
         def fetch(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
             if lane.tracing or lane.busy:
                 return original(self, *args, **kwargs)
-            if (
-                lane.stack and lane.stack[-1][SPAN_PHASE] == _INPUT
-            ):  # a distributed or NumPy iterator fetches from this one
+            if lane.stack and lane.stack[-1][SPAN_PHASE] == _INPUT:
+                # A distributed or NumPy iterator fetches from this one.
                 began = clock()
                 try:
                     return original(self, *args, **kwargs)
                 finally:
-                    count(self, clock() - began)
+                    _count(self, clock() - began)
             entry = open_span(lane, _INPUT)
             try:
                 result = original(self, *args, **kwargs)
             finally:
                 took = close(lane, entry)
-                count(self, took)
+                _count(self, took)
             if lane.within != _EVAL:
                 lane.elements = _elements(result)
-                tally("next", sys._getframe().f_back, took, lane.elements)
+                tally(Next, sys._getframe().f_back, took, lane.elements)
                 if not steps.trains and lane.within < 0 and not lane.functions:
                     steps.repeated(lane, "data", None, "next", sys._getframe().f_back)
             return result

@@ -1,4 +1,4 @@
-"""Sees Python code that TensorFlow's own threads run: generators, `py_function` and `numpy_function` of pipelines."""
+"""Records Python that TensorFlow's threads run: generators, `py_function`, `numpy_function`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import sys
 import time
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
+from unslow.facts.data import PythonFunction, PythonLine
+from unslow.facts.schema import Place, Stack
 from unslow.record.engine.frames import UserCode
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import clock
@@ -16,28 +18,47 @@ from unslow.record.probes.functions.signatures import code_place
 
 _MOST_FUNCTIONS = 500
 _MOST_LINES = 2000
-_SHORT = 2_000_000  # nanoseconds: the watcher gets Python's lock between such calls, never inside of them
-_FRAMES = 6  # of the user, in a sample
-_MOST_WORKERS = 8  # threads that are looked at, at once
-_QUEUE_EVERY = (
-    8  # calls between two looks at how long a thread stood in line for a processor: some 15 µs each
+_SHORT = (
+    2_000_000  # nanoseconds: the watcher gets Python's lock between such calls, not inside them
 )
+_FRAMES = 6  # of the user's, in a sample
+_TRACED_FRAMES = 4
+_MOST_WORKERS = 8  # threads that are sampled at once
+_QUEUE_EVERY = 8  # calls between two reads of the run-queue delay, which take 15 µs each
+_FIRST_TRACED = 8  # the first call that is traced line by line; then every doubling
+_WRITE_GROWTH = 1.1  # totals are written when they have grown by a tenth
 
 
 class _Function:
-    """What one Python function has done so far."""
+    """What one Python function has done so far, in nanoseconds."""
 
     __slots__ = ("calls", "observed", "place", "queued", "ran", "traced", "wall", "written")
 
-    def __init__(self, place: list[Any]) -> None:
+    def __init__(self, place: Place) -> None:
         self.place = place
         self.calls = 0
         self.wall = 0
-        self.ran = 0  # of it on a processor
-        self.queued = 0  # waiting for a processor, over `observed` nanoseconds of wall time
+        self.ran = 0  # on a processor
+        self.queued = 0  # waiting for a processor, over `observed` of `wall`
         self.observed = 0
-        self.traced = 8  # the call that is watched line by line next
+        self.traced = _FIRST_TRACED  # the call that is traced next
         self.written = 0
+
+
+class _Amount:
+    """Samples or milliseconds at one line, and how much of them was written."""
+
+    __slots__ = ("total", "written")
+
+    def __init__(self) -> None:
+        self.total = 0.0
+        self.written = 0.0
+
+
+class _Where(NamedTuple):
+    token: Any
+    way: str
+    stack: Stack
 
 
 class PythonFunctions(Probe):
@@ -47,11 +68,9 @@ class PythonFunctions(Probe):
         super().__init__(*parts)
         self._known: dict[Any, _Function] = {}
         self._running: dict[int, Any] = {}  # thread → the token of the function that it runs
-        self._lines: dict[
-            tuple[Any, ...], list[float]
-        ] = {}  # token, way and user's frames → amount, amount written
+        self._lines: dict[_Where, _Amount] = {}
         self.recorder.signals.tick.subscribe(self.name, self._write)
-        self.recorder.signals.wake.subscribe(self.name, self._peek)
+        self.recorder.signals.wake.subscribe(self.name, self._sample)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         # Called for every Python function in a graph, on 2.15 to 2.21.
@@ -92,26 +111,22 @@ class PythonFunctions(Probe):
 
     def _begin(self, registry: Any, token: Any) -> _Function:
         if len(self._known) > _MOST_FUNCTIONS:
-            return _Function([])
+            return _Function(Place("", 0))
         function = registry.get(token, None)
-        place = code_place(
-            getattr(function, "_func", function)
-        )  # py_function keeps it in an object
-        if place[0] and self.recorder.user.owns_file(place[0]):
-            self.recorder.keep_source(place[0])
+        # py_function keeps it in an object.
+        place = Place(*code_place(getattr(function, "_func", function)))
+        if place.file and self.recorder.user.owns_file(place.file):
+            self.recorder.keep_source(place.file)
         return self._known.setdefault(token, _Function(place))
 
     def _watched(
         self, entry: _Function, token: Any
     ) -> tuple[Callable[..., Any], Callable[[int], None]]:
-        """A call at which more is looked at: the queue for a processor, and the lines of calls too short to sample."""
-        if (
-            entry.calls >= entry.traced
-            and entry.wall < entry.calls * _SHORT
-            and sys.gettrace() is None
-        ):
-            entry.traced = max(16, entry.calls * 2)
-            return _Lines(self.recorder.user, self._add_line, token), lambda took: None
+        """A call that is measured closely: its run-queue delay, or the lines of a short one."""
+        too_short_to_sample = entry.wall < entry.calls * _SHORT
+        if entry.calls >= entry.traced and too_short_to_sample and sys.gettrace() is None:
+            entry.traced = max(2 * _FIRST_TRACED, entry.calls * 2)
+            return _Lines(self.recorder.user, self._add_traced, token), lambda took: None
         before = _queue()
 
         def done(took: int) -> None:
@@ -120,57 +135,58 @@ class PythonFunctions(Probe):
 
         return _run, done
 
-    def _add_line(self, token: Any, stack: tuple[Any, ...], spent: int) -> None:
-        for file, _, _ in stack:
-            self.recorder.keep_source(file)
-        if len(self._lines) < _MOST_LINES:
-            self._lines.setdefault((token, "traced", *stack), [0, 0])[0] += spent / 1e6
+    def _add_traced(self, token: Any, stack: Stack, spent: int) -> None:
+        for place in stack:
+            self.recorder.keep_source(place.file)
+        self._add(_Where(token, "traced", stack), spent / 1e6)
 
-    def _peek(self) -> None:
+    def _add(self, where: _Where, amount: float) -> None:
+        if len(self._lines) < _MOST_LINES:
+            self._lines.setdefault(where, _Amount()).total += amount
+
+    def _sample(self) -> None:
         """Which of the user's lines run in those threads right now."""
-        if not self._running:
-            return
         for thread, token in list(self._running.items()):
             stack = self._user_lines(thread)
             way, stacks = ("sampled", [stack]) if stack else ("workers", self._workers())
             for found in stacks:
-                if len(self._lines) < _MOST_LINES:
-                    self._lines.setdefault((token, way, *found), [0, 0])[0] += 1
+                self._add(_Where(token, way, found), 1)
 
-    def _user_lines(self, thread: int) -> list[tuple[str, int, str]]:
-        return self.recorder.kept(self.recorder.user.places(lines_of(thread), _FRAMES))
+    def _user_lines(self, thread: int) -> Stack:
+        places = self.recorder.kept(self.recorder.user.places(lines_of(thread), _FRAMES))
+        return tuple(Place(*place) for place in places)
 
-    def _workers(self) -> list[list[tuple[str, int, str]]]:
-        """What the user's code does in other threads: a function without a line of the user's waits for them.
+    def _workers(self) -> list[Stack]:
+        """The user's code in other threads: a function without a line of the user's waits for them.
 
-        So does what Keras has tf.data call where a PyDataset has workers.
+        Keras has tf.data call such a function where a PyDataset has workers.
         """
         known = {*self._running, self.watcher.training_thread(), self.watcher.main}
         others = [thread for thread in threads() if thread not in known][:_MOST_WORKERS]
         return [stack for stack in map(self._user_lines, others) if stack]
 
     def _write(self) -> None:
-        """Running totals, written when they have grown by a tenth."""
-        for (token, way, *stack), counts in list(self._lines.items()):
-            if counts[0] > counts[1] * 1.1:
-                counts[1] = counts[0]
-                self.recorder.line(
-                    "python_line", clock(), token=str(token), count=counts[0], way=way, stack=stack
+        for where, amount in list(self._lines.items()):
+            if amount.total > amount.written * _WRITE_GROWTH:
+                amount.written = amount.total
+                token, count = str(where.token), amount.total
+                self.recorder.emit(
+                    PythonLine(token=token, count=count, way=where.way, stack=where.stack)
                 )
         for token, entry in list(self._known.items()):
-            if entry.calls > entry.written * 1.1:
+            if entry.calls > entry.written * _WRITE_GROWTH:
                 entry.written = entry.calls
-                self.recorder.line(
-                    "python_function",
-                    clock(),
-                    token=str(token),
-                    count=entry.calls,
-                    took_ns=entry.wall,
-                    ran_ns=entry.ran,
-                    queued_ns=entry.queued,
-                    observed_ns=entry.observed,
-                    place=entry.place,
-                    step=self.steps.total,
+                self.recorder.emit(
+                    PythonFunction(
+                        token=str(token),
+                        place=entry.place,
+                        count=entry.calls,
+                        took=entry.wall,
+                        ran=entry.ran,
+                        queued=entry.queued,
+                        observed=entry.observed,
+                        step=self.steps.total,
+                    )
                 )
 
 
@@ -182,7 +198,7 @@ _PLAIN: tuple[Callable[..., Any], Callable[[int], None]] = (_run, lambda took: N
 
 
 def _queue() -> int:
-    """Nanoseconds that this thread has waited for a processor; 0 where Linux does not tell."""
+    """Nanoseconds that this thread has waited for a processor; 0 where Linux has no figure."""
     try:
         with open("/proc/thread-self/schedstat", "rb") as file:
             return int(file.read().split()[1])
@@ -193,14 +209,12 @@ def _queue() -> int:
 class _Lines:
     """Runs one call with the time of each of the user's lines; only where nobody else traces."""
 
-    def __init__(
-        self, user: UserCode, add: Callable[[Any, tuple[Any, ...], int], None], token: Any
-    ) -> None:
+    def __init__(self, user: UserCode, add: Callable[[Any, Stack, int], None], token: Any) -> None:
         self._user = user
         self._add = add
         self._token = token
-        self._spent: dict[tuple[Any, ...], int] = {}
-        self._stack: tuple[Any, ...] = ()
+        self._spent: dict[Stack, int] = {}
+        self._stack: Stack = ()
         self._at = 0
 
     def __call__(self, original: Callable[..., Any], *args: Any) -> Any:
@@ -221,10 +235,10 @@ class _Lines:
     def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event in ("line", "return"):
             here = frame if event == "line" else frame.f_back
-            self._turn(tuple(self._user.stack(here, 4)))
+            self._turn(tuple(Place(*place) for place in self._user.stack(here, _TRACED_FRAMES)))
         return self._line
 
-    def _turn(self, stack: tuple[Any, ...]) -> None:
+    def _turn(self, stack: Stack) -> None:
         """The time since the last turn belongs to the line that ran until now."""
         now = clock()
         if len(self._spent) < _MOST_LINES:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from unslow.facts.memory import Batch
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 
@@ -23,9 +24,8 @@ class Batches(Probe):
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self._inside: dict[
-            int, bool
-        ] = {}  # threads that are in a layer's call: only the outermost one counts
+        # Threads that are in a layer's call: only the outermost one counts.
+        self._inside: dict[int, bool] = {}
         self._seen: Any = weakref.WeakKeyDictionary()
         self._last: tuple[Any, ...] = ()  # the shapes of the last call
         self._alike = 0  # calls in a row with them
@@ -85,14 +85,10 @@ class Batches(Probe):
                 return
             began = clock()
             seen.add(key)
-            self.recorder.fact(
-                "batch",
-                type(model).__name__,
-                name=type(model).__name__,
-                shapes=[list(shape) for shape in shapes],
-                distinct=len(seen),
-                step=self.steps.total,
-            )
+            name = type(model).__name__
+            step = self.steps.total
+            fact = Batch(key=name, name=name, shapes=key, distinct=len(seen), step=step)
+            self.recorder.emit(fact)
             self.recorder.keep_out(lane, clock() - began, self.name)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
@@ -130,11 +126,9 @@ def _gather(value: Any, shapes: list[tuple[int, ...]]) -> None:
         for inner in value.values():
             _gather(inner, shapes)
     else:
-        known = getattr(
-            value, "_shape_tuple", None
-        )  # of tensors: to go through a TensorShape takes longer
+        known = getattr(value, "_shape_tuple", None)  # of tensors: a TensorShape takes longer
         shape = known() if known is not None else getattr(value, "shape", None)
-        if (
-            shape is not None and None not in tuple(shape) and hasattr(value, "__array__")
-        ):  # not a symbolic one
-            shapes.append(tuple(shape))
+        sides = tuple(shape) if shape is not None else (None,)
+        is_symbolic = None in sides or not hasattr(value, "__array__")
+        if not is_symbolic:
+            shapes.append(sides)

@@ -1,4 +1,4 @@
-"""Sees what the training writes: each checkpoint, each summary and log line, and the folders that fill up."""
+"""Sees what the training writes: checkpoints, summaries, log lines, and the folders they fill."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
+from unslow.facts.files import Log, Save
 from unslow.facts.phase import Phase
 from unslow.record.engine.frames import local_names
 from unslow.record.engine.probe import Probe
@@ -16,7 +17,20 @@ from unslow.record.probes.files.folders import LONGEST, Folders, filled
 
 _SAVE, _LOG = int(Phase.SAVE), int(Phase.LOG)
 _MOST_MAKERS = 1000
+_USUAL_BYTES = 4.0  # of a number in a variable
 _SHARDS = (".index", ".data-00000-of-00001", ".meta", "")
+_PATHS = ("filepath", "file_prefix", "save_path", "export_dir")  # names of the path to save to
+_OPTIONS = ("save_freq", "save_best_only", "save_weights_only", "period")  # of callbacks
+_SKIPPING = ("ModelCheckpoint", "BackupAndRestore")  # return nothing; may decide not to save
+
+
+class _Saved(NamedTuple):
+    """One call that saved."""
+
+    saver: Any
+    call: str
+    path: str  # empty where neither the result nor an argument is a path
+    took: int
 
 
 class Files(Probe):
@@ -62,7 +76,7 @@ class Files(Probe):
         import logging  # TensorFlow has loaded it by now
 
         self.replace(logging.Logger, "callHandlers", self._logging("logging"))
-        self.recorder.signals.tick.subscribe(self.name, self._folders.look)
+        self.recorder.signals.tick.subscribe(self.name, self._folders.measure_if_due)
 
     def _on_checkpoint(self, module: ModuleType) -> None:
         for kind in (module.Checkpoint, module.CheckpointV1):
@@ -79,23 +93,19 @@ class Files(Probe):
             self.replace(model, way, self._named(f"Model.{way}"))
 
     def _on_keras_2_callbacks(self, module: ModuleType) -> None:
-        if hasattr(
-            module, "CallbackList"
-        ):  # Keras 3 has a package of this name, with a module for each callback
+        if hasattr(module, "CallbackList"):  # Keras 3 has a package of this name
             self._on_saver(module.ModelCheckpoint, "_save_model")
             self.replace(module.TensorBoard, "__init__", self._init)
 
     def _on_file_writer(self, module: ModuleType) -> None:
-        self.replace(
-            module.SummaryToEventTransformer, "add_summary", self._logging("FileWriter.add_summary")
-        )
-        self.replace(
-            module.SummaryToEventTransformer,
-            "add_run_metadata",
-            self._logging("FileWriter.add_run_metadata"),
-        )
-        self.replace(module.FileWriter, "add_event", self._logging("FileWriter.add_event"))
-        self.replace(module.FileWriter, "flush", self._logging("FileWriter.flush"))
+        events, writer = module.SummaryToEventTransformer, module.FileWriter
+        for owner, name in (
+            (events, "add_summary"),
+            (events, "add_run_metadata"),
+            (writer, "add_event"),
+            (writer, "flush"),
+        ):
+            self.replace(owner, name, self._logging(f"FileWriter.{name}"))
 
     def _on_event_files(self, module: ModuleType) -> None:
         self.replace(module.EventFileWriter, "__init__", self._opened)
@@ -108,7 +118,7 @@ class Files(Probe):
             self.replace(module._ResourceSummaryWriter, "flush", self._logging("flush"))
 
     def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Remember the user's line that made a saver: it is the one that says how often and how many."""
+        """Remember the user's line that made a saver: it says how often and how many."""
         probe = self
 
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -148,9 +158,7 @@ class Files(Probe):
             lane = local.lane
             if lane.tracing or lane.busy:
                 return original(self, *args, **kwargs)
-            if (
-                lane.within == _SAVE
-            ):  # a manager saves through a checkpoint, a callback through its model
+            if lane.within == _SAVE:  # a manager saves through a checkpoint
                 result = original(self, *args, **kwargs)
                 probe._inner = _path(result, args, kwargs) or probe._inner
                 return result
@@ -162,57 +170,50 @@ class Files(Probe):
             finally:
                 took = close(lane, entry)
                 lane.within = outer
-            probe._saved(
-                lane, self, call, _path(result, args, kwargs), took, sys._getframe().f_back
-            )
+            saved = _Saved(self, call, _path(result, args, kwargs), took)
+            probe._record(lane, saved, sys._getframe().f_back)
             return result
 
         return save
 
-    def _saved(
-        self, lane: Lane, saver: Any, call: str, path: str, took: int, frame: FrameType | None
-    ) -> None:
+    def _record(self, lane: Lane, saved: _Saved, frame: FrameType | None) -> None:
         began = clock()
         try:
-            path = (
-                self._inner
-                if call.endswith(("ModelCheckpoint", "BackupAndRestore"))
-                else path or self._inner
-            )
-            if path:  # else the saver found that it was not time yet
-                self._note(saver, call, path, took, frame)
+            path = "" if saved.call in _SKIPPING else saved.path
+            if path or self._inner:  # else it was not yet time to save
+                self._record_save(saved._replace(path=path or self._inner), frame)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         self.recorder.keep_out(lane, clock() - began, self.name)
 
-    def _note(self, saver: Any, call: str, path: str, took: int, frame: FrameType | None) -> None:
+    def _record_save(self, saved: _Saved, frame: FrameType | None) -> None:
+        saver, path = saved.saver, saved.path
         place = self.recorder.user.innermost(frame) or ("", 0, "")
-        key = f"{call}@{place[0]}:{place[1]}"
-        if not self.recorder.wants("save", key):
-            self.recorder.fact("save", key, took)
+        key = f"{saved.call}@{place[0]}:{place[1]}"
+        if not self.recorder.wants(Save, key):
+            self.recorder.count(Save, key, saved.took)
             return
-        folder = self._folders.fills(os.path.dirname(path) or ".", "checkpoints")
-        made = self._made.get(id(saver), [])
-        options = {
-            name: value
-            for name in ("save_freq", "save_best_only", "save_weights_only", "period")
-            if isinstance(value := getattr(saver, name, None), bool | int | str)
-        }
-        self.recorder.fact(
-            "save",
-            key,
-            took,
-            call=call,
-            name=os.path.basename(path),
-            folder=folder,
-            bytes=_size(path),
-            step=self.steps.total,
-            stack=self.recorder.stack(frame),
-            made=made,
-            keep=_kept(saver),
-            in_fit=self.recorder.local.lane.fit is not None,
-            options=options,
-            **_parts(saver),
+        options = {name: getattr(saver, name, None) for name in _OPTIONS}
+        weights, slots = _parts(saver)
+        self.recorder.emit(
+            Save(
+                key=key,
+                took=saved.took,
+                call=saved.call,
+                name=os.path.basename(path),
+                folder=self._folders.fills(os.path.dirname(path) or ".", "checkpoints"),
+                bytes=_size(path),
+                step=self.steps.total,
+                stack=self.recorder.stack(frame),
+                made=self._made.get(id(saver), ()),
+                keep=_kept(saver),
+                in_fit=self.recorder.local.lane.fit is not None,
+                options={
+                    name: value for name, value in options.items() if isinstance(value, int | str)
+                },
+                weights_bytes=weights,
+                slots_bytes=slots,
+            )
         )
 
     def _logging(self, call: str) -> Callable[[Any], Any]:
@@ -239,42 +240,37 @@ class Files(Probe):
         return make
 
     def _logged(self, frame: FrameType | None, call: str, took: int) -> None:
-        """The user's line that wrote, or below which a library did: then what wrote, and who made it."""
+        """Count for the user's line that wrote, or below which a library did."""
         owns, board = self.recorder.user.owns, None
         while frame is not None and not owns(frame.f_code):
-            if (
-                frame.f_code.co_filename.endswith("tensorboard.py")
-                and "self" in frame.f_code.co_varnames
-            ):
+            if _is_tensorboard(frame):
                 board = frame
             frame = frame.f_back
         if frame is None:
             return
         data: dict[str, Any] = {}
-        if not self.recorder.is_tallied("log", frame):
+        if not self.recorder.is_tallied(Log.kind, frame):
             maker = dict(local_names(board)).get("self") if board is not None else None
-            data = {
-                "call": "TensorBoard" if maker is not None else call,
-                "made": self._made.get(id(maker), []),
-                "update_freq": getattr(maker, "update_freq", None) if maker is not None else None,
-            }
-        self.recorder.tally("log", frame, took, **data)
+            by = call if maker is None else "TensorBoard"
+            data = {"call": by, "made": self._made.get(id(maker), ())}
+        self.recorder.tally(Log, frame, took, **data)
 
     def disarm(self) -> None:
         super().disarm()
-        if self.recorder.signals.tick.unsubscribe(self._folders.look):
-            self._folders.last_look()
+        if self.recorder.signals.tick.unsubscribe(self._folders.measure_if_due):
+            self._folders.measure_at_end()
+
+
+def _is_tensorboard(frame: FrameType) -> bool:
+    """Whether a frame is a method of Keras's callback."""
+    code = frame.f_code
+    return code.co_filename.endswith("tensorboard.py") and "self" in code.co_varnames
 
 
 def _path(result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """Where a save wrote to: what it returned, or else what it was given."""
-    given = (
-        kwargs.get("filepath")
-        or kwargs.get("file_prefix")
-        or kwargs.get("save_path")
-        or kwargs.get("export_dir")
-    )
-    for value in (result, given, *args):
+    named = (kwargs.get(name) for name in _PATHS)
+    for value in (result, *named, *args):
         if isinstance(value, str | os.PathLike):
             return str(os.fspath(value))
     return ""
@@ -297,22 +293,21 @@ def _kept(saver: Any) -> int:
     return int(definition.max_to_keep) if definition is not None else -1
 
 
-def _parts(saver: Any) -> dict[str, float]:
+def _parts(saver: Any) -> tuple[float, float]:
     """Bytes of the weights and of the optimizer's slots, where a Keras model is saved whole."""
     model = getattr(saver, "model", saver)
     optimizer = getattr(model, "optimizer", None)
     if optimizer is None or not isinstance(getattr(model, "weights", None), list):
-        return {}
+        return 0.0, 0.0
     slots = getattr(optimizer, "variables", ())
     held = slots() if callable(slots) else slots  # a method in Keras 2.10 and before
-    return {"weights_bytes": sum(map(_bytes, model.weights)), "slots_bytes": sum(map(_bytes, held))}
+    return sum(map(_bytes, model.weights)), sum(map(_bytes, held))
 
 
 def _bytes(variable: Any) -> float:
-    size = 4.0
     name = str(getattr(variable.dtype, "name", variable.dtype))
-    for bits in ("16", "64", "8"):
-        size = int(bits) / 8 if name.endswith(bits) else size
+    bits = name.lstrip("abcdefghijklmnopqrstuvwxyz_")  # "bfloat16", "float32_ref", "bool"
+    size = int(bits) / 8 if bits.isdigit() else _USUAL_BYTES
     for side in variable.shape:
         size *= int(side or 0)
     return size

@@ -1,17 +1,18 @@
-"""The folders that a training writes to: how much is in each, looked at ever more rarely."""
+"""The folders that a training writes to: how much is in each, measured ever more rarely."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
+from unslow.facts.files import Folder
 from unslow.record.engine.recorder import Recorder, clock
 from unslow.record.engine.steps import Steps
 
-LONGEST = 20_000_000  # nanoseconds that the looks of one tick may take, on the watcher's thread
+LONGEST = 20_000_000  # nanoseconds that measuring may take at one tick of the watcher (judgement)
 _MOST = 20
-_FIRST_LOOK = 500_000_000  # nanoseconds until the folders are looked at
-_FURTHER = 1.2  # each look comes after so many times the time of the last: 80 looks in a week
+_FIRST = 500_000_000  # nanoseconds until the folders are measured for the first time
+_SPACING = 1.2  # each time comes at this multiple of the last: 80 times in a week
 
 
 class Folders:
@@ -20,10 +21,10 @@ class Folders:
         self._steps = steps
         self._known: dict[str, str] = {}  # what each holds
         self._began = clock()
-        self._next = _FIRST_LOOK
+        self._next = _FIRST
 
     def fills(self, folder: Any, kind: str) -> str:
-        """A folder that the training writes to, to be looked at now and then."""
+        """A folder that the training writes to, to be measured from now on."""
         try:
             path = os.fspath(folder)
         except TypeError:  # a tensor
@@ -37,15 +38,15 @@ class Folders:
             self._known[path] = kind
         return path
 
-    def look(self) -> None:
+    def measure_if_due(self) -> None:
         """On the watcher's thread: how much is in each folder, and how much more the disk takes."""
         now = clock()
         if now - self._began < self._next or not self._known:
             return
-        self._next = int((now - self._began) * _FURTHER)
+        self._next = int((now - self._began) * _SPACING)
         self._measure(now + LONGEST)
 
-    def last_look(self) -> None:
+    def measure_at_end(self) -> None:
         self._measure(clock() + 5 * LONGEST)
 
     def _measure(self, until: int) -> None:
@@ -53,20 +54,21 @@ class Folders:
             size, files, whole = filled(path, until)
             if files and whole:
                 disk = os.statvfs(path)
-                self._recorder.fact(
-                    "folder",
-                    path,
-                    folder=path,
-                    holds=kind,
-                    bytes=size,
-                    files=files,
-                    step=self._steps.total,
-                    free=disk.f_bavail * disk.f_frsize,
+                self._recorder.emit(
+                    Folder(
+                        key=path,
+                        folder=path,
+                        holds=kind,
+                        bytes=size,
+                        files=files,
+                        step=self._steps.total,
+                        free=disk.f_bavail * disk.f_frsize,
+                    )
                 )
 
 
 def filled(folder: str, until: int) -> tuple[int, int, bool]:
-    """Bytes and number of the files below a folder, and whether all of them could be counted in time."""
+    """Bytes and number of the files below a folder; whether all were counted in time."""
     size = files = 0
     for place, _, names in os.walk(folder):
         for name in names:

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from types import FrameType
 from typing import Any, NamedTuple
 
+from unslow.facts.schema import Stack
 from unslow.record.engine.frames import UserCode
 from unslow.record.engine.recorder import Lane, Span
 
-EARLY = 8  # calls that are looked at whatever they took: what is usual is not known yet
-_LONG = 3  # times the usual call, and a little more so that a hiccup of the machine is not one
-_MORE = 2_000_000
+EARLY = 8  # first calls, inspected whatever they took: a usual time is not known yet
+_LONG = 3  # times the usual call …
+_MORE = 2_000_000  # … and nanoseconds more, so that a hiccup of the machine does not count
 _LEAVES = 12
+_DEEPEST = 4
+_MOST_FRAMES = 80
 _MOST_SHAPES = 10_000
-_STEPPING = ("ResourceApply", "ResourceSparseApply", "AssignSubVariableOp")
+_KERAS = (f"{os.sep}keras{os.sep}", f"{os.sep}tf_keras{os.sep}")
+_DATA = f"{os.sep}data{os.sep}ops{os.sep}"
+_UPDATING = ("ResourceApply", "ResourceSparseApply", "AssignSubVariableOp")
 
 
 class Compiled:
-    """A call looks here and nowhere else: it is all that a short step can afford."""
+    """All that a call reads and writes: more would cost a short step too much."""
 
     __slots__ = (
         "calls",
         "fixed",
         "legacy",
         "limit",
-        "looks",
         "made",
         "name",
         "number",
@@ -39,25 +44,24 @@ class Compiled:
         "traces",
         "usual",
         "way",
+        "windows",
         "writes",
     )
 
-    def __init__(self, number: int, way: str, made: list[Any]) -> None:
+    def __init__(self, number: int, way: str, made: Stack) -> None:
         self.number, self.way, self.made = number, way, made
         self.name = ""
         self.traces = self.writes = 0  # its graphs, and those of them that write trainable weights
         self.open = False  # a graph of its takes shapes that are not all known
-        self.legacy = (
-            False  # it was traced into a graph of TensorFlow 1, where a call only adds an op
-        )
+        self.legacy = False  # traced into a graph of TensorFlow 1, where a call only adds an op
         self.ran = False  # the call that is under way runs a graph which writes weights
         self.size = -1.0  # numbers in the first tensor of a call, where every call has the same
         self.calls = self.took = 0  # of calls that traced nothing
         self.seen = 0  # calls from outside any other function
         self.usual = 0  # nanoseconds, following the calls that nothing special happened to
         self.limit = 0  # nanoseconds: a call that takes more is long
-        self.fixed = False  # new shapes make a new trace, which is seen: no need to look at them in each call
-        self.looks = self.resets = 0
+        self.fixed = False  # new shapes make a new trace: no need to compare them in each call
+        self.windows = self.resets = 0
         self.shapes: set[Any] = set()
 
     def always_writes(self) -> bool:
@@ -73,7 +77,7 @@ class Compiled:
         self.limit = _LONG * self.usual + _MORE
 
     def tell(self, calls: int, took: int, last: int) -> None:
-        """So many calls that nothing special happened to, their nanoseconds, and the last one's."""
+        """Add up usual calls: how many, their nanoseconds, and the last one's."""
         self.calls += calls
         self.took += took
         if calls > 1 or not self.calls & 7:
@@ -83,7 +87,7 @@ class Compiled:
         return bool(self.usual) and took > self.limit
 
     def unusual(self, took: int, traced: int, shapes: Any, resets: int) -> list[str]:
-        """Why a call was not like the others, if it was not; what is usual follows from the rest."""
+        """Why a call was not like the others, if it was not."""
         fresh, reset = shapes not in self.shapes, self.resets != resets
         why = self._reasons(traced, fresh, reset)
         expected = not (fresh or reset or took > self.limit or self.seen < EARLY)
@@ -145,7 +149,7 @@ class Call:
         self.own = lane.own  # nanoseconds of our inspections before the call
 
 
-class UnusualCall(NamedTuple):
+class InspectedCall(NamedTuple):
     """A call that was not like the others."""
 
     call: Call
@@ -176,41 +180,38 @@ def shapes(args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _gather(value: Any, found: list[Any], depth: int) -> None:
-    if len(found) >= _LEAVES or depth > 4:
+    if len(found) >= _LEAVES or depth > _DEEPEST:
         return
     shape_of = getattr(value, "_shape_tuple", None)
     if shape_of is not None:
         found.append(shape_of())
-    elif isinstance(value, tuple | list):
+        return
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, tuple | list):
         for inner in value:
-            _gather(inner, found, depth + 1)
-    elif isinstance(value, dict):
-        for inner in value.values():
             _gather(inner, found, depth + 1)
 
 
 def holds_update(graph: Any) -> bool:
-    """Whether a finished graph, or one that it calls, steps weights: by the kinds of its ops alone."""
+    """Whether a finished graph, or one that it calls, updates weights, by the types of its ops."""
     definition = graph.as_graph_def()
     bodies = [definition.node, *(function.node_def for function in definition.library.function)]
-    return any(node.op.startswith(_STEPPING) for body in bodies for node in body)
+    return any(node.op.startswith(_UPDATING) for node in itertools.chain(*bodies))
 
 
 def way_to_user(frame: FrameType | None, user: UserCode) -> str:
-    """Who made a tf.function: "direct" for the user's own line, "method" for an instance, or the library that did."""
+    """Who made a tf.function: "direct" for the user's line, "method" for an instance, a library."""
     way = "direct"
-    for _ in range(80):
+    for _ in range(_MOST_FRAMES):
         if frame is None or user.owns(frame.f_code):
             return way
         code = frame.f_code
-        if (
-            f"{os.sep}keras{os.sep}" in code.co_filename
-            or f"{os.sep}tf_keras{os.sep}" in code.co_filename
-        ):
+        if _is_keras(code.co_filename):
             return "keras"
         if code.co_name == "class_method_to_instance_method":
             way = "method"
-        elif f"{os.sep}data{os.sep}ops{os.sep}" in code.co_filename:
+        elif _DATA in code.co_filename:
             way = "data"
         elif way == "direct" and not _makes_functions(code.co_filename):
             way = "library"
@@ -219,13 +220,16 @@ def way_to_user(frame: FrameType | None, user: UserCode) -> str:
 
 
 def way_of_code(file: str, user: UserCode) -> str:
-    """The same of a function whose making nobody saw: by the file that its code is in."""
+    """The same of a function that was made before the recording: by the file of its code."""
     if user.owns_file(file):
         return "direct"
-    for package in ("keras", "tf_keras"):
-        if f"{os.sep}{package}{os.sep}" in file:
-            return "keras"
-    return "data" if f"{os.sep}data{os.sep}ops{os.sep}" in file else "library"
+    if _is_keras(file):
+        return "keras"
+    return "data" if _DATA in file else "library"
+
+
+def _is_keras(file: str) -> bool:
+    return any(folder in file for folder in _KERAS)
 
 
 def _makes_functions(file: str) -> bool:

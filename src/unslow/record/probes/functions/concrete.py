@@ -1,4 +1,4 @@
-"""Sees a single graph that is run by itself: what `get_concrete_function` gave, called inside another or outside."""
+"""Sees a single graph that is run by itself: the result of `get_concrete_function`."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any
 
+from unslow.facts.functions import Eagerly
 from unslow.record.engine.probe import Probe
 
 
@@ -62,7 +63,7 @@ class Flags(Probe):
         return compile
 
     def _compiles(self, frame: FrameType | None) -> bool:
-        """Whether compile() stands between an assignment and the user's line; Keras's own `__setattr__` may too."""
+        """Whether compile() is between an assignment and the user's line."""
         while frame is not None and not self.recorder.user.owns(frame.f_code):
             if frame.f_code.co_name == "compile":
                 return True
@@ -71,18 +72,19 @@ class Flags(Probe):
 
     def _note(self, way: str, value: Any, frame: FrameType | None, model: int) -> None:
         try:
-            # An attribute that compile() itself sets is told by the call of compile().
+            # An attribute that compile() itself sets is reported by the call of compile().
             if way == "run_eagerly" and self._compiles(frame):
                 return
             stack = self.recorder.stack(frame)
-            self.recorder.fact(
-                "eagerly",
-                str(stack[:1]),
-                way=way,
-                value=bool(value),
-                model=model,
-                stack=stack,
-                step=self.steps.total,
+            self.recorder.emit(
+                Eagerly(
+                    key=str(stack[:1]),
+                    way=way,
+                    value=bool(value),
+                    model=model,
+                    stack=stack,
+                    step=self.steps.total,
+                )
             )
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")

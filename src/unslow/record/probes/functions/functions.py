@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any
 
+from unslow.facts.functions import FirstRun
 from unslow.facts.phase import Phase
 from unslow.record.engine.fast_path import Departure, FastPath, Wrapped, fast_caller, no_path
 from unslow.record.engine.probe import Probe
@@ -15,12 +16,12 @@ from unslow.record.engine.traceback_filter import without_filter
 from unslow.record.probes.functions.compiled import (
     Call,
     Compiled,
+    InspectedCall,
     Traces,
-    UnusualCall,
     batch_size,
     shapes,
 )
-from unslow.record.probes.functions.registry import Registry
+from unslow.record.probes.functions.registry import Registry, TraceDone
 from unslow.record.probes.functions.signatures import code_place
 
 _RUN, _TRACE = int(Phase.RUN), int(Phase.TRACE)
@@ -45,7 +46,7 @@ class Functions(Probe):
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         place = "tensorflow.python.eager.polymorphic_function"
         return {
-            # Seen on 2.15 to 2.21. Without it retraces go unseen, and the probe is reported as lost.
+            # Seen on 2.15 to 2.21. Without it the probe is reported as lost.
             f"{place}.tracing_compilation": self._on_tracing,
             f"{place}.polymorphic_function": self._on_function,
             f"{place}.concrete_function": self._on_concrete,
@@ -66,7 +67,7 @@ class Functions(Probe):
         self.replace(module, "_create_concrete_function", self._create)
 
     def _tell_graphs_apart(self) -> None:
-        """A function trains in one mode and not in another: from here on each call says which graph it runs.
+        """A function trains in one mode and not in another: each call must say which graph it runs.
 
         Seen on 2.15 to 2.21. Without it such a function counts as training in every mode.
         """
@@ -216,7 +217,7 @@ class Functions(Probe):
         key = shapes(call.args, call.kwargs)
         why = known.unusual(took, traced, key, self._resets)
         if why:
-            unusual = UnusualCall(call, took, traced, key, why)
+            unusual = InspectedCall(call, took, traced, key, why)
             self.recorder.signals.call_was_unusual.send(unusual)
         known.inspected()
         self.recorder.keep_out(lane, clock() - began, self.name)
@@ -227,22 +228,23 @@ class Functions(Probe):
         function, known = call.function, call.known
         name, place = str(function._name), code_place(function._python_function)
         key = f"{name}@{place}"
-        if self.recorder.wants("first_run", key):
-            self.recorder.fact(
-                "first_run",
-                key,
-                took,
-                name=name,
-                place=place,
-                function=known.number,
-                traced_ns=traced,
-                calls=known.calls,
-                calls_took_ns=known.took,
-                step=self.steps.total,
-                stack=self.recorder.stack(frame),
+        if self.recorder.wants(FirstRun, key):
+            self.recorder.emit(
+                FirstRun(
+                    key=key,
+                    took=took,
+                    name=name,
+                    place=place,
+                    function=known.number,
+                    traced=traced,
+                    calls=known.calls,
+                    calls_took=known.took,
+                    step=self.steps.total,
+                    stack=self.recorder.stack(frame),
+                )
             )
         else:
-            self.recorder.fact("first_run", key, took)
+            self.recorder.count(FirstRun, key, took)
         self.recorder.keep_out(call.lane, clock() - began, self.name)
 
     def _updated(self, call: Call, frame: FrameType | None) -> None:
@@ -290,10 +292,10 @@ class Functions(Probe):
                 took = recorder.close_span(lane, span)
                 if not lane.tracing:
                     probe._traces = Traces(probe._traces.number + 1, probe._traces.took + took)
-                traced(lane, took, inner, concrete, function_type, tracing_options)
+                traced(lane, TraceDone(took, inner, concrete, function_type, tracing_options))
 
         return _create_concrete_function
 
     def disarm(self) -> None:
-        self._registry.last_words()
+        self._registry.write_totals()
         super().disarm()

@@ -1,13 +1,15 @@
-"""Sees loops that become part of a graph, by the user's line, and whether one iteration needs the one before."""
+"""Sees loops that become part of a graph, and whether an iteration needs the one before."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
+from unslow.facts.functions import GraphLoop
+from unslow.facts.schema import Place, Stack
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import clock
 
@@ -15,6 +17,7 @@ _MOST_OPS = 3000  # of a loop's body: a larger one is taken to need the iteratio
 _FRAMES = 4
 _PIPELINE = os.path.join("tensorflow", "python", "data", "")
 _SUMS = ("Add", "AddV2", "AddN", "Sub")
+_MAKERS = ("map_fn", "scan", "foldl", "foldr", "rnn")
 _SAME = ("Identity", "IdentityN", "Cast", "StopGradient")
 
 
@@ -25,7 +28,7 @@ class Loops(Probe):
         return {"tensorflow.python.ops.while_v2": self._on_while}
 
     def _on_while(self, module: ModuleType) -> None:
-        # Seen on 2.15 to 2.21. Without it loops inside graphs have no line, and nothing is said about them.
+        # Seen on 2.15 to 2.21. Without it loops inside graphs are not reported.
         self.replace(module, "_build_while_op", self._build)
 
     def _build(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,7 +42,7 @@ class Loops(Probe):
             try:
                 # The loop that computes gradients belongs to the one it was made for.
                 if "Grad" not in type(body_graph).__name__:
-                    probe._note(cond_graph, body_graph, sys._getframe().f_back)
+                    probe._note(body_graph, sys._getframe().f_back)
             except Exception as problem:  # noqa: BLE001 - the fence of a probe
                 probe.recorder.lost(probe.name, f"{type(problem).__name__}: {problem}")
             probe.recorder.keep_out(probe.recorder.local.lane, clock() - began, probe.name)
@@ -47,41 +50,35 @@ class Loops(Probe):
 
         return _build_while_op
 
-    def _note(self, cond: Any, body: Any, frame: Any) -> None:
-        makers, pipeline = set(), False
-        walk = frame
-        while walk is not None:
-            makers.add(walk.f_code.co_name)
-            pipeline = pipeline or _PIPELINE in walk.f_code.co_filename
-            walk = walk.f_back
+    def _note(self, body: Any, frame: FrameType | None) -> None:
+        codes = []
+        while frame is not None:
+            codes.append(frame.f_code)
+            frame = frame.f_back
+        callers = {code.co_name for code in codes}
         stack = self._lines()
-        made = next(
-            (name for name in ("map_fn", "scan", "foldl", "foldr", "rnn") if name in makers),
-            "while_loop",
-        )
-        self.recorder.fact(
-            "graph_loop",
-            str(stack[:1]),
-            stack=stack,
-            name=str(getattr(body, "name", "")),
-            made_by=made,
-            carried=carried(body),
-            ops=len(body.get_operations()),
-            pipeline=pipeline,
-            step=self.steps.total,
+        self.recorder.emit(
+            GraphLoop(
+                key=str(stack[:1]),
+                stack=stack,
+                name=str(getattr(body, "name", "")),
+                made_by=next((name for name in _MAKERS if name in callers), "while_loop"),
+                carried=carried(body),
+                ops=len(body.get_operations()),
+                pipeline=any(_PIPELINE in code.co_filename for code in codes),
+                step=self.steps.total,
+            )
         )
 
-    def _lines(self) -> list[Any]:
-        """The user's frames, innermost first; TensorFlow maps code that AutoGraph made back to theirs."""
+    def _lines(self) -> Stack:
+        """The user's frames; TensorFlow maps the code that AutoGraph generates back to theirs."""
         tf_stack: Any = sys.modules.get("tensorflow.python.util.tf_stack")
-        places: list[Any] = []
-        for frame in reversed(list(tf_stack.extract_stack()) if tf_stack is not None else []):
-            if self.recorder.user.owns_file(frame.filename):
-                places.append([frame.filename, frame.lineno, frame.name])
-                self.recorder.keep_source(frame.filename)
-                if len(places) == _FRAMES:
-                    break
-        return places
+        frames = list(tf_stack.extract_stack()) if tf_stack is not None else []
+        owned = [frame for frame in frames if self.recorder.user.owns_file(frame.filename)]
+        innermost = owned[: -_FRAMES - 1 : -1]
+        for frame in innermost:
+            self.recorder.keep_source(frame.filename)
+        return tuple(Place(frame.filename, frame.lineno, frame.name) for frame in innermost)
 
 
 def carried(body: Any) -> bool:
@@ -90,19 +87,18 @@ def carried(body: Any) -> bool:
     Counters, sums and lists that are only written to do not count: they can be computed at once.
     """
     operations = body.get_operations()
-    if len(operations) > _MOST_OPS or any(
-        "Assign" in op.type or "Scatter" in op.type for op in operations
-    ):
+    assigns = any("Assign" in op.type or "Scatter" in op.type for op in operations)
+    if assigns or len(operations) > _MOST_OPS:
         return True
     pairs = list(zip(body.inputs, body.outputs, strict=False))
     written = [(entry, leave) for entry, leave in pairs if _source(leave) is not entry]
-    state = {id(entry): entry for entry, leave in written if not _gathers(entry, leave)}
+    state = {id(entry) for entry, leave in written if not _gathers(entry, leave)}
     lists = {id(entry) for entry, _ in written if entry.dtype.name == "variant"}
-    # A list that is both read and written in the loop hands values from one iteration to the next.
-    read = any(
-        op.type == "TensorListGetItem" and id(_source(op.inputs[0])) in lists for op in operations
-    )
-    return read or any(_needs(leave, set(state)) for _, leave in written)
+    # A list that is both read and written passes values from one iteration to the next.
+    reads = [op for op in operations if op.type == "TensorListGetItem"]
+    if any(id(_source(op.inputs[0])) in lists for op in reads):
+        return True
+    return any(_needs(leave, state) for _, leave in written)
 
 
 def _source(tensor: Any) -> Any:
@@ -116,19 +112,13 @@ def _gathers(entry: Any, leave: Any) -> bool:
     """Whether a loop variable only counts, sums up or is written to."""
     made = _source(leave).op
     if entry.dtype.name == "variant":
-        return bool(made.type.startswith(("TensorListSetItem", "TensorListPushBack"))) and _is(
-            made.inputs[0], entry
-        )
+        appends = made.type.startswith(("TensorListSetItem", "TensorListPushBack"))
+        return bool(appends) and _source(made.inputs[0]) is entry
     if made.type not in _SUMS:
         return False
-    mine = [value for value in made.inputs if _is(value, entry)]
-    return len(mine) == 1 and not any(
-        _needs(value, {id(entry)}) for value in made.inputs if value is not mine[0]
-    )
-
-
-def _is(tensor: Any, entry: Any) -> bool:
-    return _source(tensor) is entry
+    mine = [value for value in made.inputs if _source(value) is entry]
+    others = [value for value in made.inputs if value is not mine[0]] if mine else []
+    return len(mine) == 1 and not any(_needs(value, {id(entry)}) for value in others)
 
 
 def _needs(tensor: Any, entries: set[int]) -> bool:

@@ -7,8 +7,10 @@ import sys
 import weakref
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
+from unslow.facts.functions import FunctionTotals, Trace
+from unslow.facts.schema import Place
 from unslow.record.engine.recorder import Lane, Recorder, clock
 from unslow.record.engine.steps import Steps
 from unslow.record.engine.weak_table import WeakTable
@@ -20,7 +22,17 @@ from unslow.record.probes.functions.compiled import (
 )
 from unslow.record.probes.functions.signatures import code_place, describe, weights_of
 
-_LAST_WORDS = 500
+_MOST_TOTALS = 500  # functions whose totals are written at the end
+
+
+class TraceDone(NamedTuple):
+    """A trace that ended; without a concrete function it failed."""
+
+    took: int  # nanoseconds
+    inner: int  # of them, traces inside it
+    concrete: Any
+    function_type: Any
+    options: Any
 
 
 class Registry:
@@ -31,7 +43,7 @@ class Registry:
         self._name = name  # of the probe that this is a part of
         self._recorder = recorder
         self._steps = steps
-        self._mixed = mixed  # told when a function trains in one mode and not in another
+        self._mixed = mixed  # called when a function trains in one mode and not in another
         self.known: WeakTable[Compiled] = WeakTable()  # by tf.function
         self._count = 0
         self._owners: dict[int, weakref.ref[Any]] = {}  # by the id of a function's cache of traces
@@ -41,7 +53,8 @@ class Registry:
         try:
             self._count += 1
             user = self._recorder.user
-            known = Compiled(self._count, way_to_user(frame, user), user.stack(frame, 3))
+            made = tuple(Place(*place) for place in user.stack(frame, 3))
+            known = Compiled(self._count, way_to_user(frame, user), made)
             known.name = str(function._name)
             self.known.put(function, known)
             self._own(function)
@@ -51,11 +64,11 @@ class Registry:
     def meet(self, function: Any) -> Compiled:
         """A function that was made, and perhaps traced, before the recording began."""
         self._count += 1
-        known = Compiled(self._count, "", [])
+        known = Compiled(self._count, "", ())
         self.known.put(function, known)
         try:
             known.name = str(function._name)
-            known.way = way_of_code(code_place(function._python_function)[0], self._recorder.user)
+            known.way = way_of_code(code_place(function._python_function).file, self._recorder.user)
             self._own(function)
             for concrete in function._list_all_concrete_functions():
                 self._learn(function, known, concrete.graph, holds_update(concrete.graph))
@@ -64,35 +77,27 @@ class Registry:
         return known
 
     def _own(self, function: Any) -> None:
-        """Traces are told apart by the cache they go into."""
+        """A trace belongs to the function that owns the cache which it goes into."""
         key = id(function._function_cache)
         self._owners[key] = weakref.ref(function, functools.partial(self._gone, key))
 
-    def traced(
-        self, lane: Lane, took: int, inner: int, concrete: Any, function_type: Any, options: Any
-    ) -> None:
-        """A trace is done; without a concrete function it failed. Called by the wrapper around the trace."""
+    def traced(self, lane: Lane, done: TraceDone) -> None:
+        """Record a trace. Called by the wrapper around it."""
         try:
-            self._note(lane, took, inner, concrete, function_type, options)
+            self._note(lane, done)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self._lost(problem)
 
-    def last_words(self) -> None:
-        """On every function that was traced, so that its calls are counted to the end."""
-        for known in list(self.known.by_id.values())[:_LAST_WORDS]:
+    def write_totals(self) -> None:
+        """Of every function that was traced, so that its calls are counted to the end."""
+        for known in list(self.known.by_id.values())[:_MOST_TOTALS]:
             if known.number and known.traces:
-                self._recorder.line(
-                    "function",
-                    clock(),
-                    function=known.number,
-                    calls=known.calls,
-                    calls_took_ns=known.took,
+                self._recorder.emit(
+                    FunctionTotals(function=known.number, calls=known.calls, calls_took=known.took)
                 )
 
-    def _note(
-        self, lane: Lane, took: int, inner: int, concrete: Any, function_type: Any, options: Any
-    ) -> None:
-        graph = getattr(concrete, "graph", None)
+    def _note(self, lane: Lane, done: TraceDone) -> None:
+        options, graph = done.options, getattr(done.concrete, "graph", None)
         place = code_place(options.python_function)
         owner = self._owner(lane, place, options)
         known = self.known.get(owner)
@@ -102,20 +107,16 @@ class Registry:
         name = str(options.name)
         key = f"{name}@{place}"
         began = clock()
-        if self._recorder.wants("trace", key):
-            self._recorder.fact(
-                "trace",
-                key,
-                took,
+        if self._recorder.wants(Trace, key):
+            trace = Trace(
+                key=key,
+                took=done.took,
                 name=name,
                 place=place,
-                function=known.number if known else 0,
                 depth=lane.tracing,
-                inner_ns=inner,
-                failed=concrete is None,
-                args=describe(function_type),
-                way=known.way if known else "",
-                made=known.made if known else [],
+                inner=done.inner,
+                failed=done.concrete is None,
+                args=describe(done.function_type),
                 nodes=len(graph.get_operations()) if graph is not None else 0,
                 updates=updates,
                 jit=bool(getattr(owner, "_jit_compile", False)),
@@ -124,17 +125,19 @@ class Registry:
                 weights=weights_of(graph),
                 stack=self._recorder.stack(sys._getframe(2).f_back),
             )
+            if known is not None:
+                trace = trace.replace(function=known.number, way=known.way, made=known.made)
+            self._recorder.emit(trace)
         else:
-            self._recorder.fact("trace", key, took)
+            self._recorder.count(Trace, key, done.took)
         self._recorder.keep_out(lane, clock() - began, self._name)
 
     def _learn(self, function: Any, known: Compiled, graph: Any, updates: bool) -> None:
         known.traces += 1
         known.writes += updates
         known.size = -1.0
-        known.open = known.open or not all(
-            tensor.shape.is_fully_defined() for tensor in graph.inputs
-        )
+        fixed = all(tensor.shape.is_fully_defined() for tensor in graph.inputs)
+        known.open = known.open or not fixed
         if updates:
             self._steps.writes_weights(graph)
             self._steps.writes_weights(function)
@@ -143,16 +146,14 @@ class Registry:
         if not self.context.executing_eagerly() and not hasattr(graph.outer_graph, "outer_graph"):
             known.legacy = True
 
-    def _owner(self, lane: Lane, place: list[Any], options: Any) -> Any:
+    def _owner(self, lane: Lane, place: Place, options: Any) -> Any:
         """The tf.function that is being traced: the one that holds this cache of traces."""
         held = self._owners.get(id(options.function_cache))
         owner = held() if held is not None else None
         if owner is not None and owner._function_cache is options.function_cache:
             return owner
         calling = lane.functions[-1] if lane.functions else None
-        same = (
-            calling is not None and code_place(getattr(calling, "_python_function", None)) == place
-        )
+        same = code_place(getattr(calling, "_python_function", None)) == place
         return calling if same else None
 
     def _gone(self, key: int, function: weakref.ref[Any]) -> None:

@@ -1,34 +1,34 @@
-"""What a traced function was called with, in short texts: code places, and each leaf of its arguments."""
+"""What a traced function was called with, in short texts: each leaf of its arguments."""
 
 from __future__ import annotations
 
 import weakref
 from typing import Any
 
+from unslow.facts.schema import Place
+
 _MOST_LEAVES = 60
 _LONGEST = 240
 _OBJECTS_KEPT = 2000
+_MOST_WRAPPERS = 20
+_WRAPPED = ("__wrapped__", "__func__", "func", "_decorated_target")
 
 _objects: dict[int, tuple[weakref.ref[Any], int]] = {}
 _count = [0]
 
 
-def code_place(function: Any) -> list[Any]:
-    """File, line and name of the code behind decorators, partials and bound methods."""
-    for _ in range(20):
-        inner = (
-            getattr(function, "__wrapped__", None)
-            or getattr(function, "__func__", None)
-            or getattr(function, "func", None)
-            or getattr(function, "_decorated_target", None)
-        )
+def code_place(function: Any) -> Place:
+    """The code behind decorators, partials and bound methods."""
+    for _ in range(_MOST_WRAPPERS):
+        held = (getattr(function, name, None) for name in _WRAPPED)
+        inner = next(filter(None, held), None)
         if inner is None:
             break
         function = inner
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
-    return (
-        [code.co_filename, code.co_firstlineno, code.co_name] if code is not None else ["", 0, ""]
-    )
+    if code is None:
+        return Place("", 0)
+    return Place(code.co_filename, code.co_firstlineno, code.co_name)
 
 
 def describe(function_type: Any) -> dict[str, str]:
@@ -65,7 +65,7 @@ def _mapping(kind: Any) -> dict[Any, Any]:
 
 
 def weights_of(graph: Any) -> str:
-    """Which variables a graph reads or writes, as far as a short text can tell one set of them from another."""
+    """Which variables a graph reads or writes, in a text that tells most sets of them apart."""
     variables = list(getattr(graph, "variables", ()))
     return f"{len(variables)} from #{number_of(variables[0])}" if variables else ""
 

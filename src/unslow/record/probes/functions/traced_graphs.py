@@ -1,4 +1,4 @@
-"""Sees what a large traced graph is made of: ops that repeat, at which of the user's lines, and constants baked in."""
+"""Sees what a large traced graph holds: ops that repeat, and at which line, and constants."""
 
 from __future__ import annotations
 
@@ -8,35 +8,27 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-from unslow.record.engine.frames import Place
+from unslow.facts.functions import Constants, Unrolled
+from unslow.facts.schema import Place, Stack
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.functions.signatures import code_place
 
-_LARGE = 500  # nodes below which a graph is traced in no time, whatever it is made of
-_MOST_OPS = 100_000  # of a session's graph: to look through more takes too long
-_REPEATS = 8  # iterations that a loop must have had to be told from a few alike layers
-_SURE = 16  # the same where no kind of op occurs just so often: small numbers divide anything
+_LARGE = 500  # nodes: a smaller graph is traced quickly, whatever it holds
+_MOST_OPS = 100_000  # of a session's graph: to inspect more takes too long
+_REPEATS = 8  # iterations that distinguish a loop from a few alike layers
+_SURE = 16  # the same where no kind of op occurs exactly that often: small numbers divide anything
 _COMPARED = 12  # kinds of ops, the most frequent ones
 _AS_MUCH = 0.9
-_MOSTLY = 0.6  # of the kinds of ops that occur so often or more must fit: some do so by chance
-_CONSTANT = 1 << 20  # bytes of one constant below which it is no burden
-_SAMPLED = 24  # repeated ops whose way to the user's lines is asked for: 40 µs each
-_TOUCHES = (
-    "ReadVariableOp",
-    "Assign",
-    "ResourceApply",
-    "ResourceGather",
-    "Apply",
-)  # ops that are given a variable
-_NUMBER = re.compile(
-    r"_\d+(?=/|$|_grad)"
-)  # TensorFlow 1 names gradients after the op: "gradients/add_35_grad/Sum"
-_TRACER = (
-    "func_graph_from_py_func"  # what is outside of it called the function, and is no part of it
-)
+_MOSTLY = 0.6  # of the kinds of ops that occur that often must fit: some do so by chance
+_CONSTANT = 1 << 20  # bytes of one constant; a smaller one is no burden
+_SAMPLED = 24  # repeated ops whose traceback is read: 40 µs each
+_TOUCHES = ("ReadVariableOp", "Assign", "ResourceApply", "ResourceGather", "Apply")
+# TensorFlow 1 names gradients after the op: "gradients/add_35_grad/Sum".
+_NUMBER = re.compile(r"_\d+(?=/|$|_grad)")
+_TRACER = "func_graph_from_py_func"  # frames outside of it only called the function
 
 
 class Traced(Probe):
@@ -63,40 +55,36 @@ class Traced(Probe):
             began = clock()
             concrete = original(function_type, type_context, func_graph, tracing_options)
             if not local.lane.busy:
-                probe._look(concrete, tracing_options, clock() - began)
+                probe._inspect(concrete, tracing_options, clock() - began)
             return concrete
 
         return _create_concrete_function
 
-    def _look(self, concrete: Any, options: Any, took: int) -> None:
+    def _inspect(self, concrete: Any, options: Any, took: int) -> None:
         began = clock()
         lane = self.recorder.local.lane
         try:
-            graph = concrete.graph
-            place = code_place(options.python_function)
-            name = str(options.name)
-            operations = graph.get_operations()
+            operations = concrete.graph.get_operations()
+            traced = _Traced(str(options.name), code_place(options.python_function), took)
             if len(operations) >= _LARGE:
-                self._repeated(operations, name, place, took)
-            self._constants(operations, name, place, took)
+                self._repeated(operations, traced)
+            self._constants(operations, traced)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _session_graph(self, lane: Lane, graph: Any) -> None:
-        """A graph that a session trains: nothing traced it, but Python loops unroll in it as well."""
+        """A graph that a session trains is not traced, but Python loops unroll in it as well."""
         began = clock()
         try:
             operations = graph.get_operations()
             if _LARGE <= len(operations) <= _MOST_OPS:
-                self._repeated(operations, "", ["", 0, ""], 0, session=True)
+                self._repeated(operations, None)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         self.recorder.keep_out(lane, clock() - began, self.name)
 
-    def _repeated(
-        self, operations: Sequence[Any], name: str, place: list[Any], took: int, **more: Any
-    ) -> None:
+    def _repeated(self, operations: Sequence[Any], traced: _Traced | None) -> None:
         """Ops with one name but for its numbers: made by a loop, or by alike layers."""
         groups: dict[tuple[str, str], list[Any]] = defaultdict(list)
         for op in operations:
@@ -108,35 +96,36 @@ class Traced(Probe):
         touched = [[op.inputs[0].name for op in group] for group in alike if _touches(group[0])]
         forward = [group for group in alike if "gradient" not in group[0].name]
         stack = self._common(forward or alike)
-        loop = self._loop(stack)
-        self.recorder.fact(
-            "unrolled",
-            f"{name}@{place}",
-            took,
-            name=name,
-            place=place,
-            nodes=len(operations),
-            repeats=repeats,
-            repeated=sum(map(len, alike)),
-            each=sum(map(len, forward)) // repeats,
-            stack=stack,
-            touches=sum(map(len, touched)),
-            own=sum(len(names) for names in touched if _own(names)),
-            loop=loop,
-            step=self.steps.total,
-            **more,
+        seen = traced or _Traced("", Place("", 0), 0)
+        self.recorder.emit(
+            Unrolled(
+                key=seen.key,
+                took=seen.took,
+                name=seen.name,
+                place=seen.place,
+                nodes=len(operations),
+                repeats=repeats,
+                repeated=sum(map(len, alike)),
+                each=sum(map(len, forward)) // repeats,
+                stack=stack,
+                touches=sum(map(len, touched)),
+                own=sum(len(names) for names in touched if _own(names)),
+                loop=self._loop(stack),
+                session=traced is None,
+                step=self.steps.total,
+            )
         )
 
-    def _common(self, groups: Sequence[Sequence[Any]]) -> list[Place]:
+    def _common(self, groups: Sequence[Sequence[Any]]) -> Stack:
         """The user's frames on the way to most of the repeated ops, within the traced function."""
         largest = sorted(groups, key=len, reverse=True)[:_SAMPLED]
-        counts: dict[tuple[Place, ...], int] = defaultdict(int)
+        counts: dict[Stack, int] = defaultdict(int)
         for group in largest:
             counts[tuple(self._frames(group[len(group) // 2]))] += len(group)
         best = max(counts, key=lambda frames: (bool(frames), counts[frames]), default=())
-        for file, _, _ in best:
-            self.recorder.keep_source(file)
-        return list(best)
+        for place in best:
+            self.recorder.keep_source(place.file)
+        return best
 
     def _frames(self, op: Any) -> Iterator[Place]:
         """The user's frames of an op, innermost first, up to the call that traced the function."""
@@ -145,44 +134,58 @@ class Traced(Probe):
             if frame.name == _TRACER:
                 return
             if user.owns_file(frame.filename):
-                yield frame.filename, frame.lineno, frame.name
+                yield Place(frame.filename, frame.lineno, frame.name)
 
-    def _loop(self, stack: Sequence[Place]) -> list[int] | None:
-        """Which of the frames stands in a Python loop, and that loop's first and last line."""
+    def _loop(self, stack: Stack) -> tuple[int, int, int] | None:
+        """Which of the frames is in a Python loop, and that loop's first and last line."""
         for depth, place in enumerate(stack):
             lines = self.recorder.user.loop_around(place)
             if lines is not None:
-                return [depth, *lines]
+                return depth, *lines
         return None
 
-    def _constants(self, operations: Sequence[Any], name: str, place: list[Any], took: int) -> None:
-        """Arrays that became part of the graph instead of being handed to it."""
-        large = []
-        for op in operations:
-            if op.type == "Const":
-                tensor = op.outputs[0]
-                size = (tensor.shape.num_elements() or 0) * (tensor.dtype.size or 0)
-                if size >= _CONSTANT:
-                    large.append((size, op))
+    def _constants(self, operations: Sequence[Any], traced: _Traced) -> None:
+        """Arrays that became part of the graph instead of its inputs."""
+        sizes = [(_size(op), op) for op in operations if op.type == "Const"]
+        large = [(size, op) for size, op in sizes if size >= _CONSTANT]
         if not large:
             return
-        largest = max(large, key=lambda pair: pair[0])
-        stack = list(self._frames(largest[1]))
-        for file, _, _ in stack:
-            self.recorder.keep_source(file)
-        self.recorder.fact(
-            "constants",
-            f"{name}@{place}",
-            took,
-            name=name,
-            place=place,
-            count=len(large),
-            stack=stack,
-            bytes=sum(size for size, _ in large),
-            largest=largest[0],
-            shape=list(largest[1].outputs[0].shape),
-            step=self.steps.total,
+        size, largest = max(large, key=lambda pair: pair[0])
+        stack = tuple(self._frames(largest))
+        for place in stack:
+            self.recorder.keep_source(place.file)
+        self.recorder.emit(
+            Constants(
+                key=traced.key,
+                took=traced.took,
+                name=traced.name,
+                place=traced.place,
+                count=len(large),
+                stack=stack,
+                bytes=sum(size for size, _ in large),
+                largest=size,
+                shape=tuple(largest.outputs[0].shape.as_list()),
+                step=self.steps.total,
+            )
         )
+
+
+class _Traced(NamedTuple):
+    """A function that was traced."""
+
+    name: str
+    place: Place
+    took: int  # nanoseconds
+
+    @property
+    def key(self) -> str:
+        return f"{self.name}@{self.place}"
+
+
+def _size(op: Any) -> int:
+    """Bytes of a constant."""
+    tensor = op.outputs[0]
+    return int((tensor.shape.num_elements() or 0) * (tensor.dtype.size or 0))
 
 
 def _touches(op: Any) -> bool:
@@ -193,25 +196,29 @@ def _touches(op: Any) -> bool:
 
 
 def _own(names: Sequence[str]) -> bool:
-    """Whether alike ops use variables of their own, as layers and optimizers do, and not the same ones again."""
+    """Whether alike ops mostly use different variables, as layers and optimizers do."""
     return 2 * len(set(names)) > len(names)
 
 
 def _period(counts: Sequence[int], nodes: int) -> int:
-    """How often a loop's body was repeated: the number that most of the ops occur a multiple of times."""
+    """How often a loop's body was repeated: most ops occur a multiple of that many times."""
     periods = {count for count in counts if count >= _REPEATS} | _shared(counts)
-    covered = {
-        period: sum(count for count in counts if _repeats(count, period)) for period in periods
-    }
+    covered = {period: _covered(counts, period) for period in periods}
     most = max(covered.values(), default=0)
     near = [period for period in covered if covered[period] >= _AS_MUCH * most]
-    # Whatever is a multiple of 200 is one of 10 as well: of those that fit as well, the longest is meant.
+    # A multiple of 200 is one of 10 as well: of those that fit as well, the longest is meant.
     best = max(near, key=lambda period: (*_fit(counts, period), period), default=0)
-    return best if best and 2 * covered[best] >= nodes and _fit(counts, best)[0] >= _MOSTLY else 0
+    if not best or 2 * covered[best] < nodes or _fit(counts, best)[0] < _MOSTLY:
+        return 0
+    return best
+
+
+def _covered(counts: Sequence[int], period: int) -> int:
+    return sum(count for count in counts if _repeats(count, period))
 
 
 def _fit(counts: Sequence[int], period: int) -> tuple[float, float]:
-    """Of the kinds of ops that occur as often or more, the share that fits; and how well, in whole per cents."""
+    """Of the kinds of ops that occur that often, the share that fits; and how well, rounded."""
     large = [count for count in counts if count >= period - 1]
     fitting = [count for count in large if _repeats(count, period)]
     missed = sum(abs(count - round(count / period) * period) for count in fitting)
@@ -219,18 +226,16 @@ def _fit(counts: Sequence[int], period: int) -> tuple[float, float]:
 
 
 def _shared(counts: Sequence[int]) -> set[int]:
-    """What the largest counts are all but multiples of: a body may make every kind of op several times."""
+    """What the largest counts nearly have in common: a body may make an op several times."""
     largest = sorted(counts, reverse=True)[:_COMPARED]
-    near = [
-        (one + first, other + second)
-        for one, other in itertools.combinations(largest, 2)
-        for first in (-1, 0, 1)
-        for second in (-1, 0, 1)
-    ]
-    return {divisor for pair in near if (divisor := math.gcd(*pair)) >= _SURE}
+    pairs = itertools.combinations(largest, 2)
+    shifts = (-1, 0, 1)
+    shifted = itertools.product(pairs, shifts, shifts)
+    divisors = {math.gcd(one + first, other + second) for (one, other), first, second in shifted}
+    return {divisor for divisor in divisors if divisor >= _SURE}
 
 
 def _repeats(count: int, period: int) -> bool:
-    """A multiple, or nearly: in the first iteration and the last each op of the body may be missing, or one more."""
+    """A multiple, or nearly: the first and the last iteration may have an op more or less."""
     times = round(count / period)
     return times > 0 and abs(count - times * period) <= max(1, min(times, period // 8))

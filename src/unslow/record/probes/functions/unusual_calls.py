@@ -1,4 +1,4 @@
-"""Sees calls of compiled functions that are not like the others: first, after a reset, of new shapes, or just long."""
+"""Sees calls of compiled functions that are first, long, of new shapes or after a reset."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from unslow.facts.functions import Reset, UnusualCall
+from unslow.facts.schema import Place
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
-from unslow.record.probes.functions.compiled import Call, UnusualCall, shapes
+from unslow.record.probes.functions.compiled import Call, InspectedCall, shapes
 from unslow.record.probes.profiler.window import close_window, open_window, stop_window
 
 _MOST_BYTES = 12 << 20  # of all windows
@@ -23,21 +25,20 @@ class Calls(Probe):
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
         self._resets = 0  # how often what TensorFlow had prepared was thrown away
-        self._reset: Any = None  # the user's frames at the last reset, and its way
+        self._reset: tuple[Place, str] | None = None  # the last one's line, and what it was
         self._depth: dict[int, int] = {}  # traces that are open, by thread
-        self._first: set[int] = (
-            set()
-        )  # threads in a first call, whose window opens when the trace is done
+        # Threads in a first call, whose window opens when the trace is done.
+        self._first: set[int] = set()
         self._sizes: list[int] = []  # of the windows that were kept, in bytes
         self._firsts: dict[str, int] = {}  # first calls of functions, by their name
         self._windows: dict[int, tuple[Any, int]] = {}  # open windows by thread, and since when
-        self._given_way = False  # the program uses the profiler
+        self._released = False  # the program uses the profiler
         signals = self.recorder.signals
         signals.tick.subscribe(self.name, self._overdue)
         signals.call_begins.subscribe(self.name, self._prepare)
-        signals.call_was_unusual.subscribe(self.name, self._write_down)
-        signals.call_raised.subscribe(self.name, self._given_up)
-        signals.profiler_taken.subscribe(self.name, self._give_way)
+        signals.call_was_unusual.subscribe(self.name, self._ended)
+        signals.call_raised.subscribe(self.name, self._raised)
+        signals.profiler_taken.subscribe(self.name, self._release)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         place = "tensorflow.python.eager.polymorphic_function"
@@ -79,12 +80,9 @@ class Calls(Probe):
         self.recorder.signals.kernels_reset.send()
         if lane.fast_path is not None:
             self.steps.leave_fast_path()
-        held = next(
-            (frame for _, frame in self.recorder.user.frames(sys._getframe(1).f_back, 1)), None
-        )
-        if held is not None:
-            self._reset = (held.f_code, held.f_lineno, way)
-            self.recorder.tally("reset", held, took, way=way)
+        for place, frame in self.recorder.user.frames(sys._getframe(1).f_back, 1):
+            self._reset = (Place(*place), way)
+            self.recorder.tally(Reset, frame, took, way=way)
 
     def _trace(self, original: Callable[..., Any]) -> Callable[..., Any]:
         probe, local = self, self.recorder.local
@@ -103,7 +101,7 @@ class Calls(Probe):
 
     def _open(self, lane: Lane) -> None:
         """Open a window on the rest of a call; never in a trial, which is timed as it is."""
-        if self._given_way or lane.thread in self._windows or self.recorder.is_trial:
+        if self._released or lane.thread in self._windows or self.recorder.is_trial:
             return
         began = clock()
         window = open_window()
@@ -112,10 +110,10 @@ class Calls(Probe):
         self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _overdue(self) -> None:
-        """On the watcher's thread: a call that holds a whole training must not fill the profiler's memory."""
-        for thread, (window, since) in list(self._windows.items()):
-            if clock() - since > _TOO_LONG and self._windows.pop(thread, None) is not None:
-                stop_window(window)
+        """On the watcher's thread: a very long call must not fill the profiler's memory."""
+        for thread, (_, since) in list(self._windows.items()):
+            if clock() - since > _TOO_LONG:
+                self._stop(thread)
 
     def _prepare(self, call: Call) -> None:
         """Open a window where it will show something: after resets, and for new shapes under XLA.
@@ -124,69 +122,67 @@ class Calls(Probe):
         """
         known, lane = call.known, call.lane
         if not known.seen:
-            # A script may make functions without end; those of one name prepare alike.
+            # A script may keep making functions; those of one name are prepared alike.
             count = self._firsts[known.name] = self._firsts.get(known.name, 0) + 1
             if count & (count - 1) == 0:
                 self._first.add(lane.thread)
         elif known.resets != self._resets or _is_new_to_xla(call):
-            known.looks += 1
-            if known.looks & (known.looks - 1) == 0:
+            known.windows += 1
+            if known.windows & (known.windows - 1) == 0:
                 self._open(lane)
 
-    def _given_up(self, lane: Lane) -> None:
+    def _raised(self, lane: Lane) -> None:
         """A call raised: the end of the data, or an error."""
         self._first.discard(lane.thread)
-        window = self._windows.pop(lane.thread, None)
+        self._stop(lane.thread)
+
+    def _ended(self, unusual: InspectedCall) -> None:
+        """Record a call that was not like the others, with what a window saw of it."""
+        thread = unusual.call.lane.thread
+        self._first.discard(thread)
+        window = self._windows.pop(thread, None)
+        self._write(unusual, close_window(window[0]) if window is not None else b"")
+
+    def _stop(self, thread: int) -> None:
+        window = self._windows.pop(thread, None)
         if window is not None:
             stop_window(window[0])
 
-    def _write_down(self, unusual: UnusualCall) -> None:
-        """Write down a call that was not like the others, with what a window saw of it."""
-        lane = unusual.call.lane
-        self._first.discard(lane.thread)
-        window = self._windows.pop(lane.thread, None)
-        self._write(unusual, close_window(window[0]) if window is not None else b"")
-
-    def _give_way(self) -> None:
-        self._given_way = True
+    def _release(self) -> None:
+        self._released = True
         for thread in list(self._windows):
-            window = self._windows.pop(thread, None)
-            if window is not None:
-                stop_window(window[0])
+            self._stop(thread)
 
     def disarm(self) -> None:
-        self._give_way()
+        self._release()
         super().disarm()
 
-    def _write(self, unusual: UnusualCall, inside: bytes) -> None:
+    def _write(self, unusual: InspectedCall, inside: bytes) -> None:
         function, known, why = unusual.call.function, unusual.call.known, unusual.why
-        name = f"{function._name}:{'+'.join(why)}"
-        if not inside and not self.recorder.wants("call", name):
-            self.recorder.fact("call", name, unusual.took)
+        key = f"{function._name}:{'+'.join(why)}"
+        if not inside and not self.recorder.wants(UnusualCall, key):
+            self.recorder.count(UnusualCall, key, unusual.took)
             return
-        parts: dict[str, Any] = {}
-        if inside:
-            parts["trace"] = self._kept(inside)
-        if "reset" in why and self._reset is not None:
-            code, line, way = self._reset
-            parts |= {"place": [code.co_filename, line, code.co_name], "way": way}
-        self.recorder.fact(
-            "call",
-            name,
-            unusual.took,
+        call = UnusualCall(
+            key=key,
+            took=unusual.took,
             name=str(function._name),
             function=known.number,
-            why=why,
-            traced_ns=unusual.traced,
-            usual_ns=known.usual,
+            why=tuple(why),
+            traced=unusual.traced,
+            usual=known.usual,
             number=known.seen + 1,
             jit=bool(getattr(function, "_jit_compile", False)),
-            shapes=[list(shape or ()) for shape in unusual.shapes],
+            shapes=tuple(tuple(shape or ()) for shape in unusual.shapes),
             distinct=len(known.shapes),
             step=self.steps.total,
             stack=self.recorder.stack(sys._getframe()),
-            **parts,
         )
+        if inside:
+            call = call.replace(trace=self._kept(inside))
+        if "reset" in why and self._reset is not None:
+            call = call.replace(place=self._reset[0], way=self._reset[1])
+        self.recorder.emit(call)
 
     def _kept(self, inside: bytes) -> str:
         """Write what a window saw into a file of its own, as long as there are not too many."""

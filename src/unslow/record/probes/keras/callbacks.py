@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from types import FunctionType, ModuleType
-from typing import Any
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple
 
+from unslow.facts.keras import Epoch, Hook
 from unslow.facts.phase import Phase
+from unslow.facts.schema import Place
 from unslow.record.engine.probe import WRAPPERS, Probe, span
 from unslow.record.engine.recorder import Lane
 from unslow.record.probes.keras.fit import plain
@@ -29,11 +31,20 @@ _HOOK_NAMES = (
     "on_batch_begin",
     "on_batch_end",
 )
+_EMPTY = ("Callback", "CallbackList")  # classes whose hooks do nothing of their own
 _MOST_INSTANCES = 200
 
 
+class _Hooked(NamedTuple):
+    """A hook of a callback that is timed."""
+
+    kind: type
+    name: str
+    original: Callable[..., Any]
+
+
 class Hooks(Probe):
-    name = "keras"  # the report speaks of one probe: fit without its callbacks would not be understood either
+    name = "keras"  # one probe with fit: a report on fit without its callbacks would mislead
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
@@ -57,7 +68,7 @@ class Hooks(Probe):
         self.replace(module.CallbackList, "on_train_begin", self._train_begins)
         self.replace(module.CallbackList, "on_epoch_end", self._epoch_ends)
         self.replace(module.CallbackList, "on_train_batch_end", self._batch_ends)
-        # Each callback's own hooks are timed as well; what the list itself does before a batch is next to nothing.
+        # Each callback's own hooks are timed as well; the list itself does next to nothing.
         for name in ("on_epoch_begin", "on_test_batch_begin", "on_test_batch_end"):
             self.spanned(module.CallbackList, name, _HOOKS)
 
@@ -76,26 +87,19 @@ class Hooks(Probe):
         try:
             self._hook(type(callback))
             self._hook_instance(callback)
-        except Exception:  # noqa: BLE001 - the fence of a probe: a class that lets nobody change it is left alone
+        except Exception:  # noqa: BLE001 - a class that cannot be changed is left alone
             return
 
     def _hook(self, kind: type) -> None:
         """Time each hook that a callback's class really has; inherited empty ones are left alone."""
         for name in _HOOK_NAMES:
             owner = next((base for base in kind.__mro__ if name in vars(base)), None)
-            if (
-                owner is None
-                or owner.__name__ in ("Callback", "CallbackList")
-                or (owner, name) in self._hooked
-            ):
+            if owner is None or owner.__name__ in _EMPTY or (owner, name) in self._hooked:
                 continue
-            if not isinstance(
-                vars(owner)[name], FunctionType
-            ):  # what else can be called is not always given `self`
-                continue
-            self._hooked.add((owner, name))
-            self.replace(owner, name, partial(self._timed_hook, name))
-            _shown_as_ours(vars(owner)[name])
+            if isinstance(vars(owner)[name], FunctionType):  # others may not be given `self`
+                self._hooked.add((owner, name))
+                self.replace(owner, name, partial(self._timed_hook, name))
+                _shown_as_ours(vars(owner)[name])
 
     def _hook_instance(self, callback: Any) -> None:
         """A LambdaCallback holds its hooks as attributes of its own."""
@@ -110,70 +114,68 @@ class Hooks(Probe):
         timed = self._timed
 
         def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return timed(type(self), name, original, (self, *args), kwargs)
+            return timed(_Hooked(type(self), name, original), (self, *args), kwargs)
 
         return hook
 
     def _timed_lambda(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         kind = type("LambdaCallback", (), {"__module__": "keras"})
+        hooked = _Hooked(kind, name, original)
         timed = self._timed
 
         def hook(*args: Any, **kwargs: Any) -> Any:
-            return timed(kind, name, original, args, kwargs)
+            return timed(hooked, args, kwargs)
 
         return hook
 
-    def _timed(
-        self, kind: type, name: str, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def _timed(self, hooked: _Hooked, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         lane = self.recorder.local.lane
         if lane.busy:
-            return original(*args, **kwargs)
+            return hooked.original(*args, **kwargs)
         phases = lane.phases
         apart = sum(phases[phase] for phase in _NOT_THE_HOOKS)
         evaluated = lane.evaluated
         entry = self.recorder.open_span(lane, _HOOKS)
         try:
-            return original(*args, **kwargs)
+            return hooked.original(*args, **kwargs)
         finally:
             took = self.recorder.close_span(lane, entry)
             if lane.phases is phases:
                 apart = sum(phases[phase] for phase in _NOT_THE_HOOKS) - apart
             apart += lane.evaluated - evaluated
             try:
-                self._hooked_once(lane, kind, name, original, took, max(0, took - apart))
+                self._record_hook(lane, hooked, took, max(0, took - apart))
             except Exception as problem:  # noqa: BLE001 - the fence of a probe
                 self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _hooked_once(
-        self, lane: Lane, kind: type, name: str, original: Any, took: int, own: int
-    ) -> None:
-        code: Any = getattr(original, "__code__", None)
+    def _record_hook(self, lane: Lane, hooked: _Hooked, took: int, own: int) -> None:
+        kind, name = hooked.kind, hooked.name
+        code: CodeType | None = getattr(hooked.original, "__code__", None)
         users = code is not None and self.recorder.user.owns(code)
         key = f"{kind.__module__}.{kind.__qualname__}.{name}"
-        if users and kind.__module__ == "keras":  # a lambda: told apart by where it stands
-            key += f"@{code.co_filename}:{code.co_firstlineno}"
+        if code is not None and users and kind.__module__ == "keras":
+            key += f"@{code.co_filename}:{code.co_firstlineno}"  # which of several lambdas
         owned = self._owned[key] = self._owned.get(key, 0) + own
-        if not self.recorder.wants("hook", key):
-            self.recorder.fact("hook", key, took)
+        if not self.recorder.wants(Hook, key):
+            self.recorder.count(Hook, key, took)
             return
-        if users:
-            self.recorder.keep_source(code.co_filename)
-        self.recorder.fact(
-            "hook",
-            key,
-            took,
-            hook=name,
-            step=self.steps.total,
-            callback=kind.__qualname__,
-            module=kind.__module__,
-            own_ns=own,
-            own_sum_ns=owned,
-            users=users,
-            on_thread=lane.fit is not None,
-            place=[code.co_filename, code.co_firstlineno, code.co_name]
-            if code is not None
-            else None,
+        place = Place(code.co_filename, code.co_firstlineno, code.co_name) if code else None
+        if users and place is not None:
+            self.recorder.keep_source(place.file)
+        self.recorder.emit(
+            Hook(
+                key=key,
+                took=took,
+                hook=name,
+                step=self.steps.total,
+                callback=kind.__qualname__,
+                module=kind.__module__,
+                own=own,
+                own_sum=owned,
+                users=users,
+                on_thread=lane.fit is not None,
+                place=place,
+            )
         )
 
     def _epoch_ends(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -183,7 +185,7 @@ class Hooks(Probe):
         def on_epoch_end(self: Any, epoch: Any, logs: Any = None) -> Any:
             logged = list(logs.items())[:20] if type(logs) is dict else []
             values = {key: plain(value) for key, value in logged if type(key) is str}
-            recorder.fact("epoch", "", epoch=plain(epoch), step=steps.total, logs=values)
+            recorder.emit(Epoch(epoch=plain(epoch), step=steps.total, logs=values))
             return spanned(self, epoch, logs)
 
         return on_epoch_end

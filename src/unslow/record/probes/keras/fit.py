@@ -5,15 +5,31 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
-from types import ModuleType
-from typing import Any
+from types import FrameType, ModuleType
+from typing import Any, NamedTuple
 
-from unslow.facts.keras import Prediction
+from unslow.facts.keras import Fit, Prediction
 from unslow.facts.phase import Phase
 from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import Lane
 
 _EVAL, _BUILD = int(Phase.EVAL), int(Phase.BUILD)
+_EVALUATING = ("evaluate", "predict", "test_on_batch", "predict_on_batch")
+
+
+class _Arguments(NamedTuple):
+    """What Keras was called with: fit, evaluate and predict all take x first."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    @property
+    def data(self) -> Any:
+        return self.args[0] if self.args else self.kwargs.get("x")
+
+    def batch_size(self, call: str) -> Any:
+        if call == "predict" and len(self.args) > 1:
+            return plain(self.args[1])
+        return plain(self.kwargs.get("batch_size"))
 
 
 class Keras(Probe):
@@ -42,7 +58,7 @@ class Keras(Probe):
 
     def _on_trainer(self, trainer: Any) -> None:
         self.replace(trainer, "fit", self._fit)
-        for name in ("evaluate", "predict", "test_on_batch", "predict_on_batch"):
+        for name in _EVALUATING:
             self.replace(trainer, name, partial(self._evaluate, name))
 
     def _fit(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,7 +69,7 @@ class Keras(Probe):
             lane = local.lane
             outer, group = lane.fit, lane.group
             steps.leave_fast_path()
-            lane.fit, lane.group = probe._begin(self, args, kwargs), _group(self)
+            lane.fit, lane.group = probe._begin(self, _Arguments(args, kwargs)), _group(self)
             try:
                 return original(self, *args, **kwargs)
             finally:
@@ -62,42 +78,43 @@ class Keras(Probe):
 
         return fit
 
-    def _begin(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Which call of fit this is, told by the user's line."""
+    def _begin(self, model: Any, given: _Arguments) -> dict[str, Any]:
+        """Which call of fit this is, by the user's line."""
         try:
-            return self._noted(model, args, kwargs)
+            return self._record_fit(model, given)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
             return {"place": ("", 0, ""), "count": 0}
 
-    def _noted(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    def _record_fit(self, model: Any, given: _Arguments) -> dict[str, Any]:
         stack = self.recorder.stack(sys._getframe(2).f_back)
         place = tuple(stack[0]) if stack else ("", 0, "")
         known = self._fits.setdefault(place, {"place": place, "count": 0})
         known["count"] += 1
-        data = args[0] if args else kwargs.get("x")
+        data = type(given.data)
         optimizer = getattr(model, "optimizer", None)
-        self.recorder.fact(
-            "fit",
-            str(place),
-            stack=stack,
-            model=id(model),
-            data=type(data).__name__,
-            module=type(data).__module__,
-            batch_size=plain(kwargs.get("batch_size")),
-            epochs=plain(kwargs.get("epochs", 1)),
-            optimizer=type(optimizer).__name__,
-            run_eagerly=bool(getattr(model, "run_eagerly", False)),
-            steps_per_execution=plain(getattr(model, "steps_per_execution", 1)),
-            jit=bool(getattr(model, "jit_compile", False)),
-            accumulation=plain(getattr(optimizer, "gradient_accumulation_steps", None)),
-            step=self.steps.total,
+        self.recorder.emit(
+            Fit(
+                key=str(place),
+                stack=stack,
+                model=id(model),
+                data=data.__name__,
+                module=data.__module__,
+                batch_size=given.batch_size("fit"),
+                epochs=plain(given.kwargs.get("epochs", 1)),
+                optimizer=type(optimizer).__name__,
+                run_eagerly=bool(getattr(model, "run_eagerly", False)),
+                steps_per_execution=plain(getattr(model, "steps_per_execution", 1)),
+                jit=bool(getattr(model, "jit_compile", False)),
+                accumulation=plain(getattr(optimizer, "gradient_accumulation_steps", None)),
+                step=self.steps.total,
+            )
         )
         return known
 
     def _evaluate(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         local, open_span = self.recorder.local, self.recorder.open_span
-        close, tally = self.recorder.close_span, self.recorder.tally
+        close = self.recorder.close_span
         probe = self
 
         def evaluate(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -113,68 +130,65 @@ class Keras(Probe):
                 took = close(lane, entry)
                 lane.within = outer
                 lane.evaluated += took
-                data = args[0] if args else kwargs.get("x")
                 frame = sys._getframe().f_back
-                tally(
-                    "evaluate", frame, took, _length(data), call=name, in_fit=lane.fit is not None
-                )
                 if frame is not None and probe.recorder.user.owns(frame.f_code):
-                    probe._called(lane, frame, name, took, lane.ran - ran, data, args, kwargs)
+                    spent = _Spent(took, lane.ran - ran)
+                    probe._record_prediction(frame, name, spent, _Arguments(args, kwargs))
                     if lane.fit is None:
                         probe.steps.repeated(lane, "predict", None, name, frame)
 
         return evaluate
 
-    def _called(
-        self,
-        lane: Lane,
-        frame: Any,
-        name: str,
-        took: int,
-        ran: int,
-        data: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+    def _record_prediction(
+        self, frame: FrameType, name: str, spent: _Spent, given: _Arguments
     ) -> None:
-        """One call of predict and the like by the user's own line: what it took, and how much of that was the model."""
         key = f"{name}@{frame.f_code.co_filename}:{frame.f_lineno}"
         if not self.recorder.wants(Prediction, key):
-            self.recorder.count(Prediction, key, took)
+            self.recorder.count(Prediction, key, spent.took)
             return
-        batch = kwargs.get("batch_size", args[1] if name == "predict" and len(args) > 1 else None)
+        data = given.data
         self.recorder.emit(
             Prediction(
                 key=key,
-                took=took,
+                took=spent.took,
                 call=name,
-                ran=ran,
+                ran=spent.ran,
                 rows=_length(data),
                 data=type(data).__name__,
-                batch_size=plain(batch),
-                in_fit=lane.fit is not None,
+                batch_size=given.batch_size(name),
+                in_fit=self.recorder.local.lane.fit is not None,
                 stack=self.recorder.stack(frame),
                 step=self.steps.total,
             )
         )
 
 
+class _Spent(NamedTuple):
+    """Nanoseconds of a call, and those of them in which TensorFlow ran."""
+
+    took: int
+    ran: int
+
+
 def _group(model: Any) -> int:
     """How many updates one call of the train function makes."""
     together = plain(getattr(model, "steps_per_execution", 1))
     eager = bool(getattr(model, "run_eagerly", False))  # then each update is seen by itself
-    return int(together) if isinstance(together, int | float) and together >= 1 and not eager else 1
+    if eager or not isinstance(together, int | float):
+        return 1
+    return max(1, int(together))
 
 
 def plain(value: Any) -> Any:
-    """A number, a word or a truth as it is; of anything else the number that it is, or the name of its type."""
+    """Something that JSON can hold: the value itself, its number, or the name of its type."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     try:
-        return (
-            float(value) if hasattr(type(value), "dtype") else type(value).__name__
-        )  # NumPy's, Keras's, TensorFlow's
+        if hasattr(type(value), "dtype"):  # NumPy's, Keras's, TensorFlow's
+            return float(value)
     except Exception:  # noqa: BLE001 - the fence of a probe: no number, for whatever reason
-        return type(value).__name__
+        pass
+    return type(value).__name__
 
 
 def _length(data: Any) -> float:

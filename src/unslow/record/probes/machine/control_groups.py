@@ -1,4 +1,4 @@
-"""The control groups that hold this process, of either version: how much memory and processor they allow."""
+"""The control groups of this process, of either version: the memory and processor they allow."""
 
 from __future__ import annotations
 
@@ -10,19 +10,16 @@ _NO_LIMIT = 1 << 60  # version 1 writes a huge number where there is no limit
 
 
 class Groups:
-    """A limit may be set for the group itself or for any group above it: the tightest one counts."""
+    """A limit may be set for the group itself or for any above it: the tightest one counts."""
 
     def __init__(self, root: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> None:
         paths = _paths(own)
-        limits = [(_limit(folder), folder) for folder in _folders(root, "memory", paths)]
-        quotas = [(_quota(folder), folder) for folder in _folders(root, "cpu", paths)]
-        # Without any limit, what its own group uses is of interest still: the first of the folders.
-        self.limit, self._memory = min(
-            (one for one in limits if one[0]), default=(0, limits[0][1] if limits else "")
-        )
-        self.quota, self._cpu = min(
-            (one for one in quotas if one[0]), default=(0.0, quotas[0][1] if quotas else "")
-        )
+        memory, cpu = _folders(root, "memory", paths), _folders(root, "cpu", paths)
+        # Without any limit, the use of its own group still matters: the first of the folders.
+        self._memory = min(filter(_limit, memory), key=_limit, default=next(iter(memory), ""))
+        self._cpu = min(filter(_quota, cpu), key=_quota, default=next(iter(cpu), ""))
+        self.limit = _limit(self._memory)
+        self.quota = _quota(self._cpu)
 
     def used(self) -> dict[str, float]:
         """Bytes in use where the limit is, and the seconds for which the processor was withheld."""
@@ -35,7 +32,7 @@ class Groups:
         return found
 
     def stalled(self) -> dict[str, float]:
-        """Seconds for which some task waited for memory or a disk; of the machine where the group does not tell."""
+        """Seconds for which some task waited for memory or a disk, in the group or the machine."""
         found = {}
         for what in ("memory", "io"):
             text = read(os.path.join(self._memory, f"{what}.pressure"), f"/proc/pressure/{what}")
@@ -46,13 +43,13 @@ class Groups:
 
 
 def _paths(own: str) -> dict[str, str]:
-    """Where the process is, by controller; "" stands for version 2, which has all controllers in one tree."""
+    """Where the process is, by controller; "" is version 2: all controllers in one tree."""
     rows = (line.split(":", 2) for line in read(own).splitlines())
     return {name: row[2] for row in rows if len(row) == 3 for name in row[1].split(",")}
 
 
 def _folders(root: str, controller: str, paths: dict[str, str]) -> list[str]:
-    """Its group and those above it, as far as they can be seen: a container sees its own as the root."""
+    """Its group and the visible ones above it: a container sees its own as the root."""
     base = os.path.join(root, controller)
     path = paths.get(controller)
     if path is None or not os.path.isdir(base):

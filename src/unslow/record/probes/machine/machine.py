@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable
 from types import ModuleType
 
+from unslow.facts.machine import Machine as MachineSize
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.procfs import read
-from unslow.record.engine.recorder import clock
 from unslow.record.probes.machine.control_groups import Groups
 
 _MEMORY = "/proc/meminfo"
@@ -23,21 +23,25 @@ class Machine(Probe):
 
     def _on_tensorflow(self, module: ModuleType) -> None:
         text, groups = read(_MEMORY), Groups()
-        affinity = (
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        )
-        self.recorder.line(
-            "machine",
-            clock(),
-            cores=os.cpu_count(),
-            affinity=affinity,
-            memory_bytes=_bytes(text, "MemTotal"),
-            swap_bytes=_bytes(text, "SwapTotal"),
-            limit_bytes=groups.limit,
-            quota_cores=groups.quota,
-            load=os.getloadavg()[0],
+        self.recorder.emit(
+            MachineSize(
+                cores=os.cpu_count() or 0,
+                affinity=usable_cores(),
+                memory_bytes=_bytes(text, "MemTotal"),
+                swap_bytes=_bytes(text, "SwapTotal"),
+                limit_bytes=groups.limit,
+                quota_cores=groups.quota,
+                load=os.getloadavg()[0],
+            )
         )
         self.watcher.add_counters(_available, groups.stalled, groups.used, _busy, _waited)
+
+
+def usable_cores() -> int:
+    """Cores that the process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _bytes(text: str, name: str) -> int:

@@ -1,4 +1,4 @@
-"""Sees how TensorFlow may use the machine: its threads, who set them, the processors it may run on, its devices."""
+"""Sees how TensorFlow may use the machine: its threads, who set them, its cores and devices."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from unslow.facts.machine import ThreadLimit, ThreadSettings
+from unslow.facts.schema import Stack
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
+from unslow.record.probes.machine.machine import usable_cores
 
-_LOOK = 3  # the step after which TensorFlow has started its threads
+_STARTED = 3  # the step after which TensorFlow has started its threads
 _CONFIG = "tensorflow.python.framework.config"
 _SETTERS = {
     "set_intra_op_parallelism_threads": "intra",
@@ -32,8 +35,8 @@ class Settings(Probe):
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
         self._session: Any = None  # the last session's own configuration
-        self._start = _affinity()
-        self._looked = False
+        self._affinity_at_start = usable_cores()
+        self._recorded = False
         self.recorder.signals.step.subscribe(self.name, self._stepped)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
@@ -61,22 +64,16 @@ class Settings(Probe):
             def setter(*args: Any, **kwargs: Any) -> Any:
                 result = original(*args, **kwargs)
                 value = args[-1] if args else next(iter(kwargs.values()), 0)
-                number = (
-                    value
-                    if isinstance(value, int)
-                    else len(value)
-                    if hasattr(value, "__len__")
-                    else 0
-                )
-                probe._note(what, number, probe.recorder.stack(sys._getframe().f_back))
+                stack = probe.recorder.stack(sys._getframe().f_back)
+                probe._record_limit(what, _number(value), stack)
                 return result
 
             return setter
 
         return make
 
-    def _note(self, what: str, value: int, stack: Any) -> None:
-        self.recorder.fact("setting", what, what=what, value=value, stack=stack)
+    def _record_limit(self, what: str, value: int, stack: Stack) -> None:
+        self.recorder.emit(ThreadLimit(key=what, what=what, value=value, stack=stack))
 
     def _session_made(self, original: Callable[..., Any]) -> Callable[..., Any]:
         probe = self
@@ -91,17 +88,17 @@ class Settings(Probe):
         return __init__
 
     def _stepped(self, lane: Lane, total: int) -> None:
-        if total < _LOOK or self._looked:
+        if total < _STARTED or self._recorded:
             return
-        self._looked = True
+        self._recorded = True
         began = clock()
         try:
-            self._look()
+            self._record_settings()
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         self.recorder.keep_out(lane, clock() - began, self.name)
 
-    def _look(self) -> None:
+    def _record_settings(self) -> None:
         config: Any = sys.modules.get(_CONFIG)
         threads = {
             name: int(getattr(config, f"get_{name}_op_parallelism_threads")())
@@ -113,22 +110,24 @@ class Settings(Probe):
                 number = int(getattr(chosen, f"{name}_op_parallelism_threads", 0))
                 if number:
                     threads[name] = number
-                    self._note(name, number, stack)
+                    self._record_limit(name, number, stack)
         context: Any = sys.modules.get("tensorflow.python.eager.context")
-        logical = (
-            getattr(context.context(), "_logical_devices", None) or ()
-        )  # not there before the first eager op
-        devices = [device.name for device in logical if device.device_type != "CPU"]
-        self.recorder.line(
-            "settings",
-            clock(),
-            **threads,
-            affinity=_affinity(),
-            affinity_at_start=self._start,
-            environment={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-            devices=devices,
+        # Seen in 2.15–2.21; it is not there before the first eager op.
+        logical = getattr(context.context(), "_logical_devices", None) or ()
+        self.recorder.emit(
+            ThreadSettings(
+                intra=threads["intra"],
+                inter=threads["inter"],
+                affinity=usable_cores(),
+                affinity_at_start=self._affinity_at_start,
+                environment={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+                devices=tuple(device.name for device in logical if device.device_type != "CPU"),
+            )
         )
 
 
-def _affinity() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def _number(value: Any) -> int:
+    """The number of threads, or of the cores in a set."""
+    if isinstance(value, int):
+        return value
+    return len(value) if hasattr(value, "__len__") else 0

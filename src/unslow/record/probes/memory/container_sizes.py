@@ -8,7 +8,9 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from unslow.facts.memory import Sizes
 from unslow.facts.phase import Phase
+from unslow.facts.schema import Place
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import clock
 from unslow.record.engine.safe_inspection import attributes, module_file, module_names
@@ -17,12 +19,12 @@ from unslow.record.engine.thread_stacks import Line
 _WATCHED = (int(Phase.OTHER), int(Phase.HOOKS))
 _CONTAINERS = (list, dict, set, frozenset, tuple, deque)
 _LEAST = 16  # items: smaller containers are not what costs
-_MOST = 16  # containers in a look
+_MOST = 16  # containers that are reported
 _MOST_NAMES = 400
 _MOST_STACKS = 300
 
 
-class Sizes(Probe):
+class ContainerSizes(Probe):
     name = "sizes"
 
     def __init__(self, *parts: Any) -> None:
@@ -34,7 +36,7 @@ class Sizes(Probe):
         return {"tensorflow": lambda module: None}
 
     def _sampled(self, lines: list[Line], stack: int, phase: int) -> None:
-        """On the watcher's thread: look at the 2nd, 4th, 8th … sample of a stack in the user's own Python."""
+        """On the watcher's thread: inspect at the 2nd, 4th, 8th … sample of a stack."""
         if phase not in _WATCHED or len(self._hits) > _MOST_STACKS or not self.steps.total:
             return
         hits = self._hits[stack] = self._hits.get(stack, 0) + 1
@@ -52,13 +54,8 @@ class Sizes(Probe):
                 self._add(found, name, value)
         largest = sorted(found.items(), key=lambda item: -item[1])[:_MOST]
         if places and largest:
-            self.recorder.line(
-                "sizes",
-                began,
-                place=list(places[0]),
-                step=self.steps.total,
-                sizes=[list(item) for item in largest],
-            )
+            fact = Sizes(place=Place(*places[0]), step=self.steps.total, sizes=tuple(largest))
+            self.recorder.emit(fact, began)
 
     def _add(self, found: dict[str, int], name: str, thing: Any) -> None:
         length = _length(thing)

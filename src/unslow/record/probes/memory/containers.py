@@ -10,9 +10,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from types import FrameType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-from unslow.record.engine.frames import local_names
+from unslow.facts.memory import Container, Containers
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.safe_inspection import (
@@ -23,10 +23,9 @@ from unslow.record.engine.safe_inspection import (
     items,
     latest,
     length,
-    module_file,
-    module_names,
     values,
 )
+from unslow.record.probes.memory.named_values import NamedValues
 
 _FIRST_LOOK = 16
 _FURTHER = 1.4  # each look comes after so many times the steps of the last
@@ -41,6 +40,7 @@ _NUMBERS = (str, bytes, int, float, complex, bool, type(None))
 _PLAIN = (*_NUMBERS, type, ModuleType, FunctionType)
 _WORTH_NAMING = 1000  # bytes of an attribute that say what an object is made of
 _CACHE = type(functools.cache(len))
+_MANY = 8  # elements gained between two inspections
 _SAMPLED = 3  # elements whose size is taken, from the end, where the latest are
 
 
@@ -54,11 +54,7 @@ class Memory(Probe):
         self._size = 0
         self._ticks = 0
         self._blocks = 0.0
-        self._known = (
-            0,
-            0,
-        )  # modules, and files that were told apart, when the user's own were last looked for
-        self._own: list[str] = []
+        self._names = NamedValues(self.recorder)
         self._lengths: dict[tuple[str, str, str], int] = {}
         self._grown: dict[tuple[str, str, str], int] = {}
         self._mallinfo: Any = None
@@ -112,87 +108,56 @@ class Memory(Probe):
             self._size = size
 
     def _walk(self, frame: FrameType, total: int, until: int) -> None:
-        """Compare the length of every container of the user's with the last look; write those that grew twice."""
-        grown = []
+        """Compare the length of each container with the last inspection; write those that grew twice."""
+        found: list[Container] = []
         seen: set[int] = set()
-        for scope, name, held in self._named(frame):
-            for path, container, maker in _containers(name, held, seen, self._is_users, until):
-                key = (*(scope if maker is None else maker[:2]), path)
-                size = _count(container)
-                before = self._lengths.get(key)
-                self._lengths[key] = size
-                if before is not None and size > before:
-                    self._grown[key] = self._grown.get(key, 0) + 1
-                if self._grown.get(key, 0) >= 2 or (before is not None and size > before + 8):
-                    grown.append(
-                        (
-                            key,
-                            container,
-                            {} if maker is None else {"kind": "cache", "line": maker[2]},
-                        )
-                    )
+        for scope, name, value in self._names.of(frame):
+            for held in _containers(name, value, seen, self._names.is_users, until):
+                file, function = scope if held.cached is None else held.cached[:2]
+                if self._has_grown((file, function, held.path), _count(held.container)):
+                    found.append(_described_container(held, file, function))
             if clock() > until:
                 break
-        found = [
-            {
-                "file": file,
-                "function": function,
-                "path": path,
-                "length": _count(held),
-                "kind": type(held).__name__,
-                **_sizes(held),
-                **more,
-            }
-            for (file, function, path), held, more in grown
-        ]
-        found.sort(key=lambda entry: -float(entry["bytes"]))
+        found.sort(key=lambda each: -each.bytes)
         if found:
-            self.recorder.fact(
-                "containers",
-                "",
-                clock() - (until - _LONGEST),
-                step=total,
-                found=found[:_MOST_REPORTED],
+            took = clock() - (until - _LONGEST)
+            self.recorder.emit(
+                Containers(took=took, step=total, found=tuple(found[:_MOST_REPORTED]))
             )
 
-    def _named(self, frame: FrameType | None) -> Iterator[tuple[tuple[str, str], str, Any]]:
-        """The user's names: locals of the frames on the stack, globals of their modules, then those of others."""
-        user = self.recorder.user
-        modules: dict[str, Any] = {}
-        for (file, _, function), held in user.frames(frame, 12):
-            modules[file] = held.f_globals
-            self.recorder.keep_source(file)
-            for name, value in local_names(held):
-                yield (file, function), name, value
-        for place, names in modules.items():
-            yield from _globals(place, names)
-        for module in self._own_modules():  # to look for these may take as long as all the rest
-            if module_file(module) not in modules:
-                yield from _globals(module_file(module), module_names(module))
-
-    def _own_modules(self) -> list[ModuleType]:
-        """Modules of the user's files; among thousands of others, so they are looked for only if some were added."""
-        user, known = self.recorder.user, (len(sys.modules), self.recorder.user.files)
-        if known != self._known:
-            self._known = known
-            self._own = [
-                name
-                for name, module in list(sys.modules.items())
-                if user.has_seen(module_file(module))
-            ]
-        return [sys.modules[name] for name in self._own if name in sys.modules]
-
-    def _is_users(self, value: Any) -> bool:
-        """An object of a class of the user's own: its attributes are theirs to fill."""
-        name = type(value).__module__
-        file = module_file(sys.modules.get(name)) if type(name) is str else ""
-        return bool(file and self.recorder.user.has_seen(file)) or name == "__main__"
+    def _has_grown(self, key: tuple[str, str, str], size: int) -> bool:
+        """Twice, or by many elements at once."""
+        before = self._lengths.get(key)
+        self._lengths[key] = size
+        if before is not None and size > before:
+            self._grown[key] = self._grown.get(key, 0) + 1
+        by_many = before is not None and size > before + _MANY
+        return self._grown.get(key, 0) >= 2 or by_many
 
 
-def _globals(file: str, names: dict[str, Any]) -> Iterator[tuple[tuple[str, str], str, Any]]:
-    for name, value in list(names.items()):
-        if not name.startswith("__"):
-            yield (file, "<module>"), name, value
+class _Held(NamedTuple):
+    """A container, by the path that the user would write."""
+
+    path: str
+    container: Any
+    # Of what functools.cache keeps: file, name and first line of the function.
+    cached: tuple[str, str, int] | None = None
+
+
+def _described_container(held: _Held, file: str, function: str) -> Container:
+    container = held.container
+    sizes = _sizes(container)
+    return Container(
+        path=held.path,
+        file=file,
+        function=function,
+        kind=type(container).__name__ if held.cached is None else "cache",
+        line=0 if held.cached is None else held.cached[2],
+        length=_count(container),
+        bytes=sizes.bytes,
+        element=sizes.element,
+        bounded=sizes.bounded,
+    )
 
 
 def _containers(
@@ -202,24 +167,18 @@ def _containers(
     is_users: Callable[[Any], bool],
     until: int,
     depth: int = 0,
-) -> Iterator[tuple[str, Any, tuple[str, str, int] | None]]:
-    """A value's containers by the path the user would write: `self.history`, `cache['grads']`.
-
-    With the file, the name and the line of the function where a container is what `functools.cache` has kept of it.
-    """
-    if (
-        id(held) in seen
-        or depth > _DEPTH
-        or type in type(held).__mro__
-        or ModuleType in type(held).__mro__
-    ):
+) -> Iterator[_Held]:
+    """The containers that a value is or holds: `self.history`, `cache['grads']`."""
+    kinds = type(held).__mro__
+    is_code = type in kinds or ModuleType in kinds
+    if id(held) in seen or depth > _DEPTH or is_code:
         return
     kind = container_of(held)
     if kind is None and _joined(held) is not None:
-        yield name, held, None
+        yield _Held(name, held)
         return
     if kind is not None:
-        yield name, held, None
+        yield _Held(name, held)
     elif type(held) is _CACHE:
         yield from _cached(held)
     elif type(held) is not FunctionType and not (is_users(held) and clock() < until):
@@ -250,7 +209,7 @@ def _parts(name: str, held: Any, kind: type | None) -> Iterator[tuple[str, Any]]
         yield from (("", value) for value in methods if type(value) is _CACHE)
 
 
-def _cached(function: Any) -> Iterator[tuple[str, Any, tuple[str, str, int] | None]]:
+def _cached(function: Any) -> Iterator[_Held]:
     """What `functools.cache` has kept of a function; where it has a limit, it is bounded."""
     own = vars(function)
     code = getattr(own.get("__wrapped__"), "__code__", None)
@@ -258,7 +217,8 @@ def _cached(function: Any) -> Iterator[tuple[str, Any, tuple[str, str, int] | No
         return
     for kept in gc.get_referents(function):
         if type(kept) is dict and kept is not own:
-            yield f"{code.co_name}()", kept, (code.co_filename, code.co_name, code.co_firstlineno)
+            place = (code.co_filename, code.co_name, code.co_firstlineno)
+            yield _Held(f"{code.co_name}()", kept, place)
 
 
 def _closure(function: FunctionType) -> Iterator[tuple[str, Any]]:
@@ -284,20 +244,23 @@ def _count(held: Any) -> int:
     return length(held) if joined is None else joined[1]
 
 
-def _sizes(held: Any) -> dict[str, Any]:
+class _Sizes(NamedTuple):
+    bytes: float
+    element: str
+    bounded: bool
+
+
+def _sizes(held: Any) -> _Sizes:
     """Bytes that a container holds, from its latest elements, and what they are."""
     joined = _joined(held)
     if joined is not None:
-        return {"bytes": joined[0], "element": _described(held), "bounded": False}
+        return _Sizes(joined[0], _described(held), bounded=False)
     last = latest(held, _SAMPLED)
     seen: set[int] = set()  # what two elements share, neither of them keeps
     sizes = sorted(_bytes(value, seen) for value in last)
     each = sizes[len(sizes) // 2] if sizes else 0.0
-    return {
-        "bytes": each * length(held),
-        "element": _described(last[0]) if last else "",
-        "bounded": container_of(held) is deque and deque.maxlen.__get__(held) is not None,
-    }
+    bounded = container_of(held) is deque and deque.maxlen.__get__(held) is not None
+    return _Sizes(each * length(held), _described(last[0]) if last else "", bounded)
 
 
 def _bytes(value: Any, seen: set[int], depth: int = 0) -> float:

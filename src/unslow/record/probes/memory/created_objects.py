@@ -6,9 +6,11 @@ import sys
 import weakref
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
+from unslow.facts.memory import Built, Compile, Made, Model
 from unslow.facts.phase import Phase
+from unslow.facts.schema import Stack
 from unslow.record.engine.frames import local_names
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
@@ -19,7 +21,7 @@ _MOST_SHAPES = 400
 _BURST = 50_000_000  # things made within so many nanoseconds of each other are written as one
 
 
-class _Made:
+class _Total:
     """What is made at one of the user's lines."""
 
     __slots__ = ("alive", "amount", "count", "first", "stack", "took", "what", "written")
@@ -32,20 +34,45 @@ class _Made:
         self.amount = 0.0
 
 
+class _Burst:
+    """Things made in one go."""
+
+    __slots__ = ("bytes", "count", "took", "tracing", "until", "what")
+
+    def __init__(self, what: str, tracing: bool, until: int) -> None:
+        self.what = what
+        self.tracing = tracing
+        self.until = until  # when the last one was made
+        self.count = self.took = 0
+        self.bytes = 0.0
+
+    def takes(self, what: str, tracing: bool, now: int) -> bool:
+        """Whether what is made now belongs to it."""
+        return (self.what, self.tracing) == (what, tracing) and now - self.until <= _BURST
+
+
+class _NewModel(NamedTuple):
+    """A model that no step has used yet."""
+
+    model: Any  # a weak reference
+    number: int
+    name: str
+    stack: Stack
+    made: int  # when
+
+
 class Objects(Probe):
     name = "objects"
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self._places: dict[tuple[Any, ...], _Made] = {}
+        self._places: dict[tuple[Any, ...], _Total] = {}
         self._kept: list[Any] = []  # code objects: an id must not be used again
-        self._refs: dict[
-            int, Any
-        ] = {}  # weak references: they must live as long as what they watch
-        self._new: list[tuple[Any, dict[str, Any]]] = []  # models that no step has used yet
+        self._refs: dict[int, Any] = {}  # weak references live as long as what they watch
+        self._new: list[_NewModel] = []
         self._numbers: dict[int, int] = {}  # id of a model → its number
         self._models = 0
-        self._burst: dict[str, Any] = {}
+        self._burst: _Burst | None = None
         self._slots = 0
         self.recorder.signals.tick.subscribe(self.name, self._write)
         self.recorder.signals.step.subscribe(self.name, self._stepped)
@@ -92,9 +119,8 @@ class Objects(Probe):
             "add_variable_from_reference",
             "add_optimizer_variables",
         ):
-            if hasattr(
-                optimizer, name
-            ):  # an optimizer's own build() makes its slots through these; Keras 2 has fewer
+            # An optimizer's own build() makes its slots through these; Keras 2 has fewer.
+            if hasattr(optimizer, name):
                 self.replace(optimizer, name, self._slot)
 
     def _on_keras_2_optimizer(self, module: ModuleType) -> None:
@@ -112,9 +138,8 @@ class Objects(Probe):
             try:
                 return original(self)
             finally:
-                probe.unwrap(
-                    type(self), "ensure_initialized"
-                )  # it is called before every op, and does this once
+                # It is called before every op, and initializes once.
+                probe.unwrap(type(self), "ensure_initialized")
                 probe._part("device", clock() - began, 0.0)
 
         return ensure_initialized
@@ -172,27 +197,17 @@ class Objects(Probe):
                     self._numbers.clear()
                 self._numbers[id(thing)] = self._models
                 if len(self._new) < 64:
-                    fact = {
-                        "model": self._models,
-                        "name": type(thing).__name__,
-                        "stack": made.stack,
-                        "ago_ns": clock(),
-                    }
-                    self._new.append((weakref.ref(thing), fact))
+                    name, stack = type(thing).__name__, made.stack
+                    model = _NewModel(weakref.ref(thing), self._models, name, stack, clock())
+                    self._new.append(model)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _note(
         self, what: str, thing: Any, took: int, size: float, frame: FrameType | None
-    ) -> _Made | None:
-        held = next(
-            (
-                found
-                for _, found in self.recorder.user.frames(frame)
-                if not _makes_itself(found, thing)
-            ),
-            None,
-        )
+    ) -> _Total | None:
+        frames = (found for _, found in self.recorder.user.frames(frame))
+        held = next((found for found in frames if not _makes_itself(found, thing)), None)
         if held is None:
             return None
         key = (what, id(held.f_code), held.f_lasti)
@@ -201,7 +216,7 @@ class Objects(Probe):
             if len(self._places) >= _MOST_PLACES:
                 return None
             self._kept.append(held.f_code)
-            made = self._places[key] = _Made(what, self.recorder.stack(held), self.steps.total)
+            made = self._places[key] = _Total(what, self.recorder.stack(held), self.steps.total)
         made.count += 1
         made.took += took
         made.amount += size
@@ -211,7 +226,7 @@ class Objects(Probe):
             self._refs[id(ref)] = ref
         return made
 
-    def _gone(self, ref: Any, made: _Made) -> None:
+    def _gone(self, ref: Any, made: _Total) -> None:
         self._refs.pop(id(ref), None)
         made.alive -= 1
 
@@ -230,16 +245,16 @@ class Objects(Probe):
         try:
             made = self._note("compile", model, took, 0.0, sys._getframe(1).f_back)
             if made is not None:
-                self.recorder.fact(
-                    "compile",
-                    str(made.stack[:1]),
-                    took,
+                fact = Compile(
+                    key=str(made.stack[:1]),
+                    took=took,
                     model=self._numbers.get(id(model), 0),
                     stack=made.stack,
                     optimizer=type(getattr(model, "optimizer", None)).__name__,
                     step=self.steps.total,
                     weights=_number_of_weights(model),
                 )
+                self.recorder.emit(fact)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
@@ -259,79 +274,70 @@ class Objects(Probe):
         """Add up what is made in one go, for the table of the first step."""
         now, tracing = clock(), bool(self.recorder.local.lane.tracing)
         burst = self._burst
-        if burst and (
-            burst["what"] != what or burst["tracing"] != tracing or now - burst["until"] > _BURST
-        ):
+        if burst is None or not burst.takes(what, tracing, now):
             self._flush_burst()
-        if not self._burst:
-            self._burst = {
-                "what": what,
-                "tracing": tracing,
-                "count": 0,
-                "took_ns": 0,
-                "bytes": 0.0,
-                "until": now,
-            }
-        self._burst["count"] += 1
-        self._burst["took_ns"] += took
-        self._burst["bytes"] += size
-        self._burst["until"] = now
+            burst = self._burst = _Burst(what, tracing, now)
+        burst.count += 1
+        burst.took += took
+        burst.bytes += size
+        burst.until = now
 
     def _flush_burst(self) -> None:
-        burst, self._burst = self._burst, {}
-        if burst:
-            at = burst.pop("until")
-            if self.recorder.wants("built", burst["what"]):
-                took = burst.pop("took_ns")
-                self.recorder.fact(
-                    "built",
-                    burst["what"],
-                    took,
-                    ago_ns=clock() - at,
-                    step=self.steps.total,
-                    **burst,
-                )
+        burst, self._burst = self._burst, None
+        if burst is not None and self.recorder.wants(Built, burst.what):
+            fact = Built(
+                key=burst.what,
+                took=burst.took,
+                what=burst.what,
+                count=burst.count,
+                bytes=burst.bytes,
+                tracing=burst.tracing,
+                ago=clock() - burst.until,
+                step=self.steps.total,
+            )
+            self.recorder.emit(fact)
 
     def _stepped(self, lane: Lane, total: int) -> None:
         """After a step: what models that were made before it look like."""
-        if self._burst:
-            self._flush_burst()
+        self._flush_burst()
         if not self._new:
             return
         began = clock()
         new, self._new = self._new, []
-        for reference, data in new:
-            model = reference()
+        for made in new:
             lane.busy = True
-            try:
-                data["weights"] = _weights(model) if model is not None else ""
-                data["optimizer"] = type(getattr(model, "optimizer", None)).__name__
-            except Exception:  # noqa: BLE001 - a model that cannot say what it holds is still a model
-                data["weights"] = ""
+            weights, optimizer = _described(made.model())
             lane.busy = False
-            data["ago_ns"] = clock() - data["ago_ns"]
-            self.recorder.fact("model", str(data["stack"][:1]), step=total, **data)
+            fact = Model(
+                key=str(made.stack[:1]),
+                model=made.number,
+                name=made.name,
+                weights=weights,
+                optimizer=optimizer,
+                step=total,
+                ago=clock() - made.made,
+                stack=made.stack,
+            )
+            self.recorder.emit(fact)
         self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _write(self) -> None:
         """Running totals of each line, where they have changed by a tenth."""
         for made in list(self._places.values()):
-            if made.count >= made.written * 1.1 + 1 or (
-                made.count != made.written and self.watcher.stopping
-            ):
+            is_last = made.count != made.written and self.watcher.stopping
+            if is_last or made.count >= made.written * 1.1 + 1:
                 made.written = made.count
-                self.recorder.line(
-                    "made",
-                    clock(),
+                fact = Made(
                     what=made.what,
                     count=made.count,
-                    took_ns=made.took,
+                    took=made.took,
                     amount=made.amount,
                     alive=made.alive,
                     first=made.first,
                     steps=self.steps.total,
                     stack=made.stack,
                 )
+                self.recorder.emit(fact)
 
 
 def _makes_itself(frame: FrameType, thing: Any) -> bool:
@@ -355,6 +361,15 @@ def _number_of_weights(model: Any) -> int:
         return len(model.weights)
     except ValueError:
         return 0
+
+
+def _described(model: Any) -> tuple[str, str]:
+    """A model's weights and its optimizer's class; nothing where it cannot tell."""
+    try:
+        weights = _weights(model) if model is not None else ""
+        return weights, type(getattr(model, "optimizer", None)).__name__
+    except Exception:  # noqa: BLE001 - a model that cannot say what it holds is still a model
+        return "", ""
 
 
 def _weights(model: Any) -> str:

@@ -8,17 +8,18 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from unslow.facts.memory import Live
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 
 _FIRST = 32  # steps that warm up
-_EVERY = 32  # steps between looks at the process's size
-_GROWN = 48 << 20  # bytes of growth that are worth a count of all objects, some 40 ms
-_FURTHER = 1.3  # each count comes after so many times the steps of the last
+_EVERY = 32  # steps between readings of the process's size
+_GROWN = 48 << 20  # bytes of growth that are worth a count of all objects, about 40 ms
+_FURTHER = 1.3  # times the steps of the last count, at least, before the next
 _REST = 40  # times what a count took, before the next
 
 
-class Live(Probe):
+class LiveTensors(Probe):
     name = "live"
 
     def __init__(self, *parts: Any) -> None:
@@ -35,9 +36,8 @@ class Live(Probe):
 
     def _on_tensorflow(self, module: ModuleType) -> None:
         ops: Any = sys.modules.get("tensorflow.python.framework.ops")
-        self._kind = (
-            ops.EagerTensor
-        )  # made when TensorFlow starts, 2.15–2.21; without it the probe is lost and says so
+        # Made when TensorFlow starts, 2.15–2.21; without it the probe is lost and reported.
+        self._kind = ops.EagerTensor
 
     def _stepped(self, lane: Lane, total: int) -> None:
         if total < self._next or self._kind is None:
@@ -69,7 +69,7 @@ class Live(Probe):
             del found
         finally:
             lane.busy = False
-        self.recorder.fact("live", "", 0, step=total, tensors=number, bytes=held, rss=size)
+        self.recorder.emit(Live(step=total, tensors=number, bytes=held, rss=float(size)))
         spent = clock() - began
         self._rested = began + spent * _REST
         self.recorder.keep_out(lane, spent, self.name)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable
 from types import FrameType, ModuleType
 from typing import Any
 
+from unslow.facts.memory import Floatx, Table, Weights, Wide
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import clock
 
@@ -19,10 +21,12 @@ _MOST_TABLES = 20
 _TAPES = 4  # eager tapes that are looked at; those of compiled functions all are, once per trace
 _WIDE = "float64"
 _PASSES_ON = ("Mul", "RealDiv", "Neg", "Identity", "Cast")
+_SUM_OF_ROWS = "UnsortedSegmentSum"
+_BYTES = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "bool": 1}
 _BACK = 6  # ops between a gradient and the rows that it was put together from
 
 
-class Weights(Probe):
+class WeightsProbe(Probe):
     name = "weights"
 
     def __init__(self, *parts: Any) -> None:
@@ -148,54 +152,33 @@ class Weights(Probe):
         self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _note(self, optimizer: Any, pairs: Iterable[Any]) -> None:
-        total = wide = count = 0.0
-        tables = []
+        sizes, wide, tables = [], 0.0, []
         for grad, variable in pairs:
-            if getattr(getattr(variable, "shape", None), "rank", 0) is None or not hasattr(
-                variable, "dtype"
-            ):
+            if not _is_known(variable):
                 continue
             shape = [int(side) for side in variable.shape]
             kind = getattr(variable.dtype, "name", str(variable.dtype))
             size = _size(shape, kind)
-            count += 1
-            total += size
-            wide += size if kind == _WIDE else 0
-            indices = getattr(grad, "indices", None)
-            dense = indices is None
-            indices = _looked_up(grad, shape) if dense and len(shape) > 1 else indices
-            if indices is not None and shape:
-                touched = (
-                    [side or 0 for side in indices.shape.as_list()]
-                    if indices.shape.rank is not None
-                    else []
-                )
-                tables.append(
-                    {
-                        "name": str(
-                            getattr(variable, "path", None) or getattr(variable, "name", "")
-                        ),
-                        "rows": shape[0],
-                        "bytes": size,
-                        "touched": _product(touched) if touched else 0,
-                        "dense": dense,
-                    }
-                )
+            sizes.append(size)
+            wide += size if kind == _WIDE else 0.0
+            table = _table(grad, variable, shape, size)
+            if table is not None:
+                tables.append(table)
         name = type(optimizer).__name__ if optimizer is not None else ""
-        self.recorder.fact(
-            "weights",
-            name,
+        fact = Weights(
+            key=name,
             optimizer=name,
             scope=str(getattr(optimizer, "name", "") or getattr(optimizer, "_name", "")),
-            variables=count,
-            bytes=total,
+            variables=len(sizes),
+            bytes=sum(sizes),
             wide_bytes=wide,
-            tables=tables[:_MOST_TABLES],
+            tables=tuple(tables[:_MOST_TABLES]),
             momentum=bool(getattr(optimizer, "momentum", 0)),
-            made=getattr(optimizer, _MADE, None) or [],
+            made=getattr(optimizer, _MADE, None) or (),
             stack=self.recorder.stack(sys._getframe(2).f_back),
             **self._ops(),
         )
+        self.recorder.emit(fact)
 
     def _ops(self) -> dict[str, int]:
         """How many ops of the graph under construction work in which precision."""
@@ -213,9 +196,8 @@ class Weights(Probe):
         recorder = self.recorder
 
         def set_floatx(value: Any, *args: Any, **kwargs: Any) -> Any:
-            recorder.fact(
-                "floatx", str(value), value=str(value), stack=recorder.stack(sys._getframe().f_back)
-            )
+            stack = recorder.stack(sys._getframe().f_back)
+            recorder.emit(Floatx(key=str(value), value=str(value), stack=stack))
             return original(value, *args, **kwargs)
 
         return set_floatx
@@ -235,37 +217,55 @@ class Weights(Probe):
             if variable.dtype.name == _WIDE:
                 shape = [int(side or 0) for side in variable.shape]
                 stack = self.recorder.stack(frame)
-                self.recorder.fact(
-                    "wide",
-                    str(stack[:1]),
-                    stack=stack,
-                    name=str(variable.name),
-                    bytes=_size(shape, _WIDE),
-                )
+                size = _size(shape, _WIDE)
+                name = str(variable.name)
+                self.recorder.emit(Wide(key=str(stack[:1]), stack=stack, name=name, bytes=size))
         except Exception:  # noqa: BLE001 - the fence of a probe: a class of the program's own, not made to its end yet
             return
+
+
+def _is_known(variable: Any) -> bool:
+    rank = getattr(getattr(variable, "shape", None), "rank", 0)
+    return rank is not None and hasattr(variable, "dtype")
+
+
+def _table(grad: Any, variable: Any, shape: list[int], size: float) -> Table | None:
+    """A variable of which the batch uses a few rows; None where it uses all of it."""
+    indices = getattr(grad, "indices", None)
+    is_dense = indices is None
+    if is_dense and len(shape) > 1:
+        indices = _looked_up(grad, shape)
+    if indices is None or not shape:
+        return None
+    sides = indices.shape.as_list() if indices.shape.rank is not None else []
+    return Table(
+        name=str(getattr(variable, "path", None) or getattr(variable, "name", "")),
+        rows=shape[0],
+        bytes=size,
+        touched=math.prod(side or 0 for side in sides) if sides else 0,
+        dense=is_dense,
+    )
 
 
 def _looked_up(grad: Any, shape: list[int]) -> Any:
     """The rows that a dense gradient was put together from; None where it was not.
 
-    What is looked up then is no variable, but what an op has made of all of it (a mask, a row of zeros in front).
+    What is looked up then is no variable, but what an op has made of all of it (a mask, a row of
+    zeros in front).
     """
-    op = (
-        getattr(grad, "op", None) if hasattr(grad, "graph") else None
-    )  # an eager tensor has no op to ask
+    op = getattr(grad, "op", None) if hasattr(grad, "graph") else None  # an eager tensor has none
     for _ in range(_BACK):
-        if op is None or op.type == "UnsortedSegmentSum":
+        if op is None or op.type == _SUM_OF_ROWS:
             break
-        made = (
-            [tensor.op for tensor in op.inputs if tensor.op.type != "Const"]
-            if op.type in _PASSES_ON
-            else []
-        )
-        op = made[0] if made else None
-    if op is None or op.type != "UnsortedSegmentSum" or op.outputs[0].shape.as_list() != shape:
+        op = _input_op(op) if op.type in _PASSES_ON else None
+    if op is None or op.type != _SUM_OF_ROWS or op.outputs[0].shape.as_list() != shape:
         return None
     return op.inputs[1]
+
+
+def _input_op(op: Any) -> Any:
+    made = [tensor.op for tensor in op.inputs if tensor.op.type != "Const"]
+    return made[0] if made else None
 
 
 def _pairs(optimizer: Any, grads: Any, variables: Any) -> list[Any]:
@@ -285,20 +285,4 @@ def _flat(sources: Any) -> list[Any]:
 
 
 def _size(shape: list[int], kind: str) -> float:
-    width = {
-        "float64": 8,
-        "int64": 8,
-        "float16": 2,
-        "bfloat16": 2,
-        "int8": 1,
-        "uint8": 1,
-        "bool": 1,
-    }.get(kind, 4)
-    return float(_product(shape) * width)
-
-
-def _product(sides: Iterable[int]) -> int:
-    result = 1
-    for side in sides:
-        result *= side
-    return result
+    return float(math.prod(shape) * _BYTES.get(kind, 4))

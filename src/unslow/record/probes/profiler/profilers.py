@@ -1,4 +1,4 @@
-"""Sees what records or checks all of a training: TensorFlow's profiler and debuggers, full traces, Python's tracers."""
+"""Records what profiles or checks a whole training: TensorFlow's and Python's tools."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from unslow.facts.phase import Phase
+from unslow.facts.profiler import ProfilerSwitch, Timeline
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane
 
 _LOG = int(Phase.LOG)
-_FAR = 64  # steps between looks at Python's own hooks, once the first few were looked at
+_INTERVAL = 64  # steps between checks of Python's own hooks, after the first 64
 
 
 class Profilers(Probe):
@@ -48,7 +49,7 @@ class Profilers(Probe):
         self.replace(module.Timeline, "generate_chrome_trace_format", self._written_out)
 
     def _written_out(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """The trace of a run is made into a file's text: a part of what tracing costs."""
+        """Formatting the trace of a run is a part of what tracing costs."""
         local, open_span = self.recorder.local, self.recorder.open_span
         close, tally = self.recorder.close_span, self.recorder.tally
 
@@ -58,21 +59,14 @@ class Profilers(Probe):
             try:
                 return original(self, *args, **kwargs)
             finally:
-                tally("timeline", sys._getframe().f_back, close(lane, entry))
+                tally(Timeline, sys._getframe().f_back, close(lane, entry))
 
         return generate_chrome_trace_format
 
     def _on_checks(self, module: ModuleType) -> None:
-        self.replace(
-            module,
-            "enable_check_numerics",
-            self._switch("tf.debugging.enable_check_numerics", True),
-        )
-        self.replace(
-            module,
-            "disable_check_numerics",
-            self._switch("tf.debugging.enable_check_numerics", False),
-        )
+        what = "tf.debugging.enable_check_numerics"
+        self.replace(module, "enable_check_numerics", self._switch(what, True))
+        self.replace(module, "disable_check_numerics", self._switch(what, False))
 
     def _on_dumps(self, module: ModuleType) -> None:
         what = "tf.debugging.experimental.enable_dump_debug_info"
@@ -106,23 +100,18 @@ class Profilers(Probe):
             if self._on.get(what, False) == on:
                 return
             self._on[what] = on
-            self.recorder.fact(
-                "profiler",
-                what,
-                took,
-                what=what,
-                on=on,
-                step=self.steps.total,
-                stack=self.recorder.stack(frame),
+            stack, step = self.recorder.stack(frame), self.steps.total
+            self.recorder.emit(
+                ProfilerSwitch(key=what, took=took, what=what, on=on, step=step, stack=stack)
             )
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _stepped(self, lane: Lane, total: int) -> None:
-        """Python's profilers and tracers leave no call to see: they are asked for now and then."""
+        """Python's profilers and tracers are checked for: no call of ours sees them start."""
         if total < self._next:
             return
-        self._next = total + (1 if total < _FAR else _FAR)
+        self._next = total + (1 if total < _INTERVAL else _INTERVAL)
         self._switched("a Python profiler", sys.getprofile() is not None or _monitored(), None, 0)
         self._switched("a Python tracer", sys.gettrace() is not None, None, 0)
         tracer = sys.modules.get("tracemalloc")

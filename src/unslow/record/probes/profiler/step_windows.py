@@ -1,4 +1,4 @@
-"""Opens short windows of TensorFlow's own profiler on the training; what they saw is read in our process."""
+"""Opens short windows of TensorFlow's profiler on the training; our process reads the profiles."""
 
 from __future__ import annotations
 
@@ -10,27 +10,25 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from unslow.facts.profiler import ProfilerWindow
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.profiler.window import export_window, open_window
 
 _SECOND = 1_000_000_000
-_SETTLED = (
-    40,
-    int(0.6 * _SECOND),
-)  # so many steps and so much time, and the training runs as it will go on
-_LONG = (5, int(1.2 * _SECOND))  # or fewer steps that are longer
-_REST = 20  # times what a long window will take, before it is opened: what it saw takes as long again to write
-_AGAIN = 60 * _SECOND  # from the first window to the second, which is the last
-_WINDOWS = 2
-_STEPS = 10
-_SPAN = _SECOND // 4  # fewer steps where they are long: a window is to hold some 50 000 events
+# Steps and time after which a training has warmed up: many short steps, or a few long ones.
+_WARMED_UP = ((40, int(0.6 * _SECOND)), (5, int(1.2 * _SECOND)))
+_TIMES_ITS_LENGTH = 20  # a training must be so much older than a long window: 10% with its writing
+_INTERVAL = 60 * _SECOND  # from the first window to the second, which is the last
+_MOST_WINDOWS = 2
+_MOST_STEPS = 10
+_SPAN = _SECOND // 4  # fewer steps where they are long: about 50,000 events
 _TOO_LONG = 5 * _SECOND  # a window is closed then, whatever the step
 _MOST_BYTES = 24 << 20
 _V2 = "tensorflow.python.profiler.profiler_v2"
 
 
-class Window(Probe):
+class StepWindows(Probe):
     name = "window"
 
     def __init__(self, *parts: Any) -> None:
@@ -41,7 +39,7 @@ class Window(Probe):
         self._number = 0
         self._began = 0
         self._due = 0
-        self._look_at = 1
+        self._next_check = 1  # step
         self._wanted = 1
         self._thread = 0
         self.recorder.signals.step.subscribe(self.name, self._stepped)
@@ -64,7 +62,7 @@ class Window(Probe):
         return start
 
     def _give_way(self) -> None:
-        self._number = _WINDOWS
+        self._number = _MOST_WINDOWS
         if self._session is not None:
             self._close(self.recorder.local.lane)
 
@@ -74,8 +72,12 @@ class Window(Probe):
                 self._close(lane)
             else:
                 self.steps.ask_again()
-        elif total >= self._look_at and self._number < _WINDOWS and not self.recorder.is_trial:
-            self._look_at = total + (total >> 6)  # a trial is timed, and so is not looked at
+        elif (
+            total >= self._next_check
+            and self._number < _MOST_WINDOWS
+            and not self.recorder.is_trial  # whose steps are timed
+        ):
+            self._next_check = total + (total >> 6)
             self._perhaps_open(lane)
             if self._session is not None:
                 self.steps.ask_again()
@@ -85,18 +87,14 @@ class Window(Probe):
         if not self._began:
             self._began = now
         age, steps = now - self._began, self.steps.led
-        settled = any(steps >= enough and age >= long for enough, long in (_SETTLED, _LONG))
+        warmed_up = any(steps >= enough and age >= long for enough, long in _WARMED_UP)
         expected = age // max(1, steps) * self._steps_wanted(steps, age)
-        if expected > 2 * _SPAN and age < _REST * expected:
-            return
-        if (
-            not settled
-            or now < self._due
-            or getattr(sys.modules.get(_V2), "_profiler", None) is not None
-        ):
+        too_young = expected > 2 * _SPAN and age < _TIMES_ITS_LENGTH * expected
+        users_own = getattr(sys.modules.get(_V2), "_profiler", None) is not None
+        if not warmed_up or too_young or users_own or now < self._due:
             return
         self._number += 1
-        self._due = now + _AGAIN
+        self._due = now + _INTERVAL
         self._wanted = self._steps_wanted(steps, age)
         self._thread = lane.thread
         lane.busy = True
@@ -112,10 +110,10 @@ class Window(Probe):
 
     @staticmethod
     def _steps_wanted(steps: int, age: int) -> int:
-        return max(1, min(_STEPS, _SPAN * steps // max(1, age)))
+        return max(1, min(_MOST_STEPS, _SPAN * steps // max(1, age)))
 
     def _overdue(self) -> None:
-        """On the watcher's thread: a step that takes very long must not fill the profiler's memory."""
+        """On the watcher's thread: a very long step must not fill the profiler's memory."""
         if self._session is not None and clock() - self._opened[1] > _TOO_LONG:
             self._close(None)
 
@@ -130,28 +128,30 @@ class Window(Probe):
         try:
             export_window(session)
             file = self._exported()
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe: a full disk must not reach the training
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe: a full disk
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
             return
         finally:
             if lane is not None:
                 lane.busy = False
         spent = clock() - began
-        self.recorder.line(
-            "window",
+        opened_at_step, opened = self._opened
+        self.recorder.emit(
+            ProfilerWindow(
+                file=file,
+                steps=self.steps.led - opened_at_step,
+                step=opened_at_step,
+                wall=began - opened,
+                spent=spent,
+                whole=lane is not None,
+            ),
             began,
-            file=file,
-            steps=self.steps.led - self._opened[0],
-            step=self._opened[0],
-            wall_ns=began - self._opened[1],
-            spent_ns=spent,
-            whole=lane is not None,
         )
         if lane is not None:
             self.recorder.keep_out(lane, spent, self.name)
 
     def _exported(self) -> str:
-        """The profile's path below the run folder; nothing where there is none or it is very large."""
+        """The profile's path below the run folder; empty where there is none or it is too large."""
         for folder, _, files in os.walk(self._folder()):
             for name in files:
                 path = os.path.join(folder, name)

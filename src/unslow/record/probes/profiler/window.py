@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# Seen on 2.15 to 2.21; it is loaded with TensorFlow itself. Where it is missing there are no windows.
+# Seen on 2.15 to 2.21, loaded with TensorFlow itself. Without it there are no windows.
 _PROFILER = "tensorflow.python.profiler.internal._pywrap_profiler"
 _MOST_BYTES = 3 << 20  # about 50 000 events
 _OURS = re.compile(rb"^.*\] (?:Profiler session|\w+_tracer_level).*\n?", re.MULTILINE)
@@ -19,7 +19,7 @@ _saved = [-1]  # where stderr really goes while a window opens or closes
 
 
 def open_window(folder: str = "") -> Any | None:
-    """Start the profiler, unless it is missing or someone else's is on; `folder` is where it may be exported to."""
+    """Start the profiler; None where it is missing or already in use. `folder`: for its export."""
     module = sys.modules.get(_PROFILER)
     if module is None:
         return None
@@ -30,19 +30,19 @@ def open_window(folder: str = "") -> Any | None:
                 folder, {"host_tracer_level": 2, "python_tracer_level": 0, "device_tracer_level": 0}
             )
         return session
-    except Exception:  # noqa: BLE001 - the fence of a probe: another session is active, or its options changed
+    except Exception:  # noqa: BLE001 - the fence of a probe: another session is active
         return None
 
 
 def close_window(session: Any) -> bytes:
-    """Stop the profiler; what it saw is kept as it is, since to read it here would take the training's time."""
+    """Stop the profiler and return its profile unread: our process has time for that."""
     with _muted():
         data = bytes(session.stop())
     return data if len(data) <= _MOST_BYTES else b""
 
 
 def stop_window(session: Any) -> None:
-    """Stop the profiler and let go of what it saw."""
+    """Stop the profiler and discard its profile."""
     try:
         with _muted():
             session.stop()
@@ -51,14 +51,14 @@ def stop_window(session: Any) -> None:
 
 
 def export_window(session: Any) -> None:
-    """Stop the profiler and let it write what it saw, unread, below the folder that was named at its start."""
+    """Stop the profiler and let it write its profile below the folder of `open_window`."""
     with _muted():
         session.export_to_tb()
 
 
 @contextmanager
 def _muted() -> Iterator[None]:
-    """Keep the profiler's own four lines out of the user's stderr; whatever else arrives meanwhile is passed on."""
+    """Keep the profiler's own lines out of the user's stderr; everything else is passed on."""
     if not hasattr(os, "memfd_create"):
         yield
         return
@@ -83,7 +83,7 @@ def _muted() -> Iterator[None]:
 
 
 def after_fork() -> None:
-    """A child that was forked while stderr was held back gets the real one."""
+    """A child that is forked while stderr is redirected gets the real one."""
     if _saved[0] >= 0:
         os.dup2(_saved[0], _STDERR)
 

@@ -1,4 +1,4 @@
-"""Sees ops that are added to a session's graph while it trains: how many, at which lines, and what runs take then."""
+"""Sees ops that are added to a session's graph while it trains, their lines, and what runs take."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any
 
+from unslow.facts.schema import Place, Stack
+from unslow.facts.sessions import GraphGrew, RunSite
 from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import Lane, clock
+from unslow.record.engine.recorder import Lane, Recorder, clock
 
 cpu = time.thread_time_ns
 
-_LOOKS_IN_FULL = (
-    64  # new ops are attributed at this many growths in a row, then at growing distances
-)
-_OPS_PER_LOOK = 200  # an op's traceback takes 37 µs
-_SITES = 200
+_ALL_INSPECTED = 64  # growths; later ones are inspected at growing distances
+_MOST_OPS = 200  # per inspection: an op's traceback takes 37 µs
+_MOST_SITES = 200
+_MOST_KEYS = 20_000
+_MOST_GRAPHS = 50  # scripts that make a graph per trial: old ones must be released
+_SITES_WRITTEN = 20
 _FRAMES = 6
-_LONG = 1 << 62
 
 
 class Graphs(Probe):
@@ -34,8 +36,8 @@ class Graphs(Probe):
         self._doors: tuple[Any, Any, Any] | None = None  # the class, its own `_do_run`, and ours
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
-        # `_do_run` was seen on 2.15 to 2.21: every run of a session passes it, with its tensors and ops resolved.
-        # Without it growth goes unseen, and the probe is reported as lost.
+        # `_do_run` was seen on 2.15 to 2.21: every run of a session passes it, with its tensors
+        # and ops resolved. Without it growth goes unseen, and the probe is reported as lost.
         return {"tensorflow.python.client.session": self._on_session}
 
     def _on_session(self, module: ModuleType) -> None:
@@ -48,7 +50,7 @@ class Graphs(Probe):
             self.replace(module.BaseSession._Callable, "__call__", self._call)
 
     def _runs_repeat(self, repeat: bool) -> None:
-        """Put the plain door back while runs only repeat: even to pass through ours costs a short step too much."""
+        """Restore the plain method while runs only repeat: ours costs a short step too much."""
         if self._doors is None:
             return
         owner, plain, ours = self._doors
@@ -56,7 +58,7 @@ class Graphs(Probe):
             owner._do_run = plain if repeat else ours
 
     def _time_extensions(self) -> None:
-        """A graph has grown: time how long sessions take to take over new ops. Seen on 2.15 to 2.21."""
+        """A graph has grown: time how sessions take over new ops. Seen on 2.15 to 2.21."""
         session, self._session = self._session, None
         if session is not None and hasattr(session, "_extend_graph"):
             self.replace(session, "_extend_graph", self._extend)
@@ -84,27 +86,16 @@ class Graphs(Probe):
             if lane.busy or (path is not None and path.calling is not None):
                 return original(self, handle, targets, fetches, *rest)
             graph = probe._graph(self._graph)
-            fresh, worked = graph.begin(targets, fetches), 0
-            if (
-                not fresh and not graph.growths and graph.count() == graph.nodes
-            ):  # a run of known fetches says nothing
+            fresh = graph.begin(targets, fetches)
+            if not fresh and not graph.growths and graph.count() == graph.nodes:
+                # A run of known fetches on a graph that never grew says nothing.
                 return original(self, handle, targets, fetches, *rest)
-            extended = graph.extended
-            began = clock()
-            if fresh:
-                worked = cpu()
+            run = _Run(fresh, graph.extended)
             try:
                 return original(self, handle, targets, fetches, *rest)
             finally:
-                took = clock() - began
-                probe._ran(
-                    lane,
-                    graph,
-                    fresh,
-                    took,
-                    cpu() - worked if fresh else 0,
-                    graph.extended - extended,
-                )
+                run.end(graph.extended)
+                probe._ran(lane, graph, run)
 
         return _do_run
 
@@ -118,31 +109,21 @@ class Graphs(Probe):
             if lane.busy:
                 return original(self, *args, **kwargs)
             graph = probe._graph(self._session._graph)
-            fresh = graph.begin((self,), ())
-            began, worked = clock(), cpu() if fresh else 0
+            run = _Run(graph.begin((self,), ()), graph.extended)
             try:
                 return original(self, *args, **kwargs)
             finally:
-                probe._ran(lane, graph, fresh, clock() - began, cpu() - worked if fresh else 0, 0)
+                run.end(graph.extended)
+                probe._ran(lane, graph, run)
 
         return __call__
 
-    def _ran(
-        self, lane: Lane, graph: _Graph, fresh: bool, took: int, worked: int, extended: int
-    ) -> None:
+    def _ran(self, lane: Lane, graph: _Graph, run: _Run) -> None:
         try:
             began = clock()
-            site = graph.site(sys._getframe(1).f_back, self.recorder)
-            if fresh:
-                site[3] += 1
-                site[4] += took
-                site[5] = min(site[5], took - worked)
-            else:
-                site[0] += 1
-                site[1] += took - extended
-                site[2] += extended
-            if graph.due(self.steps.under_way):
-                self._look(graph)
+            graph.site(sys._getframe(1).f_back, self.recorder).add(run)
+            if graph.is_due(self.steps.under_way):
+                self._inspect(graph)
                 self.recorder.keep_out(lane, clock() - began, self.name)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
@@ -150,47 +131,44 @@ class Graphs(Probe):
     def _graph(self, graph: Any) -> _Graph:
         known = self._graphs.get(id(graph))
         if known is None or known.graph is not graph:
-            if (
-                len(self._graphs) > 50
-            ):  # scripts that make a graph per trial: old ones must be let go
+            if len(self._graphs) > _MOST_GRAPHS:
                 self._graphs.clear()
             self._count += 1
             known = self._graphs[id(graph)] = _Graph(graph, self._count)
         return known
 
-    def _look(self, graph: _Graph) -> None:
-        """Which of the user's lines made the ops that are new since the last look."""
+    def _inspect(self, graph: _Graph) -> None:
+        """Which of the user's lines made the ops that are new since the last inspection."""
         new = graph.new_operations()
         self._time_extensions()
-        lines: Counter[tuple[Any, ...]] = Counter()
-        types: Counter[str] = Counter()
-        for op in new[:_OPS_PER_LOOK]:
-            types[op.type] += 1
-            lines[self._line_of(op)] += 1
-        self._write(graph, len(new), lines.most_common(20), types.most_common(12))
-        graph.looked = self.steps.total
-
-    def _write(self, graph: _Graph, new: int, lines: list[Any], types: list[Any]) -> None:
-        self.recorder.fact(
-            "graph",
-            str(graph.number),
-            graph=graph.number,
-            nodes=graph.nodes,
-            new=new,
-            step=self.steps.total,
-            since=self.steps.total - graph.looked,
-            lines=lines,
-            types=types,
-            growths=graph.growths,
-            runs=[_described(site) for site in list(graph.sites.values())[:20]],
+        attributed = new[:_MOST_OPS]
+        lines = Counter(self._frames_of(op) for op in attributed).most_common(20)
+        types = Counter(str(op.type) for op in attributed).most_common(12)
+        self._write(
+            graph, GraphGrew(graph=0, nodes=0, new=len(new), lines=tuple(lines), types=tuple(types))
         )
 
-    def _line_of(self, op: Any) -> tuple[Any, ...]:
+    def _write(self, graph: _Graph, grew: GraphGrew) -> None:
+        sites = list(graph.sites.values())[:_SITES_WRITTEN]
+        self.recorder.emit(
+            grew.replace(
+                key=str(graph.number),
+                graph=graph.number,
+                nodes=graph.nodes,
+                step=self.steps.total,
+                since=self.steps.total - graph.inspected_at,
+                growths=graph.growths,
+                runs=tuple(site.described() for site in sites),
+            )
+        )
+        graph.inspected_at = self.steps.total
+
+    def _frames_of(self, op: Any) -> Stack:
         """The user's frames (innermost first) on the way to an op."""
-        places = []
+        places: list[Place] = []
         for frame in reversed(op.traceback or ()):
             if self.recorder.user.owns_file(frame.filename):
-                places.append((frame.filename, frame.lineno, frame.name))
+                places.append(Place(frame.filename, frame.lineno, frame.name))
                 self.recorder.keep_source(frame.filename)
                 if len(places) == _FRAMES:
                     break
@@ -202,9 +180,55 @@ class Graphs(Probe):
         self._doors = None
         for graph in self._graphs.values():
             if graph.growths:
-                graph.looked = self.steps.total
-                self._write(graph, 0, [], [])
+                self._write(graph, GraphGrew(graph=0, nodes=0))
         super().disarm()
+
+
+class _Run:
+    """One run of a session: whether its fetches were new to the graph, and what it took."""
+
+    __slots__ = ("extended", "fresh", "took", "worked")
+
+    def __init__(self, fresh: bool, extended: int) -> None:
+        self.fresh = fresh
+        self.extended = extended  # nanoseconds in which new ops were taken over
+        self.worked = cpu() if fresh else 0  # nanoseconds of the calling thread's processor time
+        self.took = clock()
+
+    def end(self, extended: int) -> None:
+        self.took = clock() - self.took
+        self.extended = extended - self.extended
+        if self.fresh:
+            self.worked = cpu() - self.worked
+
+
+class _Site:
+    """What runs took at one line.
+
+    A session prepares fetches that it has not seen in the calling thread, and computes in others:
+    the least idle time of that thread is the run itself.
+    """
+
+    __slots__ = ("extended", "fresh", "fresh_took", "idle", "known", "known_took", "stack")
+
+    def __init__(self, stack: Stack = ()) -> None:
+        self.stack = stack
+        self.known = self.known_took = self.extended = 0
+        self.fresh = self.fresh_took = self.idle = 0
+
+    def add(self, run: _Run) -> None:
+        if run.fresh:
+            idle = run.took - run.worked
+            self.idle = min(self.idle, idle) if self.fresh else idle
+            self.fresh += 1
+            self.fresh_took += run.took
+        else:
+            self.known += 1
+            self.known_took += run.took - run.extended
+            self.extended += run.extended
+
+    def described(self) -> RunSite:
+        return RunSite(**{name: getattr(self, name) for name in self.__slots__})
 
 
 class _Graph:
@@ -213,83 +237,67 @@ class _Graph:
     def __init__(self, graph: Any, number: int) -> None:
         self.graph = graph
         self.number = number
-        self.seen = 0  # the graph's version at the last look
+        self.version = 0  # the graph's, at the last inspection
         self.nodes = 0
-        self.looked = 0  # updates at the last look
-        self.growths = 0  # looks that found new ops after training had begun
+        self.inspected_at = 0  # updates at the last inspection
+        self.growths = 0  # inspections that found new ops after training had begun
         self.extended = 0  # nanoseconds in which sessions took over new ops
-        # By line: runs of known fetches, their ns without extension, those of extension; runs of fresh fetches,
-        # their ns, and the least of them in which the thread did not work. A session prepares fetches that it
-        # has not seen in the calling thread, and computes in others: what is left is the run itself.
-        self.sites: dict[tuple[int, int], list[Any]] = {}
+        self.sites: dict[tuple[int, int], _Site] = {}  # by code object and instruction
         self._kept: list[Any] = []
         self._keys: set[Any] = set()
         self._next = 0
         # Cheap where TensorFlow keeps its graphs in C++ (seen on 2.21).
-        self.count: Callable[[], int] = (
-            getattr(graph, "num_operations", None) or self._count_operations
-        )
+        counted = getattr(graph, "num_operations", None)
+        self.count: Callable[[], int] = counted or self._count_operations
 
     def begin(self, targets: Any, fetches: Any) -> bool:
         """Whether a run's fetches are new to the graph."""
         key = (*map(id, targets), None, *map(id, fetches))
         if key in self._keys:
             return False
-        if len(self._keys) > 20_000:
+        if len(self._keys) > _MOST_KEYS:
             self._keys.clear()
         self._keys.add(key)
         return True
 
-    def site(self, frame: FrameType | None, recorder: Any) -> list[Any]:
-        while (
-            frame is not None
-            and "tensorflow" in frame.f_code.co_filename
-            and not recorder.user.owns(frame.f_code)
-        ):
+    def site(self, frame: FrameType | None, recorder: Recorder) -> _Site:
+        while frame is not None and _is_tensorflow(frame, recorder):
             frame = frame.f_back
         key = (id(frame.f_code), frame.f_lasti) if frame is not None else (0, 0)
         found = self.sites.get(key)
-        if found is None:
-            if len(self.sites) >= _SITES:
-                return [0, 0, 0, 0, 0, _LONG, []]
-            if frame is not None:
-                self._kept.append(frame.f_code)  # its id must not be used again
-            found = self.sites[key] = [0, 0, 0, 0, 0, _LONG, recorder.stack(frame, _FRAMES)]
-        return found
+        if found is not None:
+            return found
+        if len(self.sites) >= _MOST_SITES:
+            return _Site()
+        if frame is not None:
+            self._kept.append(frame.f_code)  # its id must not be used again
+        self.sites[key] = _Site(recorder.stack(frame, _FRAMES))
+        return self.sites[key]
 
-    def due(self, steps: int) -> bool:
-        """Whether the graph has grown while it trains, and this growth is to be looked at: all at first, then fewer."""
-        if self.graph.version == self.seen:
+    def is_due(self, steps: int) -> bool:
+        """Whether the graph has grown while it trains, and this growth is to be inspected."""
+        if self.graph.version == self.version:
             return False
-        if not steps or not self.seen:  # it is being built: only its size is of interest
-            self.seen = self.graph.version
+        if not steps or not self.version:  # it is being built: only its size is of interest
+            self.version = self.graph.version
             self.nodes = len(self.graph.get_operations())
             return False
         if steps < self._next:
             return False
-        self._next = 0 if self.growths < _LOOKS_IN_FULL else int(steps * 1.05) + 1
+        self._next = 0 if self.growths < _ALL_INSPECTED else int(steps * 1.05) + 1
         return True
 
     def _count_operations(self) -> int:
-        return self.nodes if self.graph.version == self.seen else -1
+        return self.nodes if self.graph.version == self.version else -1
 
     def new_operations(self) -> list[Any]:
         operations = self.graph.get_operations()
         new = list(operations[self.nodes :])
         self.growths += 1
-        self.seen = self.graph.version
+        self.version = self.graph.version
         self.nodes = len(operations)
         return new
 
 
-def _described(site: list[Any]) -> dict[str, Any]:
-    known, took, extended, fresh, fresh_took, idle, stack = site
-    return {
-        "stack": stack,
-        "known": known,
-        "known_took_ns": took,
-        "extended_ns": extended,
-        "fresh": fresh,
-        "fresh_took_ns": fresh_took,
-        "idle_ns": idle if fresh else 0,
-    }
+def _is_tensorflow(frame: FrameType, recorder: Recorder) -> bool:
+    return "tensorflow" in frame.f_code.co_filename and not recorder.user.owns(frame.f_code)

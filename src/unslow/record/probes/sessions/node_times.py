@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
+
+from unslow.facts.schema import Place, Stack
+from unslow.record.engine.frames import UserCode
 
 Spans = Mapping[str, tuple[int, int]]  # by node: from when to when, in nanoseconds
+
+
+class QueueWait(NamedTuple):
+    """How long a run stood still for a queue that threads of the program fill."""
+
+    queue: str = ""  # name of the dequeue; empty if there is none
+    waited: int = 0  # nanoseconds in which only the dequeue was at work
+    made: Stack = ()
+    filled_by: int = 0  # threads
 
 
 def node_times(metadata: Any) -> dict[str, tuple[int, int]]:
@@ -14,17 +26,18 @@ def node_times(metadata: Any) -> dict[str, tuple[int, int]]:
     for device in metadata.step_stats.dev_stats if metadata is not None else ():
         for node in device.node_stats:
             start = node.all_start_nanos or node.all_start_micros * 1000
-            times[node.node_name] = (
-                start + (node.op_start_rel_nanos or node.op_start_rel_micros * 1000),
-                start + (node.op_end_rel_nanos or node.op_end_rel_micros * 1000),
-            )
+            begin = node.op_start_rel_nanos or node.op_start_rel_micros * 1000
+            end = node.op_end_rel_nanos or node.op_end_rel_micros * 1000
+            times[node.node_name] = (start + begin, start + end)
     return times
 
 
 def lasted(metadata: Any) -> int:
     """Nanoseconds from the first node's start to the last one's end."""
     spans = node_times(metadata).values()
-    return max(end for _, end in spans) - min(start for start, _ in spans) if spans else 0
+    if not spans:
+        return 0
+    return max(end for _, end in spans) - min(start for start, _ in spans)
 
 
 def covered(spans: Iterable[tuple[int, int]]) -> int:
@@ -37,27 +50,28 @@ def covered(spans: Iterable[tuple[int, int]]) -> int:
     return total
 
 
-def queue_wait(ops: Mapping[str, Any], times: Spans, user: Any) -> dict[str, Any]:
-    """How long a run stood still for a queue that threads of the program fill: only its dequeue was at work."""
-    waiting = [
-        name for name, op in ops.items() if op.type.startswith("QueueDequeue") and name in times
-    ]
+def queue_wait(ops: Mapping[str, Any], times: Spans, user: UserCode) -> QueueWait:
+    """The wait of the run's longest dequeue."""
+    dequeues = [name for name, op in ops.items() if op.type.startswith("QueueDequeue")]
+    waiting = [name for name in dequeues if name in times]
     if not waiting:
-        return {}
+        return QueueWait()
     longest = ops[max(waiting, key=lambda name: times[name][1] - times[name][0])]
     others = [span for name, span in times.items() if name not in waiting]
     queue = longest.inputs[0].op
     runners = longest.graph.get_collection("queue_runners")
-    made = [
-        (frame.filename, frame.lineno, frame.name)
-        for frame in reversed(longest.traceback)
-        if user.owns_file(frame.filename)
-    ]
-    return {
-        "queue": longest.name,
-        "queue_wait_ns": covered(times.values()) - covered(others),
-        "made": made[:1],
-        "filled_by": sum(
-            len(one.enqueue_ops) for one in runners if one.queue.queue_ref.op is queue
-        ),
-    }
+    filling = [runner for runner in runners if runner.queue.queue_ref.op is queue]
+    return QueueWait(
+        queue=longest.name,
+        waited=covered(times.values()) - covered(others),
+        made=_innermost(longest, user),
+        filled_by=sum(len(runner.enqueue_ops) for runner in filling),
+    )
+
+
+def _innermost(op: Any, user: UserCode) -> Stack:
+    """The user's innermost line that made an op."""
+    for frame in reversed(op.traceback):
+        if user.owns_file(frame.filename):
+            return (Place(frame.filename, frame.lineno, frame.name),)
+    return ()

@@ -1,11 +1,13 @@
-"""What is known of the graph of a TF1-style session: which fetches lead to an update of its weights."""
+"""What is known of the graph of a TF1-style session: which fetches update its weights."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-# What a target network or an average of weights is put together with.
+_UPDATES = ("ResourceApply", "ResourceSparseApply", "Apply", "SparseApply", "ResourceKeras")
+_MOST_FETCHES = 10_000
+# What a target network or an average of weights is computed with.
 _MIXING = frozenset(
     (
         "Add",
@@ -34,13 +36,11 @@ class SessionGraph:
         self.size = 0.0  # of what was fed to it
         self.looked_at = False
         self.sessions = 0  # that were opened for it
-        self.usual: dict[
-            Any, int
-        ] = {}  # nanoseconds of the shortest run by fetches, a session's first left out
+        # By fetches: nanoseconds of the shortest run, a session's first one left out.
+        self.usual: dict[Any, int] = {}
         # Cheap where TensorFlow keeps its graphs in C++ (seen on 2.21).
-        self.count: Callable[[], int] = getattr(graph, "num_operations", None) or (
-            lambda: int(graph.version)
-        )
+        counted = getattr(graph, "num_operations", None)
+        self.count: Callable[[], int] = counted or (lambda: int(graph.version))
         self._fetches: dict[Any, bool] = {}
         self._starting: dict[Any, bool] = {}
         self._ops: dict[str, bool] = {}
@@ -48,26 +48,21 @@ class SessionGraph:
 
     def updates(self, key: Any, fetches: Any) -> bool:
         """Whether a run of these fetches trains; `key` is theirs."""
-        known = self._fetches.get(key)
-        if known is None:
-            if len(self._fetches) > 10_000:
-                self._fetches.clear()
-            known = any(self._leads_to_update(op) for op in self.operations(fetches))
-            self._fetches[key] = known
-        return known
+        return _remembered(
+            self._fetches,
+            key,
+            lambda: any(self._leads_to_update(op) for op in self.operations(fetches)),
+        )
 
     def starts(self, key: Any, fetches: Any) -> bool:
-        """Whether a run of these fetches, which does not train, starts a pipeline from its beginning."""
-        known = self._starting.get(key)
-        if known is None:
-            if len(self._starting) > 10_000:
-                self._starting.clear()
+        """Whether a run of these fetches, which does not train, starts a pipeline again."""
+
+        def starts() -> bool:
             asked = self.operations(fetches)
-            known = any(
-                op.type == "MakeIterator" for one in asked for op in (one, *one.control_inputs)
-            )
-            self._starting[key] = known
-        return known
+            behind = [op for one in asked for op in one.control_inputs]
+            return any(op.type == "MakeIterator" for op in (*asked, *behind))
+
+        return _remembered(self._starting, key, starts)
 
     def operations(self, fetches: Any) -> list[Any]:
         if isinstance(fetches, dict):
@@ -83,7 +78,7 @@ class SessionGraph:
         return [] if op is None else [op]
 
     def _leads_to_update(self, start: Any) -> bool:
-        """Walk back through inputs; what was walked once is not walked again, so growth stays cheap."""
+        """Walk back through inputs; no op is walked twice, so that growth stays cheap."""
         pending, walked = [start], []
         while pending:
             op = pending.pop()
@@ -95,33 +90,30 @@ class SessionGraph:
                 pending.extend(tensor.op for tensor in op.inputs)
                 pending.extend(op.control_inputs)
             if known:
-                for name in (
-                    walked
-                ):  # some of them lead here too: they are walked again when they are asked for
-                    del self._ops[name]
+                for name in walked:
+                    del self._ops[name]  # some of them lead here too: unknown again
                 self._ops[start.name] = True
                 return True
         return False
 
     def _is_update(self, op: Any) -> bool:
         kind = op.type
-        if kind.startswith(
-            ("ResourceApply", "ResourceSparseApply", "Apply", "SparseApply", "ResourceKeras")
-        ):
+        if kind.startswith(_UPDATES):
             return True
         if not kind.startswith(("Assign", "ResourceScatter", "Scatter")) or not op.inputs:
             return False
         variable = op.inputs[0].op.name
         if variable not in self._shapes():
             return False
-        if kind in ("Assign", "AssignVariableOp") and not self._depends_on(
-            op.inputs[1].op, variable
-        ):
+        if not kind.startswith("Assign"):
+            return True
+        value = op.inputs[1].op
+        if kind in ("Assign", "AssignVariableOp") and not self._depends_on(value, variable):
             return False  # an initializer or a restore does not read what it writes
-        return not kind.startswith("Assign") or not self._mixes(op.inputs[1].op, variable)
+        return not self._mixes(value, variable)
 
     def _mixes(self, op: Any, variable: str) -> bool:
-        """Whether a value is put together from weights of one shape alone: a target network follows, nothing trains."""
+        """Whether a value is computed from weights of one shape alone, as a target network's is."""
         shapes = self._shapes()
         pending, seen = [op], set()
         while pending:
@@ -137,10 +129,8 @@ class SessionGraph:
         """Of all trainable variables, by the names of their ops."""
         variables = self.graph.get_collection("trainable_variables")
         if self._trainable[0] != len(variables):
-            self._trainable = (
-                len(variables),
-                {variable.op.name: str(variable.shape) for variable in variables},
-            )
+            shapes = {variable.op.name: str(variable.shape) for variable in variables}
+            self._trainable = (len(variables), shapes)
         return self._trainable[1]
 
     @staticmethod
@@ -156,8 +146,17 @@ class SessionGraph:
         return False
 
 
+def _remembered(known: dict[Any, bool], key: Any, answer: Callable[[], bool]) -> bool:
+    found = known.get(key)
+    if found is None:
+        if len(known) > _MOST_FETCHES:
+            known.clear()
+        found = known[key] = answer()
+    return found
+
+
 def key_of(fetches: Any) -> Any:
-    """What tells fetches from others of the same graph."""
+    """What distinguishes fetches from others of the same graph."""
     if isinstance(fetches, list | tuple):
         return tuple(key_of(value) for value in fetches)
     if isinstance(fetches, dict):

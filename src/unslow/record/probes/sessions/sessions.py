@@ -1,4 +1,4 @@
-"""Sees TF1-style sessions: each `run`, whether it updates weights, and now and then a whole step in detail."""
+"""Sees TF1-style sessions: each `run`, whether it updates weights, and some steps in detail."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from unslow.facts.phase import Phase
+from unslow.facts.profiler import FullTrace
+from unslow.facts.sessions import RunsAtLine
 from unslow.record.engine.fast_path import Departure, FastPath, Wrapped, fast_caller, no_path
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
@@ -21,8 +23,9 @@ from unslow.record.probes.sessions.step_inspection import Ran, Window
 _RUN = int(Phase.RUN)
 
 Matches = Callable[[int, tuple[Any, ...], dict[str, Any]], bool]
-_FIRST_LOOK = 4  # steps: the first ones pay for much that later ones do not
-_MOST_RUNS = 200  # in one step: one that has more is not looked at
+_FIRST_INSPECTED = 4  # the first steps pay for much that later ones do not
+_MOST_RUNS = 200  # in one step: one that has more is not inspected
+_MOST_GRAPHS = 50  # scripts that make a graph per trial: old ones must be released
 
 
 class Sessions(Probe):
@@ -33,12 +36,12 @@ class Sessions(Probe):
         self._graphs: dict[int, SessionGraph] = {}
         self._window: Window | None = None
         self._full = False  # runs are asked for a full trace of themselves
-        self._weighed = 0  # such runs
+        self._full_runs = 0
         self._restarts = Restarts(self.recorder, self.steps)
         self._follow: Callable[[FastPath], None] = no_path
         self._fetches: WeakTable[tuple[Any, ...]] = WeakTable()  # of what `make_callable` gave
         self._traced: Any = None  # makes the options and the metadata of a run that times its nodes
-        self.recorder.signals.step.subscribe(self.name, self._look)
+        self.recorder.signals.step.subscribe(self.name, self._inspect)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {"tensorflow.python.client.session": self._on_session}
@@ -46,13 +49,14 @@ class Sessions(Probe):
     def _on_session(self, module: ModuleType) -> None:
         self.replace(module.BaseSession, "__init__", self._init)
         self.replace(module.BaseSession, "run", self._run)
-        # Seen on 2.15 to 2.21: what `make_callable` and Keras 2 without eager execution run. Where it is missing,
-        # their steps are not seen.
+        # Seen on 2.15 to 2.21: what `make_callable` and Keras 2 without eager execution run.
+        # Where it is missing, their steps are not seen.
         if hasattr(module.BaseSession, "_Callable"):
             self.replace(module.BaseSession._Callable, "__init__", self._make_callable)
             self.replace(module.BaseSession._Callable, "__call__", self._call_callable)
         messages = module.config_pb2
-        # TensorFlow times the nodes itself then; a run takes about a tenth longer. Never more than a step at a time.
+        # TensorFlow times the nodes itself then; a run takes about 10% longer.
+        # Never more than a step at a time.
         self._traced = lambda: (
             messages.RunOptions(trace_level=messages.RunOptions.SOFTWARE_TRACE),
             messages.RunMetadata(),
@@ -73,19 +77,14 @@ class Sessions(Probe):
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _look(self, lane: Lane, total: int) -> None:
-        """Look at one whole step, at steps that grow further apart."""
-        if (
-            total < _FIRST_LOOK
-            or total & (total - 1)
-            or self._window is not None
-            or not self._graphs
-        ):
+    def _inspect(self, lane: Lane, total: int) -> None:
+        """Inspect one whole step, at steps that grow further apart; a trial is timed as it is."""
+        due = total >= _FIRST_INSPECTED and total & (total - 1) == 0
+        if not due or self._window is not None or not self._graphs or self.recorder.is_trial:
             return
-        if not self.recorder.is_trial:  # a trial is timed as it is
-            self._window = Window(lane.thread)
-            if lane.fast_path is not None:
-                lane.fast_path.stop()
+        self._window = Window(lane.thread)
+        if lane.fast_path is not None:
+            lane.fast_path.stop()
 
     def _run(self, original: Callable[..., Any]) -> Callable[..., Any]:
         wrapped = Wrapped(
@@ -120,12 +119,14 @@ class Sessions(Probe):
             if probe._is_inspected(lane) and options is None and run_metadata is None:
                 options, run_metadata = probe._traced()
             span = recorder.open_span(lane, _RUN)
+            ran = Ran(self, fetches, feed_dict)
             try:
-                result = original(self, fetches, feed_dict, options, run_metadata)
+                ran.result = original(self, fetches, feed_dict, options, run_metadata)
             finally:
-                took = recorder.close_span(lane, span)
-            probe._ran(lane, self, fetches, feed_dict, took, result, run_metadata, frame)
-            return result
+                ran.took = recorder.close_span(lane, span)
+            ran.metadata = run_metadata
+            probe._ran(lane, ran, frame)
+            return ran.result
 
         return run
 
@@ -141,12 +142,12 @@ class Sessions(Probe):
         self.steps.leave_fast_path()
         lane.phases[_RUN] += took
         lane.calls += 1
-        fetches, feed = _arguments(*departure.args, **departure.kwargs)
-        result, frame = departure.result, departure.frame
-        self._ran(lane, departure.owner, fetches, feed, took, result, None, frame)
+        ran = Ran(departure.owner, *_arguments(*departure.args, **departure.kwargs), took)
+        ran.result = departure.result
+        self._ran(lane, ran, departure.frame)
 
     def _asked(self, options: Any, frame: FrameType | None) -> None:
-        """A run that is asked for a full trace of itself, by its options, or the first one that no longer is."""
+        """A run whose options ask for a full trace, or the first one that no longer does."""
         full = options is not None and getattr(options, "trace_level", 0) > 0
         if full:
             self.recorder.signals.profiler_taken.send()
@@ -154,12 +155,12 @@ class Sessions(Probe):
             self._full = full
             self.recorder.signals.full_trace.send(full, frame, 0)
 
-    def _weigh(self, lane: Lane, metadata: Any, took: int) -> None:
-        """How long the graph itself ran in a run that was traced in full, now and then: the rest is the tracing."""
-        self._weighed += 1
-        if self._weighed & (self._weighed - 1) == 0:
+    def _ran_with_trace(self, lane: Lane, ran: Ran) -> None:
+        """How long the graph itself ran in a run that was traced in full: the rest is tracing."""
+        self._full_runs += 1
+        if self._full_runs & (self._full_runs - 1) == 0:
             began = clock()
-            self.recorder.line("full_trace", began, took_ns=took, inside_ns=lasted(metadata))
+            self.recorder.emit(FullTrace(took=ran.took, inside=lasted(ran.metadata)), began)
             self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _make_callable(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -182,102 +183,76 @@ class Sessions(Probe):
             if lane.tracing or lane.busy or fetches is None:
                 return original(self, *args, **kwargs)
             span = recorder.open_span(lane, _RUN)
+            ran = Ran(self._session, fetches)
             try:
-                result = original(self, *args, **kwargs)
+                ran.result = original(self, *args, **kwargs)
             finally:
-                took = recorder.close_span(lane, span)
-            frame = sys._getframe().f_back
-            probe._ran(lane, self._session, fetches, None, took, result, None, frame)
-            return result
+                ran.took = recorder.close_span(lane, span)
+            probe._ran(lane, ran, sys._getframe().f_back)
+            return ran.result
 
         return __call__
 
-    def _ran(
-        self,
-        lane: Lane,
-        session: Any,
-        fetches: Any,
-        feed: Any,
-        took: int,
-        result: Any,
-        metadata: Any,
-        frame: FrameType | None,
-    ) -> None:
+    def _ran(self, lane: Lane, ran: Ran, frame: FrameType | None) -> None:
         try:
-            graph = session._graph
-            known = self._graphs.get(id(graph))
-            if known is None or known.graph is not graph:
-                known = self._graph(graph)
-            key = key_of(fetches)
-            updates = known.updates(key, fetches)
-            if feed:
-                size = _elements(feed)
-                if size > lane.elements:
-                    lane.elements = size
-            held = self._line(frame)
-            self.recorder.tally("runs", held, took)
-            if self._full and metadata is not None:
-                self._weigh(lane, metadata, took)
-            self._restarts.ran(lane, session, known, fetches, key, updates, took, held)
+            known = self._graph(ran.session._graph)
+            ran.key = key_of(ran.fetches)
+            ran.updates = known.updates(ran.key, ran.fetches)
+            if ran.feed:
+                lane.elements = max(lane.elements, _elements(ran.feed))
+            line = self._line(frame)
+            self.recorder.tally(RunsAtLine, line, ran.took)
+            if self._full and ran.metadata is not None:
+                self._ran_with_trace(lane, ran)
+            self._restarts.ran(lane, ran, known, line)
             if self._window is not None and self._is_inspected(lane):
-                ran = Ran(
-                    session,
-                    fetches,
-                    feed,
-                    result,
-                    took,
-                    updates,
-                    self.recorder.stack(held),
-                    metadata,
-                )
-                self._look_at(lane, self._window, ran)
-            if updates:
-                if not known.looked_at:
-                    known.looked_at = True
-                    self.recorder.signals.session_graph.send(lane, graph)
-                if self.recorder.is_trial:
-                    self.recorder.kept_weights[id(session)] = session
-                self.steps.ended(lane, "session", None, "run", frame)
-                if (
-                    frame is not None
-                    and lane.fast_path is None
-                    and not (lane.stack or self._window or self._full)
-                ):
-                    self._repeat(lane, session, fetches, feed, known, frame)
+                ran.stack = self.recorder.stack(line)
+                self._add(lane, self._window, ran)
+            if ran.updates:
+                self._updated(lane, ran, known, frame)
             elif not self.steps.trains:
-                self.steps.repeated(lane, "session", None, "run", held)
+                self.steps.repeated(lane, "session", None, "run", line)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _look_at(self, lane: Lane, window: Window, ran: Ran) -> None:
+    def _add(self, lane: Lane, window: Window, ran: Ran) -> None:
+        """Add a run to the step that is inspected; a complete step is written."""
         if window.add(ran):
             self._window = None
-            self._write(lane, window)
+            began = clock()
+            window.write(self.recorder, self.steps.total + 1, self._operations)
+            self.recorder.keep_out(lane, clock() - began, self.name)
         elif len(window.runs) >= _MOST_RUNS:
             self._window = None
 
-    def _repeat(
-        self,
-        lane: Lane,
-        session: Any,
-        fetches: Any,
-        feed: Any,
-        known: SessionGraph,
-        frame: FrameType,
-    ) -> None:
-        """The next runs may be like this one, unless the graph grows or the fetches cannot be told by their parts."""
+    def _operations(self, graph: Any, fetches: Any) -> list[Any]:
+        return self._graph(graph).operations(fetches)
+
+    def _updated(self, lane: Lane, ran: Ran, known: SessionGraph, frame: FrameType | None) -> None:
+        if not known.looked_at:
+            known.looked_at = True
+            self.recorder.signals.session_graph.send(lane, known.graph)
+        if self.recorder.is_trial:
+            self.recorder.kept_weights[id(ran.session)] = ran.session
+        self.steps.ended(lane, "session", None, "run", frame)
+        watched = lane.stack or self._window or self._full
+        if frame is not None and lane.fast_path is None and not watched:
+            self._repeat(lane, ran, known, frame)
+
+    def _repeat(self, lane: Lane, ran: Ran, known: SessionGraph, frame: FrameType) -> None:
+        """The next runs may be like this one, unless the graph grows or the fetches are nested."""
+        fetches = ran.fetches
         leaves = fetches if isinstance(fetches, list) else [fetches]
         before = known.nodes, known.size
-        known.nodes, known.size = known.count(), _elements(feed) if feed else 0.0
-        if before != (known.nodes, known.size) or any(
-            isinstance(leaf, list | tuple | dict) for leaf in leaves
-        ):
+        known.nodes, known.size = known.count(), _elements(ran.feed) if ran.feed else 0.0
+        nested = any(isinstance(leaf, list | tuple | dict) for leaf in leaves)
+        if nested or before != (known.nodes, known.size):
             return
-        path = self.steps.enter_fast_path(lane, session, frame)
+        path = self.steps.enter_fast_path(lane, ran.session, frame)
         if path is None:
             return
         path.elements, path.matches = known.size, _matcher(known, fetches)
-        path.counted = self.recorder.tallier("runs", self._line(frame) or frame)
+        path.counted = self.recorder.tallier(RunsAtLine, self._line(frame) or frame)
         if sum(1 for other in self.recorder.lanes if other.steps) == 1:  # no other thread trains
             repeats = self.recorder.signals.session_repeats
             repeats.send(True)
@@ -285,24 +260,13 @@ class Sessions(Probe):
         self._follow(path)
 
     def _line(self, frame: FrameType | None) -> FrameType | None:
-        """The user's frame from which a run was asked for; None where it was asked for by no Python at all."""
+        """The user's frame that asked for a run; None if there is no Python caller."""
         return next((found for _, found in self.recorder.user.frames(frame, 1)), frame)
-
-    def _write(self, lane: Lane, window: Window) -> None:
-        began = clock()
-        window.write(
-            self.recorder,
-            self.steps.total + 1,
-            lambda graph, fetches: self._graph(graph).operations(fetches),
-        )
-        self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _graph(self, graph: Any) -> SessionGraph:
         known = self._graphs.get(id(graph))
         if known is None or known.graph is not graph:
-            if (
-                len(self._graphs) > 50
-            ):  # scripts that make a graph per trial: old ones must be let go
+            if len(self._graphs) > _MOST_GRAPHS:
                 self._graphs.clear()
             known = self._graphs[id(graph)] = SessionGraph(graph)
         return known
@@ -328,7 +292,8 @@ def _arguments(
 def _matcher(known: SessionGraph, fetches: Any) -> Matches:
     """Whether the arguments of the next runs are those of this one.
 
-    Whether the graph has grown or the batch has another size is checked in one run of eight: it costs.
+    Whether the graph has grown or the batch has another size is checked in one run of eight,
+    because that is expensive.
     """
     single = None if isinstance(fetches, list) else fetches
     leaves = list(fetches) if isinstance(fetches, list) else []

@@ -1,4 +1,4 @@
-"""Pipelines in the graph of a session: what a window of the profiler saw, laid over the lines that built them."""
+"""Pipelines in a session's graph: what a profiler window shows, with the lines that built them."""
 
 from __future__ import annotations
 
@@ -6,55 +6,39 @@ from typing import Any
 
 import pytest
 
+from unslow.analyse.host.step_profile import SketchedWindow, StepProfile
 from unslow.analyse.input.pipeline import Pipeline, pipelines
+from unslow.analyse.input.profile_iterators import ProfiledIterator, ProfiledStage
 from unslow.analyse.input.remedies import remedies
 from unslow.analyse.input.waits import waits
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.pipelines import stack_at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.facts.data import BuiltStage, Dataset, IteratorMade
+from unslow.facts.schema import Place
 from unslow.model import Phase, Run
 
+FUNCTION = Place("train.py", 1, "f")
 
-def built(kind: str, line: int, *inputs: int, **settings: Any) -> dict[str, Any]:
-    return {
-        "kind": kind,
-        "stack": [["train.py", line, "<module>"]],
-        "inputs": list(inputs),
-        **settings,
-    }
+
+def built(kind: str, line: int, *inputs: int, **asked: Any) -> BuiltStage:
+    return BuiltStage(kind=kind, stack=stack_at(line), inputs=inputs, **asked)
 
 
 BUILT = [
     built("Prefetch", 5, 1),
     built("Batch", 4, 2, batch_size=8),
-    built("Map", 3, 3, function=["train.py", 1, "f"], random=True),
+    built("Map", 3, 3, function=FUNCTION, random=True),
     built("TensorSlice", 2, length=400),
 ]
 
 
-def made(number: int, stages: list[dict[str, Any]]) -> list[Fact]:
-    iterator = fact(
-        "iterator",
-        0,
-        n=1,
-        iterator=number,
-        dataset=number,
-        stack=[["train.py", 6, "<module>"]],
-        graph=True,
-        evaluates=False,
-        in_fit=False,
-    )
-    return [fact("dataset", 0, dataset=number, stages=stages), iterator]
+def made(number: int, stages: list[BuiltStage]) -> list[Placed]:
+    iterator = IteratorMade(iterator=number, dataset=number, stack=stack_at(6), graph=True)
+    return [at(0, Dataset(dataset=number, stages=tuple(stages))), at(0, iterator)]
 
 
-def seen(count: int, own: float = 0.0, **more: Any) -> dict[str, Any]:
-    none = {
-        "took": 0.0,
-        "work": 0.0,
-        "parallelism": 0,
-        "tuned": False,
-        "buffered": 0,
-        "buffered_bytes": 0,
-    }
-    return {"count": count, "total": own, "own": own, **none, **more}
+def seen(count: int, own: float = 0.0, **more: Any) -> ProfiledStage:
+    return ProfiledStage(count=count, own=own, **more)
 
 
 STAGES = {
@@ -65,19 +49,20 @@ STAGES = {
 }
 
 
-def window(stages: dict[str, Any], wait: float = 0.09, at: int = 60, **more: Any) -> Fact:
-    """Ten steps, a batch each."""
-    pipe = {"gets": 10, "wait": wait, "bytes": 8000, "cores": 2, "memory": 1e9, "stages": stages}
-    return fact(
-        "window", at, steps=10, step=at - 10, wall=0.1, kernels=0.01, ops=[], pipes=[pipe], **more
+def window(stages: dict[str, ProfiledStage], step: int = 60, whole: bool = True) -> Placed:
+    """Ten steps that wait 9 ms each for a batch."""
+    iterator = ProfiledIterator(gets=10, wait=0.09, bytes=8000, cores=2, memory=1e9, stages=stages)
+    profile = StepProfile(kernels=0.01, iterators=(iterator,))
+    return at(
+        step, SketchedWindow(steps=10, step=step - 10, wall=0.1, whole=whole, profile=profile)
     )
 
 
-def run(*facts: Fact, style: str = "session") -> Run:
+def run(*facts: Placed, style: str = "session") -> Run:
     return Sketch("", phases={Phase.RUN: 0.95}, facts=facts, style=style).run()
 
 
-def only(*facts: Fact) -> Pipeline:
+def only(*facts: Placed) -> Pipeline:
     (found,) = pipelines(run(*facts))
     return found
 
@@ -92,7 +77,7 @@ def test_stages_in_a_graph_have_the_lines_that_built_them() -> None:
     assert found.location is not None and found.location.line == 6
 
 
-def test_a_window_speaks_for_all_steps_of_its_loop() -> None:
+def test_a_window_stands_for_all_steps_of_its_loop() -> None:
     found = only(*made(1, BUILT), window(STAGES))
     assert (found.batches, found.per_step, found.over) == (100, pytest.approx(1.0), 10)
     assert found.wait == pytest.approx(0.009)
@@ -106,7 +91,7 @@ def test_what_a_function_gives_has_the_size_of_its_part_of_a_batch() -> None:
     assert found.stages[1].item_bytes == pytest.approx(1000)
 
 
-def test_a_map_that_is_held_to_one_thread_is_what_the_step_waits_for() -> None:
+def test_a_map_that_is_limited_to_one_thread_is_what_the_step_waits_for() -> None:
     recorded = run(*made(1, BUILT), window(STAGES))
     (wait,) = waits(recorded)
     assert (wait.compiled, wait.per_step) == (True, pytest.approx(0.009))
@@ -115,7 +100,7 @@ def test_a_map_that_is_held_to_one_thread_is_what_the_step_waits_for() -> None:
     assert (best.kind, best.stage.location.line) == ("parallel", 3)
 
 
-def test_a_wait_that_no_stage_accounts_for_is_told_without_one() -> None:
+def test_a_wait_that_no_stage_explains_names_none() -> None:
     idle = {**STAGES, "Root/Prefetch/MapAndBatch": seen(9, 0.09)}
     recorded = run(*made(1, BUILT), window(idle))
     (wait,) = waits(recorded)
@@ -155,7 +140,7 @@ def test_the_inputs_of_a_zip_keep_their_order() -> None:
 
 
 def test_what_is_made_per_element_counts_for_the_line_that_makes_it() -> None:
-    stages = [built("FlatMap", 2, 1, function=["train.py", 1, "f"]), built("Tensor", 2)]
+    stages = [built("FlatMap", 2, 1, function=FUNCTION), built("Tensor", 2)]
     places = {
         "Root": seen(10),
         "Root/FlatMap": seen(10, 0.01),
@@ -165,10 +150,10 @@ def test_what_is_made_per_element_counts_for_the_line_that_makes_it() -> None:
     assert (first.name, first.busy) == ("FlatMap", pytest.approx(0.009))
 
 
-def test_while_a_cache_is_being_filled_nothing_is_said() -> None:
+def test_while_a_cache_is_filled_nothing_is_known() -> None:
     stages = [
         built("Cache", 3, 1),
-        built("Map", 2, 2, function=["train.py", 1, "f"]),
+        built("Map", 2, 2, function=FUNCTION),
         built("Range", 1),
     ]
     read = {
@@ -182,10 +167,10 @@ def test_while_a_cache_is_being_filled_nothing_is_said() -> None:
     assert (wait.per_step, wait.steps) == (pytest.approx(0.009), 50)
 
 
-@pytest.mark.parametrize("more", [{"whole": False}, {"at": 0}])
-def test_without_a_window_of_whole_steps_nothing_is_said(more: dict[str, Any]) -> None:
+@pytest.mark.parametrize("more", [{"whole": False}, {"step": 0}])
+def test_without_a_window_of_whole_steps_nothing_is_known(more: dict[str, Any]) -> None:
     assert waits(run(*made(1, BUILT), window(STAGES, **more))) == []
 
 
-def test_iterators_that_speak_for_themselves_are_not_spoken_for() -> None:
+def test_iterators_with_a_model_are_not_read_from_a_profile() -> None:
     assert pipelines(run(*made(1, BUILT), window(STAGES), style="keras")) == []

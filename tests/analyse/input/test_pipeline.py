@@ -1,4 +1,4 @@
-"""tf.data's own model laid over the lines that built the pipeline."""
+"""Nodes of tf.data's model have the lines that built the pipeline."""
 
 from __future__ import annotations
 
@@ -7,61 +7,45 @@ from typing import Any
 import pytest
 
 from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest
-from unslow.analyse.sketches.sketch import Fact, Sketch, fact
+from unslow.analyse.sketches.pipelines import stack_at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.facts.data import BuiltStage, Dataset, IteratorMade, ModelNode, PipelineReading
+from unslow.facts.schema import Place
+
+FUNCTION = Place("train.py", 1, "f")
 
 
-def stage(kind: str, line: int, *inputs: int, **settings: Any) -> dict[str, Any]:
-    return {
-        "kind": kind,
-        "stack": [["train.py", line, "<module>"]],
-        "inputs": list(inputs),
-        **settings,
-    }
+def stage(kind: str, line: int, *inputs: int, **asked: Any) -> BuiltStage:
+    return BuiltStage(kind=kind, stack=stack_at(line), inputs=inputs, **asked)
 
 
 def node(
-    number: int, name: str, *inputs: int, busy: float = 0.0, elements: float = 10, **more: Any
-) -> dict[str, Any]:
-    return {
-        "id": number,
-        "name": name,
-        "inputs": list(inputs),
-        "elements": elements,
-        "busy": busy * 1e9,
-        "buffered": 0,
-        "buffered_bytes": 0,
-        "produced": 0,
-        "asynchronous": False,
-        "ratio": 1.0,
-        **more,
-    }
+    number: int, name: str, *inputs: int, busy: float = 0.0, elements: float = 10
+) -> ModelNode:
+    return ModelNode(id=number, name=name, inputs=inputs, elements=elements, busy=busy * 1e9)
 
 
-def reading(
-    step: int, nodes: list[dict[str, Any]], iterator: int = 1, elements: int = 10, **more: Any
-) -> Fact:
-    data = {
-        "iterator": iterator,
-        "dataset": 1,
-        "evaluates": False,
-        "step": step,
-        "elements": elements,
-        "wait": 0.0,
-        "over": 0,
-        "fetches": elements,
-        "fetch": 0.1,
-        "cpu_budget": 2,
-        "ram_budget": 1e9,
-        **more,
-    }
-    return fact("pipeline", step, nodes=nodes, **data)
-
-
-def only(built: list[dict[str, Any]], *readings: Fact) -> Pipeline:
-    made = fact("iterator", 0, n=1, iterator=1, dataset=1, stack=[["train.py", 9, "<module>"]])
-    (found,) = pipelines(
-        Sketch("", facts=[fact("dataset", 0, dataset=1, stages=built), made, *readings]).run()
+def reading(step: int, nodes: list[ModelNode], elements: int = 10) -> Placed:
+    return at(
+        step,
+        PipelineReading(
+            iterator=1,
+            dataset=1,
+            step=step,
+            elements=elements,
+            fetches=elements,
+            fetch=0.1,
+            nodes=tuple(nodes),
+            cpu_budget=2,
+            ram_budget=1e9,
+        ),
     )
+
+
+def only(built: list[BuiltStage], *readings: Placed) -> Pipeline:
+    made = at(0, IteratorMade(iterator=1, dataset=1, stack=stack_at(9)))
+    dataset = at(0, Dataset(dataset=1, stages=tuple(built)))
+    (found,) = pipelines(Sketch("", facts=[dataset, made, *readings]).run())
     return found
 
 
@@ -72,14 +56,14 @@ def lines(found: Pipeline) -> list[tuple[str, int | None]]:
 def test_a_map_that_was_fused_with_a_batch_has_the_line_of_the_map() -> None:
     built = [
         stage("Batch", 3, 1, batch_size=8),
-        stage("Map", 2, 2, function=["train.py", 1, "f"]),
+        stage("Map", 2, 2, function=FUNCTION),
         stage("Range", 1),
     ]
     nodes = [node(1, "Root", 2), node(2, "MapAndBatch", 3), node(3, "Range")]
     assert lines(only(built, reading(10, nodes))) == [("MapAndBatch", 2), ("Range", 1)]
 
 
-def test_a_prefetch_that_tensorflow_put_in_has_no_line() -> None:
+def test_a_prefetch_that_tensorflow_added_has_no_line() -> None:
     built = [stage("Batch", 3, 1), stage("Prefetch", 2, 2), stage("Range", 1)]
     nodes = [
         node(1, "Root", 2),
@@ -137,7 +121,7 @@ def test_both_inputs_of_a_zip_have_their_lines() -> None:
     ]
 
 
-def test_a_repetition_makes_its_stages_anew_and_their_work_adds_up() -> None:
+def test_the_work_of_stages_that_a_repetition_recreates_adds_up() -> None:
     built = [stage("Repeat", 2, 1), stage("Range", 1)]
     first = [node(1, "Root", 2), node(2, "FiniteRepeat", 3), node(3, "Range", busy=1.0)]
     second = [node(1, "Root", 2), node(2, "FiniteRepeat", 7), node(7, "Range", busy=0.5)]
@@ -145,10 +129,10 @@ def test_a_repetition_makes_its_stages_anew_and_their_work_adds_up() -> None:
     assert found.stages[1].busy == pytest.approx(1.5 / 15)
 
 
-def test_a_source_that_was_used_up_before_anybody_looked_is_still_listed() -> None:
+def test_a_source_that_was_used_up_before_the_first_reading_is_listed() -> None:
     built = [
         stage("Shuffle", 3, 1),
-        stage("Map", 2, 2, function=["train.py", 1, "f"]),
+        stage("Map", 2, 2, function=FUNCTION),
         stage("Range", 1),
     ]
     found = only(built, reading(10, [node(1, "Root", 2), node(2, "Shuffle")]))
@@ -161,7 +145,7 @@ def test_a_source_that_was_used_up_before_anybody_looked_is_still_listed() -> No
 
 def test_stages_of_one_thread_add_up_and_those_with_threads_do_not() -> None:
     def made(name: str, busy: float, asynchronous: bool = False, parallelism: float = 1.0) -> Stage:
-        return Stage(name, None, busy, 1, parallelism, False, asynchronous, 0, 0, 0)
+        return Stage(name, busy=busy, parallelism=parallelism, asynchronous=asynchronous)
 
     stages = (
         made("Prefetch", 0.0, True),

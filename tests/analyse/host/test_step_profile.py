@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from unslow.analyse.host.step_profile import repeated, seen, summary, windows
+from unslow.analyse.host.step_profile import (
+    Op,
+    SketchedWindow,
+    StepProfile,
+    profile_of,
+    repeated,
+    step_profile,
+    windows,
+)
 from unslow.analyse.host.xplane import Span, Thread, covered, read
-from unslow.analyse.sketches.sketch import Sketch, fact
+from unslow.analyse.sketches.sketch import Sketch, at
+from unslow.facts.profiler import ProfilerWindow
 
 
 def varint(value: int) -> bytes:
@@ -59,11 +69,11 @@ def test_what_is_no_profile_is_refused() -> None:
 
 
 def test_time_in_a_loop_is_told_from_time_in_its_kernels() -> None:
-    totals = summary(read(profile()))
-    assert totals["loops"]["iterations"] == 3
-    assert totals["loops"]["seconds"] == pytest.approx(10e-6)
-    assert totals["loops"]["kernels"] == pytest.approx(4e-6)
-    assert totals["ops"] == [["map/while/Mul", "Mul", 1, pytest.approx(4e-6)]]
+    totals = step_profile(read(profile()))
+    assert totals.iterations == 3
+    assert totals.looping == pytest.approx(10e-6)
+    assert totals.looping_kernels == pytest.approx(4e-6)
+    assert totals.ops == (Op("map/while/Mul", "Mul", 1, pytest.approx(4e-6)),)
 
 
 def thread(*spans: tuple[str, float, float], name: str = "python") -> Thread:
@@ -75,16 +85,16 @@ def test_kernels_of_pipelines_are_not_the_steps() -> None:
         thread(("a:MatMul", 0.0, 1.0)),
         thread(("b:MatMul", 0.0, 3.0), name="tf_data_private_threadpool/1"),
     ]
-    assert summary(threads)["kernels"] == pytest.approx(1.0)
+    assert step_profile(threads).kernels == pytest.approx(1.0)
 
 
 def test_waits_for_data_are_not_work() -> None:
-    totals = summary([thread(("next:IteratorGetNext", 0.0, 2.0), ("a:MatMul", 2.0, 1.0))])
-    assert (totals["waits"], totals["kernels"]) == (pytest.approx(2.0), pytest.approx(1.0))
+    totals = step_profile([thread(("next:IteratorGetNext", 0.0, 2.0), ("a:MatMul", 2.0, 1.0))])
+    assert (totals.waits, totals.kernels) == (pytest.approx(2.0), pytest.approx(1.0))
 
 
 def test_eager_ops_count_and_calls_of_functions_do_not() -> None:
-    totals = summary(
+    totals = step_profile(
         [
             thread(
                 ("EagerLocalExecute: __inference_f_1", 0.0, 5.0),
@@ -92,7 +102,7 @@ def test_eager_ops_count_and_calls_of_functions_do_not() -> None:
             )
         ]
     )
-    assert [row[:2] for row in totals["ops"]] == [["Mul", "Mul"]]
+    assert [(op.name, op.kind) for op in totals.ops] == [("Mul", "Mul")]
 
 
 def test_kernels_side_by_side_are_covered_once() -> None:
@@ -101,20 +111,32 @@ def test_kernels_side_by_side_are_covered_once() -> None:
     ) == pytest.approx(4.0)
 
 
-def test_a_missing_profile_leaves_the_fact_as_it_was(tmp_path: Path) -> None:
-    assert seen(str(tmp_path), {"file": "gone.xplane.pb", "steps": 3})["steps"] == 3
-    assert "kernels" not in seen(str(tmp_path), {"file": "gone.xplane.pb", "steps": 3})
+@pytest.mark.parametrize("content", [None, b"\xff\xff\xff\xff"])
+def test_a_profile_that_is_missing_or_damaged_is_none(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    if content is not None:
+        (tmp_path / "kept.xplane.pb").write_bytes(content)
+    window = ProfilerWindow(file="kept.xplane.pb", steps=3)
+    run = replace(Sketch("", facts=[at(50, window)]).run(), folder=str(tmp_path))
+    assert profile_of(run, window) is None
+    assert windows(run, run.loops[0]) == []
+
+
+def test_the_profile_of_a_window_is_read_from_its_file(tmp_path: Path) -> None:
+    (tmp_path / "kept.xplane.pb").write_bytes(profile())
+    window = ProfilerWindow(file="kept.xplane.pb", steps=1)
+    run = replace(Sketch("", facts=[at(50, window)]).run(), folder=str(tmp_path))
+    (found,) = windows(run, run.loops[0])
+    assert found.kernels == pytest.approx(4e-6)
 
 
 def test_a_window_counts_per_step() -> None:
-    totals = {"kernels": 0.4, "executor": 0.5, "waits": 0.1, "ops": [["a", "Mul", 20, 0.4]]}
-    run = Sketch("", facts=[fact("window", 50, steps=10, wall=1.0, **totals)]).run()
+    profile = StepProfile(kernels=0.4, executor=0.5, waits=0.1, ops=(Op("a", "Mul", 20, 0.4),))
+    run = Sketch("", facts=[at(50, SketchedWindow(steps=10, wall=1.0, profile=profile))]).run()
     (window,) = windows(run, run.loops[0])
-    assert (window.wall, window.kernels, window.ops[0].count) == (
-        pytest.approx(0.1),
-        pytest.approx(0.04),
-        2,
-    )
+    figures = (window.wall, window.kernels, window.ops[0].count)
+    assert figures == (pytest.approx(0.1), pytest.approx(0.04), 2)
 
 
 def test_what_the_first_step_took_more_is_not_repeated() -> None:
@@ -139,15 +161,15 @@ def test_a_graph_that_asks_for_a_batch_waits() -> None:
         Thread("tf_data_iterator_get_next/1", (got(0.0, 2.0),)),
         thread(("a:MatMul", 2.0, 1.0)),
     ]
-    assert summary(threads)["waits"] == pytest.approx(2.0)
+    assert step_profile(threads).waits == pytest.approx(2.0)
 
 
 def test_a_batch_that_is_fetched_while_kernels_run_is_not_waited_for() -> None:
     spans = (got(0.0, 2.0), stage("Root", 0.1, 1.8, 1))
-    (pipe,) = summary(
+    (iterator,) = step_profile(
         [Thread("tf_data_iterator_get_next/1", spans), thread(("a:MatMul", 0.5, 3.0))]
-    )["pipes"]
-    assert (pipe["gets"], pipe["wait"]) == (1, pytest.approx(0.5))
+    ).iterators
+    assert (iterator.gets, iterator.wait) == (1, pytest.approx(0.5))
 
 
 def test_a_stage_is_not_charged_for_those_it_asks_in_its_thread() -> None:
@@ -158,8 +180,8 @@ def test_a_stage_is_not_charged_for_those_it_asks_in_its_thread() -> None:
         stage("Root::Map::Range", 0.1, 0.1, 3, 2),
         stage("Root::Map::Range", 0.3, 0.1, 3, 2),
     )
-    (pipe,) = summary([Thread("tf_data_iterator_get_next/1", spans)])["pipes"]
-    own = {place: (one["count"], round(one["own"], 6)) for place, one in pipe["stages"].items()}
+    (iterator,) = step_profile([Thread("tf_data_iterator_get_next/1", spans)]).iterators
+    own = {place: (one.count, round(one.own, 6)) for place, one in iterator.stages.items()}
     assert own == {"Root": (1, 0.1), "Root/Map": (1, 0.6), "Root/Map/Range": (2, 0.2)}
 
 
@@ -180,9 +202,9 @@ def test_a_function_that_is_called_in_other_threads_is_work_of_the_stage_that_ca
     threads = [
         Thread(f"tf_data_{number}", spans) for number, spans in enumerate((asked, calls, ran))
     ]
-    (pipe,) = summary(threads)["pipes"]
-    found = pipe["stages"]["Root/ParallelMapV2"]
-    assert (found["parallelism"], found["work"], found["took"]) == (
+    (iterator,) = step_profile(threads).iterators
+    found = iterator.stages["Root/ParallelMapV2"]
+    assert (found.parallelism, found.work, found.took) == (
         4,
         pytest.approx(0.4),
         pytest.approx(0.5),
@@ -199,10 +221,14 @@ def test_two_iterators_are_told_apart_and_each_pass_of_one_is_the_same_stage() -
         stage("Root", 2.0, 0.5, 2),
         stage("Root::Range", 2.1, 0.1, 6, 2),
     )
-    pipes = summary([Thread("tf_data_iterator_get_next/1", spans)])["pipes"]
-    counts = [{place: one["count"] for place, one in pipe["stages"].items()} for pipe in pipes]
+    iterators = step_profile([Thread("tf_data_iterator_get_next/1", spans)]).iterators
+    counts = [
+        {place: one.count for place, one in iterator.stages.items()} for iterator in iterators
+    ]
     assert counts == [{"Root": 1, "Root/ForeverRepeat/Range": 2}, {"Root": 1, "Root/Range": 1}]
 
 
 def test_an_iterator_that_no_graph_asks_is_left_out() -> None:
-    assert summary([Thread("tf_data_prefetch/1", (stage("Root", 0.0, 1.0, 1),))])["pipes"] == []
+    assert (
+        step_profile([Thread("tf_data_prefetch/1", (stage("Root", 0.0, 1.0, 1),))]).iterators == ()
+    )

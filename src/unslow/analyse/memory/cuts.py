@@ -1,0 +1,188 @@
+"""What of a peak of memory the program could do without: each reason with its bytes and its line."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from unslow.analyse import wording as say
+from unslow.analyse.memory.account import (
+    READS as ACCOUNT_READS,
+)
+from unslow.analyse.memory.account import (
+    MemoryAccount,
+    Part,
+    elements,
+    holding_line,
+    source_stages,
+)
+from unslow.analyse.memory.bindings import Names, names_of
+from unslow.facts.data import BuiltStage, Dataset
+from unslow.facts.keras import Fit, Prediction
+from unslow.facts.memory import Holding, MemoryHigh, Weights
+from unslow.facts.schema import Stack
+from unslow.model import Location, Run
+
+READS = (*ACCOUNT_READS, Prediction, Fit)
+_FLOAT32 = 4  # bytes of a number
+_KERAS_BATCH = 32  # the batch of fit, evaluate and predict where none is given
+_LARGER_BATCH = 4  # times that of fit: below, the batch is no reason for a peak
+_ONE_ELEMENT = 32 << 20  # bytes of a single element of a pipeline that holds all of the data
+_COPIES = (
+    4  # of such an element a chain of ops holds at once, at most: measured 3 on TensorFlow 2.21
+)
+_INSTALLED = "-packages/"  # site-packages and dist-packages: not the user's own functions
+# A constant in a traced graph is in its proto, the optimized graph and the runtime. On TensorFlow
+# 2.21 a matrix of 92 MB cost 1.76 GB at the peak, 19 times its size.
+_CONSTANT_COPIES = 2, 20
+
+
+class Reason(enum.Enum):
+    """Why memory is held that the work does not need."""
+
+    ONE_HOT = "one-hot labels"
+    WIDE = "float64 data for a float32 model"
+    COPY = "a copy that nothing reads any more"
+    BATCH = "a batch far larger than that of fit"
+    ONE_ELEMENT = "a dataset with a single element"
+    CONSTANT = "arrays baked into a graph"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """One thing that could go."""
+
+    reason: Reason
+    frees: float  # bytes of the peak
+    location: Location | None
+    name: str  # the user's name for it, or the call
+    instead: str = ""  # what the reason needs to say more: the batch of fit, the name of a copy
+    after: int = 0  # of a copy: the line after which nothing reads it
+
+
+def cuts_of(run: Run, account: MemoryAccount) -> list[Cut]:
+    """All of them, the largest first; what one frees no other counts again."""
+    labels = [_one_hot(run, account, held) for held in account.held if held.one_hot]
+    copies = list(_copies(run, account))
+    gone = {cut.name for cut in (*labels, *copies)}
+    wide = [cut for cut in _wide(run, account) if cut.name not in gone]
+    found = [*labels, *copies, *wide, *_batches(run, account)]
+    found += [*_single_elements(run, account), *_constants(account)]
+    return sorted(found, key=lambda cut: -cut.frees)
+
+
+def _one_hot(run: Run, account: MemoryAccount, held: Holding) -> Cut:
+    """Integer labels take a number per row; Keras also copies what it is given as float32."""
+    copies = 0.0
+    where = holding_line(run, held)
+    if held.fed and _is_at_call(account, held):
+        casts = 1 if held.dtype == "float32" else 2
+        copies = casts * _FLOAT32 * elements(held)
+    classes = held.shape[-1]
+    return Cut(Reason.ONE_HOT, held.bytes + copies, where, held.path, instead=f"{classes:,}")
+
+
+def _is_at_call(account: MemoryAccount, held: Holding) -> bool:
+    """Whether the peak was reached in the call that the array was given to."""
+    return account.at is not None and f".{held.fed}(" in account.at.code
+
+
+def _wide(run: Run, account: MemoryAccount) -> Iterator[Cut]:
+    """Arrays of float64 that a model in float32 was given."""
+    weights = [each for each in run.facts(Weights) if each.process == account.process]
+    if not weights or any(each.wide_bytes for each in weights):
+        return
+    for held in account.held:
+        if held.dtype != "float64" or not held.fed or held.one_hot:
+            continue
+        cast = held.bytes / 2 if _is_at_call(account, held) else 0.0
+        yield Cut(Reason.WIDE, held.bytes / 2 + cast, holding_line(run, held), held.path)
+
+
+def _copies(run: Run, account: MemoryAccount) -> Iterator[Cut]:
+    """Data that another name holds as well, in another form, and that nothing reads afterwards."""
+    scopes: dict[tuple[str, str], list[Holding]] = {}
+    for held in account.held:
+        if held.path.isidentifier():
+            scopes.setdefault((held.file, held.function), []).append(held)
+    for (file, function), group in scopes.items():
+        names = names_of(run.sources.get(file, ""), function)
+        for held in group:
+            alike = [each for each in group if elements(each) == elements(held)]
+            after = _read_last_for(held.path, [each.path for each in alike], names)
+            if after is None:
+                continue
+            where = holding_line(run, held)
+            other, line = after
+            yield Cut(Reason.COPY, held.bytes, where, held.path, instead=other, after=line)
+
+
+def _read_last_for(name: str, others: Iterable[str], names: Names) -> tuple[str, int] | None:
+    """Which other name is made from this one, at the very line that reads it last; with the line."""
+    if name in names.captured or name not in names.bindings:
+        return None
+    for other in others:
+        for binding in names.bindings.get(other, ()):
+            is_last = binding.line <= names.last_read(name) <= binding.last_line
+            if other != name and binding.reads(name) and is_last and not binding.in_loop:
+                return other, binding.last_line
+    return None
+
+
+def _batches(run: Run, account: MemoryAccount) -> Iterator[Cut]:
+    """Calls of predict and evaluate in which the peak was reached, with a batch beyond that of fit."""
+    usual = _fit_batch(run, account.process)
+    highs = [high for high in run.facts(MemoryHigh) if high.process == account.process]
+    for call in run.facts(Prediction):
+        began = call.time - call.took
+        is_peak = call.process == account.process and began <= account.time <= call.time
+        if not is_peak or not call.stack or not isinstance(call.batch_size, float):
+            continue
+        used = min(call.batch_size, call.rows)
+        if used < _LARGER_BATCH * usual:
+            continue
+        before = max((high.bytes for high in highs if high.time < began), default=account.start)
+        frees = (account.peak - before) * (1 - usual / used)
+        where = say.place(run, call.stack[0])
+        yield Cut(Reason.BATCH, frees, where, call.call, instead=f"{usual:.0f}")
+
+
+def _fit_batch(run: Run, process: int) -> float:
+    """The batch that training used: of fit, or the one that is usual."""
+    given = [fit.batch_size for fit in run.facts(Fit) if fit.process == process]
+    sizes = [float(size) for size in given if isinstance(size, int | float)]
+    return max(sizes, default=float(_KERAS_BATCH))
+
+
+def _single_elements(run: Run, account: MemoryAccount) -> Iterator[Cut]:
+    """A function of the user's that is mapped over one element, which holds all of the data."""
+    sizes: dict[Stack, float] = {}  # by line
+    for dataset, stage in source_stages(run, account.process):
+        line = stage.stack[:1]
+        if stage.kind == "Tensor" and line:
+            sizes[line] = max(sizes.get(line, 0.0), _mapped_bytes(dataset, stage))
+    for stack, size in sizes.items():
+        if size >= _ONE_ELEMENT:
+            frees = float(np.clip(account.rest, size, _COPIES * size))
+            yield Cut(Reason.ONE_ELEMENT, frees, say.place(run, stack[0]), say.size(size))
+
+
+def _mapped_bytes(dataset: Dataset, source: BuiltStage) -> float:
+    """Bytes that a function of the user's makes of the one element; 0 where none is mapped."""
+    position = dataset.stages.index(source)
+    for stage in dataset.stages:
+        is_users = stage.function is not None and _INSTALLED not in stage.function.file
+        if position in stage.inputs and is_users:
+            return float(max(stage.bytes, source.bytes))
+    return 0.0
+
+
+def _constants(account: MemoryAccount) -> Iterator[Cut]:
+    for part in account.parts:
+        if part.part is Part.CONSTANT:
+            least, most = (times * part.bytes for times in _CONSTANT_COPIES)
+            frees = float(np.clip(account.rest, least, most))
+            yield Cut(Reason.CONSTANT, frees, part.location, say.size(part.bytes))

@@ -1,0 +1,192 @@
+"""Nothing grows, but the peak of memory is far larger than the work needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from unslow.analyse import wording as say
+from unslow.analyse.memory.account import MemoryAccount, memory_account
+from unslow.analyse.memory.cuts import READS, Cut, Reason, cuts_of
+from unslow.analyse.sketches.sketch import Fact, Placed, Sketch, at, fact
+from unslow.cause import Cause
+from unslow.facts.keras import Prediction
+from unslow.facts.memory import Holding, Inventory, MemoryHigh, Weights
+from unslow.facts.schema import Place
+from unslow.fix.edit.script import Script
+from unslow.fix.edit.statements import insert_after
+from unslow.fix.moves.call_arguments import set_keyword
+from unslow.model import Certainty, Evidence, Finding, Fix, Refusal, Run, Safety
+
+# Judgements: below, a smaller peak changes nothing for the user.
+_LEAST = 150e6  # bytes
+_OF_PEAK = 0.25
+_TIMES = 1.5  # the peak against what remains of it
+_NEAR_LIMIT = 0.85  # of what the process may use: then a tenth of the peak is worth having
+_WORTH_NAMING = 0.1  # of the peak: a smaller cut is no finding of its own
+
+_WORDS = {
+    Reason.ONE_HOT: "`{name}` holds one-hot rows of {instead} columns; integer labels take one number a row",
+    Reason.WIDE: "`{name}` is float64, and the model computes in float32",
+    Reason.COPY: "`{name}` stays in memory although only `{instead}`, which is made from it, is used",
+    Reason.BATCH: "`{name}` runs a batch far larger than the {instead} rows of training",
+    Reason.ONE_ELEMENT: "the dataset has a single element of {name}: each op on it holds all of the data",
+    Reason.CONSTANT: "{name} of arrays are baked into a graph, which keeps several copies",
+}
+_ADVICE = {
+    Reason.ONE_HOT: "Keep the integers and use the sparse loss (`sparse_categorical_crossentropy`).",
+    Reason.WIDE: 'Make it float32 where it begins: `dtype="float32"` or `.astype("float32")`.',
+    Reason.COPY: "`del {name}` once `{instead}` is made, or fill `{instead}` in place.",
+    Reason.BATCH: "Pass `batch_size={instead}`: the results are the same.",
+    Reason.ONE_ELEMENT: "Use `from_tensor_slices` and `batch` before the `map`: then one batch is held.",
+    Reason.CONSTANT: "Pass the arrays as arguments, look rows up outside of the function, or keep "
+    "them in a `tf.Variable(..., trainable=False)`.",
+}
+
+
+class MemoryPeak(Cause):
+    """
+    What happens
+    Memory does not grow with the steps, but at its peak the process holds far more than the
+    work needs: labels as a one-hot matrix, data in float64 for a model in float32, copies that
+    nothing reads any more, one huge batch in `predict`, a dataset whose only element is all of
+    the data, arrays baked into a graph.
+
+    Why it is slow
+    It is not, until the memory is full: then the machine swaps or the process is killed. It
+    also decides how large a machine the training needs.
+
+    The fix
+    Keep integer labels and use the sparse loss, make arrays float32 where they begin, drop what
+    is not read any more, give `predict` and `evaluate` a batch size, slice and batch a dataset
+    before mapping, pass arrays as arguments.
+
+    When we are wrong
+    What each would free is an estimate, from the sizes seen and from what no other part of the
+    peak explains. Data that the program needs is never reported, however large it is.
+    """
+
+    title = "the peak of memory is larger than needed"
+    reads = READS
+
+    def detect(self, run: Run) -> Iterable[Finding]:
+        account = memory_account(run)
+        if account is None:
+            return
+        found = cuts_of(run, account)
+        if not _is_worth(account, sum(cut.frees for cut in found)):
+            return
+        for number, cut in enumerate(found):
+            if number == 0 or cut.frees >= _WORTH_NAMING * account.peak:
+                yield self._finding(account, cut)
+
+    def _finding(self, account: MemoryAccount, cut: Cut) -> Finding:
+        words = {"name": cut.name, "instead": cut.instead}
+        frees = min(cut.frees, account.peak - account.start)
+        return Finding(
+            cause=self.id,
+            title=f"{_WORDS[cut.reason].format(**words)}: "
+            f"≈{say.size(frees)} of the {say.size(account.peak)} at the peak",
+            location=cut.location,
+            seconds=0.0,
+            frees=frees,
+            certainty=Certainty.LIKELY,
+            evidence=(
+                Evidence("peak of memory", account.peak, "bytes"),
+                Evidence("of it after the import of TensorFlow", account.start, "bytes"),
+                Evidence("could be freed", frees, "bytes"),
+                Evidence("the peak was reached at", str(account.at) if account.at else "unknown"),
+                Evidence("reason", cut.reason.value),
+            ),
+            advice=_ADVICE[cut.reason].format(**words),
+            detail=cut,
+        )
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        cut, where = finding.detail, finding.location
+        if not isinstance(cut, Cut) or where is None:
+            return None
+        if cut.reason is Reason.BATCH:
+            position = 1 if cut.name == "predict" else 2
+            fixed = set_keyword(
+                script, where.line, cut.name, "batch_size", cut.instead, position=position
+            )
+            title = f"`{cut.name}` in batches of {cut.instead} rows"
+            return Fix(title, Safety.CLOSE, {where.file: fixed.text})
+        if cut.reason is Reason.COPY:
+            fixed = insert_after(script, cut.after, f"del {cut.name}")
+            return Fix(
+                f"drop `{cut.name}` once it is not read any more",
+                Safety.EXACT,
+                {where.file: fixed.text},
+            )
+        return None
+
+
+def _is_worth(account: MemoryAccount, frees: float) -> bool:
+    frees = min(frees, account.peak - account.start)
+    if account.limit and account.peak >= _NEAR_LIMIT * account.limit:
+        return frees >= _WORTH_NAMING * account.peak
+    is_large = frees >= _OF_PEAK * account.peak or account.peak >= _TIMES * (account.peak - frees)
+    return frees >= _LEAST and is_large
+
+
+_SOURCE = """\
+images = load()
+x = np.array(images)
+y = to_categorical(labels)
+model.fit(x, y)
+p = model.predict(x, batch_size=len(x))
+"""
+
+
+def _high(step: int, size: float, line: int = 4) -> Placed:
+    return at(step, MemoryHigh(bytes=size, rss=size, stack=(Place("train.py", line, "<module>"),)))
+
+
+def _held(path: str, size: float, **more: object) -> Holding:
+    given = {"dtype": "float32", "shape": (1000, int(size / 4000)), **more}
+    return Holding(path=path, file="train.py", function="<module>", bytes=size, **given)  # type: ignore[arg-type]
+
+
+def _sketch(says: str, *held: Holding, wide: float = 0.0, **more: object) -> Sketch:
+    facts = [
+        _high(1, 2e9),
+        at(1, Inventory(step=1, rss=2e9, held=held)),
+        at(1, Weights(optimizer="Adam", bytes=1e6, wide_bytes=wide)),
+    ]
+    ticks = {"rss": [5e8, 1.9e9, 1.9e9]}
+    return Sketch(says, facts=facts, ticks=ticks, source=_SOURCE, style="keras", **more)  # type: ignore[arg-type]
+
+
+def _predicted(batch: int) -> Sketch:
+    stack = (Place("train.py", 5, "<module>"),)
+    call = Prediction(call="predict", batch_size=float(batch), rows=4000.0, took=0.5, stack=stack)
+    facts: list[Fact | Placed] = [
+        fact("fit", 0, batch_size=32),
+        _high(1, 8e8),
+        _high(88, 1.4e9, line=5),
+        at(90, call),
+    ]
+    ticks = {"rss": [5e8, 8e8, 1.4e9]}
+    return Sketch("a batch", facts=facts, ticks=ticks, source=_SOURCE, style="keras")
+
+
+MemoryPeak.FIRES = (
+    _sketch("one-hot labels", _held("y", 6e8, one_hot=True, fed="fit")),
+    _sketch("float64 data for a float32 model", _held("x", 8e8, dtype="float64", fed="fit")),
+    _sketch(
+        "a list beside the array that is made from it",
+        _held("images", 8e8, type="list"),
+        _held("x", 8e8, fed="fit"),
+    ),
+    _predicted(4000),
+)
+MemoryPeak.QUIET = (
+    _sketch("large data that is needed", _held("x", 1.4e9, fed="fit")),
+    _sketch(
+        "float64 data for a model in float64", _held("x", 8e8, dtype="float64", fed="fit"), wide=1e6
+    ),
+    _sketch("one-hot labels of a few MB", _held("y", 2e7, one_hot=True, fed="fit")),
+    _sketch("float64 arrays that are not given to the model", _held("z", 8e8, dtype="float64")),
+    _predicted(64),
+)

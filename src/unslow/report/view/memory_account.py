@@ -1,0 +1,35 @@
+"""The account of a process's peak of memory as plain data: its parts, the largest first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unslow.analyse.memory.account import MemoryAccount, MemoryPart
+
+_VISIBLE = 0.01  # of the peak: smaller parts are added up
+
+
+def memory_account_of(account: MemoryAccount | None) -> dict[str, Any] | None:
+    if account is None:
+        return None
+    least = _VISIBLE * account.peak
+    parts = sorted(account.parts, key=lambda part: -part.bytes)
+    small = sum(part.bytes for part in parts if part.bytes < least)
+    return {
+        "process": account.process,
+        "peak_bytes": account.peak,
+        "limit_bytes": account.limit,
+        "unexplained_bytes": account.rest,
+        "line": str(account.at) if account.at else "",
+        "parts": [_part(part) for part in parts if part.bytes >= least],
+        "small_parts_bytes": small,
+    }
+
+
+def _part(part: MemoryPart) -> dict[str, Any]:
+    return {
+        "owner": part.part.value,
+        "name": part.name,
+        "bytes": part.bytes,
+        "line": str(part.location) if part.location else "",
+    }

@@ -1,0 +1,43 @@
+"""Which line of the user's Python makes the data."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from unslow.analyse.input.python_calls import hottest
+from unslow.analyse.sketches.sketch import Sketch
+from unslow.model import Location
+
+SOURCE = """def prepare(row):
+    return [float(value) for value in row]
+
+def batches(reader):
+    for row in reader:
+        row = prepare(row)
+        yield row
+"""
+
+
+def hot(**samples: int) -> int:
+    """The line that is reported for stacks such as `at_5` or `at_2_6`, innermost first."""
+    counts = Counter(
+        {
+            tuple(Location("train.py", int(line)) for line in name.split("_")[1:]): count
+            for name, count in samples.items()
+        }
+    )
+    found = hottest(Sketch("", source=SOURCE).run(), counts)
+    assert found is not None
+    return found.line
+
+
+def test_what_a_line_calls_is_reported_where_it_takes_longer() -> None:
+    assert hot(at_2_6=80, at_6=10, at_7=10) == 2
+
+
+def test_a_reader_that_takes_the_time_is_reported_and_not_the_yield() -> None:
+    assert hot(at_5=90, at_7=10) == 5
+
+
+def test_a_loop_whose_time_is_in_its_body_is_reported_by_its_hottest_line() -> None:
+    assert hot(at_5=40, at_6=35, at_7=25) == 6

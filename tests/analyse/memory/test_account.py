@@ -1,0 +1,67 @@
+"""The account of a peak: its parts add up to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from unslow.analyse.memory.account import Part, memory_account
+from unslow.analyse.sketches.sketch import Sketch, at, fact
+from unslow.facts.memory import Built, Holding, Inventory, MemoryHigh, Weights
+from unslow.facts.schema import Place
+from unslow.model import Run
+
+LINE = Place("train.py", 2, "<module>")
+SOURCE = "x = load()\nmodel.fit(x)\n"
+
+
+def run_of(*facts: object) -> Run:
+    ticks = {"rss": [5e8, 9e8, 9.5e8], "heap_slack": [1e7, 2e7, 3e7]}
+    return Sketch("a peak", facts=facts, ticks=ticks, source=SOURCE).run()  # type: ignore[arg-type]
+
+
+def inventory(size: float, fed: str = "") -> Inventory:
+    held = Holding(path="x", file="train.py", function="<module>", bytes=size, fed=fed, shape=(10,))
+    return Inventory(held=(held,))
+
+
+HIGH = at(99, MemoryHigh(bytes=1e9, rss=1e9, stack=(LINE,)))
+
+
+def test_there_is_no_account_without_an_inspection() -> None:
+    assert memory_account(run_of()) is None
+
+
+def test_the_parts_add_up_to_the_peak() -> None:
+    account = memory_account(
+        run_of(
+            HIGH,
+            at(50, inventory(2e8)),
+            at(1, Built(what="variables", bytes=1e7)),
+            at(1, Built(what="slots", bytes=2e7)),
+            at(1, Weights(bytes=1e7, stack=(LINE,))),
+            fact("constants", 1, name="step", bytes=5e6, stack=[["train.py", 2, "step"]]),
+        )
+    )
+    assert account is not None
+    sizes = {part.part: 0.0 for part in account.parts}
+    for part in account.parts:
+        sizes[part.part] += part.bytes
+    assert sizes[Part.START] == 5e8
+    assert sizes[Part.HELD] == 2e8
+    assert sizes[Part.STATE] == pytest.approx(4e7)
+    assert sizes[Part.CONSTANT] == 5e6
+    assert sum(sizes.values()) == pytest.approx(account.peak) == pytest.approx(1e9)
+
+
+def test_the_peak_and_what_is_held_have_their_lines() -> None:
+    account = memory_account(run_of(HIGH, at(50, inventory(2e8))))
+    assert account is not None
+    held = next(part for part in account.parts if part.part is Part.HELD)
+    assert (str(account.at), str(held.location)) == ("train.py:2", "train.py:1")
+
+
+def test_the_largest_inventory_counts_and_knows_what_was_fed_later() -> None:
+    run = run_of(HIGH, at(10, inventory(2e8)), at(20, inventory(1e8, fed="fit")))
+    account = memory_account(run)
+    assert account is not None
+    assert [(held.bytes, held.fed) for held in account.held] == [(2e8, "fit")]
