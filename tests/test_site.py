@@ -19,6 +19,8 @@ from unslow.fix.edit.diff import unified_diff
 from unslow.model import Fix
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "unslow"
+TENSORFLOW = {"Function", "Session"}  # classes of TensorFlow that a page names
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +87,14 @@ def changes(diff: str) -> list[str]:
         line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")
     ]
     return [line.partition("  # <--")[0] for line in lines]
+
+
+def test_the_architecture_names_modules_and_classes_that_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    source = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    classes = {name for code in source.values() for name in re.findall(r"class (\w+)", code)}
+    for name in re.findall(r"`([\w/]+\.py)\b", text):
+        is_there = (ROOT / name).exists() or any(PACKAGE.glob(f"**/{name}"))
+        assert is_there or name == "train.py", name
+    for name in re.findall(r"`([A-Z][a-z]\w+)[`.(]", text):
+        assert name in classes | TENSORFLOW, name
