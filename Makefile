@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser unit live live-all lint format bench field gains claims recorded docs clean screenshots
+.PHONY: help demo test browser unit live live-all lint format bench field gains claims recorded docs site clean screenshots
 
 help: ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -57,6 +57,10 @@ recorded: $(READY) ## Record every example again into examples/recorded
 docs: $(READY) ## Generate the pages of the causes
 	@$(BIN)/python bench/make_docs.py
 
+site: $(READY) ## Build the documentation site into site/, strictly
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "==> written: site/index.html"
+
 bench: $(READY) browser ## Measure what unslow costs, beside other tools and at scale (two and a half hours)
 	@echo "==> start-up"
 	@$(BIN)/python bench/startup.py
@@ -86,4 +90,4 @@ format: $(READY) ## Format the code
 	@$(BIN)/ruff check --fix .
 
 clean: ## Remove the environment and all that was generated
-	@rm -rf $(VENV) .unslow .pytest_cache .mypy_cache .ruff_cache
+	@rm -rf $(VENV) .unslow .pytest_cache .mypy_cache .ruff_cache site

@@ -28,6 +28,7 @@ _COMMANDS = {
     "compare": "Compare two runs.",
     "export": "Write a run for TensorBoard, Perfetto, Parquet or OpenTelemetry.",
     "runs": "List the recorded runs.",
+    "mcp": "Serve these commands to an agent over the Model Context Protocol.",
     "config": "Show the settings in force and where they come from.",
 }
 
