@@ -17,7 +17,6 @@ from unslow.check import Found, Report
 _SARIF = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
-_HOME = "https://pypi.org/project/unslow/"
 
 
 def text(reports: Sequence[Report], causes: Sequence[Cause]) -> str:
@@ -96,7 +95,6 @@ def sarif(reports: Sequence[Report], causes: Sequence[Cause]) -> str:
             "driver": {
                 "name": "unslow",
                 "version": unslow.__version__,
-                "informationUri": _HOME,
                 "rules": rules,
             }
         },

@@ -15,7 +15,6 @@ ROOT = "SRCROOT"
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
-HOME = "https://pypi.org/project/unslow/"
 
 
 def dumps(view: dict[str, Any]) -> str:
@@ -55,7 +54,7 @@ def _main_loop(view: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _driver(view: dict[str, Any], rules: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"name": "unslow", "version": view["unslow"], "informationUri": HOME, "rules": rules}
+    return {"name": "unslow", "version": view["unslow"], "rules": rules}
 
 
 def _rules(view: dict[str, Any]) -> list[dict[str, Any]]:
