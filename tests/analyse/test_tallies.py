@@ -11,13 +11,13 @@ from unslow.facts.memory import Gc
 from unslow.facts.schema import KINDS, Place, Tally
 
 
-class Fetch(Tally, probe="test"):
+class Fetch(Tally, probe="test", kind="test_fetch"):
     """A tally of these tests."""
 
     way: str = ""
 
 
-KINDS.pop("fetch")  # no kind of the product's
+KINDS.pop("test_fetch")  # no kind of the product's
 HERE, THERE = (Place("train.py", 12),), (Place("train.py", 13),)
 
 
