@@ -40,7 +40,7 @@ class Everything(Fact, probe="test"):
 
 
 KINDS.pop("everything")  # no kind of the product's
-CONTEXT = Context(3, 1_000_000_000, lambda path: path.removeprefix("/work/"))
+CONTEXT = Context(3, 1_000_000_000, lambda path: path.removeprefix("/home/u/"))
 
 
 @pytest.fixture(autouse=True)
@@ -60,8 +60,8 @@ def test_a_fact_is_read_as_it_was_written_with_units_and_paths_converted() -> No
         flag=True,
         took=250_000_000,
         since=3_000_000_000,
-        file="/work/a.py",
-        place=Place("/work/b.py", 4, "f"),
+        file="/home/u/a.py",
+        place=Place("/home/u/b.py", 4, "f"),
         stack=(Place("/else/c.py", 5, ""),),
         parts=(Part(name="map", busy=1_000_000_000),),
         pair=("x", 2),

@@ -15,8 +15,8 @@ from unslow.model import Diagnosis, Loop, Phase, Run
 # Step times of one run are not independent, so means of blocks are resampled. Twenty blocks are
 # enough for a bootstrap, and hold several steps each in all but the shortest runs.
 _BLOCKS = 20
-# Two recordings of one script on a quiet machine differ by up to this (judgement, from the spread
-# of the trials in bench/): a smaller difference between two single runs proves nothing.
+# A smaller difference between two single runs proves nothing: two recordings of one script were
+# taken to differ by up to this. A judgement, not yet measured.
 _BETWEEN_RUNS = 0.05
 _WORTH_A_ROW = 0.01  # of both loops: a phase that takes less is left out
 _BUSY = "noisy-machine"

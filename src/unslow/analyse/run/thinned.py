@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from unslow.facts.schema import Thinned
-from unslow.model import Event
 
 T = TypeVar("T", bound=Thinned)
 
@@ -18,13 +17,3 @@ def weighted(facts: Iterable[T]) -> Iterator[tuple[T, int]]:
         key = (fact.process, fact.key)
         yield fact, max(1, fact.n - last.get(key, 0))
         last[key] = fact.n
-
-
-def weighed(events: Iterable[Event]) -> Iterator[tuple[Event, int]]:
-    """`weighted` for kinds that are not declared yet."""
-    last: dict[tuple[int, str], int] = {}
-    for event in events:
-        key = (event.process, str(event.data.get("key", "")))
-        count = int(event.data.get("n") or 1)
-        yield event, max(1, count - last.get(key, 0))
-        last[key] = count
