@@ -64,6 +64,12 @@ class FactTable:
         """Add to each fact of a kind what other files of the recording say about it."""
         self._facts[kind.kind] = tuple(map(change, self.of(kind)))
 
+    def counts(self) -> Counter[str]:
+        """How many facts of each kind there are; what the engine writes about itself is left out."""
+        kinds = {name: facts for name, facts in self._facts.items() if facts}
+        seen = {n: f for n, f in kinds.items() if type(f[0]).__module__ != "unslow.facts.process"}
+        return Counter({name: len(facts) for name, facts in seen.items()})
+
     def decode_all(self) -> None:
         """Decode every kind that this version knows, so that `damaged` is complete."""
         for name in self._lines.keys() & all_kinds().keys():

@@ -168,6 +168,6 @@ def seen_instead(run: Run) -> list[str]:
     for process in run.processes:
         versions.update(process.versions)
     imported = [f"{name} {version}" for name, version in sorted(versions.items()) if version]
-    kinds = Counter(event.kind for event in run.events).most_common(6)
-    seen = [words.count(count, f"{kind} event") for kind, count in kinds]
+    kinds = Counter(event.kind for event in run.events) + run.table.counts()
+    seen = [words.count(count, f"{kind} event") for kind, count in kinds.most_common(6)]
     return [f"imported: {', '.join(imported)}", *seen] if imported else seen
