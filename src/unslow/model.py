@@ -368,6 +368,14 @@ class Growth:
     after: float
 
 
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The most memory that a process held, in bytes: medians before the change and after it."""
+
+    before: float
+    after: float
+
+
 @dataclass(frozen=True)
 class Proof:
     """Interleaved runs of before and after, and what they say."""
@@ -376,13 +384,14 @@ class Proof:
     speedup: float  # before / after, medians
     low: float
     high: float
-    before: tuple[float, ...]  # seconds per step, one per trial
+    before: tuple[float, ...]  # seconds per step (with `peak`: of a whole run), one per trial
     after: tuple[float, ...]
     steps: int
     difference: float | None  # largest relative difference of the weights, before against after
     noise: float | None  # the same, before against before
     text: str
     growth: Growth | None = None  # that is gone
+    peak: Peak | None = None  # where the change is meant to lower it
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.errors import UnslowError
-from unslow.model import Verdict
+from unslow.facts.memory import MemoryHigh
+from unslow.model import Finding, Peak, Verdict
 from unslow.proof import prove as proving
 from unslow.proof.prove import Question
 from unslow.proof.trials import Side, Trial, difference
@@ -237,3 +239,67 @@ def test_weights_that_are_not_numbers_on_one_side_differ() -> None:
 
 def test_no_weights_means_no_comparison() -> None:
     assert difference({}, {"a": np.ones(3)}) is None
+
+
+def heavy(peak: float, took: float = 12.0, steps: int = 200) -> Trial:
+    return replace(trial(np.full(steps, 0.01)), peak=peak, took=took)
+
+
+def test_a_lower_peak_with_the_same_weights_and_speed_is_proved(
+    trials: Callable[..., None],
+) -> None:
+    trials(lambda after: heavy(0.7e9 if after else 1.6e9))
+    found = proving.prove(BEFORE, AFTER, Question(200, peak=True))
+    assert found.verdict is Verdict.PROVED
+    assert found.peak == Peak(1.6e9, 0.7e9) and len(found.before) == 3
+    assert "12.0 s a run" in found.text and "peak memory 1.60 GB → 700 MB" in found.text
+
+
+def test_a_program_without_steps_is_proved_by_its_peak(trials: Callable[..., None]) -> None:
+    trials(lambda after: heavy(0.7e9 if after else 1.6e9, steps=0))
+    assert verdict(Question(proving.TO_THE_END, peak=True)) is Verdict.PROVED
+
+
+def test_a_lower_peak_is_not_asked_for_where_the_finding_is_about_time(
+    trials: Callable[..., None],
+) -> None:
+    trials(lambda after: heavy(0.7e9 if after else 1.6e9))
+    found = proving.prove(BEFORE, AFTER, Question(200))
+    assert found.verdict is not Verdict.PROVED and found.peak is None
+
+
+def test_a_lower_peak_that_makes_the_run_slower_is_not_proved(
+    trials: Callable[..., None],
+) -> None:
+    trials(lambda after: heavy(0.7e9, 15.0) if after else heavy(1.6e9, 12.0))
+    assert verdict(Question(200, peak=True)) is Verdict.SLOWER
+
+
+def test_a_peak_that_falls_by_a_twentieth_is_not_proved(trials: Callable[..., None]) -> None:
+    trials(lambda after: heavy(1.52e9 if after else 1.6e9))
+    assert verdict(Question(200, peak=True)) is Verdict.NO_EFFECT
+
+
+def test_a_lower_peak_with_other_weights_is_not_proved(trials: Callable[..., None]) -> None:
+    lower = replace(heavy(0.7e9), weights={"w": np.full(4, 3.0)})
+    trials(lambda after: lower if after else heavy(1.6e9))
+    assert verdict(Question(200, peak=True)) is Verdict.RESULTS_DIFFER
+
+
+def high(gigabytes: float, step: int) -> Placed:
+    return at(step, MemoryHigh(bytes=gigabytes * 1e9, step=step))
+
+
+@pytest.mark.parametrize(
+    ("highs", "steps"),
+    [
+        ([high(1.0, 0), high(2.0, 40), high(2.05, 90)], 41),
+        ([high(1.0, 0), high(2.0, 100)], proving.TO_THE_END),
+        ([], proving.TO_THE_END),
+    ],
+    ids=["early", "after the last step", "unknown"],
+)
+def test_a_trial_goes_on_until_the_peak(highs: list[Placed], steps: int) -> None:
+    run = Sketch("", [0.5] * 100, facts=highs).run()
+    finding = Finding("memory-peak", "", None, 0.0, (), frees=1e9)
+    assert proving.question_for(run, finding) == Question(steps, peak=True)

@@ -9,7 +9,8 @@ import numpy as np
 
 from unslow.analyse.stats.growth import Slope, bootstrap_ratio, slope
 from unslow.errors import UnslowError
-from unslow.model import Finding, Growth, Proof, Run, Verdict
+from unslow.facts.memory import MemoryHigh
+from unslow.model import Finding, Growth, Peak, Proof, Run, Verdict
 from unslow.proof.trials import Side, Trial, difference, run_trial
 from unslow.report import words
 
@@ -24,6 +25,9 @@ _START = 5.0  # importing TensorFlow and building a model, roughly (measured on 
 ROUNDING = 1e-7  # a relative change of the weights below the resolution of float32
 ALWAYS_SAME = 1e-5  # differences below this are rounding in any training
 _LEAST_STEPS = 5
+_LIGHTER = 0.1  # of the peak: a smaller cut is not worth changing somebody's code (judgement)
+_AT_PEAK = 0.95  # of the peak: what comes later adds too little to wait for it
+TO_THE_END = 10**9  # steps: the program ends before
 _MOST_ADAPTIONS = 3  # times that the number of steps is changed so that both sides can end there
 _SIDES = ("before", "after")
 
@@ -32,11 +36,12 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Question:
-    """What to prove: steady speed, speed with the first step, or that a growth is gone."""
+    """What to prove: steady speed, speed with the first step, or that a growth or a peak is gone."""
 
     steps: int
     whole: bool = False
     grows: bool = False
+    peak: bool = False
     pairs: int = PAIRS
 
 
@@ -79,7 +84,19 @@ def steps_for(run: Run, seconds: float = _SECONDS) -> int:
 def question_for(run: Run, finding: Finding, steps: int | None = None) -> Question:
     """What must be shown for a finding's fix: where its cost lies, and whether it grows."""
     whole = bool(finding.facts.get("first_step"))
+    if finding.frees > 0:
+        return Question(max(steps or 0, _steps_to_peak(run)), whole, finding.grows, peak=True)
     return Question(steps or steps_for(run), whole, finding.grows)
+
+
+def _steps_to_peak(run: Run) -> int:
+    """The steps that a process must do to reach its peak; the peak may also come after the last."""
+    highs = list(run.facts(MemoryHigh))
+    peak = max((high.bytes for high in highs), default=0.0)
+    first = next((high for high in highs if high.bytes >= _AT_PEAK * peak), None)
+    if first is None or first.step >= run.steps:
+        return TO_THE_END
+    return max(steps_for(run), first.step + 1)
 
 
 def prove(
@@ -90,7 +107,7 @@ def prove(
     question, trials = _first_pair(sides, question, progress)
     while len(trials.before) < question.pairs:
         enough = len(trials.before) >= _EARLY
-        if enough and _is_clear(*trials.figures(question)):
+        if enough and (_is_clear(*trials.figures(question)) or _is_lighter(trials, question)):
             break
         _run_pair(trials, sides, question, progress)
     return _judge(trials, before, question, progress)
@@ -124,9 +141,14 @@ def _run_pair(
         trial = run_trial(sides[which], question.steps)
         _must_have_trained(trial, _SIDES[which], question)
         (trials.before, trials.after)[which].append(trial)
-        each = f"{words.seconds(_figure(trial, question))} a step over {trial.steps} steps"
-        first = f"first {words.seconds(trial.first)}"
-        progress(f"trial {len(trials.every)} ({_SIDES[which]}): {each}, {first}")
+        progress(f"trial {len(trials.every)} ({_SIDES[which]}): {_told(trial, question)}")
+
+
+def _told(trial: Trial, question: Question) -> str:
+    figure = words.seconds(_figure(trial, question))
+    if question.peak:
+        return f"{figure}, {words.size(trial.peak)} at its peak"
+    return f"{figure} a step over {trial.steps} steps, first {words.seconds(trial.first)}"
 
 
 def _must_have_trained(trial: Trial, name: str, question: Question) -> None:
@@ -140,7 +162,7 @@ def _must_have_trained(trial: Trial, name: str, question: Question) -> None:
             "Run it by itself to see all of it.",
             "cannot-prove",
         )
-    if trial.steps < min(_LEAST_STEPS, question.steps):
+    if trial.steps < min(_LEAST_STEPS, question.steps) and not question.peak:
         raise UnslowError(
             f"the script {name} the change does not train",
             f"only {words.count(trial.steps, 'step')} seen",
@@ -150,6 +172,9 @@ def _must_have_trained(trial: Trial, name: str, question: Question) -> None:
 
 
 def _figure(trial: Trial, question: Question) -> float:
+    """What is compared: seconds per step; of the whole process where its peak is what counts."""
+    if question.peak:
+        return trial.took
     return trial.whole if question.whole else trial.steady
 
 
@@ -161,13 +186,28 @@ def _is_clear(before: Sequence[float], after: Sequence[float]) -> bool:
     return surely_faster or surely_slower
 
 
+def _is_lighter(trials: _Trials, question: Question) -> bool:
+    """Whether every trial after the change peaks clearly below every one before it."""
+    if not question.peak:
+        return False
+    before = min(trial.peak for trial in trials.before)
+    return max(trial.peak for trial in trials.after) <= (1 - _LIGHTER) * before
+
+
+def _peak(trials: _Trials) -> Peak:
+    sides = (trials.before, trials.after)
+    before, after = (float(np.median([trial.peak for trial in side])) for side in sides)
+    return Peak(before, after)
+
+
 def _judge(trials: _Trials, before: Side, question: Question, progress: Progress) -> Proof:
     first, second = trials.figures(question)
     ratio, low, high = bootstrap_ratio(first, second)
     results = _results(trials, before, question, progress)
     growth = _growth_gone(trials) if question.grows else None
     verdict = _speed_verdict(first, second)
-    if growth:
+    lighter = _is_lighter(trials, question) and verdict is not Verdict.SLOWER
+    if growth or lighter:
         verdict = Verdict.PROVED
     if not results.same:
         verdict = Verdict.RESULTS_DIFFER
@@ -183,6 +223,7 @@ def _judge(trials: _Trials, before: Side, question: Question, progress: Progress
         noise=results.noise,
         text="",
         growth=growth,
+        peak=_peak(trials) if question.peak else None,
     )
     return replace(proof, text="; ".join(_sentences(proof)))
 
@@ -293,7 +334,10 @@ def _sentences(proof: Proof) -> Iterator[str]:
     speed = f"{words.speed(proof.speedup)} ({words.interval(proof.low, proof.high)})"
     runs = f"{len(proof.before)} + {len(proof.after)} runs"
     verdict = proof.verdict.value.upper().replace(" ", "_")
-    yield f"{verdict}: {before} → {after} a step, {speed} over {runs}"
+    unit = "a run" if proof.peak else "a step"
+    yield f"{verdict}: {before} → {after} {unit}, {speed} over {runs}"
+    if proof.peak:
+        yield f"peak memory {words.size(proof.peak.before)} → {words.size(proof.peak.after)}"
     if proof.growth:
         yield _grown(proof.growth)
     yield _weights(proof)

@@ -47,8 +47,9 @@ class Trial:
     rss_steps: Floats
     weights: dict[str, Any]
     losses: Floats
-    peak: float
+    peak: float  # the most resident bytes
     errors: str  # the end of its stderr
+    took: float = 0.0  # seconds of the whole process
     group: int = 1  # updates that its first call made: Keras's steps_per_execution
     interrupted: bool = False
     compiled: bool = False  # XLA said on stderr that it compiled something
@@ -144,6 +145,7 @@ def _trial(ended: launch.Ended, run: Run, out: Path, errors: bytes) -> Trial:
         errors=errors[-4000:].decode("utf-8", "replace"),
         compiled=b"Compiled cluster using XLA" in errors,
         peak=peak or float(rss.max() if len(rss) else 0.0),
+        took=run.seconds,
         group=loops[0].group if loops else 1,
         told=tuple(event.data for event in run.of("whatif")),
         lost={
