@@ -376,6 +376,18 @@ class Peak:
     after: float
 
 
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """The loss over several seeds, before and after, in the third of the steps where after is worst."""
+
+    seeds: int
+    before: float
+    after: float
+    worst_gap: float  # by which after may be above before, by a one-sided test at 5 %
+    margin: float  # that it may be above: the spread of before from seed to seed
+    same: bool
+
+
 @dataclass(frozen=True)
 class Proof:
     """Interleaved runs of before and after, and what they say."""
@@ -384,7 +396,7 @@ class Proof:
     speedup: float  # before / after, medians
     low: float
     high: float
-    before: tuple[float, ...]  # seconds per step (with `peak`: of a whole run), one per trial
+    before: tuple[float, ...]  # seconds of `unit`, one per trial
     after: tuple[float, ...]
     steps: int
     difference: float | None  # largest relative difference of the weights, before against after
@@ -392,6 +404,8 @@ class Proof:
     text: str
     growth: Growth | None = None  # that is gone
     peak: Peak | None = None  # where the change is meant to lower it
+    unit: str = "a step"  # what was timed: a step, or a run of the whole program
+    quality: Quality | None = None  # where the weights differ and the loss was compared instead
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,84 +3,139 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from unslow.cli.output import format_option, write_json
+from unslow.cli.output import format_option, progress, write_json
 from unslow.cli.recorded import chosen_run, settings
 from unslow.cli.show import diagnosis_of
 from unslow.errors import UnslowError, suggestion
-from unslow.model import Diagnosis, Finding, Fix, Proof, Refusal, Verdict
+from unslow.model import Diagnosis, Fix, Proof, Refusal
 
 if TYPE_CHECKING:
-    from unslow.planning import Step
+    from unslow.proof.fixing import Outcome, WholeRun
 
-Progress = Callable[[str], None]
+
+@dataclass(frozen=True)
+class _Options:
+    """The command's own switches."""
+
+    prove: bool
+    apply: bool
+    accept: str | None
+    brief: bool
+    steps: int | None
 
 
 @click.command(short_help="Print the fixes as a diff; prove and apply them.")
 @click.argument("run", required=False)
 @click.option("--only", metavar="CAUSE", help="Only the fix of this cause.")
 @click.option(
-    "--prove", is_flag=True, help="Prove each fix by running before and after; keep what is proved."
+    "--prove", is_flag=True, help="Prove the fixes by running before and after; keep what holds."
 )
 @click.option("--apply", is_flag=True, help="Write the files (with --prove: only what was proved).")
+@click.option(
+    "--accept",
+    type=click.Choice(["review"]),
+    help="With --prove --apply: also write fixes that train as well, but with other weights.",
+)
+@click.option(
+    "--brief",
+    is_flag=True,
+    help="Describe what to change by hand, for every finding without an automatic fix.",
+)
 @click.option(
     "--steps", type=click.IntRange(min=5), help="Steps per trial (default: about ten seconds)."
 )
 @format_option("terminal", "json")
-def fix(
-    run: str | None, only: str | None, prove: bool, apply: bool, steps: int | None, form: str
-) -> None:
+def fix(run: str | None, only: str | None, form: str, **switches: Any) -> None:
     """Print the fixes for RUN (a run folder, part of its name, or the newest one) as one diff.
 
     The diff goes to stdout, and `git apply` and `patch -p1` take it; all else goes to stderr.
+    Several fixes are proved together; where that fails, one by one.
     """
-    from unslow.fix.edit.apply import write
-
     _must_be_a_cause(only)
+    options = _Options(**switches)
     folder = chosen_run(run)
     diagnosis = _kept(folder)
-    found = _Found()
-    for step in _planned(diagnosis, only, found):
-        _tell(step)
-        proof = _prove(diagnosis, folder, step, steps) if prove and _is_fix(step) else None
-        found.take(step, proof)
-        if proof:
-            click.echo(f"  {proof.text}", err=True)
-        if proof and proof.verdict is not Verdict.PROVED:
-            click.echo("  left out: it was not proved", err=True)
-    diff = _diff(diagnosis, found.texts)
-    written = write(diagnosis.run, found.texts) if apply and found.texts else []
+    if options.brief:
+        _print_briefs(diagnosis, only, form)
+    else:
+        _fix(diagnosis, folder, only, options, form)
+
+
+def _fix(diagnosis: Diagnosis, folder: str, only: str | None, options: _Options, form: str) -> None:
+    from unslow.fix.edit.apply import write
+    from unslow.proof.fixing import whole_run
+
+    outcomes = _outcomes(diagnosis, folder, only, options)
+    texts = _texts(outcomes)
+    diff = _diff(diagnosis, texts)
+    whole = whole_run(diagnosis.run, folder, texts) if options.prove and texts else None
+    written = write(diagnosis.run, texts) if options.apply and texts else []
     if form == "json":
-        write_json({"folder": folder, "fixes": found.rows, "diff": diff, "written": written})
-    elif found.texts:
+        rows = [_row(outcome) for outcome in outcomes]
+        gained = {"before": whole.before, "after": whole.after} if whole else None
+        found = {"folder": folder, "fixes": rows, "diff": diff, "written": written}
+        write_json({**found, "whole": gained})
+        return
+    if texts:
         _print_diff(diff)
     else:
         _nothing(diagnosis, only)
+    if whole:
+        click.echo(_gained(whole), err=True)
     for file in written:
         click.echo(f"unslow: wrote {file}", err=True)
 
 
-@dataclass
-class _Found:
-    """The fixes so far: what they make of the files, and a row of each for JSON."""
+def _outcomes(
+    diagnosis: Diagnosis, folder: str, only: str | None, options: _Options
+) -> list[Outcome]:
+    """What becomes of each fix, reported as it is known."""
+    from unslow.proof.fixing import Wanted, planned, proved
 
-    texts: dict[str, str] = field(default_factory=dict)
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    found: list[Outcome] = []
+    if not options.prove:
+        for outcome in planned(diagnosis, only):
+            _tell(outcome)
+            found.append(outcome)
+        return found
+    wanted = Wanted(only, options.steps, not options.apply or options.accept == "review")
+    for outcome in proved(diagnosis, folder, wanted, progress):
+        _tell(outcome)
+        is_told = any(outcome.proof is other.proof for other in found)
+        if outcome.proof and not is_told:
+            click.echo(f"  {outcome.proof.text}", err=True)
+        if outcome.lacks_consent:
+            click.echo("  left out: add `--accept review` if other weights are fine", err=True)
+        elif outcome.proof and not outcome.accepted:
+            click.echo("  left out: it was not proved", err=True)
+        found.append(outcome)
+    return found
 
-    def take(self, step: Step, proof: Proof | None) -> None:
-        accepted = _is_fix(step) and (proof is None or proof.verdict is Verdict.PROVED)
-        if accepted:
-            self.texts = dict(step.after)
-        self.rows.append(_row(step, proof, accepted))
+
+def _texts(outcomes: Sequence[Outcome]) -> Mapping[str, str]:
+    """What the accepted fixes make of the files: the last one stands on all before it."""
+    accepted = [outcome.step.after for outcome in outcomes if outcome.accepted]
+    return accepted[-1] if accepted else {}
 
 
-def _row(step: Step, proof: Proof | None, accepted: bool) -> dict[str, Any]:
-    answer = step.fix
+def _gained(whole: WholeRun) -> str:
+    """What the program gained in all, and what is left of it."""
+    from unslow.report import words
+
+    before, after = words.seconds(whole.before), words.seconds(whole.after)
+    speed = words.speed(whole.before / whole.after) if whole.after > 0 else ""
+    start = f", of which {words.seconds(whole.start)} before the first step" if whole.start else ""
+    return f"unslow: the whole program: {before} → {after} ({speed}){start}"
+
+
+def _row(outcome: Outcome) -> dict[str, Any]:
+    step, answer, proof = outcome.step, outcome.step.fix, outcome.proof
     row = {
         "cause": step.finding.cause,
         "line": str(step.finding.location or ""),
@@ -90,7 +145,7 @@ def _row(step: Step, proof: Proof | None, accepted: bool) -> dict[str, Any]:
         "note": "",
         "refusal": "",
         "proof": proof_row(proof) if proof else None,
-        "accepted": accepted,
+        "accepted": outcome.accepted,
     }
     if isinstance(answer, Refusal):
         return {**row, "refusal": answer.reason}
@@ -98,8 +153,6 @@ def _row(step: Step, proof: Proof | None, accepted: bool) -> dict[str, Any]:
 
 
 def proof_row(proof: Proof) -> dict[str, Any]:
-    from dataclasses import asdict
-
     return {**asdict(proof), "verdict": proof.verdict.value}
 
 
@@ -123,39 +176,17 @@ def _kept(folder: str) -> Diagnosis:
     return without_ignored(diagnosis_of(folder), settings())[0]
 
 
-def _is_fix(step: Step) -> bool:
-    return isinstance(step.fix, Fix)
-
-
-def _planned(diagnosis: Diagnosis, only: str | None, found: _Found) -> Iterator[Step]:
-    """Each fix in turn, made on top of those that were accepted before it."""
-    from unslow.fix.edit.apply import check_unchanged
-    from unslow.planning import Composition
-
-    composition = Composition(diagnosis, only)
-    for step in composition.steps():
-        if isinstance(step.fix, Fix):
-            check_unchanged(diagnosis.run, step.fix.files)
-        yield step
-        if found.texts != composition.texts:
-            composition.accept(step)
-
-
-def _tell(step: Step) -> None:
-    finding, answer = step.finding, step.fix
+def _tell(outcome: Outcome) -> None:
+    finding, answer = outcome.step.finding, outcome.step.fix
     where = f" at {finding.location}" if finding.location else ""
     click.echo(f"{finding.cause}{where}: {finding.title}", err=True)
-    if isinstance(answer, Refusal):
-        _tell_refusal(finding, answer)
+    if isinstance(answer, Fix):
+        note = f": {answer.note}" if answer.note else ""
+        click.echo(f"  {answer.title}  [{answer.safety.name}]{note}", err=True)
         return
-    note = f": {answer.note}" if answer.note else ""
-    click.echo(f"  {answer.title}  [{answer.safety.name}]{note}", err=True)
-
-
-def _tell_refusal(finding: Finding, refusal: Refusal) -> None:
-    elsewhere = refusal.location and refusal.location != finding.location
-    line = f" ({refusal.location})" if elsewhere else ""
-    click.echo(f"  no diff: {refusal.reason}{line}", err=True)
+    elsewhere = answer.location and answer.location != finding.location
+    line = f" ({answer.location})" if elsewhere else ""
+    click.echo(f"  no diff: {answer.reason}{line}", err=True)
     if finding.advice:
         click.echo(f"  instead: {finding.advice}", err=True)
 
@@ -184,42 +215,24 @@ def _nothing(diagnosis: Diagnosis, only: str | None) -> None:
     if not problems:
         what = f"no {only} was found" if only else "no problem was found"
         click.echo(f"unslow: nothing to fix: {what} in {diagnosis.run.folder}", err=True)
+        return
     refused = [diagnosis.findings[index] for index in diagnosis.fixes]
     for finding in problems:
         if finding.advice and finding not in refused:
             click.echo(f"{finding.cause}: {finding.advice}", err=True)
+    click.echo("unslow: for all that is needed to change it by hand: unslow fix --brief", err=True)
 
 
-def _prove(
-    diagnosis: Diagnosis,
-    folder: str,
-    step: Step,
-    steps: int | None,
-    progress: Progress = lambda text: click.echo(f"  {text}", err=True),
-) -> Proof:
-    from unslow.proof.prove import prove, question_for
-    from unslow.proof.sides import side_of
+def _print_briefs(diagnosis: Diagnosis, only: str | None, form: str) -> None:
+    import shlex
 
-    run = diagnosis.run
-    before, after = side_of(run, folder, step.before), side_of(run, folder, step.after)
-    return prove(before, after, question_for(run, step.finding, steps), progress)
+    from unslow.report import brief
+    from unslow.report.view.brief import briefs_of
 
-
-def prove_all(folder: str, steps: int | None, progress: Progress) -> Iterator[tuple[str, Proof]]:
-    """Each fix of a run, proved on top of those that were proved before it."""
-    diagnosis = _kept(folder)
-    found = _Found()
-    for step in _planned(diagnosis, None, found):
-        if isinstance(step.fix, Refusal):
-            continue
-        progress(f"{step.finding.cause}: {step.fix.title}")
-        proof = _prove(diagnosis, folder, step, steps, progress)
-        found.take(step, proof)
-        yield f"{step.finding.cause} at {step.finding.location}: {step.fix.title}", proof
-    if not found.rows:
-        raise UnslowError(
-            "nothing to prove",
-            f"unslow has no automatic fix for {folder}",
-            "Give two scripts, or a patch with --diff.",
-            "no-fix",
-        )
+    rows = [row for row in briefs_of(diagnosis) if only in (None, row["cause"])]
+    if form == "json":
+        write_json({"folder": diagnosis.run.folder, "briefs": rows})
+    elif rows:
+        click.echo(brief.dumps(rows, shlex.join(diagnosis.run.command)), nl=False)
+    else:
+        click.echo("unslow: no brief: every finding has a fix, or there is none", err=True)

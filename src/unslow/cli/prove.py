@@ -11,9 +11,10 @@ from pathlib import Path
 import click
 
 from unslow.cli.output import format_option, progress, write_json
-from unslow.cli.recorded import chosen_run
+from unslow.cli.recorded import chosen_run, settings
 from unslow.errors import UnslowError
-from unslow.model import Proof
+from unslow.model import Fix, Proof
+from unslow.settings.ignores import without_ignored
 
 _STEPS = 200  # of two scripts that were never recorded
 
@@ -78,9 +79,26 @@ def _of_patch(folder: str, patch: str, steps: int | None) -> tuple[str, Proof]:
 
 
 def _of_fixes(folder: str, steps: int | None) -> Iterator[tuple[str, Proof]]:
-    from unslow.cli.fix import prove_all
+    """Each fix of a run on top of those before it; those that were proved together share a proof."""
+    from unslow.cli.show import diagnosis_of
+    from unslow.proof.fixing import Wanted, proved
 
-    return prove_all(folder, steps, progress)
+    diagnosis = without_ignored(diagnosis_of(folder), settings())[0]
+    any_fix = False
+    for outcome in proved(diagnosis, folder, Wanted(steps=steps), progress):
+        if outcome.proof is None:
+            continue
+        any_fix = True
+        finding, fix = outcome.step.finding, outcome.step.fix
+        assert isinstance(fix, Fix)
+        yield f"{finding.cause} at {finding.location}: {fix.title}", outcome.proof
+    if not any_fix:
+        raise UnslowError(
+            "nothing to prove",
+            f"unslow has no automatic fix for {folder}",
+            "Give two scripts, or a patch with --diff.",
+            "no-fix",
+        )
 
 
 def _show(proofs: Iterable[tuple[str, Proof]], form: str) -> None:

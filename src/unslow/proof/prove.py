@@ -10,7 +10,8 @@ import numpy as np
 from unslow.analyse.stats.growth import Slope, bootstrap_ratio, slope
 from unslow.errors import UnslowError
 from unslow.facts.memory import MemoryHigh
-from unslow.model import Finding, Growth, Peak, Proof, Run, Verdict
+from unslow.model import Finding, Growth, Peak, Proof, Quality, Run, Verdict
+from unslow.proof.quality import compare_quality
 from unslow.proof.trials import Side, Trial, difference, run_trial
 from unslow.report import words
 
@@ -36,13 +37,20 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Question:
-    """What to prove: steady speed, speed with the first step, or that a growth or a peak is gone."""
+    """What to prove: that steps or the whole program are faster, or that a growth or a peak is gone."""
 
     steps: int
-    whole: bool = False
+    whole: bool = False  # the first step counts, too
     grows: bool = False
     peak: bool = False
+    program: bool = False  # the cost lies outside of the steps: time the program to its end
     pairs: int = PAIRS
+    quality: bool = False  # other weights are no objection if the loss is as good
+
+    @property
+    def times_runs(self) -> bool:
+        """Whether whole processes are timed instead of steps."""
+        return self.peak or self.program
 
 
 @dataclass
@@ -86,6 +94,8 @@ def question_for(run: Run, finding: Finding, steps: int | None = None) -> Questi
     whole = bool(finding.facts.get("first_step"))
     if finding.frees > 0:
         return Question(max(steps or 0, _steps_to_peak(run)), whole, finding.grows, peak=True)
+    if finding.stretch:
+        return Question(TO_THE_END, whole, finding.grows, program=True)
     return Question(steps or steps_for(run), whole, finding.grows)
 
 
@@ -110,7 +120,24 @@ def prove(
         if enough and (_is_clear(*trials.figures(question)) or _is_lighter(trials, question)):
             break
         _run_pair(trials, sides, question, progress)
-    return _judge(trials, before, question, progress)
+    proof = _judge(trials, before, question, progress)
+    if question.quality and proof.verdict is Verdict.RESULTS_DIFFER:
+        proof = _by_quality(proof, sides, question, progress)
+    return replace(proof, text="; ".join(_sentences(proof)))
+
+
+def _by_quality(
+    proof: Proof, sides: tuple[Side, Side], question: Question, progress: Progress
+) -> Proof:
+    """Other weights, as the fix says: proved if it is faster and trains as well over several seeds."""
+    faster = _speed_verdict(proof.before, proof.after)
+    if faster is not Verdict.PROVED and not proof.growth:
+        return replace(proof, verdict=faster)
+    progress("the weights differ, as this fix may: comparing the loss over several seeds")
+    quality = compare_quality(*sides, question.steps, progress)
+    same = quality is not None and quality.same
+    verdict = Verdict.PROVED if same else Verdict.RESULTS_DIFFER
+    return replace(proof, verdict=verdict, quality=quality)
 
 
 def _first_pair(
@@ -124,7 +151,7 @@ def _first_pair(
         trials = _Trials()
         _run_pair(trials, sides, question, progress)
         fewest, most = sorted(trial.steps for trial in trials.every)
-        if fewest == most:
+        if fewest == most or question.program:
             break
         common = fewest if fewest < question.steps else most
         progress(f"one side ends after {common} steps: both are compared there")
@@ -148,6 +175,8 @@ def _told(trial: Trial, question: Question) -> str:
     figure = words.seconds(_figure(trial, question))
     if question.peak:
         return f"{figure}, {words.size(trial.peak)} at its peak"
+    if question.program:
+        return f"{figure} to its end"
     return f"{figure} a step over {trial.steps} steps, first {words.seconds(trial.first)}"
 
 
@@ -162,7 +191,7 @@ def _must_have_trained(trial: Trial, name: str, question: Question) -> None:
             "Run it by itself to see all of it.",
             "cannot-prove",
         )
-    if trial.steps < min(_LEAST_STEPS, question.steps) and not question.peak:
+    if trial.steps < min(_LEAST_STEPS, question.steps) and not question.times_runs:
         raise UnslowError(
             f"the script {name} the change does not train",
             f"only {words.count(trial.steps, 'step')} seen",
@@ -172,8 +201,8 @@ def _must_have_trained(trial: Trial, name: str, question: Question) -> None:
 
 
 def _figure(trial: Trial, question: Question) -> float:
-    """What is compared: seconds per step; of the whole process where its peak is what counts."""
-    if question.peak:
+    """What is compared: seconds per step, or of the whole process."""
+    if question.times_runs:
         return trial.took
     return trial.whole if question.whole else trial.steady
 
@@ -211,7 +240,7 @@ def _judge(trials: _Trials, before: Side, question: Question, progress: Progress
         verdict = Verdict.PROVED
     if not results.same:
         verdict = Verdict.RESULTS_DIFFER
-    proof = Proof(
+    return Proof(
         verdict=verdict,
         speedup=ratio,
         low=low,
@@ -224,8 +253,8 @@ def _judge(trials: _Trials, before: Side, question: Question, progress: Progress
         text="",
         growth=growth,
         peak=_peak(trials) if question.peak else None,
+        unit="a run" if question.times_runs else "a step",
     )
-    return replace(proof, text="; ".join(_sentences(proof)))
 
 
 def _speed_verdict(before: Sequence[float], after: Sequence[float]) -> Verdict:
@@ -334,13 +363,21 @@ def _sentences(proof: Proof) -> Iterator[str]:
     speed = f"{words.speed(proof.speedup)} ({words.interval(proof.low, proof.high)})"
     runs = f"{len(proof.before)} + {len(proof.after)} runs"
     verdict = proof.verdict.value.upper().replace(" ", "_")
-    unit = "a run" if proof.peak else "a step"
-    yield f"{verdict}: {before} → {after} {unit}, {speed} over {runs}"
+    yield f"{verdict}: {before} → {after} {proof.unit}, {speed} over {runs}"
     if proof.peak:
         yield f"peak memory {words.size(proof.peak.before)} → {words.size(proof.peak.after)}"
     if proof.growth:
         yield _grown(proof.growth)
     yield _weights(proof)
+    if proof.quality:
+        yield _loss(proof.quality)
+
+
+def _loss(quality: Quality) -> str:
+    judged = "as good as before" if quality.same else "not shown to be as good as before"
+    means = f"loss {quality.before:.3g} → {quality.after:.3g} over {quality.seeds} seeds"
+    margin = f"at most {quality.worst_gap:+.2g} where the seeds differ by {quality.margin:.2g}"
+    return f"{judged}: {means} ({margin})"
 
 
 def _weights(proof: Proof) -> str:

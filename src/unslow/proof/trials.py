@@ -75,6 +75,38 @@ class Trial:
         return float(self.seconds[0]) if len(self.seconds) else float("nan")
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """A recorded process that has ended."""
+
+    ended: launch.Ended
+    run: Run
+    errors: bytes  # what it wrote to stderr
+
+
+def record_side(side: Side, place: Path, extra: Mapping[str, str], timeout: float) -> Recorded:
+    """Run a side to its end in a copy of its directory; the recording goes into `place`."""
+    folder = place / "run"
+    folder.mkdir()
+    errors = place / "stderr"
+    with (
+        Workspace(side.cwd, side.texts) as workspace,
+        errors.open("wb") as stderr,
+        Path(side.stdin or os.devnull).open("rb") as stdin,
+    ):
+        ended = launch.record(
+            workspace.command(side.command),
+            str(folder),
+            {**workspace.environment(), **side.env, **extra},
+            cwd=str(workspace.cwd),
+            timeout=timeout,
+            stdin=stdin,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+        )
+    return Recorded(ended, load(str(folder)), errors.read_bytes())
+
+
 def run_trial(
     side: Side,
     steps: int,
@@ -83,13 +115,12 @@ def run_trial(
     timeout: float = 3600.0,
     seconds: float | None = None,
 ) -> Trial:
-    """Run one side once: some steps, or fewer when `seconds` have passed. Leaves no files behind."""
-    with (
-        tempfile.TemporaryDirectory(prefix="unslow-trial-") as place,
-        Workspace(side.cwd, side.texts) as workspace,
-    ):
-        out, folder = Path(place) / "weights", Path(place) / "run"
-        folder.mkdir()
+    """Run one side once: some steps, or fewer when `seconds` have passed. Leaves no files behind.
+
+    `seed` is also added to the seeds that the script sets itself.
+    """
+    with tempfile.TemporaryDirectory(prefix="unslow-trial-") as place:
+        out = Path(place) / "weights"
         setting = {
             "steps": steps,
             "out": str(out),
@@ -98,29 +129,13 @@ def run_trial(
             "seconds": seconds,
             "repeats": side.repeats,
         }
-        extra = {
-            **workspace.environment(),
-            **side.env,
-            "UNSLOW_TRIAL": json.dumps(setting),
-            "PYTHONHASHSEED": "0",
-        }
-        errors = Path(place) / "stderr"
-        with errors.open("wb") as stderr, open(side.stdin or os.devnull, "rb") as stdin:  # noqa: PTH123
-            ended = launch.record(
-                workspace.command(side.command),
-                str(folder),
-                extra,
-                cwd=str(workspace.cwd),
-                timeout=timeout,
-                stdin=stdin,
-                stdout=subprocess.DEVNULL,
-                stderr=stderr,
-            )
-        run = load(str(folder))
-        return _trial(ended, run, out, errors.read_bytes())
+        extra = {"UNSLOW_TRIAL": json.dumps(setting), "PYTHONHASHSEED": "0"}
+        recorded = record_side(side, Path(place), extra, timeout)
+        return _trial(recorded, out)
 
 
-def _trial(ended: launch.Ended, run: Run, out: Path, errors: bytes) -> Trial:
+def _trial(recorded: Recorded, out: Path) -> Trial:
+    ended, run, errors = recorded.ended, recorded.run, recorded.errors
     loops = sorted(run.loops, key=lambda loop: loop.start)
     # Updates are compared, not groups: one side may make several in a call, the other one.
     seconds = _joined(

@@ -17,7 +17,7 @@ def dumps(view: Row) -> str:
     problems, notes = outline.divided(view["findings"])
     parts = [f"### {marked(view['verdict']['text'])}", marked(view["verdict"]["more"]), *_run(view)]
     parts += [_finding(finding) for finding in problems]
-    parts += [f"{_code(note['cause'])}: {marked(note['title'].rstrip('.'))}." for note in notes]
+    parts += [f"{code(note['cause'])}: {marked(note['title'].rstrip('.'))}." for note in notes]
     if view["loops"]:
         parts.append(_loops(view["loops"]))
     parts.append(_limits(view))
@@ -27,8 +27,8 @@ def dumps(view: Row) -> str:
 def marked(text: str) -> str:
     """Text that may hold names of the user's: only back-ticked parts are markup, as code."""
     return "".join(
-        _code(part) if code else _escaped(part)
-        for code, part in words.spans(" ".join(text.split()))
+        code(part) if is_code else _escaped(part)
+        for is_code, part in words.spans(" ".join(text.split()))
     )
 
 
@@ -37,7 +37,7 @@ def _escaped(flat: str) -> str:
     return _LINKED.sub("\\g<0>\u200b", _SPECIAL.sub(r"\\\g<0>", flat))
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
     """An inline code span, fenced with more backticks than the text has in a row."""
     if not text:
         return ""
@@ -46,18 +46,18 @@ def _code(text: str) -> str:
     return f"{ticks}{space}{text.replace(chr(10), ' ')}{space}{ticks}"
 
 
-def _block(text: str, language: str) -> str:
+def block(text: str, language: str) -> str:
     ticks = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
     return f"{ticks}{language}\n{text.rstrip(chr(10))}\n{ticks}"
 
 
 def cell(text: str) -> str:
     """A code span in a table, where a bar would end the cell."""
-    return _code(text).replace("|", "\\|")
+    return code(text).replace("|", "\\|")
 
 
 def _run(view: Row) -> list[str]:
-    command = _code(view["command_line"])
+    command = code(view["command_line"])
     steps = words.count(view["steps"], "step")
     lines = [f"{command}: {steps}, {words.seconds(view['seconds'])}, {marked(view['ended'])}."]
     if view["how"]:
@@ -74,16 +74,16 @@ def _list(texts: Iterable[str]) -> str:
 def _finding(finding: Row) -> str:
     cost = f"{words.seconds(finding['seconds'])}, {words.share(finding['share'])}"
     where = finding["location"]
-    at = f" at {_code(where['file'] + ':' + str(where['line']))}" if where else ""
+    at = f" at {code(where['file'] + ':' + str(where['line']))}" if where else ""
     grows = ", grows" if finding["grows"] else ""
-    parts = [f"#### {_code(finding['cause'])}{at}: {cost}{grows}", f"{marked(finding['title'])}."]
+    parts = [f"#### {code(finding['cause'])}{at}: {cost}{grows}", f"{marked(finding['title'])}."]
     if where and where["context"]:
         lines = (_code_line(row, where["line"]) for row in where["context"])
-        parts.append(_block("\n".join(lines), "text"))
+        parts.append(block("\n".join(lines), "text"))
     parts.append(_list(f"{label}: {text}" for label, text in outline.evidence(finding)))
     parts += [f"**{label}:** {marked(text)}" for label, text in outline.ways_out(finding)]
     if finding["fix"]:
-        parts.append(_folded("Diff", _block(finding["fix"]["diff"], "diff")))
+        parts.append(_folded("Diff", block(finding["fix"]["diff"], "diff")))
     return "\n\n".join(part for part in parts if part)
 
 

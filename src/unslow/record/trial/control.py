@@ -20,7 +20,7 @@ class Trial:
 
     steps    after which it stops
     out      folder for the weights
-    seed     0 by default
+    seed     0 by default; also added to the seeds that the script sets itself
     nudge    relative change of the weights after the first step, 0.0 by default
     seconds  after which fewer steps are enough, null by default
     repeats  whether calls that only repeat count as steps, false by default
@@ -47,10 +47,19 @@ class Trial:
         """Before the script's own code runs; a script that sets its own seeds wins."""
         import random
 
+        numpy, tensorflow = sys.modules.get("numpy"), sys.modules["tensorflow"]
         random.seed(self._seed)
-        if "numpy" in sys.modules:
-            sys.modules["numpy"].random.seed(self._seed)
-        sys.modules["tensorflow"].random.set_seed(self._seed)
+        if numpy is not None:
+            numpy.random.seed(self._seed)
+        tensorflow.random.set_seed(self._seed)
+        if not self._seed:
+            return
+        places: list[tuple[Any, str]] = [(random, "seed"), (tensorflow.random, "set_seed")]
+        places.append((tensorflow.compat.v1, "set_random_seed"))
+        if numpy is not None:
+            places += [(numpy.random, "seed"), (numpy.random, "default_rng")]
+        for owner, name in places:
+            _shift_seed(owner, name, self._seed)
 
     def _count(self, lane: Lane) -> None:
         if self._nudge and self._steps.total == 1:
@@ -138,6 +147,20 @@ class Trial:
             except Exception as problem:  # noqa: BLE001 - the variable may be gone
                 self._recorder.emit(Unwritten(of="weight", why=str(problem)[:200]))
         return found
+
+
+def _shift_seed(owner: Any, name: str, shift: int) -> None:
+    """Let a function that takes a seed as its first argument get another one."""
+    original = getattr(owner, name)
+
+    def shifted(*values: Any, **named: Any) -> Any:
+        if values and isinstance(values[0], int):
+            values = (values[0] + shift, *values[1:])
+        elif isinstance(named.get("seed"), int):
+            named["seed"] += shift
+        return original(*values, **named)
+
+    setattr(owner, name, shifted)
 
 
 def _peak_memory() -> int:

@@ -1,0 +1,70 @@
+"""Whether a change trains as well as before: losses over several seeds, by an equivalence test.
+
+For changes that draw other random numbers, so that weights cannot be compared. Both sides run with
+the same seeds, which also shift the seeds that the script sets itself. The loss is averaged over
+each third of the steps. After is *as good* as before when, in every third, its mean loss over the
+seeds is above before's by no more than a margin, by a one-sided test at 5 %. The margin is the
+spread of before from seed to seed. A lower loss is no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from unslow.model import Quality
+from unslow.proof.trials import Side, run_trial
+
+SEEDS = 6  # of each side; with fewer, one odd seed decides (simulated in bench/quality.py)
+_PARTS = 3  # beginning, middle and end of the trial
+_MARGIN = 2.5  # standard deviations of before over the seeds; see bench/quality.py
+_LEAST_MARGIN = 0.01  # of the loss: smaller differences matter to nobody (judgement)
+_T_95 = 1.812  # one-sided 5 % point of Student's t with 2 * (SEEDS - 1) degrees of freedom
+_FEWEST = 12  # losses in a trial, so that a third of them has a mean
+
+Floats = npt.NDArray[np.float64]
+Progress = Callable[[str], None]
+
+
+def compare_quality(
+    before: Side, after: Side, steps: int, progress: Progress = lambda text: None
+) -> Quality | None:
+    """Run both sides with several seeds; None where no loss was seen to compare."""
+    losses: list[tuple[Floats, Floats]] = []
+    for seed in range(1, SEEDS + 1):
+        progress(f"seed {seed} of {SEEDS}: comparing the loss")
+        pair = [run_trial(side, steps, seed=seed).losses for side in (before, after)]
+        if any(len(one) < _FEWEST for one in pair):
+            return None
+        losses.append((pair[0], pair[1]))
+    return judge([one for one, _ in losses], [other for _, other in losses])
+
+
+def judge(before: Sequence[Floats], after: Sequence[Floats]) -> Quality:
+    """The equivalence test on the losses of each seed; the worst third decides."""
+    parts = [_part(before, after, number) for number in range(_PARTS)]
+    worst = max(parts, key=lambda part: part.worst_gap - part.margin)
+    return replace(worst, same=all(part.same for part in parts))
+
+
+def _part(before: Sequence[Floats], after: Sequence[Floats], number: int) -> Quality:
+    first, second = (
+        np.array([float(np.mean(np.array_split(losses, _PARTS)[number])) for losses in side])
+        for side in (before, after)
+    )
+    spread = float(first.std(ddof=1))
+    margin = max(_MARGIN * spread, _LEAST_MARGIN * abs(float(first.mean())))
+    error = float(np.sqrt((first.var(ddof=1) + second.var(ddof=1)) / len(first)))
+    worst_gap = float(second.mean() - first.mean()) + _T_95 * error
+    is_finite = bool(np.isfinite([worst_gap, margin]).all())
+    return Quality(
+        seeds=len(first),
+        before=float(first.mean()),
+        after=float(second.mean()),
+        worst_gap=worst_gap,
+        margin=margin,
+        same=is_finite and worst_gap <= margin,
+    )
