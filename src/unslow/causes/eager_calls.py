@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.eager_calls import READS, EagerCalls, eager_calls
@@ -10,7 +11,21 @@ from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.eager import EagerOps
 from unslow.facts.schema import Place
-from unslow.model import Certainty, Evidence, Finding, Location, Phase, Run, Sample
+from unslow.model import (
+    Certainty,
+    Evidence,
+    Finding,
+    Fix,
+    Location,
+    Phase,
+    Refusal,
+    Run,
+    Safety,
+    Sample,
+)
+
+if TYPE_CHECKING:
+    from unslow.fix.edit.script import Script
 
 _WORTH = 0.05  # of the run: less is not worth a change (a judgement)
 
@@ -67,6 +82,18 @@ class RepeatedEagerCalls(Cause):
                 Evidence("most frequent ops", common),
             ),
             advice="Compile what the loop calls with @tf.function, or handle many elements in one call.",
+        )
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.moves.compile_call import compile_call
+
+        assert finding.location is not None
+        compiled = compile_call(script, finding.location.line)
+        return Fix(
+            title=f"compile `{compiled.name}`",
+            safety=Safety.REVIEW if compiled.draws else Safety.CLOSE,
+            files=compiled.script.files,
+            note="It draws other random numbers than before." if compiled.draws else "",
         )
 
 

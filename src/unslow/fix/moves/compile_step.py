@@ -92,6 +92,36 @@ def _called_step(script: Script, step: Step, keywords: Mapping[str, str]) -> Scr
         wrapped = _whole_function(script, function)
     except (CannotEdit, Offends) as problem:
         return _split(script, step, keywords, problem)
+    return _decorated(script, function, wrapped, keywords)
+
+
+def compile_function(
+    script: Script, function: NamedFunction, keywords: Mapping[str, str]
+) -> Script:
+    """Decorates a function that a graph can keep as a whole; CannotEdit says what forbids it."""
+    _require_compilable(script, function)
+    line = script.recorded(function)
+    if script.alias("tf", function) is None:
+        script, _ = with_import(script, "tf")
+        found = script.function_at(line)
+        assert found is not None
+        function = found
+    try:
+        wrapped = _whole_function(script, function)
+    except Offends as problem:
+        raise script.refuse(problem.offence.reason, problem.offence.node) from problem
+    try:
+        return _decorated(script, function, wrapped, keywords)
+    except NotImported:
+        raise script.refuse("TensorFlow is imported too late for this function", function) from None
+
+
+def _decorated(
+    script: Script,
+    function: NamedFunction,
+    wrapped: Sequence[ast.expr],
+    keywords: Mapping[str, str],
+) -> Script:
     line = script.recorded(function)
     if wrapped:
         known = _known_tensorflow(script, function)

@@ -53,7 +53,8 @@ _EFFECTS = {
     "tf.data": "makes a dataset",
     "tf.function": "makes a compiled function",
     "tf.Variable": "makes a variable",
-    "tf.io": "works on files",
+    "tf.io.gfile": "works on files",
+    "tf.io.TFRecordWriter": "works on files",
     "tf.profiler": "starts or stops a profiler",
 }
 _MAKES = ("keras.layers.", "keras.optimizers.", "keras.metrics.", "keras.models.")

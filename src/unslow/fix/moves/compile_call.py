@@ -1,0 +1,133 @@
+"""The move for `eager-calls`: what a loop calls op by op becomes one compiled call."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.edit.statements import insert_after, insert_before, replaced, spelled
+from unslow.fix.moves.captured_values import called_in_loop
+from unslow.fix.moves.compile_step import compile_function
+from unslow.syntax.library import Kind
+from unslow.syntax.nodes import (
+    NamedFunction,
+    argument,
+    dotted,
+    inside,
+    last_name,
+    method_of,
+    words,
+)
+
+_FUNCTION = "tf.function"
+_ANY_SHAPE = {"reduce_retracing": "True"}
+_PLACES = (ast.Name, ast.Attribute)
+_OF_MODELS = words("trainable_variables trainable_weights get_weights set_weights load_weights")
+_DRAWS = ("tf.random.", "tf.image.random_", "tf.nn.dropout")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The edited script, the name of what is compiled now, and whether that draws random numbers."""
+
+    script: Script
+    name: str
+    draws: bool = False
+
+
+def compile_call(script: Script, line: int) -> Compiled:
+    """Compiles the function or model that a line calls, or the function that the line is part of.
+
+    The first one that a graph can keep is taken; otherwise the first obstacle is raised.
+    """
+    problem: CannotEdit | None = None
+    for call in script.calls_at(line):
+        try:
+            found = _compiled(script, call)
+        except CannotEdit as refused:
+            problem = problem or refused
+            continue
+        if found is not None:
+            return found
+    around = script.function_at(line)
+    inside_loop = script.loop_at(line) is not None
+    if around is None or inside_loop:
+        raise problem or script.refuse("the line calls neither a function nor a model", line)
+    try:
+        return _compiled_function(script, around)
+    except CannotEdit as refused:
+        raise problem or refused from None
+
+
+def _compiled_function(script: Script, function: NamedFunction) -> Compiled:
+    names = [script.name(call.func) for call in inside(function.body, ast.Call)]
+    draws = any(name.startswith(_DRAWS) for name in names)
+    return Compiled(compile_function(script, function, _ANY_SHAPE), function.name, draws)
+
+
+def _compiled(script: Script, call: ast.Call) -> Compiled | None:
+    """The script with what a call calls compiled; None where it calls nothing of the kind."""
+    function = script.own_function(call)
+    if function is not None and script.compiler(function) is None:
+        return _compiled_function(script, function)
+    if _is_model(script, call):
+        return _with_compiled_model(script, call)
+    return None
+
+
+def _is_model(script: Script, call: ast.Call) -> bool:
+    """Whether the call runs a Keras model; `training=` is what only Keras takes."""
+    if not isinstance(call.func, _PLACES) or method_of(call) in ("fit", "predict", "evaluate"):
+        return False
+    known = script.kind(call.func)
+    if known is not Kind.UNKNOWN or script.callee(call) is not None:
+        return known is Kind.MODEL
+    return argument(call, "training") is not None or _has_weights(script, call.func)
+
+
+def _has_weights(script: Script, model: ast.expr) -> bool:
+    """Whether the script asks the same name for its weights somewhere."""
+    name = ast.dump(model)
+    asked = [node.value for node in script.every(ast.Attribute) if node.attr in _OF_MODELS]
+    return any(ast.dump(value) == name for value in asked)
+
+
+def _with_compiled_model(script: Script, call: ast.Call) -> Compiled:
+    """A compiled twin of the model, made once where the model is made, is called instead."""
+    model = dotted(call.func)
+    if model is None:
+        raise script.refuse("the model that is called here has no name", call)
+    line = script.recorded(call)
+    holder, _, own = model.rpartition(".")
+    twin = script.fresh(f"compiled_{own}") if not holder else f"{holder}.compiled_{own}"
+    place, before = _place(script, call)
+    made_at = script.recorded(place)
+    splice = replaced(script, call.func, twin)
+    script, compiler = spelled(script.edit([splice]), _FUNCTION)
+    code = f"{twin} = {compiler}({model}, reduce_retracing=True)\n"
+    put_in = insert_before if before else insert_after
+    script = put_in(script, made_at, code)
+    if script.now(line) is None:
+        raise script.refuse("the call is on the line that makes the model", call)
+    return Compiled(script, last_name(call.func))
+
+
+def _place(script: Script, call: ast.Call) -> tuple[ast.stmt, bool]:
+    """The statement that makes the model; for a parameter, the loop to stand in front of (True)."""
+    bindings = script.assignments(call.func)
+    if len(bindings) != 1:
+        raise script.refuse(f"`{script.source(call.func)}` is set in more than one place", call)
+    node = bindings[0].node
+    if isinstance(node, ast.arg):
+        function = script.function_of(call)
+        loops = script.loops_around(call)
+        if function is None or not loops or called_in_loop(script, function):
+            raise script.refuse(f"`{node.arg}` may be another model in each call", call)
+        return script.statement_of(loops[-1]), True
+    made = script.statement_of(node)
+    owner = script.function_of(made)
+    repeated = owner is not None and called_in_loop(script, owner)
+    if repeated or script.loops_around(made):
+        raise script.refuse(f"`{script.source(call.func)}` is made again and again", made)
+    return made, False
