@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.eager_calls import Region, outside_steps, seconds_at
@@ -16,13 +17,29 @@ from unslow.facts.eager import Index
 from unslow.facts.functions import GraphLoop
 from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.schema import Place
-from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run, Sample
+from unslow.model import (
+    Certainty,
+    Evidence,
+    Finding,
+    Fix,
+    Location,
+    Loop,
+    Phase,
+    Refusal,
+    Run,
+    Safety,
+    Sample,
+)
+
+if TYPE_CHECKING:
+    from unslow.fix.edit.script import Script
 
 _WORTH = 0.05  # of the training time
 _ITERATIONS = 4  # a loop of fewer is none that hurts
 _PER_STEP = 8  # indexed elements a step
 _FEWEST = 200  # indexed elements outside of steps: 200 of them take some 10 ms
 _PER_TENSOR = 4  # of one tensor: a value or two of each are no loop over its elements
+_IN_PYTHON = "a Python loop indexes a tensor"
 _MADE_BY = {
     "map_fn": "tf.map_fn",
     "foldl": "tf.foldl",
@@ -154,9 +171,30 @@ class ElementwiseLoop(Cause):
                 Evidence("an index takes", total.seconds / total.count, "s"),
                 Evidence("at this line", seconds, "s"),
             ),
+            detail=_IN_PYTHON,
             advice="Write it for the whole tensor at once; where Python must see each value, fetch "
             "all of them with one .numpy() first.",
         )
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.edit.script import CannotEdit
+        from unslow.fix.moves.compile_call import compile_call
+        from unslow.fix.moves.fetch_once import fetch_once
+
+        if finding.detail != _IN_PYTHON or finding.location is None:
+            return None
+        line = finding.location.line
+        try:
+            fetched = fetch_once(script, line)
+            return Fix("fetch the tensor once, before the loop", Safety.EXACT, fetched.files)
+        except CannotEdit as problem:
+            first = problem
+        try:
+            compiled = compile_call(script, line)
+        except CannotEdit:
+            raise first from None
+        safety = Safety.REVIEW if compiled.draws else Safety.CLOSE
+        return Fix(f"compile `{compiled.name}`", safety, compiled.script.files)
 
     FIRES = (
         Sketch(

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable
 
 from unslow.fix.edit.blocks import statement
-from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import delete
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.edit.statements import delete, replaced
 from unslow.fix.moves.call_arguments import call, remove_keyword
 from unslow.fix.moves.graph_rules import offence
 from unslow.syntax.literals import Literal
@@ -17,7 +17,7 @@ from unslow.syntax.nodes import argument, is_constant, values_taken
 def flag_off(script: Script, line: int, way: str) -> Script:
     """Takes out `run_eagerly=True` of a compile(), or the statement that sets a flag.
 
-    A flag that comes from a configuration is set to False where it is written.
+    A flag that comes from a configuration is set to False where it is written, if that is found.
     """
     if script.gone(line):
         return script
@@ -42,6 +42,14 @@ def flag_off(script: Script, line: int, way: str) -> Script:
 
 
 def _set_false(script: Script, value: ast.expr) -> Script:
+    """False where the flag's value is written; here, where that is out of reach."""
+    try:
+        return _literal_set_false(script, value)
+    except CannotEdit:
+        return script.edit([replaced(script, value, "False")])
+
+
+def _literal_set_false(script: Script, value: ast.expr) -> Script:
     def false(literal: Literal[Script]) -> str:
         if literal.value not in (True, False):
             what = literal.source.source(literal.node)

@@ -1,0 +1,123 @@
+"""The move for a Python loop that reads tensors element by element: fetch each tensor once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import Script
+from unslow.fix.edit.statements import insert_before
+from unslow.syntax.library import TENSOR_LIKE
+from unslow.syntax.nodes import StatementLoop, inside, is_stored, method_of
+from unslow.syntax.uses import bound_in
+
+_TO_PYTHON = ("float", "int", "bool", "str")
+_WRAPPERS = ("zip", "enumerate", "reversed")
+
+
+def fetch_once(script: Script, line: int) -> Script:
+    """`float(x[i])` in a loop becomes `float(x_values[i])`, with one `x.numpy()` before the loop.
+
+    Only values are read so: what the loop does with an element may not need a tensor.
+    """
+    loops = script.loops_around(script.statement_at(line) or script.tree)
+    outer = [loop for loop in loops if isinstance(loop, ast.For | ast.While)]
+    if not outer:
+        raise script.refuse("the line is not in a loop", line)
+    tensors = _tensors(script, outer[-1])
+    if not tensors:
+        raise script.refuse("no tensor from outside of the loop is read element by element", line)
+    found = [_Read(script, outer[-1], name) for name in tensors]
+    splices = [splice for read in found for splice in read.splices()]
+    before = script.recorded(outer[-1])
+    script = script.edit(splices)
+    for read in found:
+        script = insert_before(script, before, f"{read.fetched} = {read.name}.numpy()\n")
+    return script
+
+
+def _tensors(script: Script, loop: StatementLoop) -> list[str]:
+    """Names of tensors from outside of a loop that it indexes or iterates over."""
+    bound = bound_in(loop)
+    names: dict[str, None] = {}
+    for node in inside(loop, ast.Name):
+        taken_apart = _element(script, node) is not None or _iterated(script, node) is not None
+        known = script.kind(node) in TENSOR_LIKE
+        if taken_apart and known and node.id not in bound and not is_stored(node):
+            names[node.id] = None
+    return list(names)
+
+
+def _element(script: Script, node: ast.Name) -> ast.Subscript | None:
+    parent = script.parents.get(node)
+    is_index = isinstance(parent, ast.Subscript) and parent.value is node
+    return parent if is_index and isinstance(parent, ast.Subscript) else None
+
+
+def _iterated(script: Script, node: ast.AST) -> ast.For | None:
+    """The `for` that a name is iterated by, itself or through zip() and the like."""
+    parent = script.parents.get(node)
+    if isinstance(parent, ast.For) and parent.iter is node:
+        return parent
+    if isinstance(parent, ast.Call) and script.name(parent.func) in _WRAPPERS:
+        return _iterated(script, parent)
+    return None
+
+
+@dataclass(frozen=True)
+class _Read:
+    """One tensor that a loop takes apart."""
+
+    script: Script
+    loop: StatementLoop
+    name: str
+
+    @property
+    def fetched(self) -> str:
+        return self.script.fresh(f"{self.name}_values")
+
+    def splices(self) -> Iterator[Splice]:
+        """The array in the place of the tensor; an element needs no `.numpy()` of its own."""
+        for node in inside(self.loop, ast.Name):
+            if node.id != self.name:
+                continue
+            element, iteration = _element(self.script, node), _iterated(self.script, node)
+            if element is not None:
+                yield from self._value(element)
+            elif iteration is not None:
+                for use in self._targets(iteration):
+                    yield from self._value(use)
+            else:
+                reason = f"the loop also uses `{self.name}` as a whole"
+                raise self.script.refuse(reason, node)
+            yield Splice(*self.script.span(node), self.fetched)
+
+    def _targets(self, loop: ast.For) -> list[ast.Name]:
+        """Where the elements of an iterated tensor are used."""
+        names = {node.id for node in inside(loop.target, ast.Name)}
+        return [
+            node for node in inside(loop.body, ast.Name) if node.id in names and not is_stored(node)
+        ]
+
+    def _takes_values(self, function: ast.expr) -> bool:
+        """Whether a function takes a number or an array as it takes a tensor."""
+        name = self.script.name(function)
+        return name in _TO_PYTHON or name.startswith(("tf.", "numpy."))
+
+    def _value(self, element: ast.expr) -> Iterator[Splice]:
+        """Only the value of an element may be asked for; `.numpy()` on it is taken out."""
+        parent = self.script.parents[element]
+        match parent:
+            case ast.Compare() | ast.If() | ast.While() | ast.UnaryOp(op=ast.Not()):
+                return
+            case ast.Call(func=function) if self._takes_values(function):
+                return
+            case ast.Attribute(attr="numpy"):
+                call = self.script.parents[parent]
+                assert isinstance(call, ast.Call) and method_of(call) == "numpy"
+                yield Splice(self.script.span(element)[1], self.script.span(call)[1], "")
+                return
+        reason = f"`{self.script.source(element)}` may have to be a tensor here"
+        raise self.script.refuse(reason, element)
