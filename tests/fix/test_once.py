@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.eager_flag import flag_off, needs_python
+from unslow.fix.moves.eager_flag import flag_off, needs_python, overrule_flag
 from unslow.fix.moves.fit_to_train_on_batch import fit_as_batch
 from unslow.fix.moves.hoist import hoist_statements
 from unslow.fix.moves.hoist_function import function_once
@@ -259,6 +259,22 @@ def test_a_flag_that_comes_from_elsewhere_stays() -> None:
     text = script(FLAGS)
     with pytest.raises(CannotEdit, match="`args`"):
         flag_off(text, line_of(text, "args.debug"), "compile")
+
+
+def test_a_flag_that_no_python_file_sets_is_overruled() -> None:
+    text = script(FLAGS)
+    overruled = overrule_flag(text, line_of(text, "args.debug"), "compile")
+    assert "run_eagerly=False" in overruled.script.text
+    assert overruled.value == "args.debug"
+
+
+def test_a_flag_of_the_command_line_is_the_users_choice() -> None:
+    text = (
+        "p.add_argument('--d', action='store_true')\na = p.parse_args()\n"
+        "m.compile(run_eagerly=a.d)\n"
+    )
+    with pytest.raises(CannotEdit, match="command line"):
+        overrule_flag(Script("a.py", text), 3, "compile")
 
 
 def test_python_inside_the_step_is_named() -> None:

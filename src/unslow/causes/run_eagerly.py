@@ -83,17 +83,27 @@ class RunEagerly(Cause):
             )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix.moves.eager_flag import flag_off, needs_python
+        from unslow.fix.edit.script import CannotEdit
+        from unslow.fix.moves.eager_flag import flag_off, needs_python, overrule_flag
 
         detail = finding.detail
         assert isinstance(detail, _Detail) and finding.location is not None
-        edited = flag_off(script, finding.location.line, detail.way)
+        line = finding.location.line
+        notes = []
+        try:
+            edited = flag_off(script, line, detail.way)
+        except CannotEdit:
+            overruled = overrule_flag(script, line, detail.way)
+            edited = overruled.script
+            notes.append(f"The flag no longer follows `{overruled.value}`.")
         inside = needs_python(script, detail.inside)
+        if inside:
+            notes.append(f"{inside}; compiled, that runs only while the step is traced.")
         return Fix(
             title="take the debugging flag out",
-            safety=Safety.REVIEW if inside else Safety.CLOSE,
+            safety=Safety.REVIEW if notes else Safety.CLOSE,
             files=edited.files,
-            note=f"{inside}; compiled, that runs only while the step is traced." if inside else "",
+            note=" ".join(notes),
         )
 
     def spot(self, source: Source) -> Iterable[Spot]:

@@ -56,6 +56,10 @@ class Obstacle(Exception):
         return int(getattr(self.node, "lineno", 1))
 
 
+class FromCommandLine(Obstacle):
+    """The value is what the user typed: no text of the program gives it."""
+
+
 def find_literal(source: Model, expression: ast.expr) -> Literal[Model]:
     """The literal that gives an expression its value; raises Obstacle with the one thing in the
     way."""
@@ -259,7 +263,7 @@ def _argparse_default(source: Source, call: ast.Call, name: str) -> ast.expr:
                 return default
             what = ast.unparse(action) if action is not None else "no default"
             reason = f"`{name}` comes from the command line ({what})"
-            raise Obstacle(reason, source, option)
+            raise FromCommandLine(reason, source, option)
     raise Obstacle(f"no option of the parser is called `{name}`", source, call)
 
 

@@ -4,52 +4,73 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from unslow.fix.edit.blocks import statement
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import delete, replaced
 from unslow.fix.moves.call_arguments import call, remove_keyword
 from unslow.fix.moves.graph_rules import offence
-from unslow.syntax.literals import Literal
+from unslow.syntax.literals import FromCommandLine, Literal, Obstacle, find_literal
 from unslow.syntax.nodes import argument, is_constant, values_taken
 
 
 def flag_off(script: Script, line: int, way: str) -> Script:
     """Takes out `run_eagerly=True` of a compile(), or the statement that sets a flag.
 
-    A flag that comes from a configuration is set to False where it is written, if that is found.
+    A flag that comes from a configuration is set to False where it is written.
     """
-    if script.gone(line):
+    value = None if script.gone(line) else _value(script, line, way)
+    if value is None:
         return script
-    node = statement(script, line)
-    if way == "compile":
-        value = argument(call(script, line, "compile"), "run_eagerly")
-        if value is None:
-            return script
-        if is_constant(value, True):
-            return remove_keyword(script, line, "compile", "run_eagerly")
+    if not is_constant(value, True):
         return _set_false(script, value)
+    if way == "compile":
+        return remove_keyword(script, line, "compile", "run_eagerly")
+    return delete(script, line)
+
+
+@dataclass(frozen=True)
+class Overruled:
+    """The script with a flag that is off whatever its configuration says."""
+
+    script: Script
+    value: str  # what it was set from
+
+
+def overrule_flag(script: Script, line: int, way: str) -> Overruled:
+    """False in the place of a value that is not written in any Python file of the program.
+
+    What the user typed on the command line stays the user's choice: that raises, as flag_off does.
+    """
+    value = _value(script, line, way)
+    if value is None:
+        raise CannotEdit("the flag is not set here", line)
+    try:
+        find_literal(script, value)
+    except FromCommandLine as problem:
+        raise script.refuse(problem.reason, value) from problem
+    except Obstacle:
+        pass
+    return Overruled(script.edit([replaced(script, value, "False")]), script.source(value))
+
+
+def _value(script: Script, line: int, way: str) -> ast.expr | None:
+    """What the flag is set to at a line."""
+    if way == "compile":
+        return argument(call(script, line, "compile"), "run_eagerly")
+    node = statement(script, line)
     match node:
         case ast.Assign(value=value):
-            pass
+            return value
         case ast.Expr(value=ast.Call(args=[value], keywords=[])):
-            pass
+            return value
         case ast.Expr(value=ast.Call(args=[], keywords=[ast.keyword(value=value)])):
-            pass
-        case _:
-            raise script.refuse("the statement does more than set the flag", node)
-    return delete(script, line) if is_constant(value, True) else _set_false(script, value)
+            return value
+    raise script.refuse("the statement does more than set the flag", node)
 
 
 def _set_false(script: Script, value: ast.expr) -> Script:
-    """False where the flag's value is written; here, where that is out of reach."""
-    try:
-        return _literal_set_false(script, value)
-    except CannotEdit:
-        return script.edit([replaced(script, value, "False")])
-
-
-def _literal_set_false(script: Script, value: ast.expr) -> Script:
     def false(literal: Literal[Script]) -> str:
         if literal.value not in (True, False):
             what = literal.source.source(literal.node)

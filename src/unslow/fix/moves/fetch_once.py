@@ -10,7 +10,7 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before
 from unslow.syntax.library import TENSOR_LIKE
-from unslow.syntax.nodes import StatementLoop, inside, is_stored, method_of
+from unslow.syntax.nodes import StatementLoop, inside, is_stored
 from unslow.syntax.uses import bound_in
 
 _TO_PYTHON = ("float", "int", "bool", "str")
@@ -79,20 +79,21 @@ class _Read:
         return self.script.fresh(f"{self.name}_values")
 
     def splices(self) -> Iterator[Splice]:
-        """The array in the place of the tensor; an element needs no `.numpy()` of its own."""
+        """The array in the place of the tensor, wherever the loop reads an element."""
         for node in inside(self.loop, ast.Name):
             if node.id != self.name:
                 continue
             element, iteration = _element(self.script, node), _iterated(self.script, node)
             if element is not None:
-                yield from self._value(element)
+                index = self.script.source(element).removeprefix(self.name)
+                yield self._value(element, f"{self.fetched}{index}")
             elif iteration is not None:
+                yield Splice(*self.script.span(node), self.fetched)
                 for use in self._targets(iteration):
-                    yield from self._value(use)
+                    yield self._value(use, use.id)
             else:
                 reason = f"the loop also uses `{self.name}` as a whole"
                 raise self.script.refuse(reason, node)
-            yield Splice(*self.script.span(node), self.fetched)
 
     def _targets(self, loop: ast.For) -> list[ast.Name]:
         """Where the elements of an iterated tensor are used."""
@@ -106,18 +107,15 @@ class _Read:
         name = self.script.name(function)
         return name in _TO_PYTHON or name.startswith(("tf.", "numpy."))
 
-    def _value(self, element: ast.expr) -> Iterator[Splice]:
-        """Only the value of an element may be asked for; `.numpy()` on it is taken out."""
+    def _value(self, element: ast.expr, new: str) -> Splice:
+        """Another text for an element whose value alone is asked for; with its own `.numpy()`."""
         parent = self.script.parents[element]
         match parent:
             case ast.Compare() | ast.If() | ast.While() | ast.UnaryOp(op=ast.Not()):
-                return
+                return Splice(*self.script.span(element), new)
             case ast.Call(func=function) if self._takes_values(function):
-                return
+                return Splice(*self.script.span(element), new)
             case ast.Attribute(attr="numpy"):
-                call = self.script.parents[parent]
-                assert isinstance(call, ast.Call) and method_of(call) == "numpy"
-                yield Splice(self.script.span(element)[1], self.script.span(call)[1], "")
-                return
+                return Splice(*self.script.span(self.script.parents[parent]), new)
         reason = f"`{self.script.source(element)}` may have to be a tensor here"
         raise self.script.refuse(reason, element)

@@ -1,0 +1,80 @@
+"""What a loop calls op by op becomes a compiled call."""
+
+from __future__ import annotations
+
+import pytest
+
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.moves.compile_call import compile_call
+
+_HEAD = "import tensorflow as tf\n"
+
+
+def test_a_model_is_compiled_once_where_it_is_made() -> None:
+    text = (
+        f"{_HEAD}model = tf.keras.Sequential([])\n"
+        "def play(states):\n    for s in states:\n        a = model(s).numpy()\n"
+    )
+    fixed = compile_call(Script("a.py", text), 5)
+    assert fixed.name == "model"
+    made = "model = tf.keras.Sequential([])\ncompiled_model = tf.function(model, reduce_retracing=True)\n"
+    assert made in fixed.script.text
+    assert "a = compiled_model(s).numpy()" in fixed.script.text
+
+
+def test_a_model_kept_by_an_object_gets_its_twin_beside_it() -> None:
+    text = (
+        f"{_HEAD}class Agent:\n    def __init__(self):\n        self.net = tf.keras.Sequential([])\n"
+        "    def act(self, states):\n        for s in states:\n            a = self.net(s)\n"
+    )
+    fixed = compile_call(Script("a.py", text), 7).script.text
+    assert "        self.compiled_net = tf.function(self.net, reduce_retracing=True)\n" in fixed
+    assert "a = self.compiled_net(s)" in fixed
+
+
+def test_a_model_that_is_handed_in_is_compiled_before_the_loop() -> None:
+    text = f"{_HEAD}def f(base, rows):\n    for r in rows:\n        base(r, training=False)\n"
+    fixed = compile_call(Script("a.py", text), 4).script.text
+    assert "    compiled_base = tf.function(base, reduce_retracing=True)\n    for r in" in fixed
+
+
+def test_a_function_of_the_script_is_decorated() -> None:
+    text = f"{_HEAD}def f(x):\n    return tf.sqrt(x) + 1.0\nfor x in rows:\n    f(x)\n"
+    fixed = compile_call(Script("a.py", text), 5)
+    assert "@tf.function(reduce_retracing=True)\ndef f(x):" in fixed.script.text
+    assert not fixed.draws
+
+
+def test_a_function_that_draws_random_numbers_says_so() -> None:
+    text = f"{_HEAD}def f(x):\n    return x + tf.random.normal([3])\nfor x in rows:\n    f(x)\n"
+    assert compile_call(Script("a.py", text), 5).draws
+
+
+def test_a_line_of_the_function_itself_leads_to_its_decorator() -> None:
+    text = f"{_HEAD}def f(x):\n    y = tf.sqrt(x)\n    return y + 1.0\nfor x in rows:\n    f(x)\n"
+    assert (
+        "@tf.function(reduce_retracing=True)\ndef f"
+        in compile_call(Script("a.py", text), 3).script.text
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("    return int(tf.argmin(x))\n", "Python number"),
+        ("    print(x)\n    return x\n", "prints"),
+    ],
+)
+def test_what_a_graph_cannot_keep_is_refused(body: str, reason: str) -> None:
+    text = f"{_HEAD}def f(x):\n{body}for x in rows:\n    f(x)\n"
+    with pytest.raises(CannotEdit, match=reason):
+        compile_call(Script("a.py", text), text.count("\n"))
+
+
+def test_a_model_that_is_made_in_a_loop_is_not_compiled_again_and_again() -> None:
+    text = (
+        f"{_HEAD}for fold in folds:\n    model = tf.keras.Sequential([])\n"
+        "    for s in fold:\n        model(s)\n"
+    )
+    with pytest.raises(CannotEdit, match="made again"):
+        compile_call(Script("a.py", text), 5)
