@@ -303,3 +303,24 @@ def test_a_trial_goes_on_until_the_peak(highs: list[Placed], steps: int) -> None
     run = Sketch("", [0.5] * 100, facts=highs).run()
     finding = Finding("memory-peak", "", None, 0.0, (), frees=1e9)
     assert proving.question_for(run, finding) == Question(steps, peak=True)
+
+
+def wandering(gain: float, proofs: int = 300) -> list[Verdict]:
+    """Verdicts on a machine whose speed changes from pair to pair far more than within one."""
+    rng = np.random.default_rng(11)
+    found = []
+    for _ in range(proofs):
+        level = rng.lognormal(0, 0.7, proving.PAIRS)
+        before = level * rng.lognormal(0, 0.15, proving.PAIRS) * gain
+        after = level * rng.lognormal(0, 0.15, proving.PAIRS)
+        found.append(proving._speed_verdict(list(before), list(after)))
+    return found
+
+
+def test_a_gain_is_proved_on_a_busy_machine() -> None:
+    assert wandering(2.0).count(Verdict.PROVED) >= 270
+
+
+def test_a_busy_machine_proves_nothing_of_a_script_against_itself() -> None:
+    found = wandering(1.0)
+    assert found.count(Verdict.PROVED) + found.count(Verdict.SLOWER) <= 6

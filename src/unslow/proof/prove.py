@@ -231,7 +231,7 @@ def _peak(trials: _Trials) -> Peak:
 
 def _judge(trials: _Trials, before: Side, question: Question, progress: Progress) -> Proof:
     first, second = trials.figures(question)
-    ratio, low, high = bootstrap_ratio(first, second)
+    ratio, low, high = _interval(first, second)
     results = _results(trials, before, question, progress)
     growth = _growth_gone(trials) if question.grows else None
     verdict = _speed_verdict(first, second)
@@ -263,8 +263,31 @@ def _speed_verdict(before: Sequence[float], after: Sequence[float]) -> Verdict:
         return Verdict.PROVED
     if ratio <= 1 / _FASTER and high < 1.0 and _apart(after, before):
         return Verdict.SLOWER
+    if _every_pair_wins(before, after):
+        return Verdict.PROVED
+    if _every_pair_wins(after, before):
+        return Verdict.SLOWER
     is_narrow = low > 1 / _FASTER and high < _FASTER
     return Verdict.NO_EFFECT if is_narrow else Verdict.UNSURE
+
+
+def _every_pair_wins(slow: Sequence[float], fast: Sequence[float]) -> bool:
+    """On a machine whose speed wanders, only the two trials of a pair can be compared.
+
+    Each fast one must beat the slow one beside it, and half of them by a clear gain.
+    """
+    ratios = np.array(slow) / np.array(fast)
+    enough = len(ratios) >= PAIRS
+    return bool(enough and ratios.min() >= _FASTER and np.median(ratios) >= _CLEAR)
+
+
+def _interval(before: Sequence[float], after: Sequence[float]) -> tuple[float, float, float]:
+    """The ratio with its interval; of the pairs where these decided."""
+    ratio, low, high = bootstrap_ratio(before, after)
+    if low <= 1.0 <= high and (_every_pair_wins(before, after) or _every_pair_wins(after, before)):
+        ratios = np.array(before) / np.array(after)
+        return float(np.median(ratios)), float(ratios.min()), float(ratios.max())
+    return ratio, low, high
 
 
 def _apart(slow: Sequence[float], fast: Sequence[float]) -> bool:
