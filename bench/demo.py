@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PLACE = ROOT / "demo"
-SCRIPT = ROOT / "bench" / "demo_training.py"
+SCRIPT = ROOT / "examples" / "demo" / "train.py"
 
 
 def say(text: str) -> None:
