@@ -64,8 +64,9 @@ def change(finding: Finding) -> Change:
     return finding.detail.change
 
 
-def found(*facts: Placed) -> list[Finding]:
-    return list(Retracing().detect(Sketch("", facts=facts, style="function").run()))
+def found(*facts: Placed, seconds: float = 0.01) -> list[Finding]:
+    sketch = Sketch("", [seconds] * 100, facts=facts, style="function")
+    return list(Retracing().detect(sketch.run()))
 
 
 def test_three_learning_rates_are_a_fault_and_three_depths_are_not() -> None:
@@ -140,5 +141,21 @@ def test_a_usual_call_is_taken_off_what_a_trace_costs() -> None:
         )
         for step in range(1, 11)
     ]
-    (finding,) = found(*(each for pair in zip(facts, calls, strict=True) for each in pair))
+    pairs = [each for pair in zip(facts, calls, strict=True) for each in pair]
+    (finding,) = found(*pairs, seconds=0.1)
     assert finding.seconds == pytest.approx(9 * 0.07)
+
+
+def test_a_call_with_two_traces_costs_no_more_than_itself() -> None:
+    """A function that makes variables is traced twice in its first call."""
+    facts = [
+        each
+        for step in range(1, 11)
+        for each in (
+            trace(step, args={"rate": f"float {step}"}, n=2 * step - 1),
+            trace(step, args={"rate": f"float {step}.5"}, n=2 * step),
+            at(step, FirstRun(name="step", function=1, took=0.12, traced=0.1)),
+        )
+    ]
+    (finding,) = found(*facts, seconds=0.5)
+    assert finding.seconds <= 10 * 0.12

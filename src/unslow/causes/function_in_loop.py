@@ -89,7 +89,8 @@ class FunctionInLoop(Cause):
         seconds = sum(
             cost(trace, known) * trace.weight for trace, known in zip(bad, usual, strict=True)
         )
-        objects = sum(trace.weight for trace in found)
+        by_function = {trace.fact.function: trace.weight for trace in found}
+        objects = sum(by_function.values())
         callers = Counter(
             trace.caller for trace in training if trace.caller is not None
         ).most_common(1)

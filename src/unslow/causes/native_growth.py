@@ -281,6 +281,12 @@ NativeGrowth.FIRES = (
         ticks=_ticks(4e8),
         facts=_live(0.0),
     ),
+    Sketch(
+        "tensors that were counted once, and hold little",
+        _LONG,
+        ticks=_ticks(4e8),
+        facts=_live(0.1)[1:2],
+    ),
     Sketch("a cache behind a repeat()", _LONG, ticks=_ticks(4e8), facts=[_cache(-1), *_live(0.0)]),
     Sketch(
         "an allocator that gives nothing back",
@@ -304,6 +310,7 @@ NativeGrowth.QUIET = (
         facts=[_cache(100_000), *_live(0.0)],
     ),
     Sketch("tensors that Python keeps", _LONG, ticks=_ticks(4e8), facts=_live(3e5)),
+    Sketch("the same, counted once", _LONG, ticks=_ticks(4e8), facts=_live(3e5)[1:2]),
     Sketch("a few megabytes", _LONG, ticks=_ticks(2e7), facts=_live(0.0)),
     Sketch(
         "graphs that are traced again and again",

@@ -20,6 +20,9 @@ _PREPARING = 1.0
 _FEW_CALLS = 3  # calls without a trace: the mean of fewer says little
 
 
+TracedCall = FirstRun | UnusualCall
+
+
 @dataclass(frozen=True)
 class OutermostTrace:
     """One outermost trace, and the call around it where there was one."""
@@ -50,16 +53,20 @@ def traces(run: Run) -> list[OutermostTrace]:
     """Every outermost trace that was written, in time order, with its call."""
     outermost = [trace for trace in run.facts(Trace) if trace.depth == 0]
     first_runs, calls = _by_function(run.facts(FirstRun)), _by_function(run.facts(UnusualCall))
+    same_function: dict[tuple[int, int], list[Trace]] = defaultdict(list)
+    for trace in outermost:
+        same_function[trace.process, trace.function].append(trace)
     found = []
     for trace, weight in weighted(outermost):
         key = (trace.process, trace.function)
         first_run = _around(trace, first_runs.get(key, ()))
         call = _around(trace, calls.get(key, ()))
         profile = call.profile if isinstance(call, UnusualCall) else None
+        rest = _own_part(first_run, trace, same_function[key]) if first_run is not None else 0.0
         found.append(
             OutermostTrace(
                 fact=trace,
-                call=max(trace.took, first_run.took if first_run is not None else 0.0),
+                call=max(trace.took, rest),
                 prepared=profile.prepare if profile is not None else 0.0,
                 weight=weight,
             )
@@ -67,7 +74,17 @@ def traces(run: Run) -> list[OutermostTrace]:
     return found
 
 
-TracedCall = FirstRun | UnusualCall
+def _own_part(call: TracedCall, trace: Trace, of_function: Sequence[Trace]) -> float:
+    """What of a call belongs to a trace in it.
+
+    A function that makes variables is traced twice in its first call: the last trace gets the
+    call, without the other one.
+    """
+    began = call.time - call.took
+    in_call = [each for each in of_function if began <= each.time <= call.time]
+    if not in_call or in_call[-1] is not trace:
+        return trace.took
+    return call.took - sum(each.took for each in in_call[:-1])
 
 
 def _by_function(calls: Iterable[TracedCall]) -> dict[tuple[int, int], list[TracedCall]]:

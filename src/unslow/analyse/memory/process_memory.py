@@ -76,8 +76,12 @@ def largest_containers(run: Run, loop: Loop) -> tuple[Container, ...]:
 
 
 def tensors_held(run: Run, loop: Loop) -> float | None:
-    """Bytes per step that tensors held by Python gained; None where they were not counted twice."""
+    """Bytes per step that tensors held by Python gained; None where they were not counted.
+
+    After a single count it is all that they hold: they cannot have gained more.
+    """
     counts = [each for each in run.facts(Live) if loop.holds(each)]
-    if len(counts) < 2 or counts[-1].step <= counts[0].step:
+    if not counts:
         return None
-    return (counts[-1].bytes - counts[0].bytes) / (counts[-1].step - counts[0].step)
+    first = counts[0] if counts[-1].step > counts[0].step else Live(step=0)
+    return (counts[-1].bytes - first.bytes) / max(1, counts[-1].step - first.step)

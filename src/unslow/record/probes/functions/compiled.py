@@ -160,15 +160,26 @@ class InspectedCall(NamedTuple):
 
 
 def batch_size(args: tuple[Any, ...]) -> float:
-    """Numbers in the first tensor that a step is given."""
+    """Numbers in the first tensor or array that a step is given."""
     for value in args:
-        shape_of = getattr(value, "_shape_tuple", None)
-        if shape_of is not None:
+        if _is_sized(value):
             size = 1.0
-            for dimension in shape_of() or ():
+            for dimension in _shape(value) or ():
                 size *= dimension or 1
             return size
     return 0.0
+
+
+def _is_sized(value: Any) -> bool:
+    """Whether it is a tensor, or an array that a call turns into one."""
+    kind = type(value)
+    is_array = kind.__name__ == "ndarray" and kind.__module__ == "numpy"
+    return is_array or hasattr(value, "_shape_tuple")
+
+
+def _shape(value: Any) -> Any:
+    shape_of = getattr(value, "_shape_tuple", None)
+    return shape_of() if shape_of is not None else value.shape
 
 
 def shapes(args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[Any, ...]:
@@ -182,9 +193,8 @@ def shapes(args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[Any, ...]:
 def _gather(value: Any, found: list[Any], depth: int) -> None:
     if len(found) >= _LEAVES or depth > _DEEPEST:
         return
-    shape_of = getattr(value, "_shape_tuple", None)
-    if shape_of is not None:
-        found.append(shape_of())
+    if _is_sized(value):
+        found.append(_shape(value))
         return
     if isinstance(value, dict):
         value = list(value.values())

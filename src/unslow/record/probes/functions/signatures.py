@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from typing import Any
 
 from unslow.facts.schema import Place
@@ -10,11 +11,13 @@ from unslow.facts.schema import Place
 _MOST_LEAVES = 60
 _LONGEST = 240
 _OBJECTS_KEPT = 2000
+_MOST_VARIABLES = 500  # of one graph: enough to tell models apart
 _MOST_WRAPPERS = 20
 _WRAPPED = ("__wrapped__", "__func__", "func", "_decorated_target")
 
 _objects: dict[int, tuple[weakref.ref[Any], int]] = {}
 _count = [0]
+_family: dict[int, int] = {}  # number of a variable → of the graph that it was first seen with
 
 
 def code_place(function: Any) -> Place:
@@ -65,9 +68,18 @@ def _mapping(kind: Any) -> dict[Any, Any]:
 
 
 def weights_of(graph: Any) -> str:
-    """Which variables a graph reads or writes, in a text that tells most sets of them apart."""
-    variables = list(getattr(graph, "variables", ()))
-    return f"{len(variables)} from #{number_of(variables[0])}" if variables else ""
+    """Which variables a graph reads or writes, in a text that tells most sets of them apart.
+
+    A graph that shares most of its variables with an earlier one has the same text: functions over
+    one model are alike, although each may have variables of its own beside.
+    """
+    variables = list(getattr(graph, "variables", ()))[:_MOST_VARIABLES]
+    if not variables:
+        return ""
+    numbers = [number_of(variable) for variable in variables]
+    newest = max(numbers)
+    families = Counter(_family.setdefault(number, newest) for number in numbers)
+    return f"{len(variables)} from #{families.most_common(1)[0][0]}"
 
 
 def number_of(value: Any) -> int:
@@ -77,6 +89,7 @@ def number_of(value: Any) -> int:
         return known[1]
     if len(_objects) > _OBJECTS_KEPT:
         _objects.clear()
+        _family.clear()
     _count[0] += 1
     try:
         _objects[id(value)] = (weakref.ref(value), _count[0])

@@ -1,0 +1,36 @@
+"""What is noted of the arguments of compiled functions: their shapes, and the variables of a graph."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from unslow.record.probes.functions.compiled import batch_size, shapes
+from unslow.record.probes.functions.signatures import weights_of
+
+
+class _Variable:
+    pass
+
+
+def _graph(*variables: _Variable) -> SimpleNamespace:
+    return SimpleNamespace(variables=variables)
+
+
+def test_arrays_have_shapes_as_tensors_do() -> None:
+    tokens = np.zeros((8, 31), np.int32)
+    assert shapes((tokens, {"tags": tokens}), {"weight": np.ones(3)}) == ((8, 31), (8, 31), (3,))
+    assert batch_size((3.0, tokens)) == 8 * 31
+
+
+def test_graphs_that_share_most_of_their_variables_are_alike() -> None:
+    model = [_Variable() for _ in range(10)]
+    first, second = [_Variable() for _ in range(3)], [_Variable() for _ in range(3)]
+    assert weights_of(_graph(*model, *first)) == weights_of(_graph(*second, *model))
+
+
+def test_graphs_of_two_models_differ_although_they_share_a_counter() -> None:
+    counter = _Variable()
+    one, other = [_Variable() for _ in range(10)], [_Variable() for _ in range(10)]
+    assert weights_of(_graph(counter, *one)) != weights_of(_graph(counter, *other))
