@@ -95,3 +95,25 @@ def test_what_a_cache_without_a_limit_keeps_is_found_at_its_function() -> None:
     )
     assert path == "draw()" and len(kept) == 40 and maker is not None
     assert maker[:2] == (__file__, "draw")
+
+
+class GradientTape:
+    """Stands for TensorFlow's, which shows nothing of what it holds."""
+
+
+def test_a_function_is_as_large_as_what_it_closes_over() -> None:
+    def kept() -> Any:
+        data = array()
+        return lambda: data
+
+    found = _sizes([kept() for _ in range(10)])
+    assert found.bytes == pytest.approx(10 * BIG, rel=0.01)
+    assert found.element == "function over array float32[1000000]"
+
+
+def test_a_function_over_a_tape_says_so() -> None:
+    def kept() -> Any:
+        tape, data = GradientTape(), array()
+        return lambda: (tape, data)
+
+    assert _sizes([kept()]).element == "function over GradientTape"

@@ -97,9 +97,16 @@ class ElementwiseLoop(Cause):
     deeper_than = ("python-overhead", "eager-calls")
 
     def detect(self, run: Run) -> Iterable[Finding]:
+        in_python: dict[tuple[str, int], Finding] = {}
         for loop in run.loops:
             yield from self._in_graph(run, loop)
-            yield from self._in_python(run, loop)
+            for finding in self._in_python(run, loop):
+                # A line is counted in each of the loops around it.
+                where = finding.location
+                key = (where.file, where.line) if where is not None else ("", 0)
+                if key not in in_python or in_python[key].seconds < finding.seconds:
+                    in_python[key] = finding
+        yield from in_python.values()
         for region in outside_steps(run):
             yield from self._outside(run, region)
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
+from unslow.analyse.graphs.traces import usual_calls
 from unslow.analyse.graphs.unusual_calls import Call, unusual_calls
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
-from unslow.facts.functions import Unrolled, UnusualCall
+from unslow.facts.functions import FirstRun, FunctionTotals, Unrolled, UnusualCall
 from unslow.facts.schema import Place
 from unslow.model import (
     Certainty,
@@ -40,6 +41,7 @@ _WORTH = 0.5  # seconds that the loop must have cost at the first call
 # Measured on TensorFlow 2.21: a loop of the graph takes a microsecond longer per op of its body
 # than the unrolled ops do, and never more than as much again.
 _ROLLED = 1e-6
+_PREPARED = 2.0  # times its trace: preparing a graph was seen to take no longer than tracing it
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class UnrolledLoop(Cause):
     """
 
     title = "a Python loop became thousands of graph nodes"
-    reads = (Unrolled, UnusualCall)
+    reads = (Unrolled, UnusualCall, FirstRun, FunctionTotals)
     deeper_than = ("slow-first-step",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -98,9 +100,8 @@ class UnrolledLoop(Cause):
     def _in_function(self, run: Run, found: Sequence[tuple[Unrolled, Call]]) -> Iterable[Finding]:
         loop = _trained_by(run, found[0][1])
         if loop is not None:
-            each = {call.fact.time: call for _, call in found}.values()
-            known = [call.fact.usual for call in each if call.fact.usual > 0]
-            usual = min(known, default=loop.typical())
+            each = list({call.fact.time: call for _, call in found}.values())
+            usual = _usual(run, loop, each)
             extra = sum(max(0.0, call.fact.took - usual) * call.weight for call in each)
             seen, call = found[-1]
             yield from self._finding(run, seen, loop, extra, call.caller or loop.location)
@@ -117,7 +118,8 @@ class UnrolledLoop(Cause):
         saved = once - slower * loop.steps
         enough = round(once / slower)
         where, unrolls_itself = _place(run, seen, caller)
-        many = f"{repeats} times: {nodes:,} nodes, {say.time(extra)} before the first step"
+        first = "first step" if loop.trains else "first result"
+        many = f"{repeats} times: {nodes:,} nodes, {say.time(extra)} before the {first}"
         title = (
             f"a layer that is called here unrolls its loop {many}"
             if unrolls_itself
@@ -214,6 +216,17 @@ def _call_around(seen: Unrolled, calls: Sequence[Call]) -> Call | None:
     return next((call for call in after if "traced" in call.fact.why), None)
 
 
+def _usual(run: Run, loop: Loop, calls: Sequence[Call]) -> float:
+    """Seconds of a call that traces nothing; of a loop of one step, that step is none."""
+    known = [call.fact.usual for call in calls if call.fact.usual > 0]
+    others, seconds = usual_calls(run, calls[0].fact.function)
+    if known or others:
+        return min([*known, *([seconds / others] if others else [])])
+    if loop.steps > 1:
+        return loop.typical()
+    return min(max(0.0, call.fact.took - _PREPARED * call.fact.traced) for call in calls)
+
+
 def _trained_by(run: Run, call: Call) -> Loop | None:
     """The loop that a call belongs to: the one under way, or the next to begin."""
     loops = [loop for loop in run.loops if loop.process == call.fact.process]
@@ -260,6 +273,11 @@ def _run(first: float, steps: int, step: float = 0.01) -> list[float]:
 
 
 UnrolledLoop.FIRES = (
+    Sketch(
+        "a function that is called once, and another time",
+        seconds=[10.0],
+        facts=[*_facts(10.0), at(1, FunctionTotals(function=1, calls=1, calls_took=0.04))],
+    ),
     Sketch(
         "100 iterations, 10 s before the first of 200 steps",
         seconds=_run(10.0, 200),

@@ -112,7 +112,9 @@ class _Measured:
         """Seconds per row in fetches of Python; preparing a pipeline's functions is no wait."""
         fetching: Floats = self.loop.phases[:, Phase.INPUT].copy()
         rows = [row for row in self.prepared if row < len(fetching)]
-        fetching[rows] = np.minimum(fetching[rows], np.median(fetching[self.first :]))
+        later = fetching[self.first :]
+        if len(later):
+            fetching[rows] = np.minimum(fetching[rows], np.median(later))
         return fetching
 
     def _visible(self, fetching: float) -> float:

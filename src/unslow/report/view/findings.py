@@ -18,7 +18,8 @@ def finding_of(run: Run, finding: Finding, fix: Fix | Refusal | None, proof: Pro
         "title": finding.title,
         "location": location_of(run, finding.location),
         "seconds": finding.seconds,
-        "share": share_of(run, finding.seconds),
+        "share": share_of(run, finding),
+        "of_training": is_of_training(run, finding),
         "frees_bytes": finding.frees,
         "grows": finding.grows,
         "forecast": _forecast(finding.forecast),
@@ -33,10 +34,15 @@ def finding_of(run: Run, finding: Finding, fix: Fix | Refusal | None, proof: Pro
     }
 
 
-def share_of(run: Run, seconds: float) -> float:
-    """A share of the time in training steps, or of the run where there were none."""
-    whole = run.trained or run.seconds
-    return min(1.0, seconds / whole) if whole > 0 else 0.0
+def is_of_training(run: Run, finding: Finding) -> bool:
+    """Whether its seconds are a part of the training; else of the run: what lies outside of the steps."""
+    return bool(run.training) and run.trained > 0 and not finding.stretch
+
+
+def share_of(run: Run, finding: Finding) -> float:
+    """A share of the time in training steps, or of the run where it is no part of them."""
+    whole = run.trained if is_of_training(run, finding) else run.seconds
+    return min(1.0, finding.seconds / whole) if whole > 0 else 0.0
 
 
 def location_of(run: Run, location: Location | None) -> Row | None:

@@ -65,7 +65,7 @@ def _problem(run: Run, problems: list[Row]) -> Row:
     likely = lead["certainty"] == "likely"
     headline = f"Likely: {what}" if likely else words.sentence(what)
     if gain:
-        trained = "Training" if run.trained > 0 else "The run"
+        trained = "Training" if lead["of_training"] else "The run"
         joint = "; likely cause: " if likely else ": "
         headline = f"{trained} could be {words.speed(gain)}{joint}{what}"
     more = " ".join(filter(None, (_cost(run, lead), _others(problems[1:]))))
@@ -86,7 +86,7 @@ def _speedup(finding: Row) -> float | None:
 
 
 def _cost(run: Run, finding: Row) -> str:
-    whole, what = (run.trained, "training") if run.trained > 0 else (run.seconds, "the run")
+    whole, what = (run.trained, "training") if finding["of_training"] else (run.seconds, "the run")
     if finding["grows"] and finding["seconds"] <= 0:
         forecast = finding["forecast"]
         told = forecast["text"] if forecast else ""

@@ -27,7 +27,7 @@ from unslow.record.engine.safe_inspection import (
 )
 from unslow.record.probes.memory.named_values import NamedValues
 
-_FIRST_INSPECTION = 16
+_FIRST_INSPECTION = 8  # a container must have been seen to grow five times in fifty steps
 _FURTHER = 1.4  # times the steps of the last inspection, before the next
 _LONGEST = 4_000_000  # nanoseconds of one inspection
 # Times what an inspection took, before the next: at most 2.5% of the time while the process
@@ -38,7 +38,7 @@ _BLOCKS_EVERY = 8
 _DEPTH = 3
 _MOST_REPORTED = 12
 _NUMBERS = (str, bytes, int, float, complex, bool, type(None))
-_PLAIN = (*_NUMBERS, type, ModuleType, FunctionType)
+_PLAIN = (*_NUMBERS, type, ModuleType)
 _WORTH_NAMING = 1000  # bytes of an attribute that say what an object is made of
 _CACHE = type(functools.cache(len))
 _MANY = 8  # elements gained between two inspections
@@ -280,6 +280,8 @@ def _bytes(value: Any, seen: set[int], depth: int = 0) -> float:
         return 100 + (float(array[0]) if array[3] is None else _bytes(array[3], seen, depth + 1))
     if depth >= 3:
         return 50.0
+    if type(value) is FunctionType:
+        return 50 + sum(_bytes(inner, seen, depth + 1) for _, inner in _closure(value))
     if container_of(value) is not None:
         return 100 + sum(_bytes(inner, seen, depth + 1) for inner in values(value, 200))
     inside = tuple.__iter__(value) if tuple in type(value).__mro__ else attributes(value).values()
@@ -298,10 +300,21 @@ def _described(value: Any, depth: int = 0) -> str:
     if type(value) in (list, tuple, dict) and value:
         first = next(iter(value.values() if type(value) is dict else value))
         return f"{kind} of {len(value)} × {_described(first, depth + 1)}"
+    if type(value) is FunctionType:
+        return _described_closure(value, depth)
     largest = max(attributes(value).values(), key=lambda inner: _bytes(inner, set()), default=None)
     if largest is not None and _bytes(largest, set()) > _WORTH_NAMING:
         return f"{kind} with {_described(largest, depth + 1)}"
     return kind
+
+
+def _described_closure(function: FunctionType, depth: int) -> str:
+    """A function by what it closes over: a tape, which hides what it holds, or the largest value."""
+    held = [value for _, value in _closure(function)]
+    tape = next((value for value in held if "Tape" in type(value).__name__), None)
+    largest = max(held, key=lambda value: _bytes(value, set()), default=None)
+    named = tape if tape is not None else largest
+    return "function" if named is None else f"function over {_described(named, depth + 1)}"
 
 
 class _MallInfo(ctypes.Structure):

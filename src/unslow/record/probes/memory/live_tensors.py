@@ -12,8 +12,9 @@ from unslow.facts.memory import Live
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 
-_FIRST = 32  # steps that warm up
-_EVERY = 32  # steps between readings of the process's size
+_FIRST = 8  # steps that warm up; a run of long steps may have fifty in all
+_EVERY = 32  # steps between readings of the process's size, at most
+_EARLY = 4  # a reading comes a quarter of the steps so far after the last, until then
 _GROWN = 48 << 20  # bytes of growth that are worth a count of all objects, about 40 ms
 _FURTHER = 1.3  # times the steps of the last count, at least, before the next
 _REST = 40  # times what a count took, before the next
@@ -42,7 +43,7 @@ class LiveTensors(Probe):
     def _stepped(self, lane: Lane, total: int) -> None:
         if total < self._next or self._kind is None:
             return
-        self._next = total + _EVERY
+        self._next = total + min(_EVERY, total // _EARLY)
         try:
             size = self.watcher.rss
             if not self._base:
