@@ -13,6 +13,7 @@ from unslow.analyse.run.assemble import load
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.diagnose import diagnose
 from unslow.model import Finding, Location, Phase, Run, Sample
+from unslow.report.view.loops import loop_of
 
 HERE = Location("train.py", 12)
 
@@ -75,7 +76,7 @@ def test_time_before_the_steps_is_named_by_its_samples() -> None:
     run = Sketch("", [0.1] * 10, phases={Phase.RUN: 1.0}, before=2.0, samples=samples).run()
     found = parts(run, [], SETUP)
     assert found["your own Python", Kind.KNOWN] == pytest.approx(1.5)
-    assert found["TensorFlow called by your lines", Kind.KNOWN] == pytest.approx(0.5)
+    assert found["your calls of TensorFlow", Kind.KNOWN] == pytest.approx(0.5)
 
 
 def test_a_finding_outside_of_the_steps_is_counted_in_its_stretch() -> None:
@@ -102,3 +103,16 @@ def test_the_account_of_every_recording_adds_up(recording: Path, tmp_path: Path)
         assert sum(part.seconds for part in stretch.parts) <= 1.001 * stretch.seconds + 1e-6
     assert account.seconds <= 1.05 * max(process.ended for process in diagnosis.run.processes)
     assert IMPORT in {stretch.name for stretch in account.stretches}
+
+
+def test_the_rest_of_a_loop_is_split_as_the_account_splits_it() -> None:
+    between = [
+        Sample((HERE,), leaf, 0, True, count, 0, count, Phase.OTHER)
+        for leaf, count in (("tensorflow", 30), ("python", 10))
+    ]
+    run = Sketch("", [0.01] * 100, phases={Phase.RUN: 0.6}, samples=between).run()
+    bars = {bar["phase"]: bar["seconds"] for bar in loop_of(run, run.loops[0])["bars"]}
+    found = parts(run, [], TRAINING)
+    assert bars["called"] == pytest.approx(found["your calls of TensorFlow", Kind.COMPUTE])
+    assert bars["other"] == pytest.approx(found["your own Python", Kind.REST])
+    assert bars["called"] == pytest.approx(0.3)

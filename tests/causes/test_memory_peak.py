@@ -41,6 +41,12 @@ def test_a_copy_is_dropped_behind_the_line_that_reads_it_last() -> None:
     assert lines_of(answered(cut, 4))[4:6] == ["x = np.stack(images)", "del images"]
 
 
+def test_a_copy_is_not_dropped_where_both_were_needed_at_the_peak() -> None:
+    cut = Cut(Reason.COPY, 1e9, None, "images", instead="x", after=5, dropped=1e8)
+    answer = answered(cut, 4)
+    assert isinstance(answer, Refusal) and "both needed" in answer.reason
+
+
 def test_labels_stay_integers_and_the_loss_becomes_the_sparse_one() -> None:
     lines = lines_of(answered(Cut(Reason.ONE_HOT, 1e9, None, "y"), 6))
     assert lines[5] == "y = labels"

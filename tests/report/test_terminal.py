@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from unslow.analyse.memory.account import MemoryAccount, MemoryPart, Part
+from unslow.model import Location
 from unslow.report import terminal
 from unslow.report.view import view_of
 
@@ -52,8 +55,6 @@ def test_an_escape_sequence_in_a_name_of_the_user_is_made_visible() -> None:
 
 
 def test_square_brackets_of_the_user_are_no_markup() -> None:
-    from dataclasses import replace
-
     diagnosis = retracing()
     finding = replace(diagnosis.findings[0], title="x[bold]y[/bold] [red]")
     assert "x[bold]y[/bold] [red]" in printed(view_of(replace(diagnosis, findings=(finding,))))
@@ -61,3 +62,23 @@ def test_square_brackets_of_the_user_are_no_markup() -> None:
 
 def test_a_proof_is_said() -> None:
     assert "3.4 times as fast" in printed(view_of(retracing(), {0: proof()}))
+
+
+def _peak(*parts: MemoryPart) -> MemoryAccount:
+    at = Location("train.py", 12)
+    start = MemoryPart(Part.START, "after its import", 6e8)
+    return MemoryAccount(0, 1.7e9, at, 3.0, 16e9, (start, *parts))
+
+
+def test_a_large_peak_of_memory_is_split_by_who_holds_it() -> None:
+    held = MemoryPart(Part.HELD, "`x`: array of float64, 100", 9e8, Location("train.py", 3))
+    account = _peak(held, MemoryPart(Part.REST, "what no other part explains", 2e8))
+    text = printed(view_of(replace(retracing(), memory=account)))
+    assert "The peak of 1.70 GB, reached at train.py:12, consists of" in text
+    rows = [line.split() for line in text.splitlines() if " 900 MB " in line]
+    assert rows[0][:6] == ["your", "arrays", "and", "containers", "900", "MB"]
+
+
+def test_a_peak_that_is_nearly_all_tensorflow_is_not_split() -> None:
+    account = replace(_peak(), peak=7e8)
+    assert "consists of" not in printed(view_of(replace(retracing(), memory=account)))

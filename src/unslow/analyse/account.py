@@ -45,7 +45,7 @@ _PHASES: Mapping[Phase, tuple[str, Kind]] = {
     Phase.EVAL: ("validation and prediction", Kind.KNOWN),
 }
 _OWN_PYTHON = "your own Python"
-_CALLED = "TensorFlow called by your lines"
+_CALLED = "your calls of TensorFlow"
 _STARTING = frozenset((Phase.TRACE, Phase.BUILD, Phase.HOOKS))  # of a first step: paid once
 
 
@@ -183,7 +183,7 @@ def _steps(
     parts = [
         Part(name, phases[phase], kind) for phase, (name, kind) in _PHASES.items() if phases[phase]
     ]
-    parts += _other(phases[Phase.OTHER], samples)
+    parts += _other(loops, samples)
     started = sum(first.values())
     if started:
         parts.append(Part("preparing the first step", started, Kind.KNOWN))
@@ -200,21 +200,43 @@ def _first_steps(loops: Sequence[Loop]) -> dict[Phase, float]:
     return paid
 
 
-def _other(seconds: float, samples: Sequence[Sample]) -> list[Part]:
+def _other(loops: Sequence[Loop], samples: Sequence[Sample]) -> list[Part]:
     """The rest of the steps by stack samples: the user's own Python, and TensorFlow called by it."""
-    counts = {_OWN_PYTHON: Counter[Location](), _CALLED: Counter[Location]()}
-    for sample in samples:
-        if sample.phase is Phase.OTHER and sample.in_steps and sample.training and sample.stack:
-            counts[_name(sample)][sample.stack[0]] += sample.in_steps
-    whole = sum(sum(counter.values()) for counter in counts.values())
-    if not whole:
-        return [Part(_OWN_PYTHON, seconds, Kind.REST)]
-    kinds = {_OWN_PYTHON: Kind.REST, _CALLED: Kind.COMPUTE}
-    return [
-        Part(name, seconds * sum(counter.values()) / whole, kinds[name], _most(counter))
-        for name, counter in counts.items()
-        if counter
+    own = called = 0.0
+    for loop in loops:
+        share = called_share(loop, samples)
+        called += share * loop.phase(Phase.OTHER)
+        own += (1 - share) * loop.phase(Phase.OTHER)
+    parts = [
+        Part(_OWN_PYTHON, own, Kind.REST, _hottest(samples, _OWN_PYTHON)),
+        Part(_CALLED, called, Kind.COMPUTE, _hottest(samples, _CALLED)),
     ]
+    return [part for part in parts if part.seconds]
+
+
+def called_share(loop: Loop, samples: Iterable[Sample]) -> float:
+    """Of what no wrapped call of a loop accounts for, the share of TensorFlow at the user's lines."""
+    counts: Counter[str] = Counter()
+    inside: Counter[str] = Counter()
+    for sample in samples:
+        if sample.process == loop.process and _is_between_calls(sample):
+            counts[_name(sample)] += sample.in_steps
+            inside[_name(sample)] += round(sample.within(loop.start, loop.stop))
+    known = inside if inside.total() else counts
+    return known[_CALLED] / known.total() if known.total() else 0.0
+
+
+def _is_between_calls(sample: Sample) -> bool:
+    is_rest = sample.phase is Phase.OTHER and bool(sample.stack)
+    return is_rest and sample.training and sample.in_steps > 0
+
+
+def _hottest(samples: Iterable[Sample], name: str) -> Location | None:
+    counts: Counter[Location] = Counter()
+    for sample in samples:
+        if _is_between_calls(sample) and _name(sample) == name:
+            counts[sample.stack[0]] += sample.in_steps
+    return _most(counts)
 
 
 def _name(sample: Sample) -> str:

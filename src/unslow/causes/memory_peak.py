@@ -27,6 +27,7 @@ _TIMES = 1.5  # the peak against what remains of it
 _NEAR_LIMIT = 0.85  # of what the process may use: then a tenth of the peak is worth having
 _TO_ONE_HOT = "to_categorical"
 _LOSS = "categorical_crossentropy"
+_MOST = 0.5  # of what a copy holds: a fix that frees less does not keep the promise
 _WORTH_NAMING = 0.1  # of the peak: a smaller cut is no finding of its own
 
 _WORDS = {
@@ -44,7 +45,8 @@ _ADVICE = {
     Reason.ONE_HOT: "Keep the integers and use the sparse loss "
     "(`sparse_categorical_crossentropy`).",
     Reason.WIDE: 'Make it float32 where it begins: `dtype="float32"` or `.astype("float32")`.',
-    Reason.COPY: "`del {name}` once `{instead}` is made, or fill `{instead}` in place.",
+    Reason.COPY: "Fill `{instead}` in place (`np.empty`, then row by row) instead of collecting "
+    "`{name}` first; `del {name}` frees what comes on top later.",
     Reason.BATCH: "Pass `batch_size={instead}`: the results are the same.",
     Reason.ONE_ELEMENT: "Use `from_tensor_slices` and `batch` before the `map`: then one batch "
     "is held.",
@@ -122,6 +124,9 @@ class MemoryPeak(Cause):
             )
             title = f"`{cut.name}` in batches of {cut.instead} rows"
             return Fix(title, Safety.CLOSE, {where.file: fixed.text})
+        if cut.reason is Reason.COPY and cut.dropped < _MOST * cut.frees:
+            why = f"`{cut.name}` and `{cut.instead}` are both needed while `{cut.instead}` is made"
+            return Refusal(f"{why}: dropping it later frees little", where)
         if cut.reason is Reason.COPY:
             fixed = insert_after(script, cut.after, f"del {cut.name}")
             title = f"drop `{cut.name}` once nothing reads it any more"

@@ -9,6 +9,11 @@ from unslow.report import words
 from unslow.report.words import Row
 
 _VISIBLE_STRETCH = 0.01  # of the run: a shorter stretch is no row (judgement)
+_TENSORFLOW = "TensorFlow itself"
+_WORTH_SPLITTING = (
+    200e6  # bytes beside TensorFlow itself: less is no concern on any machine (judgement)
+)
+_VISIBLE_PART = 0.01  # of the peak
 _LITTLE_GROWTH = 1e5  # bytes per 1,000 steps: less is within the noise of an allocator (judgement)
 
 
@@ -78,6 +83,37 @@ def memory(row: Row, several: bool) -> str:
     if growth is not None and abs(growth) >= _LITTLE_GROWTH:
         text += f"; {'+' if growth > 0 else ''}{words.size(growth)} per 1,000 steps"
     return f"{who}: {text}" if several else text
+
+
+def memory_account(view: Row) -> list[tuple[str, str, str, str]]:
+    """What the peak of memory consists of: holder, size, share, and what it is with its line.
+
+    Empty where nearly all of the peak is TensorFlow itself.
+    """
+    found = view["memory_account"]
+    if not found or not found["peak_bytes"]:
+        return []
+    start = sum(part["bytes"] for part in found["parts"] if part["owner"] == _TENSORFLOW)
+    if found["peak_bytes"] - start < _WORTH_SPLITTING:
+        return []
+    rows = [_memory_part(part, found["peak_bytes"]) for part in found["parts"] if part["bytes"]]
+    small = found["small_parts_bytes"]
+    if small >= _VISIBLE_PART * found["peak_bytes"]:
+        share = words.share(small / found["peak_bytes"])
+        rows.append(("small parts", words.size(small), share, ""))
+    return rows
+
+
+def memory_peak(view: Row) -> str:
+    found = view["memory_account"]
+    at = f", reached at {found['line']}" if found["line"] else ""
+    return f"The peak of {words.size(found['peak_bytes'])}{at}, consists of"
+
+
+def _memory_part(part: Row, peak: float) -> tuple[str, str, str, str]:
+    at = f" ({part['line']})" if part["line"] else ""
+    share = words.share(part["bytes"] / peak)
+    return part["owner"], words.size(part["bytes"]), share, f"{part['name']}{at}"
 
 
 def account(view: Row) -> list[tuple[str, str, str, str]]:

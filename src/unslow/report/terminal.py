@@ -248,7 +248,22 @@ def _phases(bars: list[Row]) -> Table:
 def _memory(view: Row) -> list[RenderableType]:
     several = len(view["memory"]) > 1
     lines = [_inside(_text(outline.memory(row, several))) for row in view["memory"]]
-    return [_title("Memory"), *lines] if lines else []
+    return [_title("Memory"), *lines, *_memory_account(view)] if lines else []
+
+
+def _memory_account(view: Row) -> list[RenderableType]:
+    """What the peak consists of, where it is worth it."""
+    rows = outline.memory_account(view)
+    if not rows:
+        return []
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(style="dim", overflow="fold")
+    for owner, size, share, name in rows:
+        table.add_row(owner, size, share, _text(name))
+    return [_inside(_text(outline.memory_peak(view))), _inside(table, 4)]
 
 
 def _hot_lines(view: Row) -> list[RenderableType]:

@@ -20,6 +20,7 @@ PHASES = {
     "hooks": "callbacks and hooks",
     "gc": "garbage collection",
     "other": "your own Python",
+    "called": "your calls of TensorFlow",
 }
 
 SAFETY = {

@@ -7,7 +7,15 @@ import pytest
 from unslow.analyse.memory.account import Part, memory_account
 from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.facts.functions import Constants
-from unslow.facts.memory import Built, Holding, Inventory, MemoryHigh, Weights
+from unslow.facts.memory import (
+    Built,
+    Captured,
+    Holding,
+    Inventory,
+    Live,
+    MemoryHigh,
+    Weights,
+)
 from unslow.facts.schema import Place
 from unslow.model import Run
 
@@ -67,3 +75,22 @@ def test_the_largest_inventory_counts_and_knows_what_was_fed_later() -> None:
     account = memory_account(run)
     assert account is not None
     assert [(held.bytes, held.fed) for held in account.held] == [(2e8, "fit")]
+
+
+def test_what_is_freed_after_the_peak_was_temporary() -> None:
+    high = at(40, MemoryHigh(bytes=1e9, rss=1e9, stack=(LINE,)))
+    run = Sketch("", facts=[high], ticks={"rss": [5e8, 9e8, 7e8]}, source=SOURCE).run()
+    account = memory_account(run)
+    assert account is not None and account.at is not None
+    (freed,) = [part for part in account.parts if part.part is Part.TEMPORARY]
+    assert freed.bytes == pytest.approx(3e8) and freed.location == account.at
+    assert account.rest == pytest.approx(2e8) and account.unowned == pytest.approx(5e8)
+
+
+def test_tensors_and_functions_that_python_keeps_are_parts_of_the_peak() -> None:
+    kept = Captured(place=LINE, functions=11, bytes=1e8)
+    taken = Inventory(captured=(kept,))
+    account = memory_account(run_of(HIGH, at(50, taken), at(60, Live(step=60, bytes=2e8))))
+    assert account is not None
+    sizes = {part.part: part.bytes for part in account.parts}
+    assert sizes[Part.KEPT] == 1e8 and sizes[Part.TENSORS] == 2e8

@@ -6,7 +6,7 @@ import enum
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,11 +17,11 @@ from unslow.analyse.memory.container_growth import growth_line
 from unslow.analyse.memory.process_memory import facts_of, limit
 from unslow.facts.data import BuiltStage, Dataset, PipelineReading
 from unslow.facts.functions import Constants
-from unslow.facts.memory import Built, Holding, Inventory, MemoryHigh, Weights
+from unslow.facts.memory import Built, Holding, Inventory, Live, MemoryHigh, Weights
 from unslow.facts.schema import Place, Stack
 from unslow.model import Location, Process, Run
 
-READS = (Inventory, MemoryHigh, Built, Weights, Dataset, PipelineReading, Constants)
+READS = (Inventory, MemoryHigh, Built, Weights, Dataset, PipelineReading, Constants, Live)
 _SOURCES = ("Tensor", "TensorSlice")  # stages of a pipeline that hold all of their data
 
 
@@ -34,8 +34,11 @@ class Part(enum.Enum):
     SOURCE = "arrays in datasets"
     BUFFER = "pipeline buffers"
     CONSTANT = "constants in graphs"
+    KEPT = "functions kept for pipelines"
+    TENSORS = "other tensors that Python holds"
     SLACK = "allocator slack"
-    REST = "activations, temporaries and the rest"
+    TEMPORARY = "activations and temporaries"
+    REST = "the rest"
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,11 @@ class MemoryAccount:
         """What no other part explains."""
         return sum(each.bytes for each in self.parts if each.part is Part.REST)
 
+    @property
+    def unowned(self) -> float:
+        """What nobody is known to hold: temporaries, and what no other part explains."""
+        return sum(each.bytes for each in self.parts if each.part in (Part.TEMPORARY, Part.REST))
+
 
 def memory_account(run: Run) -> MemoryAccount | None:
     """None where the memory of no process was inspected."""
@@ -92,18 +100,24 @@ def _account(run: Run, process: Process) -> MemoryAccount | None:
         *_sources(run, process),
         *_buffers(run, process),
         *_constants(run, process),
+        *_kept_functions(run, process),
+        *_tensors(run, process, held),
         *_slack(process, highest.time),
     ]
-    known = sum(part.bytes for part in parts)
-    parts = [part for part in parts if part.bytes]
-    parts.append(MemoryPart(Part.REST, "what no other part explains", max(0.0, peak - known)))
+    at = _location(run, highest.stack)
+    rest = max(0.0, peak - sum(part.bytes for part in parts))
+    freed = min(rest, _freed_later(process, highest))
+    parts += [
+        MemoryPart(Part.TEMPORARY, "freed after the peak", freed, at),
+        MemoryPart(Part.REST, "what no other part explains", rest - freed),
+    ]
     return MemoryAccount(
         process=process.index,
         peak=peak,
-        at=_location(run, highest.stack),
+        at=at,
         time=highest.time,
         limit=limit(process),
-        parts=tuple(parts),
+        parts=tuple(part for part in parts if part.bytes),
         held=held,
     )
 
@@ -192,6 +206,31 @@ def _constants(run: Run, process: Process) -> Iterator[MemoryPart]:
             where = _location(run, found.stack)
             largest[name] = MemoryPart(Part.CONSTANT, name, float(found.bytes), where)
     yield from largest.values()
+
+
+def _kept_functions(run: Run, process: Process) -> Iterator[MemoryPart]:
+    """Arrays that functions given to pipelines close over; TensorFlow never drops these."""
+    taken = facts_of(run, Inventory, process.index)
+    for kept in taken[-1].captured if taken else ():
+        name = f"arrays that {kept.functions} functions close over"
+        yield MemoryPart(Part.KEPT, name, kept.bytes, _location(run, (kept.place,)))
+
+
+def _tensors(run: Run, process: Process, held: Sequence[Holding]) -> Iterator[MemoryPart]:
+    """Tensors that Python holds out of sight: behind a tape, or in an object that was not searched."""
+    counts = facts_of(run, Live, process.index)
+    most = max((each.bytes for each in counts), default=0.0)
+    named = sum(each.bytes for each in held if each.type != "array")
+    yield MemoryPart(Part.TENSORS, "of tapes, objects and closures", max(0.0, most - named))
+
+
+def _freed_later(process: Process, highest: MemoryHigh) -> float:
+    """Bytes that were in use at the peak only: the process got smaller by them afterwards."""
+    later = process.ticks.time >= highest.time
+    sizes = process.ticks.columns["rss"][later]
+    sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
+    lowest = min(float(sizes.min(initial=np.inf)), highest.rss or np.inf)
+    return max(0.0, highest.bytes - lowest) if np.isfinite(lowest) else 0.0
 
 
 def _slack(process: Process, time: float) -> Iterator[MemoryPart]:

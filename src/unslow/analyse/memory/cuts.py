@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -62,6 +63,7 @@ class Cut:
     name: str  # the user's name for it, or the call
     instead: str = ""  # what the reason needs to say more: the batch of fit, the name of a copy
     after: int = 0  # of a copy: the line after which nothing reads it
+    dropped: float = math.inf  # of a copy: bytes of the peak that go if it is dropped there
 
 
 def cuts_of(run: Run, account: MemoryAccount) -> list[Cut]:
@@ -119,7 +121,20 @@ def _copies(run: Run, account: MemoryAccount) -> Iterator[Cut]:
                 continue
             where = holding_line(run, held)
             other, line = after
-            yield Cut(Reason.COPY, held.bytes, where, held.path, instead=other, after=line)
+            dropped = account.peak - _high_until(run, account.process, (file, function, line))
+            yield Cut(Reason.COPY, held.bytes, where, held.path, other, line, dropped)
+
+
+def _high_until(run: Run, process: int, place: tuple[str, str, int]) -> float:
+    """The most memory while a function was at a line or before it: all copies were needed then."""
+    file, function, last = place
+    highs = [
+        high.bytes
+        for high in facts_of(run, MemoryHigh, process)
+        for frame in high.stack
+        if (frame.file, frame.function) == (file, function) and frame.line <= last
+    ]
+    return max(highs, default=0.0)
 
 
 def _read_last_for(name: str, others: Iterable[str], names: Names) -> tuple[str, int] | None:
@@ -171,7 +186,7 @@ def _single_elements(run: Run, account: MemoryAccount) -> Iterator[Cut]:
             sizes[line] = max(sizes.get(line, 0.0), _mapped_bytes(dataset, stage))
     for stack, size in sizes.items():
         if size >= _ONE_ELEMENT:
-            frees = float(np.clip(account.rest, size, _COPIES * size))
+            frees = float(np.clip(account.unowned, size, _COPIES * size))
             yield Cut(Reason.ONE_ELEMENT, frees, say.place(run, stack[0]), say.size(size))
 
 
@@ -189,5 +204,5 @@ def _constants(account: MemoryAccount) -> Iterator[Cut]:
     for part in account.parts:
         if part.part is Part.CONSTANT:
             least, most = (times * part.bytes for times in _CONSTANT_COPIES)
-            frees = float(np.clip(account.rest, least, most))
+            frees = float(np.clip(account.unowned, least, most))
             yield Cut(Reason.CONSTANT, frees, part.location, say.size(part.bytes))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unslow.analyse.account import called_share
 from unslow.model import Loop, Phase, Run, Shape, Trend
 from unslow.report import words
 from unslow.report.view.findings import location_of
@@ -47,21 +48,26 @@ def loop_of(run: Run, loop: Loop) -> Row:
         "first_apart": first > APART * typical,
         "updates_per_step": loop.updates_per_step,
         "phases": {phase.name.lower(): loop.phase(phase) for phase in Phase},
-        "bars": phase_bars(loop),
+        "bars": phase_bars(loop, called_share(loop, run.samples)),
         "trend": trend_of(loop.trend),
         "sparkline": sparkline_of(loop),
     }
 
 
-def phase_bars(loop: Loop) -> list[Row]:
-    """The phases worth a bar, largest first; those below 0.5% are one."""
+def phase_bars(loop: Loop, called: float = 0.0) -> list[Row]:
+    """The phases worth a bar, largest first; those below 0.5% are one.
+
+    `called` is the share of TensorFlow in what is left of a step beside the phases.
+    """
     total = loop.total
+    taken = {phase.name.lower(): loop.phase(phase) for phase in Phase}
+    taken["called"] = called * taken["other"]
+    taken["other"] -= taken["called"]
     rows = []
     small = 0.0
-    for phase in Phase:
-        seconds = loop.phase(phase)
+    for name, seconds in taken.items():
         if total > 0 and seconds >= 0.005 * total:
-            rows.append(_bar(phase.name.lower(), words.PHASES[phase.name.lower()], seconds, loop))
+            rows.append(_bar(name, words.PHASES[name], seconds, loop))
         else:
             small += max(0.0, seconds)
     rows.sort(key=lambda row: -row["seconds"])
