@@ -32,6 +32,7 @@ class MadeLine:
     seconds: float
     bytes: float  # of its variables
     alive: int  # of the outermost kind, when they were last counted in the loop
+    goes_on: bool  # also in the later half: what only the first steps make is no habit
 
     @property
     def piles_up(self) -> bool:
@@ -44,7 +45,7 @@ class MadeLine:
 
 def made_often(run: Run, loop: Loop) -> list[MadeLine]:
     """Lines that make variables, or what holds some, in many steps; models have their own cause."""
-    lines = [line for line in made_lines(run, loop) if "model" not in line.kinds]
+    lines = [line for line in made_lines(run, loop) if "model" not in line.kinds and line.goes_on]
     return [line for line in lines if line.per_step >= _OFTEN and line.count >= _FEW]
 
 
@@ -87,7 +88,15 @@ def _line(run: Run, loop: Loop, place: Place, kinds: dict[str, list[Made]]) -> M
         steps=max(1, min(loop.steps, loop.step_at(totals[-1].time))),
         bytes=_bytes(variables, loop),
         alive=_alive(totals, loop),
+        goes_on=_goes_on(totals, loop),
     )
+
+
+def _goes_on(totals: Sequence[Made], loop: Loop) -> bool:
+    """Whether the total still rose in the later half of the steps behind the first."""
+    begin = float(loop.end[0])
+    middle = begin + (loop.stop - begin) / 2
+    return any(each.time >= middle for each in _until(totals, loop))
 
 
 def _before(totals: Sequence[Made], loop: Loop) -> list[Made]:
