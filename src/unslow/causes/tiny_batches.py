@@ -9,6 +9,7 @@ import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.account import TRAINING, stretch_at
+from unslow.analyse.host.machine import processor_seconds
 from unslow.analyse.host.step_profile import (
     READS,
     SketchedWindow,
@@ -130,7 +131,8 @@ class TinyBatches(Cause):
             return
         batches = last.rows / last.batch_size
         each = last.took / max(1.0, batches)
-        is_small = last.batch_size < _KERAS_ROWS and each <= _KERAS_BATCH
+        computed = _computed(run, last) / max(1.0, batches)
+        is_small = last.batch_size < _KERAS_ROWS and computed <= _KERAS_BATCH
         if batches < _FEWEST or not is_small:
             return
         stretch = stretch_at(run, last.process, last.time)
@@ -228,6 +230,13 @@ class TinyBatches(Cause):
             seconds=(),
             facts=[_predicted(rows=9000, batch_size=1, took=9.0)],
         ),
+        Sketch(
+            "the same while others use the machine",
+            seconds=(),
+            before=50.0,
+            facts=[_predicted(rows=9000, batch_size=1, took=49.0)],
+            ticks={"user_cpu": [0.0, 9.0], "system_cpu": [0.0, 1.0]},
+        ),
     )
     QUIET = (
         Sketch(
@@ -262,6 +271,13 @@ class TinyBatches(Cause):
             facts=[_FIT, _seen(0.05, 0.3)],
         ),
     )
+
+
+def _computed(run: Run, call: Prediction) -> float:
+    """Seconds of a call as they would be on a machine that nobody else uses, at most."""
+    process = next(each for each in run.processes if each.index == call.process)
+    busy = processor_seconds(process, call.time - call.took, call.time)
+    return min(call.took, busy) if busy else call.took
 
 
 @dataclass(frozen=True)

@@ -85,15 +85,18 @@ def outside_steps(run: Run) -> Iterator[Region]:
 
 
 def seconds_at(run: Run, region: Region, location: Location) -> float:
-    """Time in a region at a line and below it, by stack samples."""
-    second_per_sample, _ = _samples(run, region)
-    place = (location.file, location.line)
-    held = [
-        sample.within(region.start, region.stop)
-        for sample in run.samples
-        if any((frame.file, frame.line) == place for frame in sample.stack)
-    ]
+    """Time of eager ops in a region at a line and below it, with the lines of the loop around it."""
+    second_per_sample, eager = _samples(run, region)
+    around = Sources(run.sources).loops(location)
+    lines = range(location.line, location.line + 1)
+    if around:
+        lines = range(around[-1].lineno, (around[-1].end_lineno or location.line) + 1)
+    held = [count for sample, count in eager if _passes(sample, location.file, lines)]
     return second_per_sample * sum(held)
+
+
+def _passes(sample: Sample, file: str, lines: range) -> bool:
+    return any(frame.file == file and frame.line in lines for frame in sample.stack)
 
 
 def _regions(run: Run) -> Iterator[Region]:

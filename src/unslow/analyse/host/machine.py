@@ -33,3 +33,19 @@ def gained(process: Process, loop: Loop, name: str) -> float | None:
     if len(values) < 2 or times[-1] <= times[0]:
         return None
     return float((values[-1] - values[0]) / (times[-1] - times[0]))
+
+
+def processor_seconds(process: Process, start: float, stop: float) -> float | None:
+    """Seconds that a process computed in an interval, on all cores; None where it was not read.
+
+    A busy machine makes an interval longer, not this.
+    """
+    user, system = (process.ticks.columns.get(name) for name in ("user_cpu", "system_cpu"))
+    if user is None or system is None or len(user) < 2:
+        return None
+    spent = user + system
+    known = np.isfinite(spent)
+    if known.sum() < 2:
+        return None
+    edges = np.interp([start, stop], process.ticks.time[known], spent[known])
+    return float(edges[1] - edges[0])
