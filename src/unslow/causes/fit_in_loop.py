@@ -55,13 +55,14 @@ class FitInLoop(Cause):
             yield self._finding(found)
 
     def _finding(self, found: Refit) -> Finding:
-        each = found.seconds / (found.calls - 1)
+        each = found.seconds / (found.calls - found.models)
+        on = "one model" if found.models == 1 else f"{found.models} models"
         per_batch = found.steps <= 2 * found.calls
         return Finding(
             cause=self.id,
             location=found.location,
             seconds=found.seconds,
-            title=f"fit() is called {found.calls:,} times on one model, and each call spends "
+            title=f"fit() is called {found.calls:,} times on {on}, and each call spends "
             f"{say.time(each)} around its steps",
             evidence=(
                 Evidence("calls of fit()", found.calls),
@@ -88,9 +89,9 @@ class FitInLoop(Cause):
         return Fix(title, Safety.CLOSE, {script.path: edited.text})
 
 
-def _fit(step: int) -> Placed:
+def _fit(step: int, model: int = 1) -> Placed:
     where = Place("train.py", 10, "<module>")
-    return at(step, Fit(stack=(where,), model=1, data="ndarray", n=step, key=str(where)))
+    return at(step, Fit(stack=(where,), model=model, data="ndarray", n=step, key=str(where)))
 
 
 FitInLoop.FIRES = (
@@ -100,8 +101,20 @@ FitInLoop.FIRES = (
         style="keras",
         facts=[_fit(step) for step in (*range(1, 20), *range(20, 101, 5))],
     ),
+    Sketch(
+        "the same for three models in turn",
+        phases={Phase.RUN: 0.1, Phase.TRACE: 0.3},
+        style="keras",
+        facts=[_fit(step, 1 + step // 34) for step in range(1, 101)],
+    ),
 )
 FitInLoop.QUIET = (
+    Sketch(
+        "each of many models is fitted once",
+        phases={Phase.RUN: 0.6, Phase.OTHER: 0.4},
+        style="keras",
+        facts=[_fit(step, step) for step in range(1, 100, 10)],
+    ),
     Sketch(
         "one call of fit()",
         phases={Phase.RUN: 0.6, Phase.OTHER: 0.4},

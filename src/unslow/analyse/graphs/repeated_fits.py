@@ -29,10 +29,11 @@ _NOT_OF_FIT = [Phase.RUN, Phase.EVAL, Phase.SAVE, Phase.LOG]
 
 @dataclass(frozen=True)
 class Refit:
-    """Calls of fit() at one line, on one model."""
+    """Calls of fit() at one line, on one model or on several."""
 
     location: Location
     calls: int
+    models: int
     steps: int
     traces: int
     trace_seconds: float
@@ -41,15 +42,17 @@ class Refit:
 
 
 def refits(run: Run) -> Iterable[Refit]:
-    """Lines that call fit() many times on the same model."""
-    begins: dict[tuple[int, Location, int], list[tuple[Fit, int]]] = defaultdict(list)
+    """Lines that call fit() many times on the same model, or on several models in turn."""
+    begins: dict[tuple[int, Location], dict[int, list[tuple[Fit, int]]]] = {}
     for fit, weight in weighted(run.facts(Fit)):
         if fit.stack:
-            begins[fit.process, Location(*fit.stack[0]), fit.model].append((fit, weight))
-    for (process, place, _), calls in begins.items():
+            models = begins.setdefault((fit.process, Location(*fit.stack[0])), defaultdict(list))
+            models[fit.model].append((fit, weight))
+    for (process, place), models in begins.items():
         loop = next((loop for loop in run.loops if _same(loop, process, place)), None)
-        if loop is not None and len(calls) >= _FEWEST:
-            yield _refit(run, loop, place, calls)
+        often = [calls for calls in models.values() if len(calls) >= _FEWEST]
+        if loop is not None and often:
+            yield _refit(run, loop, place, often)
 
 
 def amid_fit(run: Run, loop: Loop) -> Ints:
@@ -79,9 +82,13 @@ def _same(loop: Loop, process: int, place: Location) -> bool:
     )
 
 
-def _refit(run: Run, loop: Loop, place: Location, calls: Calls) -> Refit:
-    first, rest = _rows(loop, calls[1:])
-    number, again = sum(weight for _, weight in calls), calls[1][0].time
+def _refit(run: Run, loop: Loop, place: Location, models: Sequence[Calls]) -> Refit:
+    """The first call of each model would be needed anyway."""
+    calls = [call for each in models for call in each]
+    repeated = [call for each in models for call in each[1:]]
+    first, _ = _rows(loop, repeated)
+    rest = amid_fit(run, loop)
+    number, again = sum(weight for _, weight in calls), repeated[0][0].time
     apart = loop.phases[:, _NOT_OF_FIT].sum(axis=1) + loop.phases[:, Phase.OTHER] * _outside(
         run, loop, place
     )
@@ -102,7 +109,8 @@ def _refit(run: Run, loop: Loop, place: Location, calls: Calls) -> Refit:
         traces=sum(weight for _, weight in traces),
         arrays=all(fit.data in ("ndarray", "EagerTensor") for fit, _ in calls),
         trace_seconds=sum(weight * trace.took for trace, weight in outermost),
-        seconds=float(extra.sum()) * (number - 1) / max(1, len(first)),
+        models=len(models),
+        seconds=float(extra.sum()) * (number - len(models)) / max(1, len(first)),
     )
 
 
