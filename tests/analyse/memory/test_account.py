@@ -7,6 +7,7 @@ import pytest
 from unslow.analyse.memory.account import Part, memory_account
 from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.facts.functions import Constants
+from unslow.facts.keras import Prediction
 from unslow.facts.memory import (
     Built,
     Captured,
@@ -94,3 +95,17 @@ def test_tensors_and_functions_that_python_keeps_are_parts_of_the_peak() -> None
     assert account is not None
     sizes = {part.part: part.bytes for part in account.parts}
     assert sizes[Part.KEPT] == 1e8 and sizes[Part.TENSORS] == 2e8
+
+
+def test_what_is_gained_while_a_model_first_runs_are_its_activations() -> None:
+    lower, higher = (
+        at(step, MemoryHigh(bytes=size, rss=size, stack=(LINE,)))
+        for step, size in ((1, 6e8), (80, 1e9))
+    )
+    called = at(90, Prediction(call="predict", took=0.5, stack=(LINE,)))
+    ticks = {"rss": [5e8, 6e8, 1e9]}
+    account = memory_account(Sketch("", facts=[lower, higher, called], ticks=ticks).run())
+    assert account is not None
+    (gained,) = [part for part in account.parts if part.part is Part.TEMPORARY]
+    assert gained.name == "gained in `predict`" and gained.bytes == pytest.approx(4e8)
+    assert account.rest == pytest.approx(1e8)

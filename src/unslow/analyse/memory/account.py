@@ -17,12 +17,30 @@ from unslow.analyse.memory.container_growth import growth_line
 from unslow.analyse.memory.process_memory import facts_of, limit
 from unslow.facts.data import BuiltStage, Dataset, PipelineReading
 from unslow.facts.functions import Constants
+from unslow.facts.keras import Prediction
 from unslow.facts.memory import Built, Holding, Inventory, Live, MemoryHigh, Weights
 from unslow.facts.schema import Place, Stack
 from unslow.model import Location, Process, Run
 
-READS = (Inventory, MemoryHigh, Built, Weights, Dataset, PipelineReading, Constants, Live)
+READS = (
+    Inventory,
+    MemoryHigh,
+    Built,
+    Weights,
+    Dataset,
+    PipelineReading,
+    Constants,
+    Live,
+    Prediction,
+)
 _SOURCES = ("Tensor", "TensorSlice")  # stages of a pipeline that hold all of their data
+
+
+# A constant in a traced graph is in its proto, the optimized graph and the runtime. On TensorFlow
+# 2.21 a matrix of 92 MB cost 1.76 GB at the peak, 19 times its size.
+CONSTANT_COPIES = 2, 20
+_WARM_UP = 3  # steps in which a model allocates what it needs for a step
+_LARGE_CONSTANT = 10e6  # bytes: copies of a smaller one are lost among other small things
 
 
 class Part(enum.Enum):
@@ -34,6 +52,7 @@ class Part(enum.Enum):
     SOURCE = "arrays in datasets"
     BUFFER = "pipeline buffers"
     CONSTANT = "constants in graphs"
+    COPIES = "copies of constants"
     KEPT = "functions kept for pipelines"
     TENSORS = "other tensors that Python holds"
     SLACK = "allocator slack"
@@ -74,8 +93,9 @@ class MemoryAccount:
 
     @property
     def unowned(self) -> float:
-        """What nobody is known to hold: temporaries, and what no other part explains."""
-        return sum(each.bytes for each in self.parts if each.part in (Part.TEMPORARY, Part.REST))
+        """What nobody is known to hold: temporaries, copies, and what no other part explains."""
+        loose = (Part.TEMPORARY, Part.COPIES, Part.REST)
+        return sum(each.bytes for each in self.parts if each.part in loose)
 
 
 def memory_account(run: Run) -> MemoryAccount | None:
@@ -107,10 +127,12 @@ def _account(run: Run, process: Process) -> MemoryAccount | None:
     at = _location(run, highest.stack)
     rest = max(0.0, peak - sum(part.bytes for part in parts))
     freed = min(rest, _freed_later(process, highest))
-    parts += [
-        MemoryPart(Part.TEMPORARY, "freed after the peak", freed, at),
-        MemoryPart(Part.REST, "what no other part explains", rest - freed),
-    ]
+    parts.append(MemoryPart(Part.TEMPORARY, "freed after the peak", freed, at))
+    parts += _copies_of_constants(parts, rest - freed)
+    unexplained = max(0.0, peak - sum(part.bytes for part in parts))
+    parts += _activations(run, process, unexplained)
+    unexplained = max(0.0, peak - sum(part.bytes for part in parts))
+    parts.append(MemoryPart(Part.REST, "what no other part explains", unexplained))
     return MemoryAccount(
         process=process.index,
         peak=peak,
@@ -206,6 +228,41 @@ def _constants(run: Run, process: Process) -> Iterator[MemoryPart]:
             where = _location(run, found.stack)
             largest[name] = MemoryPart(Part.CONSTANT, name, float(found.bytes), where)
     yield from largest.values()
+
+
+def _activations(run: Run, process: Process, unexplained: float) -> Iterator[MemoryPart]:
+    """Of what nothing else explains, what was gained while a model ran for the first time."""
+    highs = facts_of(run, MemoryHigh, process.index)
+    gains = []
+    for name, start, stop, where in _model_runs(run, process):
+        before = max((high.bytes for high in highs if high.time < start), default=math.inf)
+        inside = max((high.bytes for high in highs if start <= high.time <= stop), default=0.0)
+        gains.append((max(0.0, inside - before), name, where))
+    for gain, name, where in sorted(gains, key=lambda each: -each[0]):
+        size = min(gain, unexplained)
+        unexplained -= size
+        yield MemoryPart(Part.TEMPORARY, name, size, where)
+
+
+def _model_runs(run: Run, process: Process) -> Iterator[tuple[str, float, float, Location | None]]:
+    """The first steps of each loop, and each call of predict and evaluate: name, interval, line."""
+    for loop in run.loops:
+        if loop.process == process.index and len(loop.end):
+            last = float(loop.end[min(_WARM_UP, len(loop.end)) - 1])
+            yield "gained in the first steps", loop.start, last, loop.update
+    for call in facts_of(run, Prediction, process.index):
+        name = f"gained in `{call.call}`"
+        yield name, call.time - call.took, call.time, _location(run, call.stack)
+
+
+def _copies_of_constants(parts: Iterable[MemoryPart], unexplained: float) -> Iterator[MemoryPart]:
+    """Of what nothing else explains, what large constants may take again in each form of a graph."""
+    for part in parts:
+        if part.part is Part.CONSTANT and part.bytes >= _LARGE_CONSTANT:
+            size = min(unexplained, (CONSTANT_COPIES[1] - 1) * part.bytes)
+            unexplained -= size
+            name = f"of {part.name}, in protos, the optimized graph and the runtime"
+            yield MemoryPart(Part.COPIES, name, size, part.location)
 
 
 def _kept_functions(run: Run, process: Process) -> Iterator[MemoryPart]:

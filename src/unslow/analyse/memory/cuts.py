@@ -11,14 +11,15 @@ import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.memory.account import (
-    READS as ACCOUNT_READS,
-)
-from unslow.analyse.memory.account import (
+    CONSTANT_COPIES,
     MemoryAccount,
     Part,
     elements,
     holding_line,
     source_stages,
+)
+from unslow.analyse.memory.account import (
+    READS as ACCOUNT_READS,
 )
 from unslow.analyse.memory.bindings import Names, names_of
 from unslow.analyse.memory.process_memory import facts_of
@@ -37,9 +38,6 @@ _COPIES = (
     4  # of such an element a chain of ops holds at once, at most: measured 3 on TensorFlow 2.21
 )
 _INSTALLED = "-packages/"  # site-packages and dist-packages: not the user's own functions
-# A constant in a traced graph is in its proto, the optimized graph and the runtime. On TensorFlow
-# 2.21 a matrix of 92 MB cost 1.76 GB at the peak, 19 times its size.
-_CONSTANT_COPIES = 2, 20
 
 
 class Reason(enum.Enum):
@@ -203,6 +201,6 @@ def _mapped_bytes(dataset: Dataset, source: BuiltStage) -> float:
 def _constants(account: MemoryAccount) -> Iterator[Cut]:
     for part in account.parts:
         if part.part is Part.CONSTANT:
-            least, most = (times * part.bytes for times in _CONSTANT_COPIES)
+            least, most = (times * part.bytes for times in CONSTANT_COPIES)
             frees = float(np.clip(account.unowned, least, most))
             yield Cut(Reason.CONSTANT, frees, part.location, say.size(part.bytes))
