@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unslow.analyse import wording as say
+from unslow.analyse.graphs.unusual_calls import calls_after_resets
+from unslow.analyse.memory.collections import AskedCollections, asked_collections
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
+from unslow.facts.functions import UnusualCall
 from unslow.facts.memory import Gc
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
@@ -21,7 +24,6 @@ from unslow.model import (
     Finding,
     Fix,
     Forecast,
-    Location,
     Loop,
     Phase,
     Refusal,
@@ -88,7 +90,7 @@ class GcPauses(Cause):
     """
 
     title = "the garbage collector takes a share of the steps"
-    reads = (Gc,)
+    reads = (Gc, UnusualCall)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
@@ -101,39 +103,49 @@ class GcPauses(Cause):
         paused = np.sort(found.rows[found.rows > 0])
         if len(paused) < _AGAIN or float(paused[:-_LARGEST].sum()) < _SHARE * found.steady:
             return
-        share = found.total / found.steady
-        where, calls = _asked_at(run, loop, found.total)
+        asked = asked_collections(run, loop)
+        resets = {str(where) for where in calls_after_resets(run)}  # told by kernels-rebuilt
+        worth = [each for each in asked if each.seconds >= _SHARE * found.steady]
+        for each in worth:
+            if str(each.location) not in resets:
+                yield self._asked_for(loop, found, each)
+        others = found.total - sum(each.seconds for each in worth)
+        if others >= _SHARE * found.steady:
+            yield self._automatic(loop, found, others)
+
+    def _asked_for(self, loop: Loop, found: _Pauses, asked: AskedCollections) -> Finding:
+        seconds = min(asked.seconds, found.total)
         more = ", and more and more" if found.grows else ""
-        yield Finding(
+        return Finding(
             cause=self.id,
-            title=f"{say.code(where)} takes {say.share(share)} of the steps{more}"
-            if where
-            else f"the garbage collector takes {say.share(share)} of the steps{more}",
-            location=where or loop.location,
-            seconds=found.total,
+            title=f"{say.code(asked.location)} takes {say.share(seconds / loop.total)} of the "
+            f"steps{more}",
+            location=asked.location,
+            seconds=seconds,
             grows=found.grows,
             forecast=_forecast(loop, found) if found.grows else None,
             evidence=(
-                Evidence("in collections", round(found.total, 3), "s"),
-                Evidence("share of the steps", round(100 * share, 1), "%"),
-                Evidence("longest in a step", round(float(paused[-1]), 5), "s"),
-                Evidence("steps with a collection", len(paused)),
-                *([Evidence("collections that this line asks for", calls)] if where else []),
-                *(
-                    [
-                        Evidence(
-                            "second half against the first", round(found.late / found.early, 2), "×"
-                        )
-                    ]
-                    if found.early
-                    else []
-                ),
+                *_evidence(loop, found, seconds),
+                Evidence("collections that this line asks for", asked.calls),
             ),
             advice="Take the call out, or make it once per epoch: what no cycle holds is freed "
-            "without it."
-            if where
-            else "After the set-up, in front of the loop: `import gc; gc.collect(); gc.freeze()`.",
-            detail=_Asked(where is not None),
+            "without it.",
+            detail=_Asked(True),
+        )
+
+    def _automatic(self, loop: Loop, found: _Pauses, seconds: float) -> Finding:
+        more = ", and more and more" if found.grows else ""
+        return Finding(
+            cause=self.id,
+            title=f"the garbage collector takes {say.share(seconds / loop.total)} of the "
+            f"steps{more}",
+            location=loop.location,
+            seconds=seconds,
+            grows=found.grows,
+            forecast=_forecast(loop, found) if found.grows else None,
+            evidence=_evidence(loop, found, seconds),
+            advice="After the set-up, in front of the loop: `import gc; gc.collect(); gc.freeze()`.",
+            detail=_Asked(False),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
@@ -176,19 +188,18 @@ def _pauses(loop: Loop) -> _Pauses:
     return _Pauses(each * count, steady, early, late, often and late > _GROWN * early > 0)
 
 
-def _asked_at(run: Run, loop: Loop, total: float) -> tuple[Location | None, int]:
-    """The user's line that asks for most of the collections, and how many."""
-    most: tuple[float, int, Location | None] = (total / 2, 0, None)
-    first: dict[str, Gc] = {}
-    for collection in run.facts(Gc):
-        if not loop.holds(collection) or not collection.asked or not collection.stack:
-            continue
-        earliest = first.setdefault(collection.key, collection)
-        seconds = collection.sum - (earliest.sum - earliest.took)
-        if seconds > most[0]:
-            calls = collection.n - earliest.n + 1
-            most = (seconds, calls, say.place(run, collection.stack[0]))
-    return most[2], most[1]
+def _evidence(loop: Loop, found: _Pauses, seconds: float) -> tuple[Evidence, ...]:
+    paused = found.rows[found.rows > 0]
+    evidence = [
+        Evidence("in collections", round(seconds, 3), "s"),
+        Evidence("share of the steps", round(100 * seconds / loop.total, 1), "%"),
+        Evidence("longest in a step", round(float(paused.max()), 5), "s"),
+        Evidence("steps with a collection", len(paused)),
+    ]
+    if found.early:
+        change = round(found.late / found.early, 2)
+        evidence.append(Evidence("second half against the first", change, "×"))
+    return tuple(evidence)
 
 
 def _forecast(loop: Loop, found: _Pauses) -> Forecast:

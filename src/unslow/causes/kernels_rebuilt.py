@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -12,16 +11,17 @@ from unslow.analyse import wording as say
 from unslow.analyse.graphs.new_shapes import Churn, churn_of
 from unslow.analyse.graphs.session_restarts import reopened_sessions
 from unslow.analyse.graphs.unusual_calls import (
+    FEW_RESETS,
     Call,
-    in_training,
+    calls_after_resets,
     prepared_share,
     profiles,
-    unusual_calls,
 )
+from unslow.analyse.memory.collections import asked_collections
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import CallProfile, Reset, UnusualCall
-from unslow.facts.memory import Batch
+from unslow.facts.memory import Batch, Gc
 from unslow.facts.schema import Place, Stack
 from unslow.facts.sessions import Reopened
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Loop, Refusal, Run, Safety
@@ -37,7 +37,6 @@ _RESETS = (
     "keras.utils.set_random_seed",
 )
 
-_FEW = 3  # resets in the training below which one may have been meant
 _MUCH = 0.2  # of a step: what new shapes cost below this is not a slow step but shape-churn
 _WAYS = {
     "set_seed": "setting the random seed",
@@ -78,32 +77,24 @@ class KernelsRebuilt(Cause):
     """
 
     title = "compiled functions are prepared again and again"
-    reads = (UnusualCall, Reset, Reopened, Batch)
+    reads = (UnusualCall, Reset, Reopened, Batch, Gc)
     deeper_than = ("shape-churn",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        training = [call for call in unusual_calls(run) if in_training(run, call)]
-        untraced = [call for call in training if "traced" not in call.fact.why]
-        by_reset: dict[Location, list[Call]] = defaultdict(list)
-        for call in untraced:
-            if "reset" in call.fact.why and call.reset is not None:
-                by_reset[call.reset].append(call)
-        for where, found in by_reset.items():
-            finding = self._after_resets(say.place(run, where), found, _stack(run, where))
+        for where, found in calls_after_resets(run).items():
+            finding = self._after_resets(run, say.place(run, where), found)
             if finding is not None:
                 yield finding
         for where, first_runs in reopened_sessions(run).items():
-            if len({first.session for first, _ in first_runs}) >= _FEW:
+            if len({first.session for first, _ in first_runs}) >= FEW_RESETS:
                 yield self._in_new_sessions(say.place(run, where), first_runs)
         for loop in run.loops:
             churn = churn_of(run, loop) if loop.style == "function" else None
             if churn is not None and churn.extra > _MUCH * loop.typical():
                 yield self._for_shapes(run, loop, churn)
 
-    def _after_resets(self, where: Location, found: Sequence[Call], stack: Stack) -> Finding | None:
+    def _after_resets(self, run: Run, where: Location, found: Sequence[Call]) -> Finding | None:
         count = sum(call.weight for call in found)
-        if count < _FEW:
-            return None
         usual = median(call.fact.usual for call in found)
         seen = profiles(found)
         if usual > 0:
@@ -127,15 +118,19 @@ class KernelsRebuilt(Cause):
         names = sorted({call.fact.name for call in found})
         way = found[0].fact.way
         what = _WAYS.get(way, way)
+        collecting = _collecting(run, where)
+        if collecting:
+            label = "seconds of the garbage collections that it asks for"
+            evidence.append(Evidence(label, collecting, "s"))
         return Finding(
             cause=self.id,
             title=f"{what} in the loop makes TensorFlow prepare {_list(names)} again {count} times, "
             f"{say.time(seconds / count)} each, without retracing",
             location=where,
-            seconds=seconds,
+            seconds=seconds + collecting,
             evidence=tuple(evidence),
             advice=f"Move {what} out of the loop, in front of it.",
-            detail=_Detail(way, stack),
+            detail=_Detail(way, _stack(run, where)),
         )
 
     def _in_new_sessions(
@@ -215,6 +210,12 @@ def _stack(run: Run, where: Location) -> Stack:
         if reset.stack and reset.stack[0][:2] == (where.file, where.line):
             return reset.stack
     return (Place(where.file, where.line, where.function),)
+
+
+def _collecting(run: Run, where: Location) -> float:
+    """Seconds of the collections that a reset asks for: clear_session() calls `gc.collect()`."""
+    asked = [each for loop in run.loops for each in asked_collections(run, loop)]
+    return sum(each.seconds for each in asked if str(each.location) == str(where))
 
 
 def _list(names: Sequence[str]) -> str:

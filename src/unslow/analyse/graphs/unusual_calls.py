@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -10,6 +11,8 @@ from unslow.analyse.run.thinned import weighted
 from unslow.facts.functions import CallProfile, UnusualCall
 from unslow.facts.schema import Stack
 from unslow.model import Location, Run
+
+FEW_RESETS = 3  # in the training: one that happens less often may have been meant
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,19 @@ class Call:
 
 def unusual_calls(run: Run) -> list[Call]:
     return [Call(call, weight) for call, weight in weighted(run.facts(UnusualCall))]
+
+
+def calls_after_resets(run: Run) -> dict[Location, list[Call]]:
+    """Calls in the training that had to prepare their function again, by the line that reset it."""
+    found: dict[Location, list[Call]] = defaultdict(list)
+    for call in unusual_calls(run):
+        is_reset = "reset" in call.fact.why and "traced" not in call.fact.why
+        if is_reset and call.reset is not None and in_training(run, call):
+            found[call.reset].append(call)
+    few = [where for where, calls in found.items() if sum(c.weight for c in calls) < FEW_RESETS]
+    for where in few:
+        del found[where]
+    return dict(found)
 
 
 def profiles(calls: Sequence[Call]) -> list[CallProfile]:
