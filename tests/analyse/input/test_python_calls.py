@@ -15,6 +15,14 @@ def batches(reader):
     for row in reader:
         row = prepare(row)
         yield row
+
+def energy(clip):
+    clip = clip.numpy()
+    total = 0.0
+    for value in clip:
+        total += value * value
+        total -= 1.0
+    return total
 """
 
 
@@ -41,3 +49,7 @@ def test_a_reader_that_takes_the_time_is_reported_and_not_the_yield() -> None:
 
 def test_a_loop_whose_time_is_in_its_body_is_reported_by_its_hottest_line() -> None:
     assert hot(at_5=40, at_6=35, at_7=25) == 6
+
+
+def test_the_lines_of_one_loop_count_together() -> None:
+    assert hot(at_10=12, at_13=11, at_14=9) == 13

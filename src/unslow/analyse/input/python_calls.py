@@ -86,6 +86,7 @@ def by_workers(run: Run, process: int, tokens: Collection[str]) -> bool:
 
 def hottest(run: Run, counts: Counter[Stack]) -> Location | None:
     """From the outermost line inwards, while what it calls takes longer than the line itself."""
+    sources = Sources(run.sources)
     path: Stack = ()
     while True:
         inner: Counter[Stack] = Counter()
@@ -98,9 +99,27 @@ def hottest(run: Run, counts: Counter[Stack]) -> Location | None:
                 own += count
             else:
                 inner[stack[depth - 1 :]] += count
-        if not inner or (path and inner.most_common(1)[0][1] <= own):
+        if not inner:
             return _in_body(run, path[0], counts) if path else None
-        path = inner.most_common(1)[0][0]
+        deepest = _most_in_one_loop(sources, inner)
+        if path and inner[deepest] <= own:
+            return _in_body(run, path[0], counts)
+        path = deepest
+
+
+def _most_in_one_loop(sources: Sources, counts: Counter[Stack]) -> Stack:
+    """The hottest line of the loop whose lines take most together; a line outside stands alone.
+
+    The time of a short loop spreads over its lines: none of them may be the hottest by itself.
+    """
+    together: Counter[tuple[str, int]] = Counter()
+    held: dict[tuple[str, int], Counter[Stack]] = defaultdict(Counter)
+    for stack, count in counts.items():
+        loops = sources.loops(stack[0])
+        key = (stack[0].file, loops[-1].lineno if loops else stack[0].line)
+        together[key] += count
+        held[key][stack] = count
+    return held[together.most_common(1)[0][0]].most_common(1)[0][0]
 
 
 def _in_body(run: Run, found: Location, counts: Counter[Stack]) -> Location:
