@@ -76,7 +76,8 @@ class ModelRebuilt(Cause):
     def _finding(self, run: Run, loop: Loop, found: _Rebuilt) -> Finding:
         costs = [_cost(loop, row) for row in found.rows]
         seconds = sum(costs)
-        where = say.place(run, found.stack[0])
+        is_model = found.what == "model"
+        where = say.place(run, _line_in_loop(loop, found.stack) if is_model else found.stack[0])
         times = len(found.made)
         last = found.made[-1]
         memory = _memory(run, loop, found)
@@ -84,7 +85,7 @@ class ModelRebuilt(Cause):
         if isinstance(last, Model):
             what = f"the same {last.name or 'model'} is made"
         evidence = [
-            Evidence("times made" if found.what == "model" else "compile() calls", times),
+            Evidence("times made" if is_model else "compile() calls", times),
             Evidence(
                 "seconds of tracing, building and preparing each time",
                 seconds / max(1, len(costs)),
@@ -94,6 +95,9 @@ class ModelRebuilt(Cause):
         ]
         if memory is not None:
             evidence.append(Evidence("memory kept each time", memory, "B"))
+        made_at = say.place(run, found.stack[0])
+        if str(made_at) != str(where):
+            evidence.append(Evidence("made at", str(made_at)))
         grows = memory is not None and memory * times > _MUCH_MEMORY
         return Finding(
             cause=self.id,
@@ -329,6 +333,13 @@ def _compiles(run: Run, loop: Loop) -> _Rebuilt | None:
         if len(rows) >= _FEW:
             return _Rebuilt("compile", calls[0].stack, calls, rows)
     return None
+
+
+def _line_in_loop(loop: Loop, stack: Stack) -> Place:
+    """The line that makes it in the function that also trains it: a factory may be called elsewhere."""
+    training = {(frame.file, frame.function) for frame in loop.stack}
+    here = (place for place in stack if (place.file, place.function) in training)
+    return next(here, stack[0])
 
 
 def _rows(loop: Loop, times: Iterable[float]) -> list[int]:

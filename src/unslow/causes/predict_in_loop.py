@@ -13,6 +13,7 @@ from unslow.analyse import wording as say
 from unslow.analyse.account import stretch_at
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
+from unslow.facts.functions import Trace
 from unslow.facts.keras import Prediction
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
@@ -71,7 +72,7 @@ class PredictInLoop(Cause):
     """
 
     title = "predict is called on a few rows in the loop"
-    reads = (Prediction,)
+    reads = (Prediction, Trace)
     deeper_than = ("iterator-rebuilt", "evaluation-in-step", "tiny-batches")
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -89,7 +90,7 @@ class PredictInLoop(Cause):
         first, last = seen[0], seen[-1]
         detailed = [call for call in seen if call.ran is not None][1:]
         calls = last.n - first.n  # the first one also traces the model
-        if not detailed or calls < _FEWEST:
+        if not detailed or calls < _FEWEST or _first_of_their_models(run, detailed):
             return
         took = (last.sum - first.sum) / calls
         ran = median(call.ran or 0.0 for call in detailed)
@@ -161,6 +162,19 @@ class PredictInLoop(Cause):
             facts=[_called(step, 0.5, 0.4, rows=10_000) for step in range(1, 61, 10)],
         ),
         Sketch(
+            "each call is the first one of a new model",
+            seconds=(0.06,) * 60,
+            phases={Phase.EVAL: 0.9, Phase.RUN: 0.1},
+            facts=[
+                placed
+                for step in range(1, 61)
+                for placed in (
+                    at(step, Trace(name="predict", weights="4 from #1", n=step, key="t")),
+                    _called(step, 0.055, 0.001),
+                )
+            ],
+        ),
+        Sketch(
             "one call to look at a result",
             seconds=(0.06,) * 60,
             phases={Phase.RUN: 1.0},
@@ -210,6 +224,15 @@ _ADVICE: dict[str, str] = {
     "predict": "Call model.predict_on_batch(x): the same array, without a pipeline made for every call.",
     "evaluate": "Call evaluate less often, or model.reset_metrics() and model.test_on_batch(x, y) for a single batch.",
 }
+
+
+def _first_of_their_models(run: Run, calls: list[Prediction]) -> bool:
+    """Whether most calls trace a model: each is the first one of a new model, which costs the time."""
+    traced = [trace.time for trace in run.facts(Trace, calls[0].process) if trace.weights]
+    first = [
+        call for call in calls if any(call.time - call.took <= time <= call.time for time in traced)
+    ]
+    return 2 * len(first) > len(calls)
 
 
 def _spelled(code: str, name: str) -> str:
