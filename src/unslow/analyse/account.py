@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from unslow.analyse.scopes import Scope
 from unslow.facts.process import Imported
 from unslow.model import Finding, Location, Loop, Phase, Process, Run, Sample
 
@@ -46,6 +47,7 @@ _PHASES: Mapping[Phase, tuple[str, Kind]] = {
 }
 _OWN_PYTHON = "your own Python"
 _CALLED = "your calls of TensorFlow"
+_PREPARATION = "data preparation"
 _STARTING = frozenset((Phase.TRACE, Phase.BUILD, Phase.HOOKS))  # of a first step: paid once
 
 
@@ -111,7 +113,7 @@ def account_of(run: Run, findings: Sequence[Finding]) -> Account:
     stretches = []
     overlap = 0.0
     if loops:
-        training, overlap = _steps(loops, samples, inside)
+        training, overlap = _steps(run, loops, samples, inside)
         stretches.append(training)
     for name, start, end in gaps(run, process, loops):
         claims = [finding for finding in faults if finding.stretch == name]
@@ -174,7 +176,7 @@ def _merged(loops: Sequence[Loop]) -> list[tuple[float, float]]:
 
 
 def _steps(
-    loops: Sequence[Loop], samples: Sequence[Sample], findings: Sequence[Finding]
+    run: Run, loops: Sequence[Loop], samples: Sequence[Sample], findings: Sequence[Finding]
 ) -> tuple[Stretch, float]:
     """The time inside of steps, by phase; findings take theirs first."""
     total = sum(loop.total for loop in loops)
@@ -183,7 +185,7 @@ def _steps(
     parts = [
         Part(name, phases[phase], kind) for phase, (name, kind) in _PHASES.items() if phases[phase]
     ]
-    parts += _other(loops, samples)
+    parts += _other(run, loops, samples)
     started = sum(first.values())
     if started:
         parts.append(Part("preparing the first step", started, Kind.KNOWN))
@@ -200,18 +202,39 @@ def _first_steps(loops: Sequence[Loop]) -> dict[Phase, float]:
     return paid
 
 
-def _other(loops: Sequence[Loop], samples: Sequence[Sample]) -> list[Part]:
-    """The rest of the steps by stack samples: the user's own Python, and TensorFlow called by it."""
+def _other(run: Run, loops: Sequence[Loop], samples: Sequence[Sample]) -> list[Part]:
+    """The rest of the steps by stack samples: the user's own Python, and TensorFlow called by it.
+
+    Python that makes what a loop iterates over, once per epoch, is the data preparation.
+    """
     own = called = 0.0
     for loop in loops:
         share = called_share(loop, samples)
         called += share * loop.phase(Phase.OTHER)
         own += (1 - share) * loop.phase(Phase.OTHER)
+    scope = Scope(run, loops[0].process)
+    python = [each for each in samples if _is_between_calls(each) and _name(each) == _OWN_PYTHON]
+    preparing = [sample for sample in python if scope.prepares(sample)]
+    prepared = own * _in_steps(preparing) / max(1, _in_steps(python))
+    others = [sample for sample in python if not scope.prepares(sample)]
+    calls = [each for each in samples if _is_between_calls(each) and _name(each) == _CALLED]
     parts = [
-        Part(_OWN_PYTHON, own, Kind.REST, _hottest(samples, _OWN_PYTHON)),
-        Part(_CALLED, called, Kind.COMPUTE, _hottest(samples, _CALLED)),
+        Part(_PREPARATION, prepared, Kind.KNOWN, _hottest(preparing)),
+        Part(_OWN_PYTHON, own - prepared, Kind.REST, _hottest(others)),
+        Part(_CALLED, called, Kind.COMPUTE, _hottest(calls)),
     ]
     return [part for part in parts if part.seconds]
+
+
+def _in_steps(samples: Iterable[Sample]) -> int:
+    return sum(sample.in_steps for sample in samples)
+
+
+def _hottest(samples: Iterable[Sample]) -> Location | None:
+    counts: Counter[Location] = Counter()
+    for sample in samples:
+        counts[sample.stack[0]] += sample.in_steps
+    return _most(counts)
 
 
 def called_share(loop: Loop, samples: Iterable[Sample]) -> float:
@@ -229,14 +252,6 @@ def called_share(loop: Loop, samples: Iterable[Sample]) -> float:
 def _is_between_calls(sample: Sample) -> bool:
     is_rest = sample.phase is Phase.OTHER and bool(sample.stack)
     return is_rest and sample.training and sample.in_steps > 0
-
-
-def _hottest(samples: Iterable[Sample], name: str) -> Location | None:
-    counts: Counter[Location] = Counter()
-    for sample in samples:
-        if _is_between_calls(sample) and _name(sample) == name:
-            counts[sample.stack[0]] += sample.in_steps
-    return _most(counts)
 
 
 def _name(sample: Sample) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
+from itertools import pairwise
 
 from unslow.model import Location, Run, Sample
 from unslow.syntax.nodes import NamedFunction, StatementLoop, own_nodes
@@ -67,6 +68,14 @@ def _generates(function: NamedFunction) -> bool:
     return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own_nodes(function))
 
 
+def _called(expression: ast.expr) -> Iterator[str]:
+    """The names of the functions and methods that an expression calls itself."""
+    for node in ast.walk(expression):
+        if isinstance(node, ast.Call):
+            function = node.func
+            yield function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
+
+
 class Scope:
     """The training loops of one process as ranges of lines."""
 
@@ -112,6 +121,24 @@ class Scope:
     def trains(self, file: str, node: ast.stmt) -> bool:
         """Whether a loop is one of those around the updates."""
         return any(file == other and first == node.lineno for other, first, _, _ in self._loops)
+
+    @cached_property
+    def _prepared_by(self) -> dict[tuple[str, int], set[str]]:
+        """The functions that the first line of a loop calls to get what it iterates over."""
+        found: dict[tuple[str, int], set[str]] = {}
+        for loop in self.training:
+            for place in (loop.location, loop.update, *loop.stack):
+                for node in self.sources.loops(place):
+                    if isinstance(node, ast.For):
+                        found[place.file, node.lineno] = set(_called(node.iter))
+        return found
+
+    def prepares(self, sample: Sample) -> bool:
+        """Whether a sample makes what a loop iterates over, which is done once per epoch."""
+        return any(
+            inner.function in self._prepared_by.get((outer.file, outer.line), ())
+            for inner, outer in pairwise(sample.stack)
+        )
 
     def fetches(self, sample: Sample, depth: int) -> bool:
         """Whether a sample is the wait for the next batch: below a `for` line, `__next__` or a generator."""

@@ -8,8 +8,12 @@ import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.new_shapes import new_shapes
+from unslow.analyse.graphs.retrace_reasons import blamed
+from unslow.analyse.graphs.traces import READS as TRACE_READS
+from unslow.analyse.graphs.traces import cost, traces
 from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.input.pipeline import endless_cache
+from unslow.analyse.input.pipeline_rebuilds import rebuilding
 from unslow.analyse.memory.created_objects import READS as MADE_READS
 from unslow.analyse.memory.created_objects import made_lines
 from unslow.analyse.memory.process_memory import (
@@ -75,7 +79,9 @@ class NativeGrowth(Cause):
         Trace,
         GraphGrew,
         *MADE_READS,
+        *TRACE_READS,
     )
+    deeper_than = ("retracing",)  # of a pipeline that is recreated, and kept
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
@@ -136,7 +142,7 @@ class NativeGrowth(Cause):
         return Finding(
             cause=self.id,
             location=where,
-            seconds=0.0,
+            seconds=_recreating(run, where),
             grows=True,
             title=f"TensorFlow keeps every function made at {say.code(where)} for a pipeline, "
             f"and the "
@@ -179,6 +185,21 @@ class NativeGrowth(Cause):
             forecast=_forecast(run, loop, per_step),
             advice=_CACHE_FIRST,
         )
+
+
+def _recreating(run: Run, where: Location) -> float:
+    """Seconds of making the pipelines again that keep a function: their traces, and what follows."""
+    pipelines = [each for each in blamed(run, traces(run)) if each.reason == "pipeline"]
+    mine = [
+        each
+        for each in pipelines
+        for caller in [each.traces[0].caller]
+        if caller is not None and caller.file == where.file
+    ]
+    return sum(
+        sum(cost(trace, 0.0) * trace.weight for trace in each.traces) + rebuilding(run, each)
+        for each in mine
+    )
 
 
 def _captured(run: Run, loop: Loop) -> tuple[Captured, int] | None:

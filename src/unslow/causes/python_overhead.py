@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.hot_lines import Hot, grows_with, hot_lines
+from unslow.analyse.host.hot_lines import Hot, grows_with, hot_lines, together
 from unslow.analyse.input import python_calls
 from unslow.analyse.input.python_calls import CalledBack, called_back
 from unslow.analyse.input.queues import drawn
@@ -35,6 +35,7 @@ _BLOCKS = 16  # parts of a run that are compared with each other
 _ONCE = 0.6  # of a line's seconds in a single step: something happened there once
 _MANY = 20  # steps
 _FEWEST = 8  # samples: fewer may be chance
+_NEARLY_ALL = 0.9  # of a function's seconds: then its hottest line is all there is to say
 
 if TYPE_CHECKING:
     from unslow.model import Floats
@@ -133,7 +134,7 @@ class PythonOverhead(Cause):
 
     def _judge_lines(self, run: Run, scope: Scope, process: int) -> Iterable[Finding]:
         fetching = _fetching(run, process)
-        for hot in hot_lines(run, process, scope):
+        for hot in together(hot_lines(run, process, scope), scope.sources):
             is_fetching = (hot.location.file, hot.location.line) in fetching
             if hot.samples < _FEWEST or (is_fetching and hot.library in _TAKING_DOWN):
                 continue
@@ -181,8 +182,13 @@ class PythonOverhead(Cause):
         share = hot.seconds / max(run.trained, 1e-9)
         doing = "in TensorFlow ops of its own" if hot.library == "tensorflow" else "in Python"
         title = f"{code} takes {say.share(share)} of the training {doing}"
+        spread = hot.in_line < _NEARLY_ALL * hot.seconds
+        if spread and hot.function:
+            title = f"{hot.function}() takes {say.share(share)} of the training {doing}, "
+            title += f"most of it at {code}"
         evidence = [
-            Evidence("in this line", hot.seconds, "s"),
+            Evidence("in this line", hot.in_line, "s"),
+            *([Evidence(f"in {hot.function}()", hot.seconds, "s")] if spread else []),
             Evidence("per step", hot.seconds / max(1, steps), "s"),
             Evidence("stack samples there", hot.samples),
         ]

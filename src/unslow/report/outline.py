@@ -136,7 +136,13 @@ def account(view: Row) -> list[tuple[str, str, str, str]]:
 def _largest(parts: list[Row]) -> str:
     known = [part for part in parts if part["seconds"]]
     largest = sorted(known, key=lambda part: -float(part["seconds"]))[:2]
-    return ", ".join(f"{part['name']} {words.seconds(part['seconds'])}" for part in largest)
+    return ", ".join(map(_account_part, largest))
+
+
+def _account_part(part: Row) -> str:
+    """A finding's line stands with the finding; what no finding explains has its line here."""
+    at = f" ({part['line']})" if part["line"] and not part["cause"] else ""
+    return f"{part['name']} {words.seconds(part['seconds'])}{at}"
 
 
 def limits(view: Row) -> Iterator[str]:

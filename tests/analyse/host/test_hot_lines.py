@@ -8,6 +8,7 @@ from unslow.analyse.host.hot_lines import (
     hot_lines,
     hottest_below,
     seconds_around,
+    together,
 )
 from unslow.analyse.scopes import Sources
 from unslow.analyse.sketches.sketch import Sketch, at
@@ -114,3 +115,14 @@ def test_loops_are_those_of_the_function_that_a_line_stands_in() -> None:
     assert [loop.lineno for loop in sources.loops(Location("train.py", 17))] == [13, 15]
     assert [loop.lineno for loop in sources.loops(Location("train.py", 5))] == [3]
     assert sources.yields(Location("train.py", 11)) and not sources.yields(Location("train.py", 5))
+
+
+def test_lines_of_one_function_count_together_by_the_hottest() -> None:
+    samples = [
+        sample((2, "rank"), (16, "<module>"), count=60),
+        sample((7, "rank"), (16, "<module>"), count=40),
+    ]
+    seen = run(*samples, RUN)
+    (joined,) = together(hot_lines(seen, 0), Sources(seen.sources))
+    assert (joined.location.line, joined.function) == (2, "rank")
+    assert joined.in_line < joined.seconds and joined.samples == 100

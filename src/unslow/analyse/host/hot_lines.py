@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -40,6 +40,10 @@ class Hot:
     late: float
     grows: bool
     library: str  # what runs there: "python", or the library below the line
+    in_line: (
+        float  # seconds of the line itself; more where lines of a function are counted together
+    )
+    function: str = ""  # whose lines are counted together
 
 
 @dataclass
@@ -81,8 +85,36 @@ def hot_lines(run: Run, process: int, scope: Scope | None = None) -> list[Hot]:
     tree = _tree((sample, depth) for sample, depth in samples if is_users(sample, depth))
     steps = _halves(scope)
     groups = _groups(tree, scope)
-    found = [_hot(group, other / total, steps, scope.sources) for group in groups]
+    found = [
+        _hot(_largest(group), lines, other / total, steps)
+        for group in groups
+        for lines in _narrowed(_largest(group), group, scope.sources)
+    ]
     return sorted(found, key=lambda hot: -hot.seconds)
+
+
+def together(hots: Iterable[Hot], sources: Sources) -> list[Hot]:
+    """The lines of one function that one line of the loop leads to as one, by its hottest line."""
+    groups: dict[tuple[object, ...], list[Hot]] = defaultdict(list)
+    for number, hot in enumerate(hots):
+        function = sources.function(hot.location) if hot.location != hot.within else None
+        is_tensorflow = hot.library == "tensorflow"
+        own = (hot.location.file, function.lineno) if function is not None else (number,)
+        groups[(hot.within.file, hot.within.line, is_tensorflow, *own)].append(hot)
+    return sorted((_joined(group, sources) for group in groups.values()), key=lambda h: -h.seconds)
+
+
+def _joined(group: list[Hot], sources: Sources) -> Hot:
+    lead = max(group, key=lambda hot: hot.seconds)
+    function = sources.function(lead.location)
+    return replace(
+        lead,
+        seconds=sum(hot.seconds for hot in group),
+        samples=sum(hot.samples for hot in group),
+        early=sum(hot.early for hot in group),
+        late=sum(hot.late for hot in group),
+        function=function.name if function is not None else "",
+    )
 
 
 def _between_calls(run: Run, process: int, scope: Scope) -> Iterator[tuple[Sample, int]]:
@@ -142,10 +174,8 @@ def _groups(nodes: list[_Node], scope: Scope) -> list[list[_Node]]:
 
 
 def _hot(
-    group: list[_Node], second_per_sample: float, steps: tuple[float, float], sources: Sources
+    top: _Node, found: list[_Node], second_per_sample: float, steps: tuple[float, float]
 ) -> Hot:
-    top = _largest(group)
-    found = _narrowed(top, group, sources)
     node = found[-1]
     first = sum(each.first for each in found)
     second = sum(each.second for each in found)
@@ -159,6 +189,7 @@ def _hot(
         late=second * second_per_sample / steps[1],
         grows=_grew(first, second, steps),
         library=node.leaves.most_common(1)[0][0],
+        in_line=count * second_per_sample,
     )
 
 
@@ -170,22 +201,26 @@ def _count(nodes: Iterable[_Node]) -> int:
     return sum(node.count for node in nodes)
 
 
-def _narrowed(top: _Node, group: list[_Node], sources: Sources) -> list[_Node]:
-    """The innermost line that still holds most of a group's time.
+def _narrowed(top: _Node, group: list[_Node], sources: Sources) -> Iterator[list[_Node]]:
+    """The innermost line that still holds most of a group's time, then the lines left beside it.
 
     A loop may spread its time over several lines: then all of them, the largest last.
     """
     found = [*(other for other in group if other is not top), top]
     least = _count(found) / 2
     node = top
+    left: list[_Node] = []
     while node.below:
         beside = sorted(node.below.values(), key=lambda child: child.count)
         node = beside[-1]
         inner = [node] if node.count >= least else _of_its_loop(node, beside, sources)
         if _count(inner) < least:
             break
+        left += [each for each in beside if not any(each is one for one in inner)]
         found = inner
-    return found
+    yield found
+    for each in left:
+        yield from _narrowed(each, [each], sources)
 
 
 def _of_its_loop(node: _Node, beside: list[_Node], sources: Sources) -> list[_Node]:
@@ -232,7 +267,7 @@ def hottest_below(run: Run, process: int, function: Location, phase: Phase) -> L
     top = _largest(group)
     half = _count(group) / 2
     start = [top] if top.count >= half else _of_its_loop(top, group, sources)
-    return _narrowed(top, start, sources)[-1].place if _count(start) >= half else None
+    return next(_narrowed(top, start, sources))[-1].place if _count(start) >= half else None
 
 
 def _depth_in(function: Location, sample: Sample) -> int | None:
