@@ -17,6 +17,7 @@ from unslow.analyse.input.pipeline_rebuilds import rebuilding
 from unslow.analyse.memory.created_objects import READS as MADE_READS
 from unslow.analyse.memory.created_objects import made_lines
 from unslow.analyse.memory.process_memory import (
+    counted_once,
     largest_containers,
     limit,
     rise,
@@ -99,7 +100,8 @@ class NativeGrowth(Cause):
         if growth is None or not growth.lasting or growth.gained < _LEAST:
             return
         blocks, tensors = rise(run, loop, "blocks"), tensors_held(run, loop)
-        if blocks is None or tensors is None:
+        is_weak = counted_once(run, loop) and not growth.steady
+        if blocks is None or tensors is None or is_weak:
             raise CannotJudge("the process grew, but what Python holds was not counted")
         in_python = max(blocks.per_step * _SMALL, tensors)
         if in_python > _HELD * growth.per_step or _known(run, loop):
@@ -317,6 +319,12 @@ NativeGrowth.FIRES = (
     ),
 )
 NativeGrowth.QUIET = (
+    Sketch(
+        "a few jumps, as larger batches make them, and tensors counted once",
+        _LONG,
+        ticks={**_ticks(0.0), "rss": [6e8 + 5e7 * (tick // 12) for tick in range(48)]},
+        facts=_live(0.1)[1:2],
+    ),
     Sketch("a pipeline over a generator, made twice", _LONG, facts=_kept(2)),
     Sketch(
         "an allocator that warms up and levels off",

@@ -94,13 +94,16 @@ def hot_lines(run: Run, process: int, scope: Scope | None = None) -> list[Hot]:
 
 
 def together(hots: Iterable[Hot], sources: Sources) -> list[Hot]:
-    """The lines of one function that one line of the loop leads to as one, by its hottest line."""
+    """The lines of one function that one line of the loop leads to as one, by its hottest line.
+
+    Lines that call TensorFlow stay apart: op by op, they are another matter.
+    """
     groups: dict[tuple[object, ...], list[Hot]] = defaultdict(list)
     for number, hot in enumerate(hots):
-        function = sources.function(hot.location) if hot.location != hot.within else None
-        is_tensorflow = hot.library == "tensorflow"
+        is_python = hot.library != "tensorflow" and hot.location != hot.within
+        function = sources.function(hot.location) if is_python else None
         own = (hot.location.file, function.lineno) if function is not None else (number,)
-        groups[(hot.within.file, hot.within.line, is_tensorflow, *own)].append(hot)
+        groups[(hot.within.file, hot.within.line, *own)].append(hot)
     return sorted((_joined(group, sources) for group in groups.values()), key=lambda h: -h.seconds)
 
 

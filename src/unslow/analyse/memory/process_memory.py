@@ -15,6 +15,8 @@ from unslow.model import Loop, Process, Run
 
 F = TypeVar("F", bound=Fact)
 
+_FLAT = 0.25  # of the mean: a part that rises by less is flat
+_MOST_PARTS = 5  # of seven that must rise: a few jumps may be a few larger batches
 _FEWEST = 12  # readings of a column, about four a second
 
 
@@ -25,6 +27,7 @@ class Rise:
     gained: float
     per_step: float
     lasting: bool  # the last third rises at least half as fast as the one before
+    steady: bool  # it rises most of the time, not in a few jumps
 
 
 def rise(run: Run, loop: Loop, name: str) -> Rise | None:
@@ -43,7 +46,9 @@ def rise(run: Run, loop: Loop, name: str) -> Rise | None:
     middle, late = cuts[7] - cuts[4], cuts[11] - cuts[7]
     gained = middle + late
     lasting = gained > 0 and late / 4 > 0.5 * middle / 3 > 0
-    return Rise(gained, gained / max(1.0, loop.steps * 7 / 12), lasting)
+    parts = np.diff(cuts[4:])
+    steady = bool((parts > _FLAT * gained / len(parts)).sum() >= _MOST_PARTS)
+    return Rise(gained, gained / max(1.0, loop.steps * 7 / 12), lasting, steady)
 
 
 def facts_of(run: Run, kind: type[F], process: int) -> list[F]:
@@ -73,6 +78,11 @@ def largest_containers(run: Run, loop: Loop) -> tuple[Container, ...]:
     inspections = [each for each in run.facts(Containers) if loop.holds(each)]
     found = inspections[-1].found if inspections else ()
     return tuple(sorted(found, key=lambda container: -container.bytes))
+
+
+def counted_once(run: Run, loop: Loop) -> bool:
+    """Whether the tensors that Python holds were counted a single time in a loop."""
+    return sum(loop.holds(each) for each in run.facts(Live)) == 1
 
 
 def tensors_held(run: Run, loop: Loop) -> float | None:
