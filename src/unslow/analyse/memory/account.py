@@ -7,7 +7,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,6 +57,7 @@ class Part(enum.Enum):
     TENSORS = "other tensors that Python holds"
     SLACK = "allocator slack"
     TEMPORARY = "activations and temporaries"
+    GROWTH = "growth with the steps"
     REST = "the rest"
 
 
@@ -94,7 +95,7 @@ class MemoryAccount:
     @property
     def unowned(self) -> float:
         """What nobody is known to hold: temporaries, copies, and what no other part explains."""
-        loose = (Part.TEMPORARY, Part.COPIES, Part.REST)
+        loose = (Part.TEMPORARY, Part.COPIES, Part.GROWTH, Part.REST)
         return sum(each.bytes for each in self.parts if each.part in loose)
 
 
@@ -231,28 +232,58 @@ def _constants(run: Run, process: Process) -> Iterator[MemoryPart]:
 
 
 def _activations(run: Run, process: Process, unexplained: float) -> Iterator[MemoryPart]:
-    """Of what nothing else explains, what was gained while a model ran for the first time."""
+    """Of what nothing else explains, what was gained while a model ran: at first, and later on."""
     highs = facts_of(run, MemoryHigh, process.index)
-    gains = []
-    for name, start, stop, where in _model_runs(run, process):
-        before = max((high.bytes for high in highs if high.time < start), default=math.inf)
-        inside = max((high.bytes for high in highs if start <= high.time <= stop), default=0.0)
-        gains.append((max(0.0, inside - before), name, where))
-    for gain, name, where in sorted(gains, key=lambda each: -each[0]):
-        size = min(gain, unexplained)
+    start = float(process.ticks.columns["rss"][0])
+    runs = [
+        (replace(part, bytes=_gained(highs, start, interval)), interval)
+        for part, interval in _model_runs(run, process)
+    ]
+    gained = [
+        replace(part, bytes=max(0.0, part.bytes - _inside(interval, runs)))
+        for part, interval in runs
+    ]
+    for part in sorted(gained, key=lambda part: -part.bytes):
+        size = min(part.bytes, unexplained)
         unexplained -= size
-        yield MemoryPart(Part.TEMPORARY, name, size, where)
+        yield replace(part, bytes=size)
 
 
-def _model_runs(run: Run, process: Process) -> Iterator[tuple[str, float, float, Location | None]]:
-    """The first steps of each loop, and each call of predict and evaluate: name, interval, line."""
+def _inside(
+    around: tuple[float, float], runs: Iterable[tuple[MemoryPart, tuple[float, float]]]
+) -> float:
+    """Bytes gained in shorter runs of a model inside of another: a prediction among the steps."""
+    first, last = around
+    return sum(
+        part.bytes
+        for part, interval in runs
+        if interval != around and first <= interval[0] and interval[1] <= last
+    )
+
+
+def _gained(highs: Sequence[MemoryHigh], start: float, interval: tuple[float, float]) -> float:
+    first, last = interval
+    before = max((high.bytes for high in highs if high.time < first), default=start)
+    inside = max((high.bytes for high in highs if first <= high.time <= last), default=0.0)
+    return max(0.0, inside - before)
+
+
+def _model_runs(run: Run, process: Process) -> Iterator[tuple[MemoryPart, tuple[float, float]]]:
+    """The steps of each loop, and each call of predict and evaluate, with its interval."""
     for loop in run.loops:
         if loop.process == process.index and len(loop.end):
-            last = float(loop.end[min(_WARM_UP, len(loop.end)) - 1])
-            yield "gained in the first steps", loop.start, last, loop.update
+            warm = float(loop.end[min(_WARM_UP, len(loop.end)) - 1])
+            first = MemoryPart(Part.TEMPORARY, "gained in the first steps", 0.0, loop.update)
+            yield first, (loop.start, warm)
+            later = MemoryPart(Part.GROWTH, "gained in the later steps", 0.0, loop.update)
+            yield later, (warm, loop.stop)
     for call in facts_of(run, Prediction, process.index):
+        where = _location(run, call.stack)
         name = f"gained in `{call.call}`"
-        yield name, call.time - call.took, call.time, _location(run, call.stack)
+        yield (
+            MemoryPart(Part.TEMPORARY, name, 0.0, where),
+            (call.time - call.took, call.time),
+        )
 
 
 def _copies_of_constants(parts: Iterable[MemoryPart], unexplained: float) -> Iterator[MemoryPart]:
