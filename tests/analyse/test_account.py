@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.examples import RECORDED
-from unslow.analyse.account import IMPORT, SETUP, TRAINING, Kind, account_of
+from unslow.analyse.account import (
+    IMPORT,
+    PROGRAM,
+    SETUP,
+    TRAINING,
+    Kind,
+    account_of,
+    stretch_at,
+)
 from unslow.analyse.run.assemble import load
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.diagnose import diagnose
@@ -116,3 +124,11 @@ def test_the_rest_of_a_loop_is_split_as_the_account_splits_it() -> None:
     assert bars["called"] == pytest.approx(found["your calls of TensorFlow", Kind.COMPUTE])
     assert bars["other"] == pytest.approx(found["your own Python", Kind.REST])
     assert bars["called"] == pytest.approx(0.3)
+
+
+def test_a_run_without_loops_is_the_program() -> None:
+    samples = [sampled("tensorflow", ((0.0, 2.0, 10),), Phase.OTHER)]
+    run = Sketch("", [], before=2.0, samples=samples).run()
+    names = [stretch.name for stretch in account_of(run, []).stretches]
+    assert PROGRAM in names and SETUP not in names
+    assert stretch_at(run, 0, 1.0) == PROGRAM

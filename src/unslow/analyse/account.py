@@ -126,20 +126,23 @@ def account_of(run: Run, findings: Sequence[Finding]) -> Account:
     )
 
 
-IMPORT, SETUP, TRAINING, BETWEEN, AFTER = (
+IMPORT, PROGRAM, SETUP, TRAINING, BETWEEN, AFTER = (
     "import of TensorFlow",
+    "program",  # all of it, where nothing is repeated that could be steps
     "set-up",
     "steps",
     "between loops",
     "after the last step",
 )
-_ORDER = (IMPORT, SETUP, TRAINING, BETWEEN, AFTER)
+_ORDER = (IMPORT, PROGRAM, SETUP, TRAINING, BETWEEN, AFTER)
 
 
 def stretch_at(run: Run, process: int, time: float) -> str:
     """The name of the stretch that a moment falls into."""
     loops = [loop for loop in run.loops if loop.process == process]
-    if not loops or time < min(loop.start for loop in loops):
+    if not loops:
+        return PROGRAM
+    if time < min(loop.start for loop in loops):
         return SETUP
     if time > max(loop.stop for loop in loops):
         return AFTER
@@ -156,7 +159,7 @@ def gaps(run: Run, process: Process, loops: Sequence[Loop]) -> Iterable[tuple[st
             yield name, at, start
         at, name = max(at, end), BETWEEN
     if process.ended > at:
-        yield (AFTER if loops else SETUP), at, process.ended
+        yield (AFTER if loops else PROGRAM), at, process.ended
 
 
 def _imported(run: Run, process: Process) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
+from unslow.analyse.account import PROGRAM
 from unslow.analyse.graphs.eager_calls import READS, EagerCalls, eager_calls
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
@@ -27,6 +28,7 @@ from unslow.model import (
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
 
+_WHEN = {"": " between the updates", PROGRAM: ""}  # by stretch of the account
 _WORTH = 0.05  # of the run: less is not worth a change (a judgement)
 
 
@@ -64,7 +66,7 @@ class RepeatedEagerCalls(Cause):
     def _finding(self, run: Run, found: EagerCalls) -> Finding:
         where = say.place(run, found.location)
         stretch = found.region.stretch
-        when = f" in the {stretch}" if stretch else " between the updates"
+        when = _WHEN.get(stretch, f" in the {stretch}")
         common = ", ".join(f"{name} ({count})" for name, count in found.top[:4])
         return Finding(
             cause=self.id,
