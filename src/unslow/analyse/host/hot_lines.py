@@ -103,7 +103,8 @@ def together(hots: Iterable[Hot], sources: Sources) -> list[Hot]:
         is_python = hot.library != "tensorflow" and hot.location != hot.within
         function = sources.function(hot.location) if is_python else None
         own = (hot.location.file, function.lineno) if function is not None else (number,)
-        groups[(hot.within.file, hot.within.line, *own)].append(hot)
+        called_at: tuple[object, ...] = (hot.within.file, hot.within.line)
+        groups[called_at + own].append(hot)
     return sorted((_joined(group, sources) for group in groups.values()), key=lambda h: -h.seconds)
 
 
