@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
-from unslow.analyse.account import PROGRAM
+from unslow.analyse.account import AFTER, BETWEEN, PROGRAM, SETUP
 from unslow.analyse.graphs.eager_calls import READS, EagerCalls, eager_calls
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
@@ -28,7 +28,13 @@ from unslow.model import (
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
 
-_WHEN = {"": " between the updates", PROGRAM: ""}  # by stretch of the account
+_WHEN = {  # by stretch of the account
+    "": " between the updates",
+    PROGRAM: "",
+    SETUP: " in the set-up",
+    BETWEEN: " between loops",
+    AFTER: " after the last step",
+}
 _WORTH = 0.05  # of the run: less is not worth a change (a judgement)
 
 
@@ -66,7 +72,7 @@ class RepeatedEagerCalls(Cause):
     def _finding(self, run: Run, found: EagerCalls) -> Finding:
         where = say.place(run, found.location)
         stretch = found.region.stretch
-        when = _WHEN.get(stretch, f" in the {stretch}")
+        when = _WHEN[stretch]
         common = ", ".join(f"{name} ({count})" for name, count in found.top[:4])
         return Finding(
             cause=self.id,

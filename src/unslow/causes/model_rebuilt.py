@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unslow.analyse import wording as say
+from unslow.analyse.account import TRAINING, stretch_at
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
+from unslow.facts.files import LoadedAgain
 from unslow.facts.memory import Compile, Model
 from unslow.facts.schema import Place, Stack
 from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 _FEW = 3  # times made again: up to here it may be a search over a few models
 _MUCH_MEMORY = 200e6
+_LOADING = (
+    0.05  # of the run: loading a model again that takes less is not worth a change (judgement)
+)
 
 
 @dataclass(frozen=True)
@@ -35,12 +40,14 @@ class _Rebuilt:
     stack: Stack
     made: Sequence[Model] | Sequence[Compile]
     rows: Sequence[int]  # of the loop: the steps that had to start anew
+    kinds: int = 1  # different models, each of which is made again
 
 
 class ModelRebuilt(Cause):
     """
     What happens
     A loop (over folds, seeds, learning rates, epochs) makes the same model again, or compiles it again, in every turn.
+    Or a saved model is loaded again for every request.
 
     Why it is slow
     Each new model and each `compile()` has a training function of its own, which is traced, optimised and loaded before
@@ -49,7 +56,7 @@ class ModelRebuilt(Cause):
 
     The fix
     Make and compile the model once. Start each turn from its first weights (`model.set_weights(first)`) and the
-    optimizer's first state. Or run each turn in a process of its own, which frees everything.
+    optimizer's first state. Or run each turn in a process of its own, which frees everything. Load a saved model once.
 
     When we are wrong
     Models of different sizes cannot be reused: they are not reported. A search over a few models is not either.
@@ -59,10 +66,12 @@ class ModelRebuilt(Cause):
     reads = (
         Compile,
         Model,
+        LoadedAgain,
     )
     deeper_than = ("fit-in-loop", "function-in-loop", "retracing", "variables-in-loop")
 
     def detect(self, run: Run) -> Iterable[Finding]:
+        yield from self._loaded(run)
         for loop in run.loops:
             found = [_models(run, loop), _compiles(run, loop)]
             best = max(
@@ -73,9 +82,32 @@ class ModelRebuilt(Cause):
             if best is not None:
                 yield self._finding(run, loop, best)
 
+    def _loaded(self, run: Run) -> Iterable[Finding]:
+        """Lines that load a saved model which the program has loaded before."""
+        last = {(fact.process, fact.stack): fact for fact in run.facts(LoadedAgain) if fact.stack}
+        for fact in last.values():
+            if fact.count <= _FEW or fact.took < _LOADING * run.seconds:
+                continue
+            stretch = stretch_at(run, fact.process, fact.time)
+            each = fact.took / fact.count
+            yield Finding(
+                cause=self.id,
+                title=f"the same saved model is loaded {fact.count:,} times more: {say.time(each)} each",
+                location=say.place(run, fact.stack[0]),
+                seconds=fact.took,
+                evidence=(
+                    Evidence("loaded again", fact.count),
+                    Evidence("seconds of loading it each time", each, "s"),
+                ),
+                advice="Load it once and keep it: before the loop, at the top of the module, or in the "
+                "constructor of what uses it.",
+                facts={"what": "load"},
+                stretch="" if stretch == TRAINING else stretch,
+            )
+
     def _finding(self, run: Run, loop: Loop, found: _Rebuilt) -> Finding:
         costs = [_cost(loop, row) for row in found.rows]
-        seconds = sum(costs)
+        seconds = sum(costs) + _making(run, loop, found)
         is_model = found.what == "model"
         where = say.place(run, _line_in_loop(loop, found.stack) if is_model else found.stack[0])
         times = len(found.made)
@@ -84,6 +116,8 @@ class ModelRebuilt(Cause):
         what = "the model is compiled"
         if isinstance(last, Model):
             what = f"the same {last.name or 'model'} is made"
+            if found.kinds > 1:
+                what = f"the same {found.kinds} models are made"
         evidence = [
             Evidence("times made" if is_model else "compile() calls", times),
             Evidence(
@@ -119,6 +153,8 @@ class ModelRebuilt(Cause):
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.moves.hoist_model import model_once
 
+        if finding.facts["what"] == "load":
+            return None
         if finding.facts["what"] == "model" and not finding.facts["weights"]:
             return Refusal(
                 "the model has no weights yet when it is compiled, so there is nothing to start again from: "
@@ -306,11 +342,12 @@ def _models(run: Run, loop: Loop) -> _Rebuilt | None:
     for models in by_line.values():
         outer = _outermost(models)
         alike = Counter(model.weights for model in outer if model.weights)
-        signature, count = alike.most_common(1)[0] if alike else ("", 0)
-        same = [model for model in outer if model.weights == signature]
-        rows = _rows(loop, [model.time - model.ago for model in same[1:]])
-        if count > _FEW and len(rows) >= _FEW and (best is None or len(rows) > len(best.rows)):
-            best = _Rebuilt("model", same[0].stack, same, rows)
+        same = [model for model in outer if alike[model.weights] > _FEW]
+        first = {model.weights: model for model in reversed(same)}
+        again = [model for model in same if model is not first[model.weights]]
+        rows = _rows(loop, [model.time - model.ago for model in again])
+        if len(rows) >= _FEW and (best is None or len(rows) > len(best.rows)):
+            best = _Rebuilt("model", same[0].stack, same, rows, kinds=len(first))
     return best
 
 
@@ -361,6 +398,20 @@ def _cost(loop: Loop, row: int) -> float:
     )
 
 
+def _making(run: Run, loop: Loop, found: _Rebuilt) -> float:
+    """Seconds at the line that makes the model, outside of what the phases of a step name."""
+    here = found.stack[0]
+    at_line = others = 0
+    for sample in run.samples:
+        if sample.process != loop.process or sample.phase is not Phase.OTHER:
+            continue
+        is_here = any((place.file, place.line) == (here.file, here.line) for place in sample.stack)
+        at_line += sample.in_steps * is_here
+        others += sample.in_steps * (not is_here)
+    needed_again = len(found.rows) / max(1, len(found.made))
+    return loop.phase(Phase.OTHER) * needed_again * at_line / max(1, at_line + others)
+
+
 def _memory(run: Run, loop: Loop, found: _Rebuilt) -> float | None:
     """Memory per turn: its rise from the second turn to the last."""
     process = next((each for each in run.processes if each.index == loop.process), None)
@@ -392,6 +443,10 @@ def _made(step: int, number: int, weights: str = "4:ab") -> Placed:
     return at(step, model)
 
 
+def _loads(count: int, took: float) -> Placed:
+    return at(0, LoadedAgain(count=count, took=took, stack=_LINE))
+
+
 def _turns(steps: int, turns: int) -> tuple[list[float], dict[Phase, Any]]:
     seconds = ([1.0] + [0.01] * (steps - 1)) * turns
     return seconds, {
@@ -421,8 +476,10 @@ ModelRebuilt.FIRES = (
             for turn in range(10)
         ],
     ),
+    Sketch("a saved model is loaded for every request", before=10.0, facts=[_loads(69, 6.0)]),
 )
 ModelRebuilt.QUIET = (
+    Sketch("a saved model is loaded three times", before=10.0, facts=[_loads(2, 1.0)]),
     Sketch(
         "a search over three models",
         seconds=_THREE,

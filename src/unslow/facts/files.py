@@ -31,6 +31,10 @@ class Log(Tally, probe="files"):
     made: Stack = ()  # where the TensorBoard callback was made
 
 
+class LoadedAgain(Tally, probe="files"):
+    """Saved models that a line loaded from a path which had been loaded before."""
+
+
 class Folder(Thinned, probe="files"):
     """How much is in a folder that the training writes to."""
 

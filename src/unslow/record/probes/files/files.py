@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
-from unslow.facts.files import Log, Save
+from unslow.facts.files import LoadedAgain, Log, Save
 from unslow.facts.phase import Phase
 from unslow.record.engine.frames import local_names
 from unslow.record.engine.probe import Probe
@@ -40,7 +40,25 @@ class Files(Probe):
         super().__init__(*parts)
         self._made: dict[int, Any] = {}  # id of a saver or callback → the user's lines that made it
         self._folders = Folders(self.recorder, self.steps)
+        self._loaded: set[str] = set()  # paths of saved models
         self._inner = ""  # the path that a save inside another save wrote to
+
+    def _loading(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Add up what is loaded again; `export_dir` is the first parameter on 2.15 to 2.21."""
+        tally, loaded, local = self.recorder.tally, self._loaded, self.recorder.local
+
+        def load(*args: Any, **kwargs: Any) -> Any:
+            began = clock()
+            result = original(*args, **kwargs)
+            path = args[0] if args else kwargs.get("export_dir")
+            if type(path) is str and not local.lane.busy:
+                if path in loaded:
+                    tally(LoadedAgain, sys._getframe().f_back, clock() - began)
+                elif len(loaded) < _MOST_MAKERS:
+                    loaded.add(path)
+            return result
+
+        return load
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         doors: dict[str, Callable[[ModuleType], None]] = {
@@ -53,6 +71,7 @@ class Files(Probe):
             "tensorflow.python.saved_model.save": lambda m: self.replace(
                 m, "save", self._named("saved_model.save")
             ),
+            "tensorflow.python.saved_model.load": lambda m: self.replace(m, "load", self._loading),
             "tensorflow.python.summary.writer.writer": self._on_file_writer,
             "tensorflow.python.summary.writer.event_file_writer": self._on_event_files,
             "tensorflow.python.ops.summary_ops_v2": self._on_summaries,
