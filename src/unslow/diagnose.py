@@ -132,6 +132,8 @@ def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]
 def _is_symptom(other: Finding, leader: Finding, symptoms: Collection[str]) -> bool:
     if other.cause not in symptoms:
         return False
+    if other.frees > 0 and not (leader.frees > 0 or leader.grows):
+        return False  # what costs time does not explain a peak of memory
     if not leader.fault:
         return other.seconds <= _EXPLAINED * leader.seconds and not other.grows
     if leader.location is None:

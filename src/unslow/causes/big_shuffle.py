@@ -12,10 +12,14 @@ import numpy as np
 from unslow.analyse import wording as say
 from unslow.analyse.input import pipeline as pipeline_module
 from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, shuffle_elements
+from unslow.analyse.memory.account import READS as MEMORY_READS
+from unslow.analyse.memory.account import Part, is_worth_freeing, memory_account
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
-from unslow.analyse.sketches.sketch import Sketch
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage
+from unslow.facts.memory import MemoryHigh
+from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Fix, Loop, Phase, Refusal, Run
 
 if TYPE_CHECKING:
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 _OF_RAM = 0.25  # of the machine's memory: more for one buffer leaves too little for the rest
 _SMALL = 0.05  # of the machine's memory: what a smaller buffer may take
 _OF_TRAINING = 0.1  # of the training time spent filling
+_INFLATED = 2.0  # times the size in front of a map: then shuffling in front of it saves half
 _FEWEST_BATCHES = 50  # a smaller buffer does not mix well (judgement)
 
 
@@ -82,6 +87,18 @@ _READER = Made("TFRecord", 1e-4, line=5, elements=32)
 _BATCH = Made("Batch", 1e-5, "BatchV2", line=7, asked=BuiltStage(kind="Batch", batch_size=32))
 
 
+_DECODED = (
+    Made("Map", 1e-4, line=5, elements=32, bytes=100_000),
+    _shuffle(10_000, 5000),
+    _BATCH,
+)
+_HIGH = {"rss": [0.65e9, 1.4e9, 1.4e9]}
+
+
+def _reached(size: float) -> Placed:
+    return at(30, MemoryHigh(bytes=size, rss=size, stack=(Place("train.py", 12, "<module>"),)))
+
+
 class BigShuffle(Cause):
     """
     What happens
@@ -107,7 +124,7 @@ class BigShuffle(Cause):
     """
 
     title = "a shuffle buffer is too large"
-    reads = pipeline_module.READS
+    reads = (*pipeline_module.READS, *MEMORY_READS)
     deeper_than = ("input-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -130,6 +147,7 @@ class BigShuffle(Cause):
         )
         slow = buffer.is_slow(loop)
         if not (buffer.large or slow):
+            yield from self._inflated(run, pipeline, stage)
             return
         place = say.place(run, stage.location or loop.location)
         smaller = buffer.smaller(slow)
@@ -161,6 +179,38 @@ class BigShuffle(Cause):
             advice=f"{advice}.",
             detail=_Smaller(smaller if smaller < buffer.elements else 0),
             facts={"first_step": pipeline.in_python},
+        )
+
+    def _inflated(self, run: Run, pipeline: Pipeline, stage: Stage) -> Iterable[Finding]:
+        """A buffer of elements that a map has made larger, where it is much of the peak."""
+        account = memory_account(run)
+        before = _before_maps(pipeline, stage)
+        if account is None or not before or stage.location is None:
+            return
+        buffers = [part for part in account.parts if part.part is Part.BUFFER]
+        held = max((each.bytes for each in buffers if each.name == stage.kind), default=0.0)
+        larger = _element_bytes(stage) / before
+        frees = held * (1 - 1 / larger)
+        if larger < _INFLATED or not is_worth_freeing(account, frees):
+            return
+        place = say.place(run, stage.location)
+        yield Finding(
+            cause=self.id,
+            title=f"{say.code(place)} holds {say.size(held)} of mapped elements, {larger:.1f} times "
+            f"what they take in front of the map: ≈{say.size(frees)} of the "
+            f"{say.size(account.peak)} at the peak",
+            location=place,
+            seconds=0.0,
+            frees=frees,
+            certainty=Certainty.LIKELY,
+            evidence=(
+                Evidence("the buffer at its largest", held, "B"),
+                Evidence("bytes of an element", round(_element_bytes(stage)), "B"),
+                Evidence("bytes of an element in front of the map", round(before), "B"),
+                Evidence("peak of memory", account.peak, "B"),
+            ),
+            advice="Call `shuffle` in front of the `map`; the order of the elements is as random.",
+            detail=_Smaller(0),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
@@ -198,8 +248,30 @@ class BigShuffle(Cause):
                 passes=4,
             ),
         ),
+        Sketch(
+            "decoded elements in the buffer are a third of the peak",
+            phases={Phase.INPUT: 0.05, Phase.RUN: 0.9},
+            facts=[
+                *pipeline_facts(
+                    Made("TFRecord", 1e-4, line=4, elements=32, bytes=25_000), *_DECODED, wait=1e-4
+                ),
+                _reached(1.4e9),
+            ],
+            ticks=_HIGH,
+        ),
     )
     QUIET = (
+        Sketch(
+            "elements are as large in front of the map",
+            phases={Phase.INPUT: 0.05, Phase.RUN: 0.9},
+            facts=[
+                *pipeline_facts(
+                    Made("TFRecord", 1e-4, line=4, elements=32, bytes=90_000), *_DECODED, wait=1e-4
+                ),
+                _reached(1.4e9),
+            ],
+            ticks=_HIGH,
+        ),
         Sketch(
             "a buffer of fifty batches",
             phases={Phase.INPUT: 0.05, Phase.RUN: 0.9},
@@ -225,6 +297,13 @@ def _element_bytes(stage: Stage) -> float:
     if stage.buffered >= 1 and stage.buffered_bytes > 0:
         return stage.buffered_bytes / stage.buffered
     return stage.bytes or float(stage.asked.bytes)
+
+
+def _before_maps(pipeline: Pipeline, shuffle: Stage) -> float:
+    """Bytes of an element in front of the maps that feed a shuffle; 0 without any, or unknown."""
+    upstream = pipeline.stages[pipeline.stages.index(shuffle) + 1 :]
+    source = next((stage for stage in upstream if stage.kind != "Map"), None)
+    return source.bytes if source is not None and source is not upstream[0] else 0.0
 
 
 def _elements_per_batch(pipeline: Pipeline, shuffle: Stage) -> float:

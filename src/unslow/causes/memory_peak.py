@@ -6,7 +6,12 @@ import ast
 from collections.abc import Iterable
 
 from unslow.analyse import wording as say
-from unslow.analyse.memory.account import MemoryAccount, memory_account
+from unslow.analyse.memory.account import (
+    WORTH_NAMING,
+    MemoryAccount,
+    is_worth_freeing,
+    memory_account,
+)
 from unslow.analyse.memory.cuts import READS, Cut, Reason, cuts_of
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
@@ -20,15 +25,9 @@ from unslow.fix.moves.call_arguments import set_keyword
 from unslow.fix.moves.float32 import narrow
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 
-# Judgements: below, a smaller peak changes nothing for the user.
-_LEAST = 150e6  # bytes
-_OF_PEAK = 0.25
-_TIMES = 1.5  # the peak against what remains of it
-_NEAR_LIMIT = 0.85  # of what the process may use: then a tenth of the peak is worth having
 _TO_ONE_HOT = "to_categorical"
 _LOSS = "categorical_crossentropy"
 _MOST = 0.5  # of what a copy holds: a fix that frees less does not keep the promise
-_WORTH_NAMING = 0.1  # of the peak: a smaller cut is no finding of its own
 
 _WORDS = {
     Reason.ONE_HOT: "`{name}` holds one-hot rows of {instead} columns; integer labels take one "
@@ -37,6 +36,7 @@ _WORDS = {
     Reason.COPY: "`{name}` stays in memory although only `{instead}`, which is made from it, is "
     "used",
     Reason.BATCH: "`{name}` runs a batch far larger than the {instead} rows of training",
+    Reason.ONE_BATCH: "`{name}` runs all of its rows as one batch; training uses {instead}",
     Reason.ONE_ELEMENT: "the dataset has a single element of {name}: each op on it holds all of "
     "the data",
     Reason.CONSTANT: "{name} of arrays are baked into a graph, which keeps several copies",
@@ -48,6 +48,8 @@ _ADVICE = {
     Reason.COPY: "Fill `{instead}` in place (`np.empty`, then row by row) instead of collecting "
     "`{name}` first; `del {name}` frees what comes on top later.",
     Reason.BATCH: "Pass `batch_size={instead}`: the results are the same.",
+    Reason.ONE_BATCH: "Call `predict` or `evaluate` with `batch_size={instead}`: the results are the "
+    "same.",
     Reason.ONE_ELEMENT: "Use `from_tensor_slices` and `batch` before the `map`: then one batch "
     "is held.",
     Reason.CONSTANT: "Pass the arrays as arguments, look rows up outside of the function, or keep "
@@ -85,10 +87,10 @@ class MemoryPeak(Cause):
         if account is None:
             return
         found = cuts_of(run, account)
-        if not _is_worth(account, sum(cut.frees for cut in found)):
+        if not is_worth_freeing(account, sum(cut.frees for cut in found)):
             return
         for number, cut in enumerate(found):
-            if number == 0 or cut.frees >= _WORTH_NAMING * account.peak:
+            if number == 0 or cut.frees >= WORTH_NAMING * account.peak:
                 yield self._finding(account, cut)
 
     def _finding(self, account: MemoryAccount, cut: Cut) -> Finding:
@@ -162,14 +164,6 @@ def _sparse(script: Script, where: Location, name: str) -> Fix | Refusal:
     )
 
 
-def _is_worth(account: MemoryAccount, frees: float) -> bool:
-    frees = min(frees, account.peak - account.start)
-    if account.limit and account.peak >= _NEAR_LIMIT * account.limit:
-        return frees >= _WORTH_NAMING * account.peak
-    is_large = frees >= _OF_PEAK * account.peak or account.peak >= _TIMES * (account.peak - frees)
-    return frees >= _LEAST and is_large
-
-
 _SOURCE = """\
 images = load()
 x = np.array(images)
@@ -200,14 +194,15 @@ def _sketch(says: str, *held: Holding, wide: float = 0.0) -> Sketch:
     return Sketch(says, facts=facts, ticks=ticks, source=_SOURCE, style="keras")
 
 
-def _predicted(batch: int) -> Sketch:
+def _predicted(batch: int | None, call: str = "predict") -> Sketch:
     stack = (Place("train.py", 5, "<module>"),)
-    call = Prediction(call="predict", batch_size=float(batch), rows=4000.0, took=0.5, stack=stack)
+    size = None if batch is None else float(batch)
+    called = Prediction(call=call, batch_size=size, rows=4000.0, took=0.5, stack=stack)
     facts: list[Placed] = [
         at(0, Fit(batch_size=32)),
         _high(1, 8e8),
         _high(88, 1.4e9, line=5),
-        at(90, call),
+        at(90, called),
     ]
     ticks = {"rss": [5e8, 8e8, 1.4e9]}
     return Sketch("a batch", facts=facts, ticks=ticks, source=_SOURCE, style="keras")
@@ -231,6 +226,7 @@ MemoryPeak.FIRES = (
         _held("x", 8e8, fed="fit"),
     ),
     _predicted(4000),
+    _predicted(None, "predict_on_batch"),
     _constant(3e8),
 )
 MemoryPeak.QUIET = (

@@ -35,6 +35,13 @@ READS = (
 )
 _SOURCES = ("Tensor", "TensorSlice")  # stages of a pipeline that hold all of their data
 
+# Judgements: below, a smaller peak changes nothing for the user.
+_LEAST = 150e6  # bytes
+_OF_PEAK = 0.25
+_OF_OWN = 0.4  # of the peak without TensorFlow itself, which no program can make smaller
+_NEAR_LIMIT = 0.85  # of what the process may use: then a tenth of the peak is worth having
+WORTH_NAMING = 0.1  # of the peak: a smaller part is no finding of its own
+
 
 # A constant in a traced graph is in its proto, the optimized graph and the runtime. On TensorFlow
 # 2.21 a matrix of 92 MB cost 1.76 GB at the peak, 19 times its size.
@@ -143,6 +150,16 @@ def _account(run: Run, process: Process) -> MemoryAccount | None:
         parts=tuple(part for part in parts if part.bytes),
         held=held,
     )
+
+
+def is_worth_freeing(account: MemoryAccount, frees: float) -> bool:
+    """Whether the peak would be much smaller, or no longer near the limit, without some bytes."""
+    own = account.peak - account.start
+    frees = min(frees, own)
+    if account.limit and account.peak >= _NEAR_LIMIT * account.limit:
+        return frees >= WORTH_NAMING * account.peak
+    is_large = frees >= min(_OF_PEAK * account.peak, _OF_OWN * own)
+    return frees >= _LEAST and is_large
 
 
 def largest_inventory(run: Run, process: Process) -> tuple[Holding, ...]:

@@ -33,6 +33,7 @@ READS = (*ACCOUNT_READS, Prediction, Fit)
 _FLOAT32 = 4  # bytes of a number
 _KERAS_BATCH = 32  # the batch of fit, evaluate and predict where none is given
 _LARGER_BATCH = 4  # times that of fit: below, the batch is no reason for a peak
+_ON_BATCH = "_on_batch"  # predict_on_batch, test_on_batch: all rows are one batch
 _ONE_ELEMENT = 32 << 20  # bytes of a single element of a pipeline that holds all of the data
 _COPIES = (
     4  # of such an element a chain of ops holds at once, at most: measured 3 on TensorFlow 2.21
@@ -47,6 +48,7 @@ class Reason(enum.Enum):
     WIDE = "float64 data for a float32 model"
     COPY = "a copy that nothing reads any more"
     BATCH = "a batch far larger than that of fit"
+    ONE_BATCH = "all rows in one batch"
     ONE_ELEMENT = "a dataset with a single element"
     CONSTANT = "arrays baked into a graph"
 
@@ -148,19 +150,21 @@ def _read_last_for(name: str, others: Iterable[str], names: Names) -> tuple[str,
 
 
 def _batches(run: Run, account: MemoryAccount) -> Iterator[Cut]:
-    """Calls of predict and evaluate that reached the peak, with a batch far beyond that of fit."""
+    """Predictions and evaluations that reached the peak, with a batch far beyond that of fit."""
     usual = _fit_batch(run, account.process)
     highs = facts_of(run, MemoryHigh, account.process)
     for call in facts_of(run, Prediction, account.process):
         began = call.time - call.took
         is_peak = began <= account.time <= call.time
-        used = min(_number(call.batch_size), call.rows)
+        on_batch = call.call.endswith(_ON_BATCH)
+        used = call.rows if on_batch else min(_number(call.batch_size), call.rows)
         if not is_peak or used < _LARGER_BATCH * usual:
             continue
         before = max((high.bytes for high in highs if high.time < began), default=account.start)
         frees = (account.peak - before) * (1 - usual / used)
         where = say.place(run, call.stack[0])
-        yield Cut(Reason.BATCH, frees, where, call.call, instead=f"{usual:.0f}")
+        reason = Reason.ONE_BATCH if on_batch else Reason.BATCH
+        yield Cut(reason, frees, where, call.call, instead=f"{usual:.0f}")
 
 
 def _fit_batch(run: Run, process: int) -> float:
