@@ -128,6 +128,9 @@ def test_every_error_is_explained(slug: str, capsys: pytest.CaptureFixture[str])
         (("check", "--only", "graph-grwth", "train.py"), "Did you mean graph-growth"),
         (("fix", "--only", "graph-grwth"), "Did you mean graph-growth"),
         (("whatif", "--only", "xlaa", "train.py"), "Did you mean xla"),
+        (("export", "tensorbord"), "Did you mean tensorboard"),
+        (("why", "--fromat", "json"), "Did you mean '--format'"),
+        (("why", "--format", "jsn"), "Did you mean json"),
     ],
 )
 def test_a_wrong_command_line_is_refused_with_what_to_type(

@@ -56,6 +56,57 @@ def test_json_follows_its_schema(
     jsonschema.Draft202012Validator(schema(name)).validate(printed)
 
 
+def test_run_prints_its_report_on_stdout_and_the_command_prints_on_stderr(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    Path("quick.py").write_text("print('from the script')")
+    code, out, err = typed(capfd, "run", "--format", "json", "quick.py", "--format", "text")
+    jsonschema.Draft202012Validator(schema("")).validate(json.loads(out))
+    assert code == 0 and "from the script" in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "--format", "json", "nowhere.py"],
+        ["run", "--format=json", "--json", "no/such/report.json", "train.py"],
+        ["run", "--format", "json", "--hmtl", "page.html", "train.py"],
+        ["run", "--format", "json"],
+        ["whatif", "--format", "json", "nowhere.py"],
+        ["why", "--format", "json", "--no-such-option"],
+        ["export", "--format", "json", "tensorbord"],
+    ],
+)
+def test_errors_of_every_command_are_json_too(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = typed(capsys, *words)
+    problem = json.loads(out)
+    jsonschema.Draft202012Validator(schema("error")).validate(problem)
+    assert code == 2 and problem["error"]["next_step"] in err
+
+
+def test_an_error_of_run_is_written_where_the_report_was_wanted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, out, _ = typed(capsys, "run", "--json", "report.json", "nowhere.py")
+    problem = json.loads(Path("report.json").read_text())
+    jsonschema.Draft202012Validator(schema("error")).validate(problem)
+    assert code == 2 and out == ""
+
+
+def test_an_option_of_the_script_asks_for_no_json_of_ours(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, out, _ = typed(capsys, "run", "nowhere.py", "--format", "json")
+    assert code == 2 and out == ""
+
+
+def test_a_misspelt_run_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = typed(capsys, "why", "graph_grwth")
+    assert code == 2 and "Did you mean graph_growth" in err
+
+
 SCHEMAS = [
     "error",
     "runs",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-import itertools
 import json
+import re
 import sys
 from collections.abc import Collection
 from pathlib import Path
@@ -92,18 +93,14 @@ def cli(context: click.Context) -> None:
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Every expected error is one sentence on stderr, and JSON on stdout where JSON was asked for."""
-    words = sys.argv[1:] if arguments is None else arguments
+    """Every expected error is one sentence on stderr, and JSON where JSON was asked for."""
+    words = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
         return cli(words, standalone_mode=False)
     except UnslowError as problem:
         _fail(problem, words)
     except click.UsageError as problem:
-        problem.show()
-        if _wants_json(words):
-            message = problem.format_message()
-            click.echo(json.dumps(UnslowError("usage", message, "", "usage").as_json()))
-        sys.exit(problem.exit_code)
+        _fail(_usage_error(problem), words)
     except click.ClickException as problem:
         problem.show()
         sys.exit(problem.exit_code)
@@ -116,13 +113,39 @@ def main(arguments: list[str] | None = None) -> Any:
 
 def _fail(problem: UnslowError, words: list[str]) -> None:
     click.echo(f"unslow: {problem}", err=True)
-    if _wants_json(words):
-        click.echo(json.dumps(problem.as_json()))
+    given = _options(words)
+    text = json.dumps(problem.as_json())
+    if given.get("form") == "json":
+        click.echo(text)
+    if words[:1] == ["run"] and given.get("json_path"):
+        with contextlib.suppress(OSError):  # the sentence on stderr has been printed
+            Path(str(given["json_path"])).write_text(f"{text}\n", encoding="utf-8")
     sys.exit(2)
 
 
-def _wants_json(words: list[str]) -> bool:
-    """Of our own options only: those of a recorded script belong to the script."""
-    if words[:1] == ["run"]:
-        return False
-    return "--format=json" in words or ("--format", "json") in itertools.pairwise(words)
+def _usage_error(problem: click.UsageError) -> UnslowError:
+    """What click found wrong with the command line, in the words of all our errors."""
+    command = problem.ctx.command_path if problem.ctx else "unslow"
+    why, *hint = re.split(r" \(?(?=Did you mean )", problem.format_message().rstrip(")"))
+    next_step = hint[0] if hint else _similar_choice(problem)
+    what = command.removeprefix("unslow ") if problem.ctx else "the command line"
+    return UnslowError(what, why.rstrip("."), next_step or f"Type: {command} --help", "usage")
+
+
+def _similar_choice(problem: click.UsageError) -> str:
+    """`Did you mean tensorboard?` for a value that is none of an option's choices."""
+    parameter = getattr(problem, "param", None)
+    quoted = re.search(r"'([^']*)' is not one of", problem.format_message())
+    if parameter is None or quoted is None or not isinstance(parameter.type, click.Choice):
+        return ""
+    return suggestion(quoted[1], map(str, parameter.type.choices))
+
+
+def _options(words: list[str]) -> dict[str, Any]:
+    """The options given to our command; those of a recorded script belong to the script."""
+    if not words or words[0] not in _COMMANDS:
+        return {}
+    command = _command(words[0])
+    context = click.Context(command, resilient_parsing=True, **command.context_settings)
+    context.ignore_unknown_options = True
+    return dict(command.make_parser(context).parse_args(words[1:])[0])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from unslow.cli.output import must_be_writable, write
+from unslow.cli.output import format_option, must_be_writable, write
 from unslow.cli.recorded import settings
 from unslow.cli.show import print_report, report_on, text_of
 from unslow.errors import UnslowError, suggestion
@@ -25,6 +25,7 @@ class _Wanted:
     html_path: str | None
     check: bool
     quiet: bool
+    form: str
 
     @property
     def anything(self) -> bool:
@@ -57,6 +58,7 @@ class _Wanted:
     default=None,
     help="Show progress in the last rows of the terminal (default: occasional lines).",
 )
+@format_option("terminal", "json")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(
     command: tuple[str, ...],
@@ -65,7 +67,7 @@ def run(
     out: str | None,
     live: bool | None,
     no_sources: bool,
-    **wanted: bool,
+    **wanted: object,
 ) -> None:
     """Run COMMAND as it is, record it, and say why it is slow.
 
@@ -75,6 +77,8 @@ def run(
     unslow run -- sh train.sh
 
     Exits with the code of the command. Options of unslow go before the script, its own after it.
+    The report goes to stderr: stdout is the command's. With --format json the report is printed
+    to stdout, and what the command prints goes to stderr.
     """
     after = _Wanted(**wanted)  # type: ignore[arg-type]
     must_be_writable(after.json_path)
@@ -84,7 +88,7 @@ def run(
     folder = _folder(out, command[0])
     extra = {"UNSLOW_NO_SOURCES": "1"} if no_sources else {}
     with _beside(folder, False if after.quiet and live is None else live) as beside:
-        ended = launch.record(words, folder, extra)
+        ended = launch.record(words, folder, extra, stdout=_stdout(after))
     if beside.problem:
         click.echo(
             f"unslow: the live view failed, the recording did not: {beside.problem}", err=True
@@ -93,6 +97,11 @@ def run(
     if after.check and not healthy and ended.code == 0:
         sys.exit(1)
     launch.die_as(ended)
+
+
+def _stdout(wanted: _Wanted) -> int | None:
+    """Where the command prints: as without us, or to stderr where stdout is for our JSON."""
+    return sys.stderr.fileno() if wanted.form == "json" else None
 
 
 def _must_be_no_option(word: str) -> None:
@@ -110,8 +119,10 @@ def _report(folder: str, ended: launch.Ended, wanted: _Wanted) -> bool:
         click.echo(
             f"unslow: {_without_tensorflow(ended)}  (unslow explain no-tensorflow)", err=True
         )
-    elif not wanted.quiet:
+    elif not wanted.quiet and wanted.form == "terminal":
         print_report(view, sys.stderr)
+    if not wanted.quiet and wanted.form == "json":
+        click.echo(text_of(view, "json"), nl=False)
     for path, form in ((wanted.json_path, "json"), (wanted.html_path, "html")):
         if path:
             write(path, text_of(view, form))
