@@ -384,6 +384,18 @@ def unicode() -> Diagnosis:
     )
 
 
+def workers() -> Diagnosis:
+    """The same training in two processes."""
+    diagnosis = retracing()
+    run = diagnosis.run
+    (process,) = run.processes
+    processes = tuple(
+        replace(process, index=number, worker=f"worker {number}") for number in (0, 1)
+    )
+    loops = tuple(replace(loop, process=number) for loop in run.loops for number in (0, 1))
+    return replace(diagnosis, run=replace(run, processes=processes, loops=loops))
+
+
 GALLERY: dict[str, Callable[[], Diagnosis]] = {
     "healthy": healthy,
     "retracing": retracing,

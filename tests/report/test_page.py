@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import zipfile
 from collections.abc import Callable, Iterator
@@ -14,6 +15,8 @@ import pytest
 
 from unslow.analyse.run.assemble import load
 from unslow.analyse.sketches.sketch import Sketch, at, fact
+from unslow.compare import compare
+from unslow.compare.view import view_of as comparison_view
 from unslow.diagnose import diagnose
 from unslow.facts.functions import Trace
 from unslow.facts.memory import Container, Containers
@@ -32,10 +35,10 @@ from unslow.model import (
     Sample,
     Unjudged,
 )
-from unslow.report import html
+from unslow.report import comparison, html, json_report
 from unslow.report.view import view_of
 
-from .gallery import GALLERY, proof, retracing
+from .gallery import GALLERY, proof, retracing, workers
 
 
 @pytest.fixture(scope="module")
@@ -246,6 +249,108 @@ def test_a_spike_of_one_step_in_100_000_survives_and_the_page_stays_small() -> N
     assert len(html.dumps(view)) < 2_000_000
 
 
+@pytest.fixture(scope="module")
+def axe(npm: Callable[[str], Path]) -> str:
+    return (npm("axe-core") / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("diagnosis", [GALLERY["several"], GALLERY["healthy"], workers])
+def test_the_page_keeps_the_rules_of_accessibility(
+    diagnosis: Callable[[], Diagnosis], scheme: str, opened: Callable[..., Opened], axe: str
+) -> None:
+    page = opened(diagnosis(), scheme=scheme).page
+    page.evaluate(axe)
+    found = page.evaluate("axe.run(document).then(result => result.violations)")
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_a_comparison_is_a_page_too(
+    width: int, scheme: str, browser: Any, tmp_path: Path, axe: str
+) -> None:
+    one, other = GALLERY["several"](), retracing()
+    view = comparison_view(compare(one, other), one, other, None)
+    path = tmp_path / "comparison.html"
+    path.write_text(comparison.as_html(view), encoding="utf-8")
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert page.locator("html").get_attribute("data-theme") == scheme
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.evaluate(axe)
+    found = page.evaluate("axe.run(document).then(result => result.violations)")
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+    context.close()
+
+
+def test_the_contents_name_every_section_and_lead_to_it(opened: Callable[..., Opened]) -> None:
+    page = opened(retracing()).page
+    names = [link.get_attribute("href") for link in page.locator(".contents a").all()]
+    assert names == [f"#{section.get_attribute('id')}" for section in page.locator("section").all()]
+    page.click(".contents a[href='#limits']")
+    until(page, "document.getElementById('limits').getBoundingClientRect().top < innerHeight")
+    assert page.evaluate("document.activeElement.id") == "h-limits"
+
+
+def test_a_search_keeps_the_parts_that_hold_every_word(opened: Callable[..., Opened]) -> None:
+    page = opened(GALLERY["several"]()).page
+    page.keyboard.press("/")
+    page.keyboard.type("unslow itself COST")
+    until(page, "document.getElementById('loops').offsetParent === null")
+    assert page.locator("#limits").is_visible() and not page.locator("#verdict").is_visible()
+    assert page.locator(".contents a:visible").all_inner_texts() == ["Limits"]
+    page.fill("#find", "")
+    assert page.locator("#verdict").is_visible()
+
+
+def test_the_report_can_be_downloaded_as_json(opened: Callable[..., Opened]) -> None:
+    page = opened(retracing()).page
+    with page.expect_download() as started:
+        page.click("#download")
+    downloaded = json.loads(Path(started.value.path()).read_text(encoding="utf-8"))
+    assert downloaded == json.loads(json_report.dumps(view_of(retracing())))
+
+
+def test_a_cause_leads_to_its_explanation_in_the_page(opened: Callable[..., Opened]) -> None:
+    page = opened(retracing()).page
+    assert not page.locator("#cause-retracing h4").first.is_visible()
+    page.click(".hero a[href='#cause-retracing']")
+    assert page.locator("#cause-retracing h4").first.inner_text() == "What happens"
+    assert page.locator("#cause-retracing h4").first.is_visible()
+
+
+def test_zooming_one_chart_moves_the_whole_time_axis(opened: Callable[..., Opened]) -> None:
+    page = opened(retracing()).page
+    page.locator('[data-chart="time-steps"] .plot').focus()
+    page.keyboard.press("+")
+    memory = page.locator('[data-chart="time-memory"]')
+    steps = page.locator('[data-chart="time-steps"]')
+    until(page, "document.querySelector('.lane > span').style.width === '200%'")
+    for name in ("data-min", "data-max"):
+        assert memory.get_attribute(name) == steps.get_attribute(name)
+
+
+def test_a_tab_shows_one_process(opened: Callable[..., Opened]) -> None:
+    page = opened(workers()).page
+    cards = page.locator("#loops .card:visible")
+    everything = cards.count()
+    page.locator('[role="tab"]').first.focus()
+    page.keyboard.press("ArrowRight")
+    chosen = page.locator('[role="tab"][aria-selected="true"]')
+    assert chosen.inner_text() == "worker 0" and 0 < cards.count() < everything
+    assert {card.get_attribute("data-process") for card in cards.all()} == {"0"}
+
+
+def test_the_source_shows_the_finding_at_its_line(opened: Callable[..., Opened]) -> None:
+    diagnosis = retracing()
+    where = diagnosis.findings[0].location
+    assert where is not None
+    row = opened(diagnosis).page.locator("#source tr.here").first
+    assert str(where.line) in row.inner_text() and "retracing" in row.inner_text()
+
+
 HOSTILE = (
     "</script><script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
@@ -337,7 +442,7 @@ def test_nothing_that_the_user_s_program_says_can_run(opened: Callable[..., Open
     assert result.problems == []
     assert [url for url in result.asked if not url.startswith(("file:", "data:"))] == []
     assert page.locator("img, iframe, object, embed, base, form").count() == 0
-    assert page.locator("script").count() == 3
+    assert page.locator("script").count() == 4  # two of them are data
     attributes = "[...document.querySelectorAll('*')].flatMap(each => each.getAttributeNames())"
     assert not [name for name in page.evaluate(attributes) if name.startswith("on")]
 

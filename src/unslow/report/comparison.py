@@ -100,6 +100,7 @@ def as_html(view: Row) -> str:
     kind, answer = verdict(view)
     return html.render(
         "page/comparison.html",
+        ("theme", "print"),
         view=view,
         kind=kind,
         answer=answer,

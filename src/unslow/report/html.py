@@ -5,39 +5,100 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 
 import jinja2
 from markupsafe import Markup
 
-from unslow.report import outline, words
+from unslow.report import json_report, outline, words
 from unslow.report.words import Row
+
+# Every section of the page: its file in page/sections, which is empty where it does not apply, and
+# its title in the list of contents.
+_BEFORE = {
+    "verdict": "Verdict",
+    "findings": "Also found",
+    "notes": "Also worth knowing",
+    "account": "Where the time went",
+}
+_PER_PROCESS = {"time": "Time axis", "loops": "Step time", "memory": "Memory"}
+_AFTER = {
+    "workers": "Workers",
+    "graphs": "Graphs and traces",
+    "input": "Input pipeline",
+    "kernels": "What TensorFlow ran",
+    "start": "Up to the first step",
+    "lines": "Hottest lines",
+    "source": "Your source",
+    "causes": "The causes explained",
+    "limits": "Limits",
+    "next": "What to type next",
+}
+_TITLES = {**_BEFORE, **_PER_PROCESS, **_AFTER}
+# Scripts of the page, in the order in which they need each other.
+_PAGE_SCRIPTS = (
+    *("theme", "copy", "numbers", "charts", "timeline"),
+    *("processes", "links", "search", "download", "print"),
+)
 
 
 def dumps(view: Row) -> str:
     """The page; below 2 MB for a run of any length, because charts are downsampled in the view."""
-    charted = [chart["loop"] for chart in view["charts"]["steps"]]
     problems, notes = outline.divided(view["findings"])
-    data = inert({**view["charts"], "seconds": view["seconds"]})
-    return render(
-        "page/page.html", view=view, charted=charted, problems=problems, notes=notes, data=data
-    )
+    lead = problems[0] if problems else next((one for one in notes if one["location"]), None)
+    values: dict[str, object] = {
+        "view": view,
+        "charted": [chart["loop"] for chart in view["charts"]["steps"]],
+        "problems": problems,
+        "notes": notes,
+        "lead": lead,
+        "anchors": _anchors(view["findings"], problems, notes, lead),
+        "explained": [each["id"] for each in view["explanations"]],
+    }
+    rendered = {name: _section(name, values) for name in _TITLES}
+    several = [each for each in view["processes"] if each["steps"]]
+    values |= {
+        "contents": [(name, title) for name, title in _TITLES.items() if rendered[name]],
+        "before": [rendered[name] for name in _BEFORE],
+        "per_process": [rendered[name] for name in _PER_PROCESS],
+        "after": [rendered[name] for name in _AFTER],
+        "processes": several if len(several) > 1 else [],
+        "data": inert({**view["charts"], "seconds": view["seconds"]}),
+        "report": inert(json.loads(json_report.dumps(view))),
+    }
+    return render("page/page.html", _PAGE_SCRIPTS, **values)
 
 
-def render(template: str, **values: object) -> str:
+def _section(name: str, values: dict[str, object]) -> Markup:
+    template = _environment().get_template(f"page/sections/{name}.html")
+    return Markup(template.render(values).strip())
+
+
+def _anchors(
+    findings: list[Row], problems: list[Row], notes: list[Row], lead: Row | None
+) -> list[str]:
+    """Where in the page each finding is: the lead at the top, the others in cards of their own."""
+    names = {id(one): f"finding-{number}" for number, one in enumerate(problems, 1)}
+    rest = [one for one in notes if one is not lead]
+    names |= {id(one): f"finding-note-{number}" for number, one in enumerate(rest, 1)}
+    if lead is not None:
+        names[id(lead)] = "verdict"
+    return [names[id(finding)] for finding in findings]
+
+
+def render(template: str, scripts: Sequence[str], **values: object) -> str:
     """A page of ours with its styles and its two scripts, the only ones that may run."""
-    uplot, script = _file("vendor/uPlot.iife.min.js"), _file("page/page.js")
+    uplot = _file("vendor/uPlot.iife.min.js")
+    own = "".join(_file(f"page/scripts/{name}.js") for name in scripts)
+    script = f'"use strict";\n(() => {{\n{own}root.dataset.ready = "1";\n}})();\n'
     hashes = " ".join(f"'sha256-{_digest(text)}'" for text in (uplot, script))
     # Scripts and styles are ours, not the user's, and must not be escaped.
-    own = {
-        "css": _file("vendor/uPlot.min.css") + _file("page/page.css"),
-        "uplot": uplot,
-        "js": script,
-        "hashes": hashes,
-    }
-    marked = {name: Markup(text) for name, text in own.items()}
-    page = _environment().from_string(_file(template))
-    return page.render(safety=words.SAFETY, outline=outline, **marked, **values)
+    styles = _file("vendor/uPlot.min.css") + _file("page/page.css")
+    marked = {"css": styles, "uplot": uplot, "js": script, "hashes": hashes}
+    page = _environment().get_template(template)
+    return page.render(**{name: Markup(text) for name, text in marked.items()}, **values)
 
 
 def inert(data: object) -> Markup:
@@ -62,10 +123,15 @@ def _sentence(text: str) -> str:
     return words.capitalized(words.ended(unbroken(text)))
 
 
+@cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.FunctionLoader(_file),
+        autoescape=True,
+        trim_blocks=True,
+        undefined=jinja2.StrictUndefined,
     )
+    environment.globals |= {"safety": words.SAFETY, "outline": outline}
     environment.filters |= {
         "seconds": lambda value: unbroken(words.seconds(value)),
         "share": words.share,

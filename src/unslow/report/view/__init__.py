@@ -16,8 +16,10 @@ from unslow.model import Diagnosis, Finding, Proof, Run
 from unslow.report.view.account import account_of
 from unslow.report.view.charts import step_charts
 from unslow.report.view.events import graphs_of, traces_of, workers_of
+from unslow.report.view.explanations import explanations_of
 from unslow.report.view.findings import finding_of
 from unslow.report.view.kernels import kernels_of
+from unslow.report.view.line_times import line_times
 from unslow.report.view.loops import loop_of
 from unslow.report.view.machine import (
     ended_of,
@@ -30,7 +32,9 @@ from unslow.report.view.machine import (
 from unslow.report.view.memory import memory_charts
 from unslow.report.view.memory_account import memory_account_of
 from unslow.report.view.pipelines import pipelines_of
+from unslow.report.view.source import sources_of
 from unslow.report.view.start import start_of
+from unslow.report.view.timeline import timeline_of
 from unslow.report.view.verdict import unexplained_share, verdict_of
 from unslow.report.words import Row, plain
 
@@ -50,6 +54,7 @@ def view_of(
         for index, finding in enumerate(diagnosis.findings)
     ]
     whole = run.seconds or run.trained
+    rules, times = _rules(), line_times(run)
     view = {
         "schema": SCHEMA,
         "unslow": _version(),
@@ -85,7 +90,9 @@ def view_of(
         "lost_probes": lost_probes(run),
         "seen_instead": seen_instead(run),
         "notes": list(run.notes),
-        "rules": _rules(),
+        "rules": rules,
+        "explanations": explanations_of(findings, rules),
+        "sources": sources_of(run, diagnosis.findings, times),
         "cwd": run.cwd,
         "command_line": command_line(run.command),
         "workers": workers_of(run),
@@ -97,6 +104,7 @@ def view_of(
             "memory": memory_charts(run),
             "traces": traces_of(run),
             "graphs": graphs_of(run),
+            "timeline": timeline_of(run, diagnosis.findings, times),
         },
         "versions": _versions(run),
     }

@@ -51,7 +51,9 @@ def step_chart(number: int, loop: Loop, points: int, forecast: Row | None) -> Ro
     return {
         "loop": number,
         "line": str(loop.location),
+        "process": loop.process,
         "x": [int(value) for value in loop.number[ends]],
+        "time": short(loop.end[ends]),
         "mean": short(mean),
         "low": short(np.minimum.reduceat(np.where(single, loop.seconds, loop.low), starts)),
         "high": short(high),
