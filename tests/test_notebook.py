@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from unslow.notebook import framed, named_cells
+from unslow.notebook import as_typed, summary_of
+from unslow.record.engine.notebook_page import framed, named_cells
 
 CELLS = {"/tmp/ipykernel_12/345.py": 7, "/tmp/ipykernel_12/6.py": 8}
 
@@ -31,3 +32,14 @@ def test_the_page_arrives_whole_in_its_frame() -> None:
     found = re.search(r'srcdoc="([^"]*)"', framed(page))
     assert found is not None
     assert html.unescape(found[1]) == page
+
+
+def test_a_corrected_cell_has_its_magics_as_they_were_typed() -> None:
+    raw = "%%unslow\n%matplotlib inline\nstep(n)\n"
+    corrected = "# %%unslow\nget_ipython().run_line_magic('matplotlib', 'inline')\nstep(t)\n"
+    assert as_typed(corrected, raw) == "%%unslow\n%matplotlib inline\nstep(t)"
+
+
+def test_without_a_fix_the_summary_says_why() -> None:
+    row = {"cause": "retracing", "line": "a.py:3", "title": "traced", "refusal": "it is read"}
+    assert "no fix: it is read" in summary_of({"fixes": [row], "files": {}, "diff": ""})

@@ -1,109 +1,151 @@
-"""The IPython extension: `%load_ext unslow`, then `%%unslow` at the top of a cell."""
+"""The IPython extension: `%load_ext unslow`, then `%%unslow`, `%unslow` and `%unslow_fix`."""
 
 from __future__ import annotations
 
-import html
-import os
-import re
-import subprocess
+import json
 import sys
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
-_SOURCE = Path(__file__).resolve().parents[1]
+from unslow.record.engine.notebook_page import (
+    cells_of,
+    display,
+    kernel,
+    made_by_unslow,
+    named_cells,
+)
+
 _FIRST_LINE = "# %%unslow\n"  # takes the place of the magic's own line: line numbers stay right
-_FRAME = """\
-<iframe srcdoc="{page}" style="width: 100%; height: {height}px; border: 0" title="unslow"
- onload="this.style.height = Math.min({most},
- this.contentWindow.document.documentElement.scrollHeight + 20) + 'px'"></iframe>"""
-_HEIGHT, _MOST_HEIGHT = 600, 1200  # pixels: before the page is there, and at most
+_MAGIC = "%%unslow"
+_NOTHING_YET = "unslow: nothing was recorded yet; put %%unslow at the top of a cell"
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """Register the cell magic."""
-    ipython.register_magic_function(_cell(ipython), "cell", "unslow")
+    """Register the magics."""
+    magics = _Magics(ipython)
+    ipython.register_magic_function(magics.cell, "cell", "unslow")
+    ipython.register_magic_function(magics.line, "line", "unslow")
+    ipython.register_magic_function(magics.fix, "line", "unslow_fix")
 
 
 def unload_ipython_extension(ipython: Any) -> None:
-    ipython.magics_manager.magics["cell"].pop("unslow", None)
+    known = ipython.magics_manager.magics
+    for kind, name in (("cell", "unslow"), ("line", "unslow"), ("line", "unslow_fix")):
+        known[kind].pop(name, None)
 
 
-def _cell(ipython: Any) -> Any:
-    recorded: dict[str, int] = {}  # the cells that were recorded so far
+@dataclass
+class _Magics:
+    """The magics of one kernel, and what they recorded so far."""
 
-    def unslow(line: str, cell: str) -> None:
+    ipython: Any
+    cells: dict[str, int] = field(default_factory=dict)  # made-up file of a recorded cell → number
+    folder: str = ""  # of the last recording
+
+    def cell(self, line: str, cell: str) -> None:
         """Record this cell, then say why it is slow. `%%unslow FOLDER` records into FOLDER."""
-        from unslow.record.engine.inline import recording, show
-
         code = cell if cell.startswith("%%") else _FIRST_LINE + cell
-        can_show_pages = hasattr(ipython, "kernel")
-        before = cells_of(ipython)
+        self._record(code, line.strip() or None)
+
+    def line(self, line: str) -> None:
+        """`%unslow STATEMENT` records one statement; `%unslow` alone shows the last report again."""
+        if line.strip():
+            above = _lines_above(self._raw_cell(), line.strip())
+            self._record("\n" * above + line.strip(), None)
+        elif self.folder:
+            self._show()
+        else:
+            _say(_NOTHING_YET)
+
+    def fix(self, line: str) -> None:
+        """Show the fix of the last recording as corrected code, and put it into the next cell."""
+        folder = line.strip() or self.folder
+        if not folder:
+            _say(_NOTHING_YET)
+            return
+        answer = made_by_unslow("fix", folder, "--format", "json")
+        found: dict[str, Any] = json.loads(answer) if answer else {"fixes": [], "files": {}}
+        _say(named_cells(summary_of(found), self._numbers()))
+        corrected = self._corrected(found["files"])
+        if corrected:
+            self.ipython.set_next_input(corrected)
+
+    def _record(self, code: str, folder: str | None) -> None:
+        from unslow.record.engine.inline import recording
+
+        before = cells_of(self.ipython)
         number = max(before.values(), default=0)  # the cell with the magic was compiled last
-        with recording(line.strip() or None, report=not can_show_pages) as folder:
-            ipython.run_cell(code).raise_error()
+        with recording(folder, report=False) as self.folder:
+            self.ipython.run_cell(code).raise_error()
         # What it holds was compiled as a cell of its own, to which IPython gave the next number.
-        cells = cells_of(ipython)
-        recorded.update({name: number for name in cells if cells[name] != before.get(name)})
-        if can_show_pages and not _display(folder, {**cells, **recorded}):
-            show(folder)
+        cells = cells_of(self.ipython)
+        self.cells.update({name: number for name in cells if cells[name] != before.get(name)})
+        self._show()
 
-    return unslow
+    def _show(self) -> None:
+        from unslow.record.engine.inline import show
 
+        if kernel() is None or not display(self.ipython, self.folder, self._numbers()):
+            show(self.folder)
 
-def _display(folder: str, cells: Mapping[str, int]) -> bool:
-    """Show the report below the cell: as a page, and as text where pages cannot be shown."""
-    import IPython.display
+    def _numbers(self) -> dict[str, int]:
+        return {**cells_of(self.ipython), **self.cells}
 
-    display: Any = IPython.display.display
-    text = _report(folder, "markdown")
-    if not text:
-        return False
-    shown = {"text/plain": named_cells(text, cells)}
-    page = _report(folder, "html")
-    if page:
-        shown["text/html"] = framed(named_cells(page, cells))
-    display(shown, raw=True)
-    return True
+    def _raw_cell(self, number: int | None = None) -> str:
+        """A cell as it was typed: the one that is being executed unless a number is given."""
+        history = self.ipython.history_manager.input_hist_raw
+        index = len(history) - 1 if number is None else number
+        return str(history[index]) if 0 <= index < len(history) else ""
 
-
-def _report(folder: str, form: str) -> str:
-    """A report, made by a process of its own so that none of our imports meet the user's."""
-    path = os.pathsep.join(filter(None, (str(_SOURCE), os.environ.get("PYTHONPATH"))))
-    made = subprocess.run(
-        [sys.executable, "-m", "unslow", "why", folder, "--format", form],
-        env={**os.environ, "PYTHONPATH": path},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return made.stdout if made.returncode == 0 else ""
+    def _corrected(self, files: Mapping[str, str]) -> str:
+        """The cells that a fix changes, in the order in which they were run."""
+        numbers = self._numbers()
+        changed = sorted((numbers[file], text) for file, text in files.items() if file in numbers)
+        texts = [as_typed(text, self._raw_cell(number)) for number, text in changed]
+        is_recorded = any(text.startswith(_MAGIC) for text in texts)
+        plain = [text.removeprefix(f"{_MAGIC}\n").strip("\n") for text in texts]
+        together = "\n\n".join(plain)
+        return f"{_MAGIC}\n{together}" if is_recorded else together
 
 
-def framed(page: str) -> str:
-    """The page in a frame of its own, as high as its content."""
-    return _FRAME.format(page=html.escape(page), height=_HEIGHT, most=_MOST_HEIGHT)
+def summary_of(found: Mapping[str, Any]) -> str:
+    """What each fix does, or why there is none, and the diff."""
+    lines = []
+    for row in found["fixes"]:
+        lines.append(f"{row['cause']} at {row['line']}: {row['title']}")
+        if row["refusal"]:
+            lines.append(f"  no fix: {row['refusal']}")
+        else:
+            lines.append(f"  {row['fix']}  [{row['safety'].upper()}]  {row['note']}".rstrip())
+    if not found["files"]:
+        lines.append("unslow: there is nothing to fix automatically; see the report for what to do")
+        return "\n".join(lines)
+    lines += ["", found["diff"].rstrip(), "", "The corrected code is in the next cell."]
+    return "\n".join(lines)
 
 
-def cells_of(ipython: Any) -> dict[str, int]:
-    """The number of each cell by the file name that IPython made up for it.
+def as_typed(text: str, raw: str) -> str:
+    """Corrected code with magics as they were typed, where IPython had replaced them line by line."""
+    if text.startswith(_FIRST_LINE):
+        text = f"{_MAGIC}\n{text.removeprefix(_FIRST_LINE)}"
+    commands = [line for line in raw.splitlines() if line.lstrip().startswith(("%", "!"))]
+    lines = text.splitlines()
+    replaced = [at for at, line in enumerate(lines) if "get_ipython()." in line]
+    own = [line for line in commands if not line.startswith(_MAGIC)]
+    if len(own) == len(replaced):
+        for at, line in zip(replaced, own, strict=True):
+            lines[at] = line
+    return "\n".join(lines)
 
-    `_filename_map` is private; seen in IPython 8 and 9. Without it the made-up names are shown.
-    """
-    return dict(getattr(ipython.compile, "_filename_map", {}))
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
 
 
-def named_cells(text: str, cells: Mapping[str, int]) -> str:
-    """The text of a report with `cell 7, line 3` in the place of made-up files and their lines."""
-    numbers = {Path(name).name: number for name, number in cells.items() if number}
-    if not numbers:
-        return text
-    names = "|".join(map(re.escape, numbers))
-    place = re.compile(rf"[\w./\\-]*(?<![\w-])(?P<name>{names})(?::(?P<line>\d+))?")
-
-    def named(found: re.Match[str]) -> str:
-        cell = f"cell {numbers[found['name']]}"
-        return f"{cell}, line {found['line']}" if found["line"] else cell
-
-    return place.sub(named, text)
+def _lines_above(cell: str, statement: str) -> int:
+    """How many lines stand above a `%unslow STATEMENT` in its cell."""
+    for number, line in enumerate(cell.splitlines()):
+        if line.strip().startswith("%unslow") and line.strip().endswith(statement):
+            return number
+    return 0

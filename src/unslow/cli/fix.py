@@ -80,7 +80,7 @@ def _fix(diagnosis: Diagnosis, folder: str, only: str | None, options: _Options,
         rows = [_row(outcome) for outcome in outcomes]
         gained = {"before": whole.before, "after": whole.after} if whole else None
         found = {"folder": folder, "fixes": rows, "diff": diff, "written": written}
-        write_json({**found, "whole": gained})
+        write_json({**found, "whole": gained, "files": texts})
         return
     if texts:
         _print_diff(diff)

@@ -8,6 +8,7 @@ from typing import Any
 from unslow.compare import Comparison, LoopChange
 from unslow.model import Diagnosis, Proof, Run
 from unslow.report.view import clean, command_line
+from unslow.report.view.findings import finding_of
 
 
 def view_of(
@@ -26,12 +27,34 @@ def view_of(
                 "new": comparison.new,
                 "still_there": comparison.stayed,
             },
+            "new_findings": _new_findings(comparison, after),
             "disturbed": comparison.disturbed,
             "problems": comparison.problems,
             "proof": {**asdict(proof), "verdict": proof.verdict.value} if proof else None,
         }
     )
     return view
+
+
+def _new_findings(comparison: Comparison, after: Diagnosis) -> list[dict[str, Any]]:
+    """What the second run has that the first had not: its line, and the diff that cures it."""
+    rows = []
+    for number, finding in enumerate(after.findings):
+        if not finding.fault or finding.cause not in comparison.new:
+            continue
+        row = finding_of(after.run, finding, after.fixes.get(number), None)
+        rows.append(
+            {
+                "cause": finding.cause,
+                "title": finding.title,
+                "line": str(finding.location or ""),
+                "seconds": finding.seconds,
+                "advice": finding.advice,
+                "fix": row["fix"]["title"] if row["fix"] else "",
+                "diff": row["fix"]["diff"] if row["fix"] else "",
+            }
+        )
+    return rows
 
 
 def _run(run: Run) -> dict[str, Any]:

@@ -33,6 +33,7 @@ _MOST_ADAPTIONS = 3  # times that the number of steps is changed so that both si
 _SIDES = ("before", "after")
 
 Progress = Callable[[str], None]
+IsDecided = Callable[[Sequence[float], Sequence[float]], bool]
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,9 @@ class Question:
     program: bool = False  # the cost lies outside of the steps: time the program to its end
     pairs: int = PAIRS
     quality: bool = False  # other weights are no objection if the loss is as good
+    # Ends the trials early, given seconds per step before and after; by default a large and clear
+    # difference does.
+    is_decided: IsDecided | None = None
 
     @property
     def times_runs(self) -> bool:
@@ -116,8 +120,8 @@ def prove(
     sides = (before, after)
     question, trials = _first_pair(sides, question, progress)
     while len(trials.before) < question.pairs:
-        enough = len(trials.before) >= _EARLY
-        if enough and (_is_clear(*trials.figures(question)) or _is_lighter(trials, question)):
+        is_decided = question.is_decided or _is_clear
+        if is_decided(*trials.figures(question)) or _is_lighter(trials, question):
             break
         _run_pair(trials, sides, question, progress)
     proof = _judge(trials, before, question, progress)
@@ -209,6 +213,8 @@ def _figure(trial: Trial, question: Question) -> float:
 
 def _is_clear(before: Sequence[float], after: Sequence[float]) -> bool:
     """Whether more trials would not change the answer: by the nearest two, and by the interval."""
+    if len(before) < _EARLY:
+        return False
     _, low, high = bootstrap_ratio(before, after)
     surely_faster = low > 1.0 and min(before) >= _CLEAR * max(after)
     surely_slower = high < 1.0 and min(after) >= _CLEAR * max(before)
@@ -217,7 +223,7 @@ def _is_clear(before: Sequence[float], after: Sequence[float]) -> bool:
 
 def _is_lighter(trials: _Trials, question: Question) -> bool:
     """Whether every trial after the change peaks clearly below every one before it."""
-    if not question.peak:
+    if not question.peak or len(trials.before) < _EARLY:
         return False
     before = min(trial.peak for trial in trials.before)
     return max(trial.peak for trial in trials.after) <= (1 - _LIGHTER) * before

@@ -52,6 +52,11 @@ def remarks(view: Row) -> Iterator[str]:
         yield f"Both run again in turn: {view['proof']['text']}."
 
 
+def new_finding(finding: Row) -> str:
+    where = f" at {finding['line']}" if finding["line"] else ""
+    return f"`{finding['cause']}`{where}: {finding['title']}"
+
+
 def renderable(view: Row) -> RenderableType:
     parts: list[RenderableType] = [
         Text.assemble(("before  ", "bold"), (view["before"]["folder"], "dim"), overflow="fold"),
@@ -82,6 +87,14 @@ def as_markdown(view: Row) -> str:
     _, answer = verdict(view)
     parts = [f"### {markdown.marked(answer)}", "\n".join(_table(view))]
     parts += [markdown.marked(remark) for remark in remarks(view)]
+    for finding in view["new_findings"]:
+        parts.append(f"**New: {markdown.marked(new_finding(finding))}**")
+        if finding["diff"]:
+            parts.append(
+                f"To undo it ({finding['fix']}):\n\n```diff\n{finding['diff'].rstrip()}\n```"
+            )
+        elif finding["advice"]:
+            parts.append(markdown.marked(finding["advice"]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -106,5 +119,6 @@ def as_html(view: Row) -> str:
         answer=answer,
         remarks=list(remarks(view)),
         loop_text=loop_text,
+        new_finding=new_finding,
         phases=words.PHASES,
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from unslow.record.engine import notebook_page
 from unslow.record.engine.start import Recording
 from unslow.runfolder import layout as runfile
 
@@ -39,14 +39,8 @@ def recording(out: str | None, report: bool) -> Iterator[str]:
 
 
 def show(folder: str) -> None:
-    """The report, made by a process of its own so that none of our imports meet the user's."""
-    source = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
-    path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
-    made = subprocess.run(
-        [sys.executable, "-m", "unslow", "why", folder],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    sys.stderr.write(made.stdout or made.stderr)
+    """The report: a page below the cell of a notebook, text elsewhere."""
+    ipython = notebook_page.kernel()
+    if ipython and notebook_page.display(ipython, folder, notebook_page.cells_of(ipython)):
+        return
+    sys.stderr.write(notebook_page.made_by_unslow("why", folder))
