@@ -27,7 +27,7 @@ _COMMANDS = {
     "check": "Find causes in source, without running it.",
     "explain": "Explain a cause or an error.",
     "compare": "Compare two runs.",
-    "export": "Write a run for TensorBoard, Perfetto, Parquet or OpenTelemetry.",
+    "export": "Write a run for TensorBoard, Perfetto, W&B, MLflow and other tools.",
     "runs": "List the recorded runs.",
     "mcp": "Serve these commands to an agent over the Model Context Protocol.",
     "config": "Show the settings in force and where they come from.",

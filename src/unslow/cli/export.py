@@ -10,7 +10,7 @@ from unslow.cli.show import diagnosis_of
 from unslow.export import FORMATS
 
 
-@click.command(short_help="Write a run for TensorBoard, Perfetto, Parquet or OpenTelemetry.")
+@click.command(short_help="Write a run for TensorBoard, Perfetto, W&B, MLflow and other tools.")
 @click.argument("target", metavar="FORMAT", type=click.Choice(sorted(FORMATS)))
 @click.argument("run", required=False)
 @click.option("-o", "--output", metavar="PATH", help="Where to (default: into the run folder).")

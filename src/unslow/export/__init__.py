@@ -18,11 +18,13 @@ FORMATS = {
     "perfetto": ("perfetto", "trace.json"),
     "parquet": ("parquet", "steps.parquet"),
     "opentelemetry": ("opentelemetry", "metrics.json"),
+    "wandb": ("wandb", "wandb"),
+    "mlflow": ("mlflow", "mlruns"),
 }
 
 
 def export(diagnosis: Diagnosis, form: str, path: str | Path | None = None) -> Path:
-    """Write a diagnosis in one of FORMATS; returns the path: a folder for TensorBoard, else a file."""
+    """Write a diagnosis in one of FORMATS; returns the path: a file, or a folder for a tracker."""
     module, default = FORMATS[form]
     target = Path(path) if path is not None else Path(diagnosis.run.folder) / default
     write: Write = importlib.import_module(f"unslow.export.{module}").write
