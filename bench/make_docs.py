@@ -1,4 +1,4 @@
-"""Generates docs/causes, docs/errors.md and docs/facts.md from what the code itself says."""
+"""Generates docs/causes, docs/reference, docs/errors.md and docs/facts.md from what the code itself says."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.facts_page import page as facts_page  # noqa: E402
 from bench.gains import Row, grown, off, plain, promised, read  # noqa: E402
+from bench.reference_pages import api_page, cli_page  # noqa: E402
 from tests.examples import Example, all_examples  # noqa: E402
 from unslow.cause import HEADINGS, Cause, load  # noqa: E402
 from unslow.explain import ERRORS  # noqa: E402
@@ -41,7 +42,13 @@ def pages() -> dict[str, str]:
     made = {
         f"causes/{cause.id}.md": cause_page(cause, examples_of(cause), rows) for cause in causes
     }
-    others = {"causes/README.md": index(causes), "errors.md": errors(), "facts.md": facts_page()}
+    others = {
+        "causes/README.md": index(causes),
+        "errors.md": errors(),
+        "facts.md": facts_page(),
+        "reference/cli.md": f"{GENERATED.format('src/unslow/cli')}\n\n{cli_page()}",
+        "reference/api.md": f"{GENERATED.format('the docstrings')}\n\n{api_page()}",
+    }
     return {**made, **others}
 
 
@@ -172,7 +179,8 @@ def errors() -> str:
 def write(docs: Path) -> None:
     """Write every page, and remove the pages of causes that are no more."""
     made = pages()
-    (docs / "causes").mkdir(parents=True, exist_ok=True)
+    for folder in ("causes", "reference"):
+        (docs / folder).mkdir(parents=True, exist_ok=True)
     for page in docs.glob("causes/*.md"):
         if f"causes/{page.name}" not in made:
             page.unlink()

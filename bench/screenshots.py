@@ -1,12 +1,15 @@
 """Pictures for the README: records an example, and shows its report as a page and in a terminal.
 
 python bench/screenshots.py [example]        needs Chromium; writes docs/images/
+
+terminal.svg is a recording of a terminal: `unslow run`, `unslow fix` and `unslow fix --prove --apply` on the
+example, one after the other. What it shows was printed by these commands.
 """
 
 from __future__ import annotations
 
-import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,16 +18,37 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 from rich.console import Console
+from rich.text import Text
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 from unslow.cli.show import report_on  # noqa: E402
 from unslow.report import html  # noqa: E402
-from unslow.report.terminal import renderable  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+COMMANDS = ("unslow run train.py", "unslow fix", "unslow fix --prove --apply")
+ROWS, COLUMNS = 30, 84
+SECONDS = 6  # that each screen of the recording stays
+_MARK = re.compile(r"^# (expect|steps):.*\n|  # <-- .*$", re.MULTILINE)
+# Without the web font of rich's own format: the picture asks nothing of the network.
+_SVG = """\
+<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
+<style>
+.{unique_id}-matrix {{ font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace;
+ font-size: {char_height}px; line-height: {line_height}px; font-variant-east-asian: full-width; }}
+.{unique_id}-title {{ font-size: 18px; font-weight: bold; font-family: sans-serif; }}
+{styles}
+</style>
+<defs><clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" /></clipPath>{lines}</defs>
+{chrome}
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">{matrix}</g></g>
+</svg>
+"""
 
 
 def main() -> None:
@@ -36,24 +60,71 @@ def main() -> None:
         sys.exit("screenshots need Chromium: apt-get install chromium, or set UNSLOW_BROWSER")
     IMAGES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
-        shutil.copy(ROOT / "examples" / example, place)
-        print(f"==> recording {example}", flush=True)
-        subprocess.run(
-            [sys.executable, "-m", "unslow", "run", "-q", "--out", "run", example],
-            cwd=place,
-            check=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "TF_CPP_MIN_LOG_LEVEL": "3"},
-        )
-        _, view = report_on(f"{place}/run")
+        source = (ROOT / "examples" / example).read_text(encoding="utf-8")
+        (Path(place) / "train.py").write_text(_MARK.sub("", source), encoding="utf-8")
+        printed = [_printed(command, place) for command in COMMANDS]
+        _, view = report_on(next(iter(sorted((Path(place) / ".unslow").glob("2*")))).as_posix())
         page = Path(place) / "report.html"
         page.write_text(html.dumps(view), encoding="utf-8")
         _shoot(browser, page)
-    console = Console(record=True, width=84, file=io.StringIO(), highlight=False)
-    console.print(renderable(view), width=80)
-    (IMAGES / "terminal.svg").write_text(
-        console.export_svg(title=f"unslow run {example}"), encoding="utf-8"
-    )
+    (IMAGES / "terminal.svg").write_text(recording(printed), encoding="utf-8")
     print(f"==> wrote {', '.join(sorted(path.name for path in IMAGES.iterdir()))} in docs/images")
+
+
+def _printed(command: str, place: str) -> str:
+    """What a command prints, both streams."""
+    print(f"==> {command}", flush=True)
+    done = subprocess.run(
+        [sys.executable, "-m", *command.split()],
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def recording(printed: list[str]) -> str:
+    """Screens that follow each other; where nothing is animated, the first one stays."""
+    screens = []
+    for number, (command, text) in enumerate(zip(COMMANDS, printed, strict=True)):
+        console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w"), highlight=False)  # noqa: PTH123, SIM115
+        console.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
+        lines = [line for line in text.splitlines() if line.strip()][: ROWS - 1]
+        for line in [*lines, *[""] * (ROWS - 1 - len(lines))]:
+            console.print(_coloured(line[:COLUMNS]))
+        svg = console.export_svg(title="unslow", code_format=_SVG, unique_id=f"screen{number}")
+        screens.append(f'<g class="screen" style="animation-delay:{number * SECONDS}s">{svg}</g>')
+    width, height = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', screens[0])[0]
+    whole, shown = len(screens) * SECONDS, 100 / len(screens)
+    return f"""\
+<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img"
+ aria-label="A terminal: {", then ".join(COMMANDS)}">
+<style>
+.screen {{ visibility: hidden; animation: show {whole}s step-end infinite; }}
+.screen:first-of-type {{ visibility: visible; }}
+@keyframes show {{ 0% {{ visibility: visible; }} {shown:.2f}% {{ visibility: hidden; }} }}
+@media (prefers-reduced-motion: reduce) {{ .screen {{ animation: none; }} }}
+</style>
+{"".join(screens)}
+</svg>
+"""
+
+
+def _coloured(line: str) -> Text:
+    for start, style in (
+        ("+", "green"),
+        ("-", "red"),
+        ("@@", "cyan"),
+        ("Training could", "bold red"),
+    ):
+        if line.startswith(start):
+            return Text(line, style)
+    if "PROVED" in line:
+        return Text(line, "bold green")
+    return Text(line, "bold" if line.lstrip().startswith(">") else "")
 
 
 def _shoot(browser: str, page: Path) -> None:
@@ -73,4 +144,5 @@ def _shoot(browser: str, page: Path) -> None:
         chromium.close()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -6,27 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unslow import record as record
-    from unslow.diagnose import diagnose as diagnose
+    from unslow.api import why as why
+    from unslow.model import Diagnosis as Diagnosis
     from unslow.model import Run as Run
     from unslow.notebook import load_ipython_extension as load_ipython_extension
     from unslow.notebook import unload_ipython_extension as unload_ipython_extension
 
 __version__ = "0.1.0"
 __all__ = [
+    "Diagnosis",
     "Run",
     "__version__",
-    "diagnose",
     "load_ipython_extension",
     "record",
     "unload_ipython_extension",
+    "why",
 ]
 
 # The user's process loads this module too, so nothing is imported before it is needed.
 _WHERE = {
     "Run": "unslow.model",
-    "diagnose": "unslow.diagnose",
+    "Diagnosis": "unslow.model",
     "load_ipython_extension": "unslow.notebook",
     "unload_ipython_extension": "unslow.notebook",
+    "why": "unslow.api",
 }
 
 

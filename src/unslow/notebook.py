@@ -52,7 +52,8 @@ class _Magics:
         """`%unslow STATEMENT` records one statement; `%unslow` alone shows the last report again."""
         if line.strip():
             above = _lines_above(self._raw_cell(), line.strip())
-            self._record("\n" * above + line.strip(), None)
+            # Comments, because IPython drops empty lines at the top.
+            self._record("#\n" * above + line.strip(), None)
         elif self.folder:
             self._show()
         else:
@@ -127,8 +128,8 @@ def summary_of(found: Mapping[str, Any]) -> str:
 
 def as_typed(text: str, raw: str) -> str:
     """Corrected code with magics as they were typed, where IPython had replaced them line by line."""
-    if text.startswith(_FIRST_LINE):
-        text = f"{_MAGIC}\n{text.removeprefix(_FIRST_LINE)}"
+    if _FIRST_LINE in text:  # an import that the fix needs may stand above it
+        text = f"{_MAGIC}\n{text.replace(_FIRST_LINE, '', 1)}"
     commands = [line for line in raw.splitlines() if line.lstrip().startswith(("%", "!"))]
     lines = text.splitlines()
     replaced = [at for at, line in enumerate(lines) if "get_ipython()." in line]

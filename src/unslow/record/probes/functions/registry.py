@@ -108,6 +108,8 @@ class Registry:
         key = f"{name}@{place}"
         began = clock()
         if self._recorder.wants(Trace, key):
+            if self._recorder.user.owns_file(place.file):  # no frame may ever be seen in it
+                self._recorder.keep_source(place.file)
             trace = Trace(
                 key=key,
                 took=done.took,
