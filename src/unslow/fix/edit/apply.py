@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,10 +11,20 @@ from pathlib import Path
 from unslow.errors import UnslowError
 from unslow.model import Run
 
+# The names that IPython makes up for cells; seen in ipykernel 6 and 7, and IPython 8 and 9.
+_CELL = re.compile(r"(^|[/\\])ipykernel_\d+[/\\]\d+\.py$|^<ipython-input-")
+
+
+def is_cell(file: str) -> bool:
+    """Whether a recorded file is a cell of a notebook, which is in no file that could change."""
+    return _CELL.search(file) is not None
+
 
 def check_unchanged(run: Run, files: Mapping[str, str]) -> None:
     """Every file must still be as it was recorded."""
     for file in files:
+        if is_cell(file):
+            continue
         path = Path(run.cwd) / file
         try:
             now = path.read_bytes().decode("utf-8", "surrogatepass")
@@ -32,6 +43,9 @@ def check_unchanged(run: Run, files: Mapping[str, str]) -> None:
 
 def write(run: Run, texts: Mapping[str, str]) -> list[str]:
     """Write new texts in one move per file, with the mode and the line endings it had."""
+    for file in filter(is_cell, texts):
+        hint = "In the notebook, type: %unslow_fix"
+        raise UnslowError(f"cannot change {file}", "it is a cell of a notebook", hint, "no-fix")
     check_unchanged(run, texts)
     for file, text in texts.items():
         path = (Path(run.cwd) / file).resolve()
