@@ -10,8 +10,10 @@ import pytest
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.compare import Change, Comparison, compare
 from unslow.compare.match import line_map, matched_loops
+from unslow.compare.view import view_of
 from unslow.diagnose import diagnose
-from unslow.model import Diagnosis, Finding, Phase, Run
+from unslow.model import Diagnosis, Finding, Phase, Proof, Run, Verdict
+from unslow.report import comparison
 
 SOURCE = "import tensorflow as tf\n\nfor step in range(100):\n    train()\n"
 
@@ -98,3 +100,15 @@ def test_another_loop_of_the_same_file_is_no_counterpart() -> None:
 def test_lines_are_mapped_through_an_edit() -> None:
     assert line_map("a\nb\nc\n", "a\nx\ny\nb2\nc\n") == {1: 1, 3: 5}
     assert line_map("a\nb\nc\n", "a\nB\nc\n") == {1: 1, 2: 2, 3: 3}
+
+
+def test_runs_in_turn_decide_the_headline_even_if_a_recording_was_disturbed() -> None:
+    one, other = diagnosed(run_of(0.01, 0)), diagnosed(run_of(0.01, 1))
+    busy = Finding("noisy-machine", "others used the cores", None, 1.0, (), fault=False)
+    one = replace(one, findings=(busy,))
+    times = ((0.01,) * 8, (0.012,) * 8)
+    proof = Proof(Verdict.SLOWER, 0.83, 0.82, 0.84, *times, 50, None, None, "SLOWER")
+    view = view_of(compare(one, other), one, other, proof)
+    kind, answer = comparison.verdict(view)
+    assert kind == "slower" and "when run in turn" in answer and "1.2× slower" in answer
+    assert not [text for text in comparison.remarks(view) if text.startswith("Cannot be told")]

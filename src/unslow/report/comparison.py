@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -25,7 +26,22 @@ def verdict(view: Row) -> tuple[str, str]:
     if not view["loops"]:
         return "cannot be told", "No loop of the first run was found in the second one."
     loop = max(view["loops"], key=lambda each: float(each["before"]))
+    if view["proof"]:
+        return _proved(view["proof"], loop["after_line"])
     return loop["change"], f"{loop['after_line']}: {loop_text(loop)}."
+
+
+def _proved(proof: Row, line: str) -> tuple[str, str]:
+    """The answer of both runs in turn, which counts for more than that of the two recordings."""
+    before, after = (words.seconds(median(proof[side])) for side in ("before", "after"))
+    interval = words.interval(proof["low"], proof["high"])
+    kind = "cannot be told"
+    if proof["low"] > 1:
+        kind = "faster"
+    elif proof["high"] < 1:
+        kind = "slower"
+    change = words.speed(proof["speedup"]) if kind != "cannot be told" else f"the difference {kind}"
+    return kind, f"{line}: {before} → {after} a step when run in turn, {change} ({interval})."
 
 
 def loop_text(loop: Row) -> str:
@@ -39,7 +55,7 @@ def loop_text(loop: Row) -> str:
 
 def remarks(view: Row) -> Iterator[str]:
     """What limits the comparison, and what else changed."""
-    if view["disturbed"]:
+    if view["disturbed"] and not view["proof"]:
         yield f"Cannot be told: {view['disturbed']}. Record it again on a quiet machine."
     yield from (words.ended(words.capitalized(problem)) for problem in view["problems"])
     for key, text in (("only_before", "first"), ("only_after", "second")):
