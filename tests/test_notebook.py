@@ -21,6 +21,7 @@ CELLS = {"/tmp/ipykernel_12/345.py": 7, "/tmp/ipykernel_12/6.py": 8}
         ('"file":"/tmp/ipykernel_12/345.py","line":3', '"file":"cell 7","line":3'),
         ("<b>/tmp/ipykernel_12/345.py:3</b>", "<b>cell 7, line 3</b>"),
         ("at train.py:3 and 1345.py:3", "at train.py:3 and 1345.py:3"),
+        ("Apply it: unslow fix --apply", "Apply it: %unslow_fix"),
     ],
 )
 def test_lines_of_cells_are_named_by_their_cell(text: str, shown: str) -> None:
