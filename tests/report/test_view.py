@@ -245,6 +245,22 @@ def test_a_cost_in_memory_alone_is_reported_by_its_forecast() -> None:
     assert verdict["more"] == "The memory is full 7,300 steps later."
 
 
+def test_further_findings_about_memory_are_not_said_to_cost_no_time() -> None:
+    slow, full = retracing(), GALLERY["hoarding"]()
+    both = (slow.findings[0], full.findings[0])
+    more = view_of(replace(slow, findings=both, fixes={}))["verdict"]["more"]
+    assert more.endswith("1 more finding below, about memory.")
+
+
+def test_what_lies_outside_of_the_steps_is_measured_against_the_run() -> None:
+    diagnosis = retracing()
+    outside = replace(diagnosis.findings[0], stretch="set-up")
+    view = view_of(replace(diagnosis, findings=(outside,)))
+    assert view["findings"][0]["share"] == pytest.approx(outside.seconds / view["seconds"])
+    assert view["verdict"]["text"].startswith("The run could be")
+    assert "of the run (" in view["verdict"]["more"]
+
+
 def test_a_finding_that_was_ignored_is_counted() -> None:
     diagnosis = retracing()
     view = view_of(replace(diagnosis, findings=()), ignored=[(diagnosis.findings[0], "a comment")])

@@ -99,8 +99,9 @@ def _cost(run: Run, finding: Row) -> str:
 def _others(others: list[Row]) -> str:
     if not others:
         return ""
-    seconds = words.seconds(sum(finding["seconds"] for finding in others))
-    return f"{words.count(len(others), 'more finding')} below: {seconds}."
+    seconds = sum(finding["seconds"] for finding in others)
+    cost = f": {words.seconds(seconds)}" if seconds > 0 else ", about memory"
+    return f"{words.count(len(others), 'more finding')} below{cost}."
 
 
 def _known(finding: Row) -> str:
