@@ -10,6 +10,7 @@ there. What is compared must be the same steps on both sides, so a trial makes a
 * A cost that grows with the steps: the same, since the trial grows as far as the recording did. The verdict
   comes from the slope.
 * Memory or files that grow and cost no time yet: bytes per step as the finding says, against the slope that is gone.
+* A peak of memory: bytes that the finding says could be freed, against the fall of the peak.
 
 Both are shares of their own process, so a machine that is slower in one of them does not matter. The promise is kept
 where it lies within a quarter of what was given back; the proof's own interval counts for the latter.
@@ -170,6 +171,8 @@ def proved(row: Row, run: Run, folder: str, step: Step) -> Proof | None:
         "growth": [proof.growth.what, proof.growth.before, proof.growth.after]
         if proof.growth
         else None,
+        "peak": [proof.peak.before, proof.peak.after] if proof.peak else None,
+        "frees": step.finding.frees,
     }
     return proof
 
@@ -182,6 +185,9 @@ def off(row: Row) -> float | None:
     if row["per_step"] and row["growth"]:
         _, before, after = row["growth"]
         return float(row["per_step"] / (before - after) - 1)
+    if row.get("peak"):
+        before, after = row["peak"]
+        return float(row["frees"] / (before - after) - 1)
     if not row["seconds"]:
         return None
     said = promised(row)

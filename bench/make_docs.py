@@ -141,7 +141,11 @@ def gain(row: Row) -> str:
     ]
     if row["growth"]:
         cells[2] += f"; {grown(row)}"
-    if row["growth"] and row["per_step"]:
+    if row.get("peak"):
+        high, low = row["peak"]
+        cells[2] = f"{plain(high * 1e-6)} → {plain(low * 1e-6)} MB at the peak"
+        cells[4:] = [f"{plain(size * 1e-6)} MB" for size in (row["frees"], high - low)]
+    elif row["growth"] and row["per_step"]:
         back = row["growth"][1] - row["growth"][2]
         cells[4:] = [f"{plain(rate * 1e-3)} MB per 1,000 steps" for rate in (row["per_step"], back)]
     elif off(row) is None:
