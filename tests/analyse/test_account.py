@@ -18,8 +18,10 @@ from unslow.analyse.account import (
     stretch_at,
 )
 from unslow.analyse.run.assemble import load
-from unslow.analyse.sketches.sketch import Sketch
+from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.diagnose import diagnose
+from unslow.facts.data import IteratorMade
+from unslow.facts.schema import Place
 from unslow.model import Finding, Location, Phase, Run, Sample
 from unslow.report.view.loops import loop_of
 
@@ -74,6 +76,26 @@ def test_what_first_steps_pay_for_once_is_no_overhead() -> None:
     trace = [0.9] + [0.0] * 99
     run = Sketch("", [5.0] + [0.1] * 99, phases={Phase.RUN: 0.1, Phase.TRACE: trace}).run()
     assert "tracing functions" not in {part.name for part in account_of(run, []).uncovered}
+
+
+def test_the_first_steps_of_a_few_models_are_no_overhead_and_those_of_many_are() -> None:
+    def uncovered(turns: int) -> list[str]:
+        seconds = ([1.0] + [0.01] * 99) * turns
+        trace = ([0.9] + [0.0] * 99) * turns
+        run = Sketch("", seconds, {Phase.TRACE: trace, Phase.RUN: 0.1}).run()
+        return [part.name for part in account_of(run, []).uncovered]
+
+    assert uncovered(3) == []
+    assert uncovered(6) == ["tracing functions"]
+
+
+def test_the_end_of_an_iterator_is_not_your_own_python() -> None:
+    loop = Location("train.py", 10)
+    waiting = Sample((loop,), "python", 0, True, 10, 10, 20)
+    made = IteratorMade(iterator=1, dataset=1, stack=(Place("train.py", 10, "f"),), n=1, key="k")
+    run = Sketch("", [0.01] * 100, {Phase.RUN: 0.6}, [at(1, made)], samples=[waiting]).run()
+    found = parts(run, [], TRAINING)
+    assert found["ending an iterator", Kind.KNOWN] == pytest.approx(0.4)
 
 
 def test_time_before_the_steps_is_named_by_its_samples() -> None:

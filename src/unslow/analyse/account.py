@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import enum
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from unslow.analyse.scopes import Scope
+from unslow.facts.data import IteratorMade
 from unslow.facts.process import Imported
 from unslow.model import Finding, Location, Loop, Phase, Process, Run, Sample
 
@@ -45,6 +46,9 @@ _PHASES: Mapping[Phase, tuple[str, Kind]] = {
     Phase.GC: ("garbage collection", Kind.WASTE),
     Phase.EVAL: ("validation and prediction", Kind.KNOWN),
 }
+_ENDING = "ending an iterator"
+_FEW_STARTS = 3  # steps after the first: what so few of them prepare is a search over models
+_OF_LARGEST = 0.1  # of the longest preparation: a step that prepares less does not start anew
 _OWN_PYTHON = "your own Python"
 _CALLED = "your calls of TensorFlow"
 _PREPARATION = "data preparation"
@@ -108,6 +112,7 @@ def account_of(run: Run, findings: Sequence[Finding]) -> Account:
     process = max(run.processes, key=lambda each: each.ended - each.started)
     loops = [loop for loop in run.loops if loop.process == process.index]
     samples = [sample for sample in run.samples if sample.process == process.index]
+    samples = _named_endings(run, samples)
     faults = [finding for finding in findings if finding.fault and finding.seconds > 0]
     inside = [finding for finding in faults if not finding.stretch]
     stretches = []
@@ -200,9 +205,38 @@ def _first_steps(loops: Sequence[Loop]) -> dict[Phase, float]:
     """What first steps paid for once: tracing, building, starting callbacks."""
     paid = dict.fromkeys(Phase, 0.0)
     for loop in loops:
-        for phase in _STARTING:
-            paid[phase] += float(loop.phases[0][phase]) if len(loop.phases) else 0.0
+        for row in _starts(loop):
+            for phase in _STARTING:
+                paid[phase] += float(loop.phases[row][phase] * loop.count[row])
     return paid
+
+
+def _starts(loop: Loop) -> list[int]:
+    """The first step, and those of the models that follow it in one loop, if they are few."""
+    if not len(loop.phases):
+        return []
+    prepared = loop.phases[:, Phase.TRACE] + loop.phases[:, Phase.BUILD]
+    again = [row for row in range(1, len(prepared)) if prepared[row] > _OF_LARGEST * prepared.max()]
+    return [0, *again] if len(again) <= _FEW_STARTS else [0]
+
+
+def _named_endings(run: Run, samples: Sequence[Sample]) -> list[Sample]:
+    """Samples at a `for` line over a dataset below which nothing runs: the iterator is let go.
+
+    TensorFlow then waits for the thread that tunes the pipeline, which may sleep for a minute (seen
+    on 2.21, without unslow too).
+    """
+    made = [fact.stack[0] for fact in run.facts(IteratorMade) if fact.stack and not fact.in_fit]
+    lines = {(place.file, place.line) for place in made}
+    return [
+        replace(sample, leaf=_ENDING) if _is_at(sample, lines) else sample for sample in samples
+    ]
+
+
+def _is_at(sample: Sample, lines: Collection[tuple[str, int]]) -> bool:
+    if sample.phase is not Phase.OTHER or sample.leaf != "python" or not sample.stack:
+        return False
+    return (sample.stack[0].file, sample.stack[0].line) in lines
 
 
 def _other(run: Run, loops: Sequence[Loop], samples: Sequence[Sample]) -> list[Part]:
@@ -216,14 +250,18 @@ def _other(run: Run, loops: Sequence[Loop], samples: Sequence[Sample]) -> list[P
         called += share * loop.phase(Phase.OTHER)
         own += (1 - share) * loop.phase(Phase.OTHER)
     scope = Scope(run, loops[0].process)
-    python = [each for each in samples if _is_between_calls(each) and _name(each) == _OWN_PYTHON]
+    between = [each for each in samples if _is_between_calls(each)]
+    python = [each for each in between if _name(each) == _OWN_PYTHON]
+    endings = [each for each in between if _name(each) == _ENDING]
     preparing = [sample for sample in python if scope.prepares(sample)]
-    prepared = own * _in_steps(preparing) / max(1, _in_steps(python))
+    each_sample = own / max(1, _in_steps(python) + _in_steps(endings))
+    prepared, ended = each_sample * _in_steps(preparing), each_sample * _in_steps(endings)
     others = [sample for sample in python if not scope.prepares(sample)]
-    calls = [each for each in samples if _is_between_calls(each) and _name(each) == _CALLED]
+    calls = [each for each in between if _name(each) == _CALLED]
     parts = [
         Part(_PREPARATION, prepared, Kind.KNOWN, _hottest(preparing)),
-        Part(_OWN_PYTHON, own - prepared, Kind.REST, _hottest(others)),
+        Part(_ENDING, ended, Kind.KNOWN, _hottest(endings)),
+        Part(_OWN_PYTHON, own - prepared - ended, Kind.REST, _hottest(others)),
         Part(_CALLED, called, Kind.COMPUTE, _hottest(calls)),
     ]
     return [part for part in parts if part.seconds]
@@ -260,6 +298,8 @@ def _is_between_calls(sample: Sample) -> bool:
 def _name(sample: Sample) -> str:
     if sample.phase is not Phase.OTHER:
         return _PHASES[sample.phase][0]
+    if sample.leaf == _ENDING:
+        return _ENDING
     return _CALLED if sample.leaf in LIBRARIES else _OWN_PYTHON
 
 
