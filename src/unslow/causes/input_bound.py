@@ -10,6 +10,7 @@ import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.repeated_fits import amid_fit
+from unslow.analyse.host.machine import contention
 from unslow.analyse.input import remedies
 from unslow.analyse.input.overlay import READERS
 from unslow.analyse.input.pipeline import Stage
@@ -107,6 +108,8 @@ class InputBound(Cause):
             best = best_remedy(run, wait) if known and wait.share >= _WORTH else None
             if best is None:
                 continue
+            if best.stage is None and contention(run, wait.loop).is_busy:
+                continue  # the batches were ready: threads waited for a processor
             if best.cache is not None and not best.cache.files:
                 yield cache_finding(self.id, run, wait, best)
             elif best.kind in _OWN_KINDS:
@@ -227,6 +230,17 @@ class InputBound(Cause):
         ),
     )
     QUIET = (
+        Sketch(
+            "no stage explains the wait, and others use the processors",
+            phases={Phase.INPUT: 0.2, Phase.RUN: 0.75},
+            facts=pipeline_facts(_SOURCE, _map(0.00002), wait=0.002),
+            ticks={
+                "waited": [0.0, 0.5, 1.0, 1.5, 2.0],
+                "ran": [0.0, 0.2, 0.4, 0.6, 0.8],
+                "machine_cpu": [0.0, 1.0, 2.0, 3.0, 4.0],
+                "user_cpu": [0.0, 0.2, 0.4, 0.6, 0.8],
+            },
+        ),
         Sketch(
             "a queue that is never empty",
             phases={Phase.RUN: 0.95},

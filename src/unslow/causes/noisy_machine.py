@@ -5,26 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.machine import gained, process_of
+from unslow.analyse.host.machine import contention, gained, process_of
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import Cause
 from unslow.facts.machine import Machine
 from unslow.model import Evidence, Finding, Loop, Run
 
-_WAITED = 0.15  # of the time in which the training thread could have run, it did not
-_LEAST = 0.02  # seconds per second: a thread that runs less says nothing about the others
-_OTHERS = 0.25  # of all cores were used by others
 _TAKEN = 0.05  # of the time, throttled or stolen
 _MOST = 0.95  # of the loop: some of it was needed
-_COUNTERS = (
-    "waited",
-    "ran",
-    "throttled",
-    "steal",
-    "machine_cpu",
-    "user_cpu",
-    "system_cpu",
-)
+_COUNTERS = ("waited", "throttled", "steal")
 
 
 class NoisyMachine(Cause):
@@ -67,14 +56,10 @@ class NoisyMachine(Cause):
 
     def _judge(self, run: Run, loop: Loop) -> Iterable[Finding]:
         process = process_of(run, loop)
-        cores = float(process.machine.get("cores") or 1)
         rate = {name: gained(process, loop, name) or 0.0 for name in _COUNTERS}
-        own = rate["user_cpu"] + rate["system_cpu"]
-        others = max(0.0, rate["machine_cpu"] - own) / cores
-        # The main thread stands for TensorFlow's own threads, for which it sleeps.
-        ready = rate["waited"] + rate["ran"]
-        waited = rate["waited"] / ready if ready >= _LEAST else 0.0
-        is_busy = waited >= _WAITED and others >= _OTHERS
+        seen = contention(run, loop)
+        cores, others, waited = seen.cores, seen.others, seen.waited
+        is_busy = seen.is_busy
         stolen = rate["steal"] / cores
         taken = max(rate["throttled"], stolen)
         if not is_busy and taken < _TAKEN:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,38 @@ from unslow.model import Loop, Process, Run
 
 if TYPE_CHECKING:
     from unslow.model import Floats
+
+_WAITED = 0.15  # of the time in which the training thread could have run, it did not
+_LEAST = 0.02  # seconds per second: a thread that runs less says nothing about the others
+_OTHERS = 0.25  # of all cores were used by others
+
+
+@dataclass(frozen=True)
+class Contention:
+    """What other processes took while a loop ran."""
+
+    cores: float
+    others: float  # share of all cores that others used
+    waited: float  # share of the time in which the training thread could have run
+
+    @property
+    def is_busy(self) -> bool:
+        return self.waited >= _WAITED and self.others >= _OTHERS
+
+
+def contention(run: Run, loop: Loop) -> Contention:
+    process = process_of(run, loop)
+    names = ("waited", "ran", "machine_cpu", "user_cpu", "system_cpu")
+    rate = {name: gained(process, loop, name) or 0.0 for name in names}
+    cores = float(process.machine.get("cores") or 1)
+    own = rate["user_cpu"] + rate["system_cpu"]
+    # The main thread stands for TensorFlow's own threads, for which it sleeps.
+    ready = rate["waited"] + rate["ran"]
+    return Contention(
+        cores=cores,
+        others=max(0.0, rate["machine_cpu"] - own) / cores,
+        waited=rate["waited"] / ready if ready >= _LEAST else 0.0,
+    )
 
 
 def process_of(run: Run, loop: Loop) -> Process:
