@@ -1,0 +1,1 @@
+"""Jobs of many workers: who waits for whom, for how long, and why."""

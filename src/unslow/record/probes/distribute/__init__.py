@@ -1,0 +1,1 @@
+"""Jobs of many processes: identity, collectives, and what each step waits for."""
