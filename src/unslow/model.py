@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from unslow.analyse.account import Account
     from unslow.analyse.memory.account import MemoryAccount
+    from unslow.analyse.workers.job import Origin
 
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
@@ -235,6 +236,7 @@ class Run:
     notes: tuple[str, ...] = ()  # what was damaged or missing in the folder
     attached: bool = False  # recording began while the program was already running
     table: FactTable = field(default_factory=FactTable)
+    origins: Mapping[int, Origin] = field(default_factory=dict)  # by process: clocks that differ
 
     def facts(self, kind: type[F], process: int | None = None) -> tuple[F, ...]:
         """Every fact of a kind, or those of one process, in time order."""

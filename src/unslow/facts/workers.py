@@ -58,7 +58,7 @@ class RemoteWork(Fact, probe="distribute"):
     failed: int = 0
 
 
-class SyncBlock(Fact, probe="distribute", kind="sync"):
+class SyncBlock(Fact, probe="distribute", kind="shared_steps"):
     """Steps of a worker, as records of `SYNC` in base64, in the order of the steps."""
 
     data: str
@@ -87,6 +87,7 @@ SYNC_FIELDS = (
     ("elements", "f"),  # numbers in the batches
     ("collectives", "f"),
     ("delay", "f"),  # threads of the process that could run waited for a processor
+    ("ours", "f"),  # inspections of the recorder's, which `wall` does not hold
 )
 SYNC = struct.Struct("<" + "".join(form for _, form in SYNC_FIELDS))
 

@@ -87,7 +87,7 @@ def _find_loops(process: Followed, names: Callable[[str], str]) -> None:
     sites = process.rows.sites
     lines = [line for line in process.lines if line["k"] != "site" or line.get("id") in sites]
     log = ProcessLog(process.name, process.rows.packed(), lines)
-    _, (recorded,) = decoded([log], process.began, names)
+    _, (recorded,) = decoded([log], [process.began], names)
     process.loops = sorted(loops_of(recorded), key=lambda loop: loop.stop)
 
 

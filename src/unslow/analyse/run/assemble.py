@@ -13,6 +13,7 @@ from unslow.analyse.run.loops import loops_of
 from unslow.analyse.run.processes import process_of
 from unslow.analyse.run.recorded import Recorded, began, decoded
 from unslow.analyse.run.samples import samples_of
+from unslow.analyse.workers.clocks import origins, timed
 from unslow.errors import UnslowError
 from unslow.facts.functions import UnusualCall
 from unslow.facts.process import SourceKept
@@ -39,7 +40,8 @@ def assemble(raw: Folder) -> Run:
     header = raw.header
     cwd = str(header.get("cwd", ""))
     starts = {log: start for log in raw.logs if (start := began(log)) is not None}
-    table, recorded = decoded(starts, min(starts.values(), default=0), shown_below(cwd))
+    begins = origins([timed(log, start) for log, start in starts.items()])
+    table, recorded = decoded(starts, [origin.start for origin in begins], shown_below(cwd))
     table.decode_all()
     table.complete(UnusualCall, lambda call: with_profile(call, raw.path))
     processes = tuple(map(process_of, recorded))
@@ -61,6 +63,7 @@ def assemble(raw: Folder) -> Run:
         sources=_sources(raw.path, recorded),
         sampling_hz=_sampling(processes),
         table=table,
+        origins=dict(enumerate(begins)),
         attached=bool(header.get("attached")),
         notes=tuple(_notes(raw, recorded, table)),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -59,9 +59,12 @@ def began(log: ProcessLog) -> int | None:
 
 
 def decoded(
-    logs: Iterable[ProcessLog], start: int, shown: Callable[[str], str]
+    logs: Iterable[ProcessLog], starts: Sequence[int], shown: Callable[[str], str]
 ) -> tuple[FactTable, list[Recorded]]:
-    """The facts and the processes of a run that began at `start` on their clock."""
-    pairs = [(log, Context(index, start, shown)) for index, log in enumerate(logs)]
+    """The facts and the processes of a run that began at `starts`, by the clock of each."""
+    pairs = [
+        (log, Context(index, start, shown))
+        for index, (log, start) in enumerate(zip(logs, starts, strict=True))
+    ]
     table = FactTable((line, context) for log, context in pairs for line in log.lines)
     return table, [Recorded(log, context, table, parse(log.rows)) for log, context in pairs]

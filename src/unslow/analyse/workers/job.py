@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -53,6 +53,14 @@ class Clock:
     offset: float = 0.0
     error: float = 0.0  # seconds: how far off that may be
     shared: int = 0  # ends of collectives that it rests on; 0: the same machine's clock
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The moment of a process's clock (ns) at which the run began, and how sure that is."""
+
+    start: int
+    clock: Clock = Clock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +113,17 @@ class Exact:
     clock_error: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class RemoteWorker:
+    """A worker as its coordinator sees it."""
+
+    index: int
+    closures: int
+    busy: float  # seconds
+    longest: float
+    failed: int = 0
+
+
 @dataclass(frozen=True)
 class Job:
     """All workers that train, aligned by the numbers of their steps."""
@@ -127,7 +146,9 @@ class Job:
     size: int = 0  # processes that should train
     strategy: str = ""
     notes: tuple[str, ...] = ()  # what was odd: two of one identity, another job's workers …
-    remote: tuple[RemoteWorker, ...] = field(default=())  # of a coordinator
+    remote: tuple[RemoteWorker, ...] = ()  # of a coordinator
+    per_step: float = 0.0  # collectives of one worker in a step
+    stragglers: tuple[int, ...] = ()  # rows that the others wait for, in the job as a whole
 
     @property
     def steps(self) -> int:
@@ -150,12 +171,7 @@ class Job:
     @cached_property
     def caused(self) -> npt.NDArray[np.float64]:
         """Per worker: seconds that the median other worker waited in steps it was last in."""
-        waits = np.nan_to_num(np.nanmedian(self.wait, axis=0)) if len(self.workers) else self.count
-        seconds = waits * self.count
-        found = np.zeros(len(self.workers))
-        named = self.culprit >= 0
-        np.add.at(found, self.culprit[named], seconds[named])
-        return found
+        return caused_by(self.wait, self.culprit, self.count)
 
     @cached_property
     def ideal_step(self) -> float:
@@ -168,15 +184,16 @@ class Job:
         return _mean(np.nanmedian(self.wall, axis=0), self.count)
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteWorker:
-    """A worker as its coordinator sees it."""
-
-    index: int
-    closures: int
-    busy: float  # seconds
-    longest: float
-    failed: int = 0
+def caused_by(wait: Floats, culprit: npt.NDArray[np.int32], count: Ints) -> npt.NDArray[np.float64]:
+    """Per worker: seconds that the median other worker waited in steps it was last in."""
+    found = np.zeros(len(wait))
+    named = culprit >= 0
+    if len(wait) < 2 or not named.any():
+        return found
+    waits = np.sort(wait[:, named], axis=0)[1:]  # all but the culprit's, which is the least
+    seconds = np.nan_to_num(np.nanmedian(waits, axis=0)) * count[named]
+    np.add.at(found, culprit[named], seconds)
+    return found
 
 
 def _weighted(values: npt.NDArray[np.float32], count: Ints) -> npt.NDArray[np.float64]:

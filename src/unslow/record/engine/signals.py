@@ -52,8 +52,10 @@ class Signals:
     def __init__(self, failed: Report) -> None:
         # After a row, at growing distances: the time for expensive inspections. Updates so far.
         self.step: Signal[[Lane, int]] = Signal(failed)
-        # After every single row, which rules out the fast path: for trials only.
+        # After every single row, which rules out the fast path: for trials and workers.
         self.row: Signal[[Lane]] = Signal(failed)
+        # A step ended that all workers of a job make together: its number. Not in other programs.
+        self.shared_step: Signal[[Lane, int]] = Signal(failed)
         # Weights were updated: in what way, by whom, called from where.
         self.update: Signal[[Lane, str, object, FrameType | None]] = Signal(failed)
         # A trace begins: a probe that took its wrappers out puts them back.

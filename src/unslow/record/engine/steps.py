@@ -48,6 +48,8 @@ class Steps:
         self._alike = 0  # rows in succession at one site
         self._broken = False
         self._seen: set[int] = set()
+        # For whoever subscribes to `row`: its end, phases, inspections and elements.
+        self.last_row: tuple[int, list[int], int, float] | None = None
 
     def after_fork(self) -> None:
         self.closed = 0
@@ -93,7 +95,7 @@ class Steps:
             self.recorder.signals.update.send(lane, kind, owner, frame)
         # An update by hand makes an assignment for every weight.
         lane.graded = lane.graded and kind == "assign"
-        self._end_row(lane, Update(kind, owner, name, trains=True), frame)
+        self._end_row(lane, Update(kind, owner, name, trains=True), lane.lent or frame)
 
     def _end_row(self, lane: Lane, update: Update, frame: FrameType | None) -> None:
         if self._broken:
@@ -130,7 +132,9 @@ class Steps:
             self.leave_fast_path()
         if lane.stack:
             lane.split_spans(now)
-        self._rows.append((now, lane.last, site, lane.group, *lane.gathered()))
+        row = lane.gathered()
+        self._rows.append((now, lane.last, site, lane.group, *row))
+        self.last_row = (now, *row[:3])
         lane.last = now
         self._alike = self._alike + 1 if site == self._last_site else 0
         self._last_site = site

@@ -97,6 +97,8 @@ class Eager(Probe):
             for source in _flat(sources):
                 variable = _held(source)
                 self._weights.add(id(variable))
+                # A strategy's variable: what is assigned to is the component of each replica.
+                self._weights.update(map(id, _components(variable)))
                 if self.recorder.is_trial:
                     self.recorder.kept_weights[id(variable)] = variable
                 if hasattr(source, "__weakref__"):  # once it is gone, its id may be another's
@@ -236,6 +238,14 @@ def _held(source: Any) -> Any:
         return vars(source).get("_value", source)
     except TypeError:  # a tensor
         return source
+
+
+def _components(variable: Any) -> tuple[Any, ...]:
+    try:
+        held = vars(variable).get("_values", ())
+    except TypeError:  # a tensor
+        return ()
+    return held if isinstance(held, tuple) else ()
 
 
 def _flat(sources: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from unslow.facts.profiler import ProfilerWindow
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
-from unslow.record.probes.profiler.window import export_window, open_window
+from unslow.record.probes.profiler.window import USUAL_LEVEL, export_window, open_window
 
 _SECOND = 1_000_000_000
 # Steps and time after which a training has warmed up: many short steps, or a few long ones.
@@ -26,6 +26,14 @@ _SPAN = _SECOND // 4  # fewer steps where they are long: about 50,000 events
 _TOO_LONG = 5 * _SECOND  # a window is closed then, whatever the step
 _MOST_BYTES = 24 << 20
 _V2 = "tensorflow.python.profiler.profiler_v2"
+
+# In a job of many workers, windows open in the same steps of all: what a collective took is known
+# only by comparing workers. Chosen by their numbers, since clocks differ: 24, 96, 384 …
+_FIRST_SHARED_STEP, _TIMES_FURTHER = 24, 4
+_MOST_SHARED_WINDOWS = 6
+_SHARED_WINDOW = 8  # steps; fewer where they are long
+_SHARED_SPAN = _SECOND
+_EXPENSIVE_OPS = 1  # tracer level: enough for collectives, and a profile of a tenth of the size
 
 
 class StepWindows(Probe):
@@ -42,7 +50,10 @@ class StepWindows(Probe):
         self._next_check = 1  # step
         self._wanted = 1
         self._thread = 0
+        self._next_shared = _FIRST_SHARED_STEP
+        self._shared = False  # the steps are those of a job
         self.recorder.signals.step.subscribe(self.name, self._stepped)
+        self.recorder.signals.shared_step.subscribe(self.name, self._shared_step)
         self.recorder.signals.profiler_taken.subscribe(self.name, self._give_way)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
@@ -62,11 +73,25 @@ class StepWindows(Probe):
         return start
 
     def _give_way(self) -> None:
-        self._number = _MOST_WINDOWS
+        self._number = _MOST_SHARED_WINDOWS
         if self._session is not None:
             self._close(self.recorder.local.lane)
 
+    def _shared_step(self, lane: Lane, step: int) -> None:
+        """A step of a job ended, the same on every worker."""
+        self._shared = True
+        if self._session is not None:
+            enough = step - self._opened[0] >= self._wanted
+            if enough or clock() - self._opened[1] > _SHARED_SPAN:
+                self._close(lane)
+        elif step >= self._next_shared and self._number < _MOST_SHARED_WINDOWS:
+            self._next_shared *= _TIMES_FURTHER
+            if not self._is_taken():
+                self._open(lane, _SHARED_WINDOW, _EXPENSIVE_OPS if self._number else USUAL_LEVEL)
+
     def _stepped(self, lane: Lane, total: int) -> None:
+        if self._shared:
+            return
         if self._session is not None:
             if lane.thread == self._thread and self.steps.led - self._opened[0] >= self._wanted:
                 self._close(lane)
@@ -90,19 +115,28 @@ class StepWindows(Probe):
         warmed_up = any(steps >= enough and age >= long for enough, long in _WARMED_UP)
         expected = age // max(1, steps) * self._steps_wanted(steps, age)
         too_young = expected > 2 * _SPAN and age < _TIMES_ITS_LENGTH * expected
-        users_own = getattr(sys.modules.get(_V2), "_profiler", None) is not None
-        if not warmed_up or too_young or users_own or now < self._due:
+        if not warmed_up or too_young or self._is_taken() or now < self._due:
             return
-        self._number += 1
         self._due = now + _INTERVAL
-        self._wanted = self._steps_wanted(steps, age)
+        self._open(lane, self._steps_wanted(steps, age))
+
+    @staticmethod
+    def _is_taken() -> bool:
+        """Whether the program profiles itself."""
+        return getattr(sys.modules.get(_V2), "_profiler", None) is not None
+
+    def _open(self, lane: Lane, steps: int, level: int = USUAL_LEVEL) -> None:
+        """Open a window for some steps."""
+        now = clock()
+        self._number += 1
+        self._wanted = steps
         self._thread = lane.thread
         lane.busy = True
         try:
-            self._session = open_window(self._folder())
+            self._session = open_window(self._folder(), level)
         finally:
             lane.busy = False
-        self._opened = (steps, clock())
+        self._opened = (self.steps.led, clock())
         self.recorder.keep_out(lane, self._opened[1] - now, self.name)
 
     def _folder(self) -> str:

@@ -14,11 +14,12 @@ _PROFILER = "tensorflow.python.profiler.internal._pywrap_profiler"
 _MOST_BYTES = 3 << 20  # about 50 000 events
 _OURS = re.compile(rb"^.*\] (?:Profiler session|\w+_tracer_level).*\n?", re.MULTILINE)
 _STDERR = 2
+USUAL_LEVEL = 2  # all ops
 
 _saved = [-1]  # where stderr really goes while a window opens or closes
 
 
-def open_window(folder: str = "") -> Any | None:
+def open_window(folder: str = "", level: int = USUAL_LEVEL) -> Any | None:
     """Start the profiler; None where it is missing or already in use. `folder`: for its export."""
     module = sys.modules.get(_PROFILER)
     if module is None:
@@ -27,7 +28,8 @@ def open_window(folder: str = "") -> Any | None:
         with _muted():
             session = module.ProfilerSession()
             session.start(
-                folder, {"host_tracer_level": 2, "python_tracer_level": 0, "device_tracer_level": 0}
+                folder,
+                {"host_tracer_level": level, "python_tracer_level": 0, "device_tracer_level": 0},
             )
         return session
     except Exception:  # noqa: BLE001 - the fence of a probe: another session is active

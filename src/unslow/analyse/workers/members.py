@@ -1,0 +1,142 @@
+"""Who belongs to a job: roles, restarts, late joins, deaths, and those that left no recording."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from unslow.analyse.workers.job import Clock, State, Worker
+from unslow.facts.workers import WorkerIdentity
+from unslow.model import Process, Run
+
+TRAINS = ("chief", "worker")
+# A worker that started this many seconds after the median one joined late: machines differ by
+# seconds in how fast they start, and that is no finding.
+LATE = 5.0
+_ROLES = ("chief", "worker", "coordinator", "ps", "evaluator")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One recorded process of a job."""
+
+    process: Process
+    identity: WorkerIdentity
+    records: Any
+
+
+@dataclass(frozen=True)
+class Members:
+    """The processes of one job: those that train, the others, and what was odd."""
+
+    training: tuple[tuple[Worker, Any], ...]  # with the records of their steps
+    others: tuple[Worker, ...]
+    size: int
+    notes: tuple[str, ...]
+
+
+def members_of(run: Run, found: Sequence[Member]) -> Members:
+    """Sort the recorded processes of a run into one job."""
+    notes: list[str] = []
+    mine = _of_one_job(found, notes)
+    training: list[tuple[Worker, Any]] = []
+    others: list[Worker] = []
+    by_name: dict[tuple[str, int], list[Member]] = {}
+    for member in mine:
+        by_name.setdefault((member.identity.role, member.identity.index), []).append(member)
+    for name in sorted(by_name, key=lambda name: (_rank(name[0]), name[1])):
+        for worker, records in _same_name(run, by_name[name], notes):
+            if worker.role in TRAINS:
+                training.append((worker, records))
+            else:
+                others.append(worker)
+    size = max((member.identity.size for member in mine), default=0)
+    others += _missing(size, training, notes)
+    return Members(tuple(_marked_late(training)), tuple(others), size, tuple(notes))
+
+
+def _rank(role: str) -> int:
+    return _ROLES.index(role) if role in _ROLES else len(_ROLES)
+
+
+def _of_one_job(found: Sequence[Member], notes: list[str]) -> list[Member]:
+    """The members of the job that most of them name; a folder may hold those of two."""
+    jobs = Counter(member.identity.job for member in found)
+    if len(jobs) < 2:
+        return list(found)
+    job = jobs.most_common(1)[0][0]
+    strangers = [member for member in found if member.identity.job != job]
+    shown = ", ".join(f"{one.identity.role} {one.identity.index}" for one in strangers[:3])
+    notes.append(
+        f"{len(strangers)} of {len(found)} processes are of another job ({shown}) and were left out"
+    )
+    return [member for member in found if member.identity.job == job]
+
+
+def _same_name(run: Run, members: Sequence[Member], notes: list[str]) -> list[tuple[Worker, Any]]:
+    """Processes of one identity: one after the other is a restart, two at once a mistake."""
+    ordered = sorted(members, key=lambda member: member.process.started)
+    name = f"{ordered[0].identity.role} {ordered[0].identity.index}"
+    kept: list[Member] = []
+    earlier: list[int] = []
+    for member in ordered:
+        if kept and member.process.started >= kept[-1].process.ended:
+            earlier.append(kept.pop().process.index)
+        kept.append(member)
+    if len(kept) > 1:
+        pids = " and ".join(str(member.process.pid) for member in kept)
+        notes.append(f"{len(kept)} processes at once say that they are {name} (pids {pids})")
+    return [(_worker(run, member, tuple(earlier)), member.records) for member in kept]
+
+
+def _worker(run: Run, member: Member, earlier: tuple[int, ...]) -> Worker:
+    process, identity = member.process, member.identity
+    restarted = bool(earlier or identity.attempt)
+    origin = run.origins.get(process.index)
+    return Worker(
+        role=identity.role,
+        index=identity.index,
+        process=process.index,
+        host=process.host,
+        pid=process.pid,
+        source=identity.source,
+        started=process.started,
+        ended=process.ended,
+        state=State.RESTARTED if restarted else _state(run, process),
+        how=process.how,
+        first_step=int(member.records["step"][0]) if len(member.records) else 0,
+        last_step=int(member.records["step"][-1]) if len(member.records) else 0,
+        clock=origin.clock if origin is not None else Clock(),
+        earlier=earlier,
+    )
+
+
+def _state(run: Run, process: Process) -> State:
+    if process.how == "killed":
+        return State.RUNNING if run.ended == "running" else State.DIED
+    return State.WHOLE if process.how in ("exit", "detached") else State.DIED
+
+
+def _marked_late(training: Sequence[tuple[Worker, Any]]) -> list[tuple[Worker, Any]]:
+    """The same, with those marked that started much later than most."""
+    starts = sorted(worker.started for worker, _ in training)
+    usual = starts[(len(starts) - 1) // 2] if starts else 0.0
+    marked = []
+    for worker, records in training:
+        if worker.state is State.WHOLE and worker.started > usual + LATE:
+            worker = replace(worker, state=State.LATE)
+        marked.append((worker, records))
+    return marked
+
+
+def _missing(size: int, training: Sequence[tuple[Worker, Any]], notes: list[str]) -> list[Worker]:
+    """Those that the cluster names and that left no recording."""
+    known = {worker.index for worker, _ in training if worker.role == "worker"}
+    chiefs = sum(worker.role == "chief" for worker, _ in training)
+    absent = [index for index in range(max(0, size - chiefs)) if index not in known]
+    if not size or not training or len(training) >= size or not absent:
+        return []
+    notes.append(f"{size - len(training)} of {size} workers left no recording")
+    return [Worker("worker", index, state=State.MISSING) for index in absent]

@@ -1,0 +1,205 @@
+"""Every step of every worker divided into own work, wait and transfer.
+
+The rule: what the workers' own work leaves of a step is spent in collectives. The shortest of these
+rests over all workers is transfer, whatever a worker has beyond it is wait, and the worker with the
+shortest is the one that the others waited for.
+
+Own work until the first collective of a step is measured in every step. What follows is one call of
+TensorFlow that computes and waits: the processor time in it says how much it computed, at the rate
+that the profiler's windows gave for this worker, or that of the busiest worker without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unslow.analyse.workers.job import NOBODY, Floats, Ints, Work, caused_by
+from unslow.analyse.workers.records import SUMS
+from unslow.facts.workers import closes_at
+
+# A step has a culprit where its own work exceeds the median worker's by a tenth of the step. A
+# judgement: balanced jobs of 2 to 4 workers on a busy machine stay below it in most steps.
+_LEAST_EXCESS = 0.10
+# Steps in which the recorder itself held a worker up for this share of a step are not judged.
+_DISTURBED = 0.10
+LEAST_SHARE = 0.08  # of all steps that others wait for a straggler: a judgement
+_TIMES_OTHERS = 3.0  # what the median other worker causes: noise is shared by all
+_WARM_UP = 3  # steps: workers trace and start at different speeds
+_LEAST_RATE = 0.05  # processor seconds per second of computing: below, it is not computing
+_FIELDS = {
+    Work.INPUT: "input",
+    Work.COMPUTE: "compute",
+    Work.PYTHON: "python",
+    Work.SAVE: "save",
+    Work.EVALUATE: "evaluate",
+    Work.COLLECTOR: "collector",
+    Work.BUILD: "build",
+}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The stretches of steps that all workers share."""
+
+    step: Ints  # last step of each
+    count: Ints  # steps in each
+
+    def of(self, steps: Any) -> Any:
+        """The column that holds each step."""
+        return np.minimum(np.searchsorted(self.step, steps), len(self.step) - 1)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The records of all workers on the same columns: mean seconds per step."""
+
+    columns: Columns
+    end: npt.NDArray[np.float64]  # rows x columns, clock seconds
+    key: Ints  # rows x columns
+    counted: Ints  # rows x columns: steps that the worker has of it
+    mean: Mapping[str, Floats]  # field of a record → rows x columns
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The account: rows are workers, columns stretches of steps."""
+
+    own: Floats  # x len(Work)
+    wait: Floats
+    transfer: Floats  # columns only
+    culprit: npt.NDArray[np.int32]
+    judged: npt.NDArray[np.bool_]  # columns
+
+
+def columns_of(last: int) -> Columns:
+    """The columns of a job of so many steps."""
+    closing = [step for step in range(1, last + 1) if closes_at(step)]
+    if not closing or closing[-1] != last:
+        closing.append(last)
+    step = np.asarray(closing, dtype=np.int64)
+    return Columns(step, np.diff(step, prepend=0))
+
+
+def table_of(workers: Sequence[Any], seconds_per_tick: float = 1e-9) -> Table:
+    """All records on one grid. A worker without some steps has NaN there."""
+    last = max((int(records["step"][-1]) for records in workers if len(records)), default=1)
+    columns = columns_of(last)
+    shape = (len(workers), len(columns.step))
+    sums = {name: np.full(shape, np.nan, dtype=np.float32) for name in SUMS}
+    end = np.full(shape, np.nan)
+    key = np.full(shape, -1, dtype=np.int64)
+    counted = np.zeros(shape, dtype=np.int64)
+    for row, records in enumerate(workers):
+        at = columns.of(records["step"])
+        if len(at) and (np.diff(at) == 0).any():  # shifted steps: several records in a column
+            records, at = _joined(records, at)
+        end[row, at] = records["end"] * seconds_per_tick
+        key[row, at] = records["key"]
+        counted[row, at] = records["count"]
+        for name, table in sums.items():
+            table[row, at] = records[name] / records["count"]
+    return Table(columns, end, key, counted, sums)
+
+
+def _joined(records: Any, at: Any) -> tuple[Any, Any]:
+    """Records of one column added up."""
+    starts = np.flatnonzero(np.diff(at, prepend=-1) != 0)
+    joined = records[np.append(starts[1:] - 1, len(records) - 1)].copy()
+    for name in ("count", *(records.dtype.names or ())[4:]):
+        joined[name] = np.add.reduceat(records[name].astype(np.float64), starts)
+    return joined, at[starts]
+
+
+def rates_of(table: Table, busy: Mapping[int, float]) -> Floats:
+    """Processor seconds per second of computing inside of a step's call, for each worker.
+
+    `busy`: rates that windows gave. Others get the highest share of the call that any worker
+    computed in: that one waited least.
+    """
+    inside = np.maximum(table.mean["wall"] - table.mean["before"], 1e-9)
+    with np.errstate(all="ignore"):
+        share = np.nan_to_num(np.nanmedian(table.mean["inside"] / inside, axis=1))
+    common = float(share.max()) if len(share) else 1.0
+    rates = np.full(len(share), max(common, _LEAST_RATE), dtype=np.float32)
+    for row, rate in busy.items():
+        rates[row] = max(rate, _LEAST_RATE)
+    return rates
+
+
+def shares_of(table: Table, rates: Floats) -> Shares:
+    """The account of every step by the rule above."""
+    mean = table.mean
+    wall, before = mean["wall"], mean["before"]
+    inside = np.maximum(wall - before, 0)
+    computed = np.minimum(mean["inside"] / rates[:, None], inside)
+    own = np.stack([mean[_FIELDS[work]] for work in Work], axis=2)
+    own[:, :, Work.COMPUTE] += computed
+    total = np.minimum(before + computed, wall)
+    rest = wall - total
+    with np.errstate(all="ignore"):
+        step = _median(wall)
+        disturbed = np.nanmax(np.nan_to_num(mean["ours"]), axis=0, initial=0) > _DISTURBED * step
+        transfer = _least(rest)
+        wait = rest - transfer
+        excess = _greatest(total) - _median(total)
+    judged = ~disturbed & ~np.isnan(step) & (table.columns.step > _WARM_UP)
+    wait[:, ~judged] = np.nan
+    culprit = np.full(len(step), NOBODY, dtype=np.int32)
+    named = judged & (excess > _LEAST_EXCESS * step) & (table.counted > 0).all(axis=0)
+    if len(wall) > 1 and named.any():
+        culprit[named] = np.argmin(rest[:, named], axis=0)
+    return Shares(own, wait, transfer, culprit, judged)
+
+
+def stragglers_of(shares: Shares, wall: Floats, count: Ints) -> tuple[int, ...]:
+    """The workers that the others wait for, in the job as a whole.
+
+    Noise makes everyone last now and then: a straggler costs a real share of the job, and several
+    times what the others cost.
+    """
+    caused = caused_by(shares.wait, shares.culprit, count)
+    total = float(np.nansum(_median(wall)[shares.judged] * count[shares.judged]))
+    found = []
+    for row in np.flatnonzero(caused >= LEAST_SHARE * max(total, 1e-9)):
+        others = np.delete(caused, row)
+        if caused[row] >= _TIMES_OTHERS * float(np.median(others)):
+            found.append(int(row))
+    return tuple(found)
+
+
+def replayed(wall: Floats, own: Floats, stragglers: Sequence[int]) -> Floats:
+    """Each step again, with the own work of some workers cut down to the others' median.
+
+    `own`: rows x columns. The step then ends when the last of them arrives and transfers as before.
+    """
+    step = _median(wall)
+    others = [row for row in range(len(own)) if row not in set(stragglers)]
+    if not stragglers or not others:
+        return step
+    with np.errstate(all="ignore"):
+        cut = own.copy()
+        usual = _median(own[others])
+        for row in stragglers:
+            cut[row] = np.minimum(cut[row], usual)
+        gained = _greatest(own) - _greatest(cut)
+    return np.asarray(np.maximum(step - np.nan_to_num(gained), 0), dtype=np.float32)
+
+
+def _median(values: Floats) -> Floats:
+    """The median over workers. Of an even number the lower one: half of a pair may be to blame."""
+    ordered = np.sort(values, axis=0)  # NaN last
+    known = np.maximum((~np.isnan(values)).sum(axis=0), 1)
+    return np.asarray(np.take_along_axis(ordered, ((known - 1) // 2)[None, :], axis=0)[0])
+
+
+def _least(values: Floats) -> Floats:
+    return np.asarray(np.nanmin(values, axis=0))
+
+
+def _greatest(values: Floats) -> Floats:
+    return np.asarray(np.nanmax(values, axis=0))

@@ -1,0 +1,107 @@
+"""Exact times of collectives, from profiler windows that all workers opened in the same steps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from unslow.analyse.host import xplane
+from unslow.analyse.host.xplane import CollectiveSpan
+from unslow.analyse.workers.job import Exact
+from unslow.analyse.workers.step_account import Table
+from unslow.facts.profiler import ProfilerWindow
+from unslow.model import Run
+
+# Reading a profile takes about 50 ms; of a large job some workers' are read, evenly chosen.
+_MOST_WORKERS = 64
+_MOST_WINDOWS = 6
+_LEAST_STEPS = 3  # seen on all workers: fewer are chance
+
+Spans = list[CollectiveSpan]
+
+
+def exact_of(
+    run: Run, processes: Sequence[int], table: Table
+) -> tuple[Exact | None, dict[int, float]]:
+    """What the windows measured, and each worker's rate of computing (see `rates_of`)."""
+    rows = _chosen(len(processes))
+    by_row = {row: _spans(run, processes[row]) for row in rows}
+    if not rows or not all(by_row.values()):
+        return None, {}
+    steps = _steps(by_row, table)
+    if len(steps) < _LEAST_STEPS:
+        return None, {}
+    firsts = np.array([[_first(steps[at][row]) for at in steps] for row in rows])
+    unions = np.array([[xplane.covered(steps[at][row]) for at in steps] for row in rows])
+    counts = [len(steps[at][rows[0]]) for at in steps]
+    exact = Exact(
+        workers=tuple(rows),
+        steps=len(steps),
+        spans=np.median(firsts, axis=1),
+        transfer=float(np.median(unions.min(axis=0))),
+        collectives=float(np.mean(counts)),
+    )
+    return exact, _rates(table, rows, list(steps), unions)
+
+
+def _chosen(workers: int) -> list[int]:
+    if workers <= _MOST_WORKERS:
+        return list(range(workers))
+    return sorted(set(np.linspace(0, workers - 1, _MOST_WORKERS).astype(int).tolist()))
+
+
+def _spans(run: Run, process: int) -> Spans:
+    found: Spans = []
+    for window in run.facts(ProfilerWindow, process)[:_MOST_WINDOWS]:
+        path = Path(run.folder) / os.path.normpath(window.file)
+        try:
+            found += xplane.collectives(path.read_bytes())
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def _steps(by_row: Mapping[int, Spans], table: Table) -> dict[int, dict[int, Spans]]:
+    """Column → worker → its collectives, for steps that all of them saw from first to last."""
+    last = table.key.max(axis=0)  # the last key of each column, the same on all workers
+    single = (table.columns.count == 1) & (last >= 0)
+    single[1:] &= last[:-1] >= 0
+    found: dict[int, dict[int, Spans]] = {}
+    for row, spans in by_row.items():
+        for span in spans:
+            column = int(np.searchsorted(last, span.key))
+            if 0 < column < len(last) and single[column]:
+                found.setdefault(column, {}).setdefault(row, []).append(span)
+    whole = {}
+    for column, seen in sorted(found.items()):
+        wanted = int(last[column] - last[column - 1])
+        if len(seen) == len(by_row) and all(_keys(s) == wanted for s in seen.values()):
+            whole[column] = seen
+    return whole
+
+
+def _keys(spans: Iterable[CollectiveSpan]) -> int:
+    return len({span.key for span in spans})
+
+
+def _first(spans: Spans) -> float:
+    """The length of the first collective: later ones find the workers close together."""
+    return min(spans, key=lambda span: span.start).length
+
+
+def _rates(
+    table: Table, rows: Sequence[int], columns: Sequence[int], unions: np.ndarray
+) -> dict[int, float]:
+    """Processor time per second of the call that was not spent in collectives."""
+    mean = table.mean
+    rates = {}
+    for at, row in enumerate(rows):
+        inside = mean["wall"][row, columns] - mean["before"][row, columns]
+        computed = float(np.nansum(np.maximum(inside - unions[at], 0)))
+        used = float(np.nansum(mean["inside"][row, columns]))
+        if computed > 0 and used > 0:
+            rates[row] = used / computed
+    return rates
