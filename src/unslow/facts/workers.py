@@ -44,18 +44,17 @@ class Collective(Thinned, probe="distribute", kind="collective"):
     stack: Stack = ()
 
 
-class RemoteFetch(Tally, probe="distribute"):
+class RemoteFetch(Tally, probe="coordinator"):
     """The coordinator waited for a value that a worker computed."""
 
 
-class RemoteWork(Fact, probe="distribute"):
+class RemoteWork(Fact, probe="coordinator"):
     """Running totals of what a worker of a coordinator has done so far."""
 
     worker: int
     count: int = 0  # closures
     busy: Duration = 0.0  # in them
     longest: Duration = 0.0
-    failed: int = 0
 
 
 class SyncBlock(Fact, probe="distribute", kind="shared_steps"):

@@ -11,6 +11,8 @@ from functools import cache
 from typing import Any
 
 _HOST = b"/host:CPU"
+# What asks for an element, in a graph or eagerly, and waits for it.
+_GETS = (b"IteratorGetNextOp::DoCompute", b"IteratorGetNextAsOptionalOp::DoCompute")
 # Spans whose facts are read.
 _DETAILED = ("Iterator", "ExecutorState::Process", "InstantiatedCapturedFunction::Run")
 _FACTS = frozenset(
@@ -164,23 +166,36 @@ class CollectiveSpan:
     length: float
 
 
-def collectives(data: bytes) -> list[CollectiveSpan]:
-    """The collectives of a profile; damaged data raises ValueError."""
-    found = []
+@dataclass(frozen=True)
+class Shared:
+    """What a worker of a job spends in collectives, and in waiting for elements."""
+
+    collectives: list[CollectiveSpan]  # by key
+    inputs: list[Span]
+
+
+def shared_spans(data: bytes) -> Shared:
+    """The collectives and waits for input of a profile; damaged data raises ValueError."""
+    found = Shared([], [])
     for plane in _parsed("XSpace", data).planes:
         if plane.name != _HOST:
             continue
         wanted = {e.key for e in plane.events if b":Collective" in e.value.name}
+        waits = {e.key for e in plane.events if e.value.name in _GETS}
         keyed = {e.key for e in plane.stats if e.value.name == b"instance_key"}
         for line in plane.lines:
             for event in line.events:
-                if event.kind not in wanted:
+                if event.kind not in wanted and event.kind not in waits:
                     continue
+                start = line.start / 1e9 + event.offset / 1e12
+                if event.kind in waits:
+                    found.inputs.append(Span("input", start, event.length / 1e12))
                 key = next((s.signed or s.unsigned for s in event.stats if s.kind in keyed), None)
-                if key is not None:
-                    start = line.start / 1e9 + event.offset / 1e12
-                    found.append(CollectiveSpan(int(key), start, event.length / 1e12))
-    return sorted(found, key=lambda span: span.key)
+                if event.kind in wanted and key is not None:
+                    span = CollectiveSpan(int(key), start, event.length / 1e12)
+                    found.collectives.append(span)
+    found.collectives.sort(key=lambda span: span.key)
+    return found
 
 
 def _facts(event: Any, kinds: Mapping[int, str], true: set[int]) -> dict[str, int]:

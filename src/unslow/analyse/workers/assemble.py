@@ -16,7 +16,7 @@ from unslow.analyse.workers.members import Member, Members, members_of
 from unslow.analyse.workers.records import records_of
 from unslow.analyse.workers.step_account import (
     Table,
-    rates_of,
+    pace_of,
     replayed,
     shares_of,
     stragglers_of,
@@ -79,7 +79,7 @@ def build(members: Members, run: Run | None = None) -> Job:
     busy: Mapping[int, float] = {}
     if run is not None and len(workers) > 1:
         exact, busy = exact_of(run, [worker.process for worker in workers], table)
-    shares = shares_of(table, rates_of(table, busy))
+    shares = shares_of(table, pace_of(table, busy), exact)
     own = shares.own.sum(axis=2)
     stragglers = stragglers_of(shares, table.mean["wall"], table.columns.count)
     return Job(
@@ -95,6 +95,8 @@ def build(members: Members, run: Run | None = None) -> Job:
         ideal=replayed(table.mean["wall"], own, stragglers),
         elements=table.mean["elements"],
         delay=table.mean["delay"],
+        cpu=table.mean["inside"] + table.mean["outside"],
+        judged=shares.judged,
         exact=exact,
         others=members.others,
         size=members.size or len(workers),
@@ -143,4 +145,4 @@ def _remote(run: Run) -> Iterable[RemoteWorker]:
     """What a coordinator says of its workers; the last of the running totals is the whole."""
     last = {fact.worker: fact for fact in run.facts(RemoteWork)}
     for index, fact in sorted(last.items()):
-        yield RemoteWorker(index, fact.count, fact.busy, fact.longest, fact.failed)
+        yield RemoteWorker(index, fact.count, fact.busy, fact.longest)

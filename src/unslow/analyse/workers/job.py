@@ -110,7 +110,7 @@ class Exact:
     spans: npt.NDArray[np.float64]  # per worker: seconds in the first collective of a step
     transfer: float  # seconds per step: the shortest of each collective over all workers, summed
     collectives: float  # per step
-    clock_error: float = 0.0
+    input: npt.NDArray[np.float64]  # per worker: share of the computing that waits for an element
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,6 @@ class RemoteWorker:
     closures: int
     busy: float  # seconds
     longest: float
-    failed: int = 0
 
 
 @dataclass(frozen=True)
@@ -140,6 +139,8 @@ class Job:
     ideal: Floats  # columns: the step by replay, with every worker's excess removed
     elements: Floats  # rows x columns: numbers in a batch
     delay: Floats  # rows x columns: threads that waited for a processor
+    cpu: Floats  # rows x columns: processor time of the process
+    judged: npt.NDArray[np.bool_]  # columns: not the first steps, nor those with inspections
     collectives: tuple[CollectiveKind, ...] = ()
     exact: Exact | None = None
     others: tuple[Worker, ...] = ()  # evaluators, parameter servers, coordinators, the missing
@@ -176,12 +177,14 @@ class Job:
     @cached_property
     def ideal_step(self) -> float:
         """Seconds per step without stragglers, by replay."""
-        return _mean(self.ideal, self.count)
+        return _mean(self.ideal[self.judged], self.count[self.judged])
 
     @cached_property
     def measured_step(self) -> float:
-        """Seconds per step as measured: the mean over the job, of the median worker."""
-        return _mean(np.nanmedian(self.wall, axis=0), self.count)
+        """Seconds per step as measured, over the same steps."""
+        if not self.judged.any():
+            return 0.0
+        return _mean(np.nanmedian(self.wall[:, self.judged], axis=0), self.count[self.judged])
 
 
 def caused_by(wait: Floats, culprit: npt.NDArray[np.int32], count: Ints) -> npt.NDArray[np.float64]:

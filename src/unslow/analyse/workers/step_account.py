@@ -6,11 +6,12 @@ shortest is the one that the others waited for.
 
 Own work until the first collective of a step is measured in every step. What follows is one call of
 TensorFlow that computes and waits: the processor time in it says how much it computed, at the rate
-that the profiler's windows gave for this worker, or that of the busiest worker without them.
+that the profiler's windows gave for this worker. Without them one processor is assumed.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unslow.analyse.workers.job import NOBODY, Floats, Ints, Work, caused_by
+from unslow.analyse.workers.job import NOBODY, Exact, Floats, Ints, Work, caused_by
 from unslow.analyse.workers.records import SUMS
 from unslow.facts.workers import closes_at
 
@@ -115,30 +116,49 @@ def _joined(records: Any, at: Any) -> tuple[Any, Any]:
     return joined, at[starts]
 
 
-def rates_of(table: Table, busy: Mapping[int, float]) -> Floats:
-    """Processor seconds per second of computing inside of a step's call, for each worker.
+@dataclass(frozen=True)
+class Pace:
+    """How the processor time inside of a step's call becomes seconds of own work, per worker."""
 
-    `busy`: rates that windows gave. Others get the highest share of the call that any worker
-    computed in: that one waited least.
+    rate: Floats  # processor seconds per second
+    starved: Floats  # seconds per step in which it could not run, and its peers could
+
+
+def pace_of(table: Table, measured: Mapping[int, float]) -> Pace:
+    """The pace of every worker; `measured`: rates that windows gave, which hold all there is.
+
+    Others are taken to compute on one processor at least, or on as many as the busiest worker,
+    which waited least.
     """
-    inside = np.maximum(table.mean["wall"] - table.mean["before"], 1e-9)
-    with np.errstate(all="ignore"):
-        share = np.nan_to_num(np.nanmedian(table.mean["inside"] / inside, axis=1))
-    common = float(share.max()) if len(share) else 1.0
-    rates = np.full(len(share), max(common, _LEAST_RATE), dtype=np.float32)
-    for row, rate in busy.items():
-        rates[row] = max(rate, _LEAST_RATE)
-    return rates
+    mean = table.mean
+    inside = np.maximum(mean["wall"] - mean["before"], 1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a worker without steps
+        share = np.nan_to_num(np.nanmedian(mean["inside"] / inside, axis=1))
+        delay = np.nan_to_num(np.nanmean(mean["delay"], axis=1))
+    rate = np.full(len(share), max(1.0, float(share.max(initial=0.0))), dtype=np.float32)
+    usual = float(np.median(delay)) if len(delay) else 0.0
+    starved = np.maximum(delay - usual, 0).astype(np.float32)
+    for row, found in measured.items():
+        rate[row] = max(found, _LEAST_RATE)
+        starved[row] = 0
+    return Pace(rate, starved)
 
 
-def shares_of(table: Table, rates: Floats) -> Shares:
+def shares_of(table: Table, pace: Pace, exact: Exact | None = None) -> Shares:
     """The account of every step by the rule above."""
     mean = table.mean
     wall, before = mean["wall"], mean["before"]
-    inside = np.maximum(wall - before, 0)
-    computed = np.minimum(mean["inside"] / rates[:, None], inside)
+    transferred = exact.transfer if exact is not None else 0.0  # a step takes at least this
+    inside = np.maximum(wall - before - transferred, 0)
+    worked = mean["inside"] / pace.rate[:, None] + pace.starved[:, None]
+    computed = np.minimum(worked, inside)
     own = np.stack([mean[_FIELDS[work]] for work in Work], axis=2)
-    own[:, :, Work.COMPUTE] += computed
+    fed = np.zeros((len(wall), 1), dtype=np.float32)
+    if exact is not None:
+        fed[list(exact.workers), 0] = exact.input
+    own[:, :, Work.INPUT] += fed * computed
+    own[:, :, Work.COMPUTE] += (1 - fed) * computed
     total = np.minimum(before + computed, wall)
     rest = wall - total
     with np.errstate(all="ignore"):

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from unslow.analyse.host import xplane
-from unslow.analyse.host.xplane import CollectiveSpan
+from unslow.analyse.host.xplane import CollectiveSpan, Shared
 from unslow.analyse.workers.job import Exact
 from unslow.analyse.workers.step_account import Table
 from unslow.facts.profiler import ProfilerWindow
@@ -21,12 +22,13 @@ _MOST_WINDOWS = 6
 _LEAST_STEPS = 3  # seen on all workers: fewer are chance
 
 Spans = list[CollectiveSpan]
+Floats = npt.NDArray[np.float64]
 
 
 def exact_of(
     run: Run, processes: Sequence[int], table: Table
 ) -> tuple[Exact | None, dict[int, float]]:
-    """What the windows measured, and each worker's rate of computing (see `rates_of`)."""
+    """What the windows measured, and each worker's rate of computing (see `pace_of`)."""
     rows = _chosen(len(processes))
     by_row = {row: _spans(run, processes[row]) for row in rows}
     if not rows or not all(by_row.values()):
@@ -37,14 +39,19 @@ def exact_of(
     firsts = np.array([[_first(steps[at][row]) for at in steps] for row in rows])
     unions = np.array([[xplane.covered(steps[at][row]) for at in steps] for row in rows])
     counts = [len(steps[at][rows[0]]) for at in steps]
+    fed = np.nanmean(table.mean["input"][:, list(steps)], axis=1)
+    rates, computed = _rates(table, rows, list(steps), unions)
     exact = Exact(
         workers=tuple(rows),
         steps=len(steps),
         spans=np.median(firsts, axis=1),
         transfer=float(np.median(unions.min(axis=0))),
         collectives=float(np.mean(counts)),
+        input=np.array(
+            [_input_share(run, processes[row], computed[row], fed[row]) for row in rows]
+        ),
     )
-    return exact, _rates(table, rows, list(steps), unions)
+    return exact, rates
 
 
 def _chosen(workers: int) -> list[int]:
@@ -56,11 +63,8 @@ def _chosen(workers: int) -> list[int]:
 def _spans(run: Run, process: int) -> Spans:
     found: Spans = []
     for window in run.facts(ProfilerWindow, process)[:_MOST_WINDOWS]:
-        path = Path(run.folder) / os.path.normpath(window.file)
-        try:
-            found += xplane.collectives(path.read_bytes())
-        except (OSError, ValueError):
-            continue
+        profile = _profile(run, window)
+        found += profile.collectives if profile is not None else []
     return found
 
 
@@ -93,15 +97,41 @@ def _first(spans: Spans) -> float:
 
 
 def _rates(
-    table: Table, rows: Sequence[int], columns: Sequence[int], unions: np.ndarray
-) -> dict[int, float]:
-    """Processor time per second of the call that was not spent in collectives."""
+    table: Table, rows: Sequence[int], columns: Sequence[int], unions: Floats
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Processor time per second of the call that was not spent in collectives, and these seconds
+    per step.
+    """
     mean = table.mean
-    rates = {}
+    rates, seconds = {}, {}
     for at, row in enumerate(rows):
         inside = mean["wall"][row, columns] - mean["before"][row, columns]
         computed = float(np.nansum(np.maximum(inside - unions[at], 0)))
         used = float(np.nansum(mean["inside"][row, columns]))
+        seconds[row] = computed / max(1, len(columns))
         if computed > 0 and used > 0:
             rates[row] = used / computed
-    return rates
+    return rates, seconds
+
+
+def _input_share(run: Run, process: int, computed: float, outside: float) -> float:
+    """How much of a call's own time waits for the input pipeline, inside of the graph.
+
+    `outside`: what a step waits for elements before that call.
+    """
+    waited, steps = 0.0, 0
+    for window in run.facts(ProfilerWindow, process)[:_MOST_WINDOWS]:
+        profile = _profile(run, window)
+        if profile is not None:
+            waited += xplane.covered(profile.inputs)
+            steps += window.steps
+    inside = max(0.0, waited / max(1, steps) - outside)
+    return min(1.0, inside / computed) if computed > 0 else 0.0
+
+
+def _profile(run: Run, window: ProfilerWindow) -> Shared | None:
+    path = Path(run.folder) / os.path.normpath(window.file)
+    try:
+        return xplane.shared_spans(path.read_bytes())
+    except (OSError, ValueError):
+        return None

@@ -161,7 +161,8 @@ class InspectedCall(NamedTuple):
 
 def batch_size(args: tuple[Any, ...]) -> float:
     """Numbers in the first tensor or array that a step is given."""
-    for value in args:
+    for given in args:
+        value = _of_first_replica(given)
         if _is_sized(value):
             size = 1.0
             for dimension in _shape(value) or ():
@@ -180,6 +181,15 @@ def _is_sized(value: Any) -> bool:
 def _shape(value: Any) -> Any:
     shape_of = getattr(value, "_shape_tuple", None)
     return shape_of() if shape_of is not None else value.shape
+
+
+def _of_first_replica(value: Any) -> Any:
+    """A strategy hands a step one value for each of its replicas."""
+    try:
+        held = vars(value).get("_values")
+    except TypeError:  # an eager tensor
+        return value
+    return held[0] if isinstance(held, tuple) and held else value
 
 
 def shapes(args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[Any, ...]:
