@@ -26,10 +26,10 @@ from unslow.facts.workers import (
 from unslow.model import Certainty, Evidence, Finding, Location, Run
 
 # Of the steps, that transfer takes: below, more workers still pay. A judgement; balanced jobs of
-# 2 to 4 processes with steps of 50 ms on loopback stay below 0.15.
-_LEAST_SHARE = 0.2
+# 2 to 4 processes with steps of 50 ms on loopback stay below 0.2.
+_LEAST_SHARE = 0.25
 _MANY = 6.0  # collectives in a step: a compiled step packs its gradients into one or a few
-_LARGE = 4 << 20  # bytes in a step: a millisecond and more on 10 Gbit/s
+_LARGE = 8 << 20  # bytes in a step: 7 ms and more on 10 Gbit/s
 # What one collective costs beside its bytes, in bytes: about a millisecond of round trips at 1 GB/s.
 _LATENCY = 1 << 20
 _LEADS = 0.5  # of the transfer: a reason is named where it takes most of it

@@ -96,6 +96,7 @@ def build(members: Members, run: Run | None = None) -> Job:
         elements=table.mean["elements"],
         delay=table.mean["delay"],
         cpu=table.mean["inside"] + table.mean["outside"],
+        between=table.mean["compute"],
         judged=shares.judged,
         exact=exact,
         others=members.others,

@@ -140,6 +140,7 @@ class Job:
     elements: Floats  # rows x columns: numbers in a batch
     delay: Floats  # rows x columns: threads that waited for a processor
     cpu: Floats  # rows x columns: processor time of the process
+    between: Floats  # rows x columns: computing before the step's own call, such as an evaluation
     judged: npt.NDArray[np.bool_]  # columns: not the first steps, nor those with inspections
     collectives: tuple[CollectiveKind, ...] = ()
     exact: Exact | None = None

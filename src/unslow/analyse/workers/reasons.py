@@ -149,6 +149,8 @@ def _refined(case: _Case, why: Why, excess: float, slowed: bool) -> Why:
         return Why.MEMORY
     if why is not Why.COMPUTE:
         return why
+    if _is_between(case, excess):
+        return Why.EVALUATE
     if _has_longer_batches(case):
         return Why.BATCHES
     works_more = case.beyond(case.job.cpu) >= _NO_MORE_WORK * excess
@@ -159,6 +161,16 @@ def _is_starved(case: _Case, excess: float) -> bool:
     """Its threads waited for a processor, and it did not use one for longer."""
     waited, worked = case.beyond(case.job.delay), case.beyond(case.job.cpu)
     return waited >= _DELAY_EXPLAINS * excess and worked <= _NO_MORE_WORK * excess
+
+
+def _is_between(case: _Case, excess: float) -> bool:
+    """It runs TensorFlow before the step's own call, now and then: an evaluation by hand."""
+    job, late = case.job, case.late
+    if late.sum() > 0.5 * job.judged.sum():
+        return False
+    usual = np.nanmedian(job.between[case.peers][:, late], axis=0)
+    beyond = np.nansum((job.between[case.row, late] - usual) * job.count[late])
+    return bool(beyond / max(1, job.count[late].sum()) >= _EXPLAINS * excess)
 
 
 def _has_longer_batches(case: _Case) -> bool:

@@ -163,7 +163,7 @@ def shares_of(table: Table, pace: Pace, exact: Exact | None = None) -> Shares:
     rest = wall - total
     with np.errstate(all="ignore"):
         step = _median(wall)
-        disturbed = np.nanmax(np.nan_to_num(mean["ours"]), axis=0, initial=0) > _DISTURBED * step
+        disturbed = np.nan_to_num(_greatest(mean["ours"])) > _DISTURBED * step
         transfer = _least(rest)
         wait = rest - transfer
         excess = _greatest(total) - _median(total)
@@ -218,8 +218,8 @@ def _median(values: Floats) -> Floats:
 
 
 def _least(values: Floats) -> Floats:
-    return np.asarray(np.nanmin(values, axis=0))
+    return np.asarray(np.fmin.reduce(values, axis=0))
 
 
 def _greatest(values: Floats) -> Floats:
-    return np.asarray(np.nanmax(values, axis=0))
+    return np.asarray(np.fmax.reduce(values, axis=0))

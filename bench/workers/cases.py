@@ -1,0 +1,58 @@
+"""The jobs of the campaign: what is wrong with each, and what must be said about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kind of job."""
+
+    name: str
+    cause: str = ""  # straggler, communication, or nothing
+    reasons: tuple[str, ...] = ()  # any of them is right
+    loop: str = "compiled"
+    workers: tuple[int, ...] = (2, 3, 4)
+    fault: str = ""  # as train.py knows it
+    faulty: int | None = None  # the worker; None: the last one
+    steps: int = 150
+
+    @property
+    def is_healthy(self) -> bool:
+        return not self.cause
+
+
+CASES = (
+    Case("slow input", "straggler", ("input",), fault="input"),
+    Case("slow input inside the step", "straggler", ("input",), "inside", fault="input"),
+    Case("extra Python", "straggler", ("own Python",), fault="python"),
+    Case("extra Python, eager", "straggler", ("own Python",), "eager", (2,), "python"),
+    Case("longer batches", "straggler", ("longer batches",), fault="batches"),
+    Case("a busy core", "straggler", ("machine",), workers=(2,), fault="core"),
+    Case("a memory hoard", "straggler", ("memory",), fault="memory", steps=120),
+    Case("late start", "straggler", ("late start",), fault="late"),
+    Case("evaluation on the chief", "straggler", ("evaluation",), fault="evaluate", faulty=0),
+    Case("large gradients", "communication", ("large gradients",), fault="large", steps=80),
+    Case(
+        "many small collectives",
+        "communication",
+        ("many small collectives",),
+        "eager",
+        (2, 3),
+        "small",
+        steps=100,
+    ),
+    Case("gathered slices", "communication", ("gathered slices",), fault="slices", steps=80),
+    Case(
+        "parameter-server fetches",
+        "communication",
+        ("parameter-server fetches",),
+        workers=(2,),
+        fault="fetch",
+    ),
+    Case("healthy: balanced", fault="none"),
+    Case("healthy: balanced, input inside", loop="inside", fault="none"),
+    Case("healthy: rare evaluation on the chief", fault="rare-evaluation", faulty=0),
+    Case("healthy: a slow first step", fault="first"),
+)

@@ -1,0 +1,126 @@
+"""A small distributed training with one fault, for the campaign: see `cases.py` for the faults.
+
+The fault acts in one worker only (`--worker`), or, for communication, in all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+import numpy as np
+import tensorflow as tf
+
+WIDTH = 512
+BATCH = 128
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--fault", default="none")
+    parser.add_argument("--worker", type=int, default=-1)
+    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--loop", default="compiled", choices=("compiled", "inside", "eager"))
+    options = parser.parse_args()
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(2)
+    task = json.loads(os.environ["TF_CONFIG"])["task"]
+    faulty = task["index"] == options.worker
+    Training(options.fault, faulty, options.loop).run(options.steps)
+
+
+class Training:
+    def __init__(self, fault: str, faulty: bool, loop: str) -> None:
+        self.fault, self.faulty, self.loop = fault, faulty, loop
+        self.strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        self.hoard: list[np.ndarray] = []
+        with self.strategy.scope():
+            self.weights = [self.weight(number) for number in range(self.layers())]
+            self.table = tf.Variable(tf.zeros([20_000, 64])) if fault == "slices" else None
+            self.large = tf.Variable(tf.zeros([6_000_000])) if fault == "large" else None
+
+    def layers(self) -> int:
+        return 24 if self.fault == "small" else 3
+
+    def weight(self, number: int) -> tf.Variable:
+        width = 64 if self.fault == "small" else WIDTH
+        return tf.Variable(tf.random.stateless_normal([width, width], [1, number]) * 0.02)
+
+    def dataset(self, _: tf.distribute.InputContext) -> tf.data.Dataset:
+        width = 64 if self.fault == "small" else WIDTH
+        batch = BATCH * 3 if self.is_("batches") else BATCH
+        data = tf.data.Dataset.from_tensors(tf.ones([batch, width])).repeat()
+        if self.is_("input"):
+            data = data.map(self.slowly)
+        quiet = tf.data.Options()
+        quiet.experimental_optimization.map_parallelization = False
+        return data.prefetch(1).with_options(quiet)
+
+    def slowly(self, batch: tf.Tensor) -> tf.Tensor:
+        slow = tf.numpy_function(sleeping, [batch], tf.float32)
+        return tf.ensure_shape(slow, batch.shape)
+
+    def is_(self, fault: str) -> bool:
+        return self.faulty and self.fault == fault
+
+    def replica(self, batch: tf.Tensor) -> tf.Tensor:
+        watched = [*self.weights, *(v for v in (self.table, self.large) if v is not None)]
+        with tf.GradientTape() as tape:
+            loss = self.loss(batch)
+        gradients = tape.gradient(loss, watched)
+        context = tf.distribute.get_replica_context()
+        reduced = context.all_reduce(tf.distribute.ReduceOp.MEAN, gradients)
+        for weight, gradient in zip(watched, reduced, strict=True):
+            if isinstance(gradient, tf.IndexedSlices):
+                weight.scatter_sub(gradient * 1e-4)
+            else:
+                weight.assign_sub(1e-4 * gradient)
+        return loss
+
+    def loss(self, batch: tf.Tensor) -> tf.Tensor:
+        hidden = batch
+        for weight in self.weights:
+            hidden = tf.nn.relu(hidden @ weight)
+        loss = tf.reduce_mean(hidden)
+        if self.table is not None:
+            rows = tf.nn.embedding_lookup(self.table, tf.range(15_000))
+            loss += tf.reduce_mean(rows)
+        if self.large is not None:
+            loss += tf.reduce_mean(self.large * 0.5)
+        return loss
+
+    def run(self, steps: int) -> None:
+        data = iter(self.strategy.distribute_datasets_from_function(self.dataset))
+        if self.loop == "inside":
+            step = tf.function(lambda: self.strategy.run(self.replica, args=(next(data),)))
+        else:
+            compiled = self.loop == "compiled"
+            one = lambda batch: self.strategy.run(self.replica, args=(batch,))  # noqa: E731
+            train = tf.function(one) if compiled else one
+            step = lambda: train(next(data))  # noqa: E731
+        evaluate = tf.function(self.loss)
+        held_out = tf.ones([BATCH, WIDTH])
+        for number in range(steps):
+            if self.fault == "first" and self.faulty and number == 0:
+                time.sleep(3)
+            step()
+            if self.is_("python"):
+                sum(i * i for i in range(400_000))
+            if self.is_("memory"):
+                self.hoard.append(np.random.default_rng(number).random(1_500_000))
+            if (self.is_("evaluate") and number % 25 == 24) or (
+                self.is_("rare-evaluation") and number % 75 == 74
+            ):
+                for _ in range(60 if self.fault == "evaluate" else 6):
+                    evaluate(held_out)
+
+
+def sleeping(batch: np.ndarray) -> np.ndarray:
+    time.sleep(0.08)
+    return batch
+
+
+main()
