@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser unit live live-all lint format bench field gains claims recorded docs site clean screenshots
+.PHONY: help demo test browser unit live live-all lint format bench field workers gains claims recorded docs site clean screenshots
 
 help: ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -75,6 +75,9 @@ bench: $(READY) browser ## Measure what unslow costs, beside other tools and at 
 
 field: $(READY) ## Run programs of strangers and score the answers (about an hour; what is there is kept)
 	@$(BIN)/python -m bench.field
+
+workers: $(READY) ## Run real jobs of several processes with one fault each, and score the answers (an hour; what is there is kept)
+	@$(BIN)/python -m bench.workers
 
 gains: $(READY) ## Measure what each automatic fix gives back, against what was promised (an hour; what is there is kept)
 	@$(BIN)/python bench/gains.py

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,14 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from bench.workers.cases import CASES, Case
+from bench.workers.page import page
 from unslow.analyse.run.assemble import load
 from unslow.analyse.workers.assemble import job_of
 from unslow.diagnose import diagnose
 
 HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "docs" / "workers.md"
 RESULTS = HERE / "results.json"
 _JUDGED = ("straggler", "communication")
-_TIME_LIMIT = 150
+_TIME_LIMIT = 150  # seconds; a job that takes longer hangs
 
 
 def planned(repeats: int) -> Iterator[tuple[Case, int, int]]:
@@ -67,11 +71,17 @@ def _launch(case: Case, workers: int, faulty: int, run: Path) -> int:
         command = [*start, sys.executable, str(HERE / "train.py"), "--fault", case.fault]
         command += ["--worker", str(faulty), "--loop", case.loop, "--steps", str(case.steps)]
     recorded = [sys.executable, "-m", "unslow", "run", "--quiet", "--out", str(run), "--"]
+    process = subprocess.Popen(
+        [*recorded, *command],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     try:
-        return subprocess.run(
-            [*recorded, *command], timeout=_TIME_LIMIT, check=False, capture_output=True
-        ).returncode
+        return process.wait(timeout=_TIME_LIMIT)
     except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
         return -1
 
 
@@ -132,6 +142,7 @@ def main() -> None:
         result = {"repeat": repeat, **run_one(case, workers)}
         results.append(result)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+        PAGE.write_text(page(results))
         mark = "ok" if result["reason_right"] else "worker" if result["right"] else "WRONG"
         said = "; ".join(f"{one['title']}" for one in result["said"]) or "nothing"
         print(f"{mark:6} {case.name} x{workers} {result['seconds']} s: {said}", flush=True)

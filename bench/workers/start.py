@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -26,6 +27,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def main() -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     parser = argparse.ArgumentParser()
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--ps", type=int, default=0)
@@ -51,10 +53,11 @@ def main() -> int:
         if options.busy >= 0:
             os.sched_setaffinity(processes[role, index].pid, {_core(index)})
     trained = [task for task in tasks if options.ps == 0 or task[0] == "chief"]
-    codes = [processes[task].wait() for task in trained]
-    for process in (*processes.values(), *burners):
-        process.kill()
-    return max(map(abs, codes))
+    try:
+        return max(abs(processes[task].wait()) for task in trained)
+    finally:
+        for process in (*processes.values(), *burners):
+            process.kill()
 
 
 def _core(index: int) -> int:

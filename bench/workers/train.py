@@ -13,6 +13,7 @@ import time
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.data.experimental.ops import testing
 
 WIDTH = 512
 BATCH = 128
@@ -53,15 +54,9 @@ class Training:
         width = 64 if self.fault == "small" else WIDTH
         batch = BATCH * 3 if self.is_("batches") else BATCH
         data = tf.data.Dataset.from_tensors(tf.ones([batch, width])).repeat()
-        if self.is_("input"):
-            data = data.map(self.slowly)
-        quiet = tf.data.Options()
-        quiet.experimental_optimization.map_parallelization = False
-        return data.prefetch(1).with_options(quiet)
-
-    def slowly(self, batch: tf.Tensor) -> tf.Tensor:
-        slow = tf.numpy_function(sleeping, [batch], tf.float32)
-        return tf.ensure_shape(slow, batch.shape)
+        if self.is_("input"):  # a Python function here may hang a process that exits
+            data = data.apply(testing.sleep(80_000))
+        return data.prefetch(1)
 
     def is_(self, fault: str) -> bool:
         return self.faulty and self.fault == fault
@@ -116,11 +111,6 @@ class Training:
             ):
                 for _ in range(60 if self.fault == "evaluate" else 6):
                     evaluate(held_out)
-
-
-def sleeping(batch: np.ndarray) -> np.ndarray:
-    time.sleep(0.08)
-    return batch
 
 
 main()
