@@ -24,13 +24,19 @@ def main() -> None:
     parser.add_argument("--fault", default="none")
     parser.add_argument("--worker", type=int, default=-1)
     parser.add_argument("--steps", type=int, default=150)
-    parser.add_argument("--loop", default="compiled", choices=("compiled", "inside", "eager"))
+    parser.add_argument(
+        "--loop", default="compiled", choices=("compiled", "inside", "eager", "fit")
+    )
     options = parser.parse_args()
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(2)
     task = json.loads(os.environ["TF_CONFIG"])["task"]
     faulty = task["index"] == options.worker
-    Training(options.fault, faulty, options.loop).run(options.steps)
+    training = Training(options.fault, faulty, options.loop)
+    if options.loop == "fit":
+        training.fit(options.steps)
+    else:
+        training.run(options.steps)
 
 
 class Training:
@@ -87,6 +93,26 @@ class Training:
             loss += tf.reduce_mean(self.large * 0.5)
         return loss
 
+    def fit(self, steps: int) -> None:
+        """The same with tf_keras, whose input, computing and collectives are in one call."""
+        import tf_keras
+
+        with self.strategy.scope():
+            layers = [tf_keras.layers.Dense(WIDTH, activation="relu") for _ in range(3)]
+            model = tf_keras.Sequential(layers)
+            model.compile("sgd", "mse")
+        data = self.dataset(tf.distribute.InputContext()).map(lambda batch: (batch, batch))
+        sharding = tf.data.Options()
+        sharding.experimental_distribute.auto_shard_policy = (
+            tf.data.experimental.AutoShardPolicy.OFF
+        )
+        action = tf_keras.callbacks.LambdaCallback(on_train_batch_end=lambda *_: self.in_python())
+        model.fit(data.with_options(sharding), steps_per_epoch=steps, verbose=0, callbacks=[action])
+
+    def in_python(self) -> None:
+        if self.is_("python"):
+            sum(i * i for i in range(400_000))
+
     def run(self, steps: int) -> None:
         data = iter(self.strategy.distribute_datasets_from_function(self.dataset))
         if self.loop == "inside":
@@ -102,8 +128,7 @@ class Training:
             if self.fault == "first" and self.faulty and number == 0:
                 time.sleep(3)
             step()
-            if self.is_("python"):
-                sum(i * i for i in range(400_000))
+            self.in_python()
             if self.is_("memory"):
                 self.hoard.append(np.random.default_rng(number).random(1_500_000))
             if (self.is_("evaluate") and number % 25 == 24) or (

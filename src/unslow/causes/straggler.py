@@ -41,7 +41,7 @@ _ADVICE = {
     "beside it.",
     Why.SAVE: "Save less often, or asynchronously: all workers wait for the one that writes.",
     Why.EVALUATE: "Evaluate less often, on all workers together, or in a job of its own "
-    "(an `evaluator` task).",
+    "(an `evaluator` task); keep callbacks short.",
     Why.BUILD: "It traces in the steps: give its inputs the same shapes as the others have.",
     Why.UNKNOWN: "Its own phases do not show why: look at its host (disk, network, clock "
     "frequency), and compare it with another run.",
@@ -55,7 +55,7 @@ _WORDS = {
     Why.COLLECTOR: "its garbage collection",
     Why.MACHINE: "a processor that others use",
     Why.SAVE: "its checkpoints and logs",
-    Why.EVALUATE: "its evaluation",
+    Why.EVALUATE: "its evaluation or callbacks",
     Why.BUILD: "its tracing",
     Why.UNKNOWN: "it (reason not visible)",
 }

@@ -40,7 +40,7 @@ class Why(enum.Enum):
     COLLECTOR = "garbage collection"
     MACHINE = "machine"
     SAVE = "saving"
-    EVALUATE = "evaluation"
+    EVALUATE = "evaluation or callbacks"
     BUILD = "tracing"
     LATE = "late start"
     UNKNOWN = "reason not visible"

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from unslow.analyse.workers.job import NOBODY, Exact, Floats, Ints, Work, caused_by
 from unslow.analyse.workers.records import SUMS
-from unslow.facts.workers import closes_at
+from unslow.facts.workers import FULL_RECORDS, RECORDS_PER_WIDTH
 
 # A step has a culprit where its own work exceeds the median worker's by a tenth of the step. A
 # judgement: balanced jobs of 2 to 4 workers on a busy machine stay below it in most steps.
@@ -79,10 +79,13 @@ class Shares:
 
 def columns_of(last: int) -> Columns:
     """The columns of a job of so many steps."""
-    closing = [step for step in range(1, last + 1) if closes_at(step)]
-    if not closing or closing[-1] != last:
-        closing.append(last)
-    step = np.asarray(closing, dtype=np.int64)
+    parts = [np.arange(1, min(last, FULL_RECORDS) + 1, dtype=np.int64)]
+    at, width = FULL_RECORDS, 2
+    while at < last:
+        parts.append(at + width * np.arange(1, RECORDS_PER_WIDTH + 1, dtype=np.int64))
+        at, width = int(parts[-1][-1]), 2 * width
+    step = np.concatenate(parts)
+    step = np.append(step[step < last], last)
     return Columns(step, np.diff(step, prepend=0))
 
 

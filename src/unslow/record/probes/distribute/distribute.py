@@ -19,6 +19,7 @@ from unslow.record.probes.distribute.identity import identity
 from unslow.record.probes.distribute.step_records import StepRecords
 
 _RUN = int(Phase.RUN)
+_DEFAULT = "_Default"  # the strategy that every program has
 
 
 class Distribute(Probe):
@@ -69,7 +70,7 @@ class Distribute(Probe):
 
     def _strategy_made(self, strategy: Any, frame: FrameType | None) -> None:
         name = type(strategy).__name__
-        if name.startswith("_"):  # the default strategy, which every program has
+        if name.startswith(_DEFAULT):
             return
         try:
             self._identify()
@@ -96,13 +97,15 @@ class Distribute(Probe):
         open_span, close = self.recorder.open_span, self.recorder.close_span
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            def call(*args: Any, **kwargs: Any) -> Any:
+            def call(strategy: Any, *args: Any, **kwargs: Any) -> Any:
+                if type(strategy).__name__.startswith(_DEFAULT):
+                    return original(strategy, *args, **kwargs)
                 lane = local.lane
                 outer = probe._within
                 probe._within = outer or what
                 span = None if lane.tracing or lane.busy else open_span(lane, _RUN)
                 try:
-                    return original(*args, **kwargs)
+                    return original(strategy, *args, **kwargs)
                 finally:
                     probe._within = outer
                     if span is not None:
