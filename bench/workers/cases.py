@@ -16,7 +16,7 @@ class Case:
     workers: tuple[int, ...] = (2, 3, 4)
     fault: str = ""  # as train.py knows it
     faulty: int | None = None  # the worker; None: the last one
-    steps: int = 150
+    steps: int = 110
 
     @property
     def is_healthy(self) -> bool:
@@ -39,7 +39,7 @@ CASES = (
     Case("slow input, tf_keras fit", "straggler", ("input",), "fit", (2,), "input"),
     Case("longer batches", "straggler", ("longer batches",), fault="batches"),
     Case("a busy core", "straggler", ("machine",), workers=(2,), fault="core"),
-    Case("a memory hoard", "straggler", ("memory",), fault="memory", steps=120),
+    Case("a memory hoard", "straggler", ("memory",), fault="memory", steps=100),
     Case("late start", "straggler", ("late start",), fault="late"),
     Case(
         "evaluation on the chief",

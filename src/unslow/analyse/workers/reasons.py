@@ -20,6 +20,7 @@ _MORE_ELEMENTS = 1.15  # numbers in a batch, against the median other worker's
 # A worker whose processor was taken away waits for it and does not compute more.
 _DELAY_EXPLAINS = 0.5  # of the excess: threads that could run and did not
 _NO_MORE_WORK = 0.35  # of the excess: processor time
+_MORE_STARVED = 1.5  # wait for a processor per second of running, against the median peer's
 _GROWN_BYTES = 256 << 20  # of resident memory, beyond what the others grew: a judgement
 _FAULTS = 50.0  # major page faults per second: each takes about a tenth of a millisecond or more
 _TIMES_PEERS = 4.0  # what the median peer has
@@ -88,11 +89,16 @@ class _Case:
     peers: list[int]
     late: npt.NDArray[np.bool_]  # columns
 
-    def beyond(self, values: npt.NDArray[np.float32]) -> float:
-        """How much more of something it has per step than its median peer, over all steps."""
+    def means(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """Per worker, the mean per step over all judged steps."""
         chosen = values[:, self.job.judged]
         weights = self.job.count[self.job.judged]
-        mean = np.nansum(chosen * weights, axis=1) / max(1, weights.sum())
+        total = np.nansum(chosen * weights, axis=1) / max(1, weights.sum())
+        return np.asarray(total, dtype=np.float64)
+
+    def beyond(self, values: npt.NDArray[np.float32]) -> float:
+        """How much more of something it has per step than its median peer."""
+        mean = self.means(values)
         return float(mean[self.row] - np.median(mean[self.peers]))
 
 
@@ -143,6 +149,8 @@ def _refined(case: _Case, why: Why, excess: float, slowed: bool) -> Why:
     `slowed`: it does what its peers do, only for longer.
     """
     often = case.late.sum() > 0.5 * case.job.judged.sum()  # counters are means over all steps
+    if why is Why.COMPUTE and _has_longer_batches(case):
+        return Why.BATCHES
     if slowed and often and _is_starved(case, excess):
         return Why.MACHINE
     if why in (Why.PYTHON, Why.COLLECTOR, Why.COMPUTE) and _hoards(case):
@@ -151,16 +159,21 @@ def _refined(case: _Case, why: Why, excess: float, slowed: bool) -> Why:
         return why
     if _is_between(case, excess):
         return Why.EVALUATE
-    if _has_longer_batches(case):
-        return Why.BATCHES
     works_more = case.beyond(case.job.cpu) >= _NO_MORE_WORK * excess
     return Why.COMPUTE if works_more or not often else Why.UNKNOWN
 
 
 def _is_starved(case: _Case, excess: float) -> bool:
-    """Its threads waited for a processor, and it did not use one for longer."""
+    """Its threads waited for a processor, and it did not use one for longer.
+
+    On a busy machine all wait: it must wait for longer for each second that it runs.
+    """
     waited, worked = case.beyond(case.job.delay), case.beyond(case.job.cpu)
-    return waited >= _DELAY_EXPLAINS * excess and worked <= _NO_MORE_WORK * excess
+    explains = waited >= _DELAY_EXPLAINS * excess and worked <= _NO_MORE_WORK * excess
+    delay, cpu = case.means(case.job.delay), case.means(case.job.cpu)
+    per_second = delay / np.maximum(cpu, 1e-9)
+    usual = float(np.median(per_second[case.peers]))
+    return explains and bool(per_second[case.row] >= _MORE_STARVED * usual)
 
 
 def _is_between(case: _Case, excess: float) -> bool:

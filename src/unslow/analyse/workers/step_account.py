@@ -186,6 +186,8 @@ def stragglers_of(shares: Shares, wall: Floats, count: Ints) -> tuple[int, ...]:
     times what the others cost.
     """
     caused = caused_by(shares.wait, shares.culprit, count)
+    if len(caused) < 2:
+        return ()
     total = float(np.nansum(_median(wall)[shares.judged] * count[shares.judged]))
     found = []
     for row in np.flatnonzero(caused >= LEAST_SHARE * max(total, 1e-9)):
