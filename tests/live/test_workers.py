@@ -36,7 +36,7 @@ def test_the_worker_that_holds_the_others_up_is_named_with_its_line(
     assert [worker.state for worker in job.workers] == [State.WHOLE, State.WHOLE]
     assert job.steps == 200
     assert job.per_step == 1
-    assert job.exact is not None and job.exact.spans[0] > job.exact.spans[1]
+    assert job.exact is None  # no windows in a job: closing one may end a worker
     assert job.collectives[0].bytes == 2 * 256 * 256 * 4
 
 

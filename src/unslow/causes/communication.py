@@ -13,12 +13,12 @@ from unslow.analyse.sketches.jobs import Hand, JobSketch
 from unslow.analyse.workers.assemble import job_of
 from unslow.analyse.workers.job import CollectiveKind, Job
 from unslow.cause import Cause
-from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.schema import Place
 from unslow.facts.workers import (
     Collective,
     RemoteFetch,
     RemoteWork,
+    SharedWindow,
     StrategyMade,
     SyncBlock,
     WorkerIdentity,
@@ -79,7 +79,7 @@ class Communication(Cause):
         Collective,
         RemoteWork,
         RemoteFetch,
-        ProfilerWindow,
+        SharedWindow,
     )
 
     def detect(self, run: Run) -> Iterable[Finding]:

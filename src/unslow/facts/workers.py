@@ -64,6 +64,15 @@ class SyncBlock(Fact, probe="distribute", kind="shared_steps"):
     records: int = 0
 
 
+class SharedWindow(Fact, probe="window"):
+    """TensorFlow's profiler recorded a few steps, the same ones on every worker of the job."""
+
+    file: str  # a Trace of the profiler's, below the run folder
+    step: int = 0  # steps before it
+    steps: int = 0
+    spent: Duration = 0.0  # closing it
+
+
 # A record of one step, or of several in long runs. Which steps share a record depends on their
 # number alone (`width_at`), so the records of all workers line up. Sums over its steps, in seconds.
 SYNC_FIELDS = (

@@ -62,7 +62,9 @@ _MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
         ("name", 3, "bytes"),
         ("start", 9, "uint64"),
         ("length", 10, "uint64"),
+        ("arguments", 11, "Argument*"),
     ),
+    "Argument": (("key", 1, "bytes"), ("value", 2, "bytes")),  # entries of a map
 }
 
 
@@ -175,25 +177,16 @@ class Shared:
 
 
 def shared_spans(data: bytes) -> Shared:
-    """The collectives and waits for input of a profile; damaged data raises ValueError."""
+    """The collectives and waits for input of a Trace; damaged data raises ValueError."""
     found = Shared([], [])
-    for plane in _parsed("XSpace", data).planes:
-        if plane.name != _HOST:
-            continue
-        wanted = {e.key for e in plane.events if b":Collective" in e.value.name}
-        waits = {e.key for e in plane.events if e.value.name in _GETS}
-        keyed = {e.key for e in plane.stats if e.value.name == b"instance_key"}
-        for line in plane.lines:
-            for event in line.events:
-                if event.kind not in wanted and event.kind not in waits:
-                    continue
-                start = line.start / 1e9 + event.offset / 1e12
-                if event.kind in waits:
-                    found.inputs.append(Span("input", start, event.length / 1e12))
-                key = next((s.signed or s.unsigned for s in event.stats if s.kind in keyed), None)
-                if event.kind in wanted and key is not None:
-                    span = CollectiveSpan(int(key), start, event.length / 1e12)
-                    found.collectives.append(span)
+    for event in _parsed("Trace", data).events:
+        start, length = event.start / 1e12, event.length / 1e12
+        if event.name in _GETS:
+            found.inputs.append(Span("input", start, length))
+        elif event.name.startswith(b"Collective"):
+            keys = [entry.value for entry in event.arguments if entry.key == b"instance_key"]
+            if keys and keys[0].isdigit():
+                found.collectives.append(CollectiveSpan(int(keys[0]), start, length))
     found.collectives.sort(key=lambda span: span.key)
     return found
 

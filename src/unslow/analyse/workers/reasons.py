@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unslow.analyse.workers.job import Job, Work
+from unslow.analyse.workers.step_account import MORE_STARVED
 from unslow.model import Location, Phase, Run
 
 # A reason is named where it explains this much of the excess. Published detectors use 80 %; with
@@ -20,7 +21,6 @@ _MORE_ELEMENTS = 1.15  # numbers in a batch, against the median other worker's
 # A worker whose processor was taken away waits for it and does not compute more.
 _DELAY_EXPLAINS = 0.5  # of the excess: threads that could run and did not
 _NO_MORE_WORK = 0.35  # of the excess: processor time
-_MORE_STARVED = 1.5  # wait for a processor per second of running, against the median peer's
 _GROWN_BYTES = 256 << 20  # of resident memory, beyond what the others grew: a judgement
 _FAULTS = 50.0  # major page faults per second: each takes about a tenth of a millisecond or more
 _TIMES_PEERS = 4.0  # what the median peer has
@@ -173,7 +173,7 @@ def _is_starved(case: _Case, excess: float) -> bool:
     delay, cpu = case.means(case.job.delay), case.means(case.job.cpu)
     per_second = delay / np.maximum(cpu, 1e-9)
     usual = float(np.median(per_second[case.peers]))
-    return explains and bool(per_second[case.row] >= _MORE_STARVED * usual)
+    return explains and bool(per_second[case.row] >= MORE_STARVED * usual)
 
 
 def _is_between(case: _Case, excess: float) -> bool:

@@ -5,8 +5,8 @@ rests over all workers is transfer, whatever a worker has beyond it is wait, and
 shortest is the one that the others waited for.
 
 Own work until the first collective of a step is measured in every step. What follows is one call of
-TensorFlow that computes and waits: the processor time in it says how much it computed, at the rate
-that the profiler's windows gave for this worker. Without them one processor is assumed.
+TensorFlow that computes and waits: the processor time in it says how much it computed, on one
+processor, or at the rate that windows of the profiler gave for this worker where they were asked for.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ _DISTURBED = 0.10
 LEAST_SHARE = 0.08  # of all steps that others wait for a straggler: a judgement
 _TIMES_OTHERS = 3.0  # what the median other worker causes: noise is shared by all
 _WARM_UP = 3  # steps: workers trace and start at different speeds
+MORE_STARVED = 1.5  # wait for a processor per second of running, against the median worker's
 _LEAST_RATE = 0.05  # processor seconds per second of computing: below, it is not computing
 _FIELDS = {
     Work.INPUT: "input",
@@ -139,13 +140,23 @@ def pace_of(table: Table, measured: Mapping[int, float]) -> Pace:
         warnings.simplefilter("ignore", RuntimeWarning)  # a worker without steps
         share = np.nan_to_num(np.nanmedian(mean["inside"] / inside, axis=1))
         delay = np.nan_to_num(np.nanmean(mean["delay"], axis=1))
+        cpu = np.nan_to_num(np.nanmean(mean["inside"] + mean["outside"], axis=1))
     rate = np.full(len(share), max(1.0, float(share.max(initial=0.0))), dtype=np.float32)
-    usual = float(np.median(delay)) if len(delay) else 0.0
-    starved = np.maximum(delay - usual, 0).astype(np.float32)
+    starved = _starved(delay, cpu).astype(np.float32)
     for row, found in measured.items():
         rate[row] = max(found, _LEAST_RATE)
         starved[row] = 0
     return Pace(rate, starved)
+
+
+def _starved(delay: Floats, cpu: Floats) -> Floats:
+    """Seconds per step in which each worker waited for a processor, beyond what its peers would
+    have waited to run for as long.
+    """
+    per_second = delay / np.maximum(cpu, 1e-9)
+    usual = float(np.median(per_second)) if len(per_second) else 0.0
+    beyond = np.maximum(delay - usual * cpu, 0)
+    return np.where(per_second >= MORE_STARVED * usual, beyond, 0)
 
 
 def shares_of(table: Table, pace: Pace, exact: Exact | None = None) -> Shares:

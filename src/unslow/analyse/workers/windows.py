@@ -13,7 +13,7 @@ from unslow.analyse.host import xplane
 from unslow.analyse.host.xplane import CollectiveSpan, Shared
 from unslow.analyse.workers.job import Exact
 from unslow.analyse.workers.step_account import Table
-from unslow.facts.profiler import ProfilerWindow
+from unslow.facts.workers import SharedWindow
 from unslow.model import Run
 
 # Reading a profile takes about 50 ms; of a large job some workers' are read, evenly chosen.
@@ -62,7 +62,7 @@ def _chosen(workers: int) -> list[int]:
 
 def _spans(run: Run, process: int) -> Spans:
     found: Spans = []
-    for window in run.facts(ProfilerWindow, process)[:_MOST_WINDOWS]:
+    for window in run.facts(SharedWindow, process)[:_MOST_WINDOWS]:
         profile = _profile(run, window)
         found += profile.collectives if profile is not None else []
     return found
@@ -120,7 +120,7 @@ def _input_share(run: Run, process: int, computed: float, outside: float) -> flo
     `outside`: what a step waits for elements before that call.
     """
     waited, steps = 0.0, 0
-    for window in run.facts(ProfilerWindow, process)[:_MOST_WINDOWS]:
+    for window in run.facts(SharedWindow, process)[:_MOST_WINDOWS]:
         profile = _profile(run, window)
         if profile is not None:
             waited += xplane.covered(profile.inputs)
@@ -129,7 +129,7 @@ def _input_share(run: Run, process: int, computed: float, outside: float) -> flo
     return min(1.0, inside / computed) if computed > 0 else 0.0
 
 
-def _profile(run: Run, window: ProfilerWindow) -> Shared | None:
+def _profile(run: Run, window: SharedWindow) -> Shared | None:
     path = Path(run.folder) / os.path.normpath(window.file)
     try:
         return xplane.shared_spans(path.read_bytes())

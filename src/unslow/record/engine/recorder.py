@@ -190,6 +190,7 @@ class Recorder:
         self.probes: dict[str, str] = {}
         self.signals = Signals(self._failed)
         self.is_trial = False  # a trial is timed as it is: no expensive inspections
+        self.is_worker = False  # one of several processes that wait for each other
         self.kept_weights: dict[int, Any] = {}  # in a trial: variables and sessions by their id
         self.looks: dict[str, int] = {}  # nanoseconds of inspections by probe, in any thread
         self._pending: list[str] = []

@@ -52,6 +52,7 @@ class Distribute(Probe):
         found = identity()
         if found is not None and found != self._identity:
             self._identity = found
+            self.recorder.is_worker = found.size != 1
             self.recorder.emit(found)
 
     def _on_strategies(self, module: ModuleType) -> None:

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from unslow.record.engine.steps import Steps
 
 _SECOND = 1e9
+# A block is written when it holds a 16th of all records, or after a second: a worker that is killed
+# loses little of a short run, and a long one has blocks of a useful size.
+_UNWRITTEN = 16
 _RECORDS_IN_BLOCK = 128
-_BLOCK_AGE = 1_000_000_000  # a block is written after a second: a killed worker loses one
+_BLOCK_AGE = 1_000_000_000
 _MOST_TASKS = 512  # threads whose wait for a processor is read
 
 # Which field of a record each phase counts for.
@@ -70,6 +73,7 @@ class StepRecords:
         self._sums = [0.0] * len(_SUMS)
         self._count = 0
         self._block: list[bytes] = []
+        self._records = 0  # so far
         self._block_began = self._ended
 
     def launched(self, key: int) -> None:
@@ -139,7 +143,9 @@ class StepRecords:
         self._block.append(SYNC.pack(*head, *self._sums))
         self._sums = [0.0] * len(_SUMS)
         self._count = 0
-        if len(self._block) >= _RECORDS_IN_BLOCK or now - self._block_began > _BLOCK_AGE:
+        self._records += 1
+        enough = min(_RECORDS_IN_BLOCK, 1 + self._records // _UNWRITTEN)
+        if len(self._block) >= enough or now - self._block_began > _BLOCK_AGE:
             self.write_block(now)
 
     def write_block(self, now: int) -> None:

@@ -100,8 +100,15 @@ class Calls(Probe):
         return _create_concrete_function
 
     def _open(self, lane: Lane) -> None:
-        """Open a window on the rest of a call; never in a trial, which is timed as it is."""
-        if self._released or lane.thread in self._windows or self.recorder.is_trial:
+        """Open a window on the rest of a call; never in a trial, which is timed as it is.
+
+        Nor in a worker of a job, whose first call waits for its peers: its threads would be at
+        work when the watcher closes the window.
+        """
+        recorder = self.recorder
+        if recorder.is_trial or recorder.is_worker:
+            return
+        if self._released or lane.thread in self._windows:
             return
         began = clock()
         window = open_window()

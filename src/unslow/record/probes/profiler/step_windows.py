@@ -11,9 +11,16 @@ from types import ModuleType
 from typing import Any
 
 from unslow.facts.profiler import ProfilerWindow
+from unslow.facts.workers import SharedWindow
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
-from unslow.record.probes.profiler.window import USUAL_LEVEL, export_window, open_window
+from unslow.record.probes.profiler.window import (
+    USUAL_LEVEL,
+    close_window,
+    export_window,
+    open_window,
+    stop_window,
+)
 
 _SECOND = 1_000_000_000
 # Steps and time after which a training has warmed up: many short steps, or a few long ones.
@@ -27,13 +34,16 @@ _TOO_LONG = 5 * _SECOND  # a window is closed then, whatever the step
 _MOST_BYTES = 24 << 20
 _V2 = "tensorflow.python.profiler.profiler_v2"
 
-# In a job of many workers, windows open in the same steps of all: what a collective took is known
-# only by comparing workers. Chosen by their numbers, since clocks differ: 24, 96, 384 …
+# Workers of a job open no windows unless they are asked to: closing one ended a worker by SIGSEGV or
+# SIGABRT about once in 100 to 400 windows, whether the profile was exported or taken as it is
+# (TensorFlow 2.21, jobs of two on loopback). Where they are asked for, they open in the same steps of
+# all workers, chosen by their numbers since clocks differ: 24, 96, 384 …
+_ASKED_FOR = "UNSLOW_JOB_WINDOWS"
 _FIRST_SHARED_STEP, _TIMES_FURTHER = 24, 4
 _MOST_SHARED_WINDOWS = 6
 _SHARED_WINDOW = 8  # steps; fewer where they are long
 _SHARED_SPAN = _SECOND
-_EXPENSIVE_OPS = 1  # tracer level: enough for collectives, and a profile of a tenth of the size
+_EXPENSIVE_OPS = 1  # tracer level, which collectives are of
 
 
 class StepWindows(Probe):
@@ -86,11 +96,11 @@ class StepWindows(Probe):
                 self._close(lane)
         elif step >= self._next_shared and self._number < _MOST_SHARED_WINDOWS:
             self._next_shared *= _TIMES_FURTHER
-            if not self._is_taken():
-                self._open(lane, _SHARED_WINDOW, _EXPENSIVE_OPS if self._number else USUAL_LEVEL)
+            if _ASKED_FOR in os.environ and not self._is_taken():
+                self._open(lane, _SHARED_WINDOW, _EXPENSIVE_OPS)
 
     def _stepped(self, lane: Lane, total: int) -> None:
-        if self._shared:
+        if self._shared or self.recorder.is_worker:
             return
         if self._session is not None:
             if lane.thread == self._thread and self.steps.led - self._opened[0] >= self._wanted:
@@ -156,6 +166,9 @@ class StepWindows(Probe):
             session, self._session = self._session, None
         if session is None:
             return
+        if self._shared:
+            self._close_shared(session, lane)
+            return
         began = clock()
         if lane is not None:
             lane.busy = True
@@ -183,6 +196,28 @@ class StepWindows(Probe):
         )
         if lane is not None:
             self.recorder.keep_out(lane, spent, self.name)
+
+    def _close_shared(self, session: Any, lane: Lane | None) -> None:
+        """Close a window of a worker; one that ends in the middle of a step is of no use."""
+        began = clock()
+        if lane is None:
+            stop_window(session)
+            return
+        lane.busy = True
+        try:
+            file = f"window-{os.getpid()}-{self._number}.trace"
+            with open(os.path.join(self.recorder.folder, file), "wb") as kept:
+                kept.write(close_window(session))
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe: a full disk
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+            return
+        finally:
+            lane.busy = False
+        spent = clock() - began
+        step = self._opened[0]
+        steps = self.steps.led - step
+        self.recorder.emit(SharedWindow(file=file, step=step, steps=steps, spent=spent), began)
+        self.recorder.keep_out(lane, spent, self.name)
 
     def _exported(self) -> str:
         """The profile's path below the run folder; empty where there is none or it is too large."""
