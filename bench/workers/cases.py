@@ -24,19 +24,10 @@ class Case:
 
 
 CASES = (
+    Case("healthy: balanced", fault="none"),
     Case("slow input", "straggler", ("input",), fault="input"),
-    Case("slow input inside the step", "straggler", ("input",), "inside", fault="input"),
     Case("extra Python", "straggler", ("own Python",), fault="python"),
     Case("extra Python, eager", "straggler", ("own Python",), "eager", (2,), "python"),
-    Case(
-        "extra Python in a callback, tf_keras fit",
-        "straggler",
-        ("evaluation or callbacks",),
-        "fit",
-        (2,),
-        "python",
-    ),
-    Case("slow input, tf_keras fit", "straggler", ("input",), "fit", (2,), "input"),
     Case("longer batches", "straggler", ("longer batches",), fault="batches"),
     Case("a busy core", "straggler", ("machine",), workers=(2,), fault="core"),
     Case("a memory hoard", "straggler", ("memory",), fault="memory", steps=100),
@@ -66,8 +57,17 @@ CASES = (
         workers=(2,),
         fault="fetch",
     ),
-    Case("healthy: balanced", fault="none"),
+    Case("slow input inside the step", "straggler", ("input",), "inside", fault="input"),
     Case("healthy: balanced, input inside", loop="inside", fault="none"),
     Case("healthy: rare evaluation on the chief", fault="rare-evaluation", faulty=0),
     Case("healthy: a slow first step", fault="first"),
+    Case(
+        "extra Python in a callback, tf_keras fit",
+        "straggler",
+        ("evaluation or callbacks",),
+        "fit",
+        (2,),
+        "python",
+    ),
+    Case("slow input, tf_keras fit", "straggler", ("input",), "fit", (2,), "input"),
 )
