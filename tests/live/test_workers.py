@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.live.conftest import EXAMPLES, Recorded, marked
+from tests.live.conftest import ROOT, Recorded, marked
 from unslow.analyse.run.assemble import load
 from unslow.analyse.workers.assemble import job_of
 from unslow.analyse.workers.job import Job, State
 
-SCRIPT = EXAMPLES / "straggler.py"
+SCRIPT = ROOT / "bench" / "workers" / "straggler.py"
 
 
 def job_from(recorded: Recorded) -> Job:

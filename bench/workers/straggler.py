@@ -1,6 +1,3 @@
-# expect: straggler
-# also: python-overhead, thread-settings, noisy-machine
-# steps: 200
 """Two workers, one of which keeps a log of statistics in Python in every step."""
 
 import json
