@@ -23,6 +23,12 @@ ERRORS: dict[str, tuple[str, str]] = {
         "`sys.remote_exec` on Python 3.14 and later, else hypno (`pip install 'unslow[attach]'`) or gdb. A process "
         "in a long native call answers when it comes back to Python.",
     ),
+    "watch": (
+        "a run could not be watched",
+        "`unslow watch` takes a run folder or part of its name, the number of a process of this machine, or a folder "
+        "that holds runs (`.unslow`). Metrics are served on loopback only; a webhook and an OTLP endpoint are http "
+        "addresses.",
+    ),
     "no-tensorflow": (
         "no process of the command imported TensorFlow",
         "Recording starts when a Python process imports TensorFlow. A script that ends before "

@@ -20,6 +20,7 @@ _COMMANDS = {
     "run": "Run a training as it is, record it, and say why it is slow.",
     "attach": "Record a training that already runs, and take everything out again.",
     "live": "Watch a run from another terminal, while it runs.",
+    "watch": "Watch runs for days; say when one slows down, stalls, fills up or ends.",
     "why": "Show the report of a recorded run again.",
     "fix": "Print the fixes as a diff; prove and apply them.",
     "prove": "Run before and after in turn, and measure what a change gains.",

@@ -75,6 +75,7 @@ class Followed:
     rss: float = 0.0
     peak: float = 0.0
     ticked: tuple[int, int] = (0, 0)  # the last two readings
+    fresh_ticks: list[dict[str, Any]] = field(default_factory=list)  # those of the last look
     loops: list[Loop] = field(default_factory=list)  # found when it had `loops_at` rows and lines
     loops_at: tuple[int, int] = (0, 0)
     sources: dict[str, Source | None] = field(default_factory=dict)  # the files asked for so far
@@ -125,6 +126,7 @@ class Followed:
 
     def look(self) -> bool:
         """Take what was added; says whether there was anything."""
+        self.fresh_ticks = []
         rows, lines = self.steps_file.more(), self.events_file.more()
         whole = self.rows.add(rows)
         self.steps_file.rest = rows[whole:]
@@ -143,6 +145,7 @@ class Followed:
             return
         self.last = max(self.last, moment)
         if raw.startswith(_TICK):
+            self.fresh_ticks.append(line)
             self.rss = float(line.get("rss") or self.rss)
             self.peak = max(self.peak, self.rss)
             self.ticked = (self.ticked[1], moment)

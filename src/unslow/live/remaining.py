@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+from unslow.analyse.stats.growth import fit_law
+from unslow.analyse.stats.trend import LEAST
 from unslow.facts.data import UNKNOWN_LENGTH, Dataset, IteratorMade
 from unslow.facts.keras import Epoch, Fit
 from unslow.live.follow import Followed
 from unslow.live.loop_length import epochs_of, steps_of
-from unslow.model import Loop
+from unslow.model import Loop, Shape
 from unslow.report.words import Row
 
 _ENOUGH = 5  # steps before their speed is used for a forecast (judgement)
 
 
 def remaining(process: Followed, loop: Loop, pace: float) -> Row | None:
-    """What is done, what there is to do, and the seconds that the rest takes at the recent pace."""
+    """What is done, what there is to do, and the seconds that the rest takes at the recent pace.
+
+    `left_growing` is what it takes if the steps go on growing as they do; None where they do not.
+    """
     if process.how:
         return None
-    if loop.style == "keras":
-        return _of_fit(process, loop)
-    return _of_loop(process, loop, pace)
+    found = _of_fit(process, loop) if loop.style == "keras" else _of_loop(process, loop, pace)
+    if found is None:
+        return None
+    each = loop.steps / found["done"]  # steps of an epoch
+    added = _added_by_growth(loop, (found["of"] - found["done"]) * each)
+    return {**found, "left_growing": found["left"] + added if added else None}
+
+
+def _added_by_growth(loop: Loop, steps: float) -> float:
+    """Seconds that so many further steps take longer than at the recent pace."""
+    if loop.trend.shape is not Shape.DRIFTING or loop.trend.slope_low <= 0:
+        return 0.0
+    law = fit_law(loop.number[1:], loop.seconds[1:], least=LEAST)
+    if not law.grows or law.rate.low <= 0:  # it grew once, and has settled
+        return 0.0
+    return law.rate.value * steps * steps / 2
 
 
 def _of_fit(process: Followed, loop: Loop) -> Row | None:

@@ -20,10 +20,12 @@ class Rows:
     def __init__(self) -> None:
         self._rows: Any = np.empty(0, dtype=FIELDS)
         self.steps_seen = 0  # updates in all rows so far
+        self.fresh: Any = self._rows  # rows of the last `add`, as they were written
 
     def add(self, data: bytes) -> int:
         """Take whole rows as they were written; says how many bytes they were."""
         fresh, size, _ = taken(data)
+        self.fresh = fresh
         self.steps_seen += int(fresh["count"].sum())
         for begin in range(0, len(fresh), _AT_ONCE):
             self._rows = np.concatenate((self._rows, fresh[begin : begin + _AT_ONCE]))

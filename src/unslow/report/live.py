@@ -152,7 +152,9 @@ def _earlier(loop: dict[str, Any]) -> Text:
 def _end(expected: dict[str, Any]) -> str:
     what = "fit()" if expected["what"] == "epoch" else "the loop"
     place = f"{expected['what']} {expected['done'] + 1:,} of {expected['of']:,}"
-    return f"{place}, {what} ends in about {clock(expected['left'])}"
+    said = f"{place}, {what} ends in about {clock(expected['left'])}"
+    growing = expected["left_growing"]
+    return f"{said}, in {clock(growing)} if its steps go on growing" if growing else said
 
 
 def _sparkline(line: dict[str, Any], width: int) -> Text:

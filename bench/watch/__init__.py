@@ -1,0 +1,1 @@
+"""How well `unslow watch` keeps its promises: simulated months, and real runs with injected troubles."""

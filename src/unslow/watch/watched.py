@@ -1,0 +1,207 @@
+"""One run that is watched: each look reads what was added and returns what there is to report."""
+
+from __future__ import annotations
+
+import math
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from unslow.live.follow import Followed, Follower
+from unslow.live.judge import Judge
+from unslow.live.state import state_of
+from unslow.watch import sentences
+from unslow.watch.alert import Alert, Matter
+from unslow.watch.filling import Full
+from unslow.watch.process import WatchedProcess, is_alive, is_gone
+from unslow.watch.slowdown import SHARE, SlowdownTest, Slower
+from unslow.watch.stall import Stalled
+
+_FORECAST_EVERY = 15.0  # seconds between two forecasts of memory
+_EXPECT_EVERY = 60.0  # seconds between two forecasts of the end: each takes some milliseconds
+_DETACHED = "running on"  # what `unslow attach` writes where the training goes on
+_GONE_FOR = 5.0  # seconds without its processes: a file may be a moment late
+_SILENT = "its process disappeared without a word: killed?"
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """Wall time, the clock that recorded processes of this machine use, and one for intervals."""
+
+    wall: Callable[[], float] = time.time
+    process: Callable[[], float] = time.perf_counter
+    monotonic: Callable[[], float] = time.monotonic
+
+
+@dataclass
+class Expected:
+    """Seconds until the end, where the program says how many steps it makes."""
+
+    left: float = math.nan
+    growing: float = math.nan  # the same if its steps go on growing
+
+
+@dataclass
+class WatchedRun:
+    """A run folder, the process that is judged, and the matters that were reported."""
+
+    folder: Path
+    share: float = SHARE
+    clocks: Clocks = field(default_factory=Clocks)
+    process: WatchedProcess | None = None
+    expected: Expected = field(default_factory=Expected)
+    full: Full | None = None  # of memory, by the last forecast
+    told: set[Matter] = field(default_factory=set)
+    over: bool = False
+
+    def __post_init__(self) -> None:
+        self.follower = Follower(str(self.folder))
+        self._news = self.clocks.monotonic()
+        self._forecast_at = self._expect_at = -math.inf
+        self._gone_since: float | None = None
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def steps(self) -> int:
+        return max((each.rows.steps_seen for each in self.follower.trained), default=0)
+
+    @property
+    def quiet(self) -> float:
+        """Seconds without news, by our clock."""
+        return self.clocks.monotonic() - self._news
+
+    @property
+    def since_step(self) -> float:
+        process = self.process
+        if process is None or not process.pauses.last:
+            return math.nan
+        return process.followed.last / 1e9 + self.quiet - process.pauses.last
+
+    def look(self) -> list[Alert]:
+        """What is new since the last look. Raises `layout.Unreadable` for what is no run."""
+        if self.follower.look():
+            self._news = self.clocks.monotonic()
+        process = self._choose()
+        alerts: list[Alert | None] = []
+        if process is not None:
+            process.read(self.clocks.process())
+            alerts += [self._slower(process), self._filling(process)]
+        alerts.append(self._ended())
+        if process is not None and not self.over and self._gone_since is None:
+            alerts.append(self._stalled(process))
+            self._expect()
+        return [alert for alert in alerts if alert is not None]
+
+    def _choose(self) -> WatchedProcess | None:
+        """The process with most steps, as long as it runs."""
+        if self.process is not None and not self.process.followed.how:
+            return self.process
+        running = [each for each in self.follower.trained if not each.how]
+        chosen = max(running, key=_steps, default=None)
+        if chosen is not None:
+            self.process = WatchedProcess(chosen, SlowdownTest(self.share))
+        return self.process
+
+    def _slower(self, process: WatchedProcess) -> Alert | None:
+        found: Slower | None = process.slower()
+        if process.slowdown.told == 0:
+            self.told.discard(Matter.SLOWER)
+        if found is None:
+            return None
+        since = process.moment(found.since)
+        text = sentences.slower(found, since, Matter.SLOWER in self.told)
+        numbers = {"before": found.before, "now": found.now, "share": found.share}
+        self.told.add(Matter.SLOWER)
+        return self._alert(Matter.SLOWER, text, since, numbers)
+
+    def _stalled(self, process: WatchedProcess) -> Alert | None:
+        found: Stalled | None = process.stalled(self.quiet)
+        if found is None:
+            self.told.discard(Matter.STALLED)
+            return None
+        if Matter.STALLED in self.told:
+            return None
+        self.told.add(Matter.STALLED)
+        since = process.moment(found.since)
+        return self._alert(
+            Matter.STALLED, sentences.stalled(found, since), since, {"seconds": found.seconds}
+        )
+
+    def _filling(self, process: WatchedProcess) -> Alert | None:
+        now = self.clocks.monotonic()
+        if now - self._forecast_at < _FORECAST_EVERY:
+            return None
+        self._forecast_at = now
+        self.full = full = process.filling()
+        ends_before = full is not None and self.expected.growing < full.left
+        if full is None or ends_before or Matter.MEMORY in self.told:
+            return None
+        self.told.add(Matter.MEMORY)
+        numbers = {"left": full.left, "used": full.used, "rate": full.rate, "room": full.room}
+        return self._alert(Matter.MEMORY, sentences.memory(full), None, numbers)
+
+    def _expect(self) -> None:
+        now = self.clocks.monotonic()
+        if now - self._expect_at < _EXPECT_EVERY:
+            return
+        self._expect_at = now
+        expected = state_of(self.follower, Judge(), self.quiet)["expected"]
+        if expected:
+            growing = expected["left_growing"]
+            self.expected = Expected(expected["left"], growing or expected["left"])
+
+    def _ended(self) -> Alert | None:
+        how = self._how()
+        if how is None or self.over:
+            return None
+        self.over = True
+        if how in ("exit", "exit 0", _DETACHED):
+            seconds = max((each.seconds for each in self.follower.processes.values()), default=0.0)
+            text = sentences.done(seconds, self.steps)
+            if how == _DETACHED:
+                text = f"the recording ended, the training goes on; {text}"
+            return self._alert(Matter.DONE, text, None, {"steps": self.steps})
+        process = self.process
+        share = 0.0
+        if process is not None and process.room:
+            share = process.followed.rss / (process.followed.rss + process.room)
+        text = sentences.died(how, self.steps, share)
+        return self._alert(Matter.DIED, text, None, {"steps": self.steps})
+
+    def _how(self) -> str | None:
+        """How the run ended; None while it goes on."""
+        if self.follower.ended:
+            return self.follower.ended
+        processes = list(self.follower.processes.values())
+        gone = bool(processes) and all(each.how or is_gone(each) for each in processes)
+        now = self.clocks.monotonic()
+        if not gone or self._launcher_lives():
+            self._gone_since = None
+            return None
+        self._gone_since = now if self._gone_since is None else self._gone_since
+        if now - self._gone_since < _GONE_FOR:
+            return None
+        errors = [each.how for each in processes if each.how not in ("", "exit")]
+        silent = any(not each.how for each in processes)
+        return (*errors, _SILENT if silent else "exit")[0]
+
+    def _launcher_lives(self) -> bool:
+        """Whether `unslow run` is there to write how its command ended; of other machines unknown."""
+        header = self.follower.header
+        if header.get("host", socket.gethostname()) != socket.gethostname():
+            return True
+        return is_alive(int(header.get("launcher") or 0))
+
+    def _alert(
+        self, matter: Matter, text: str, since: float | None, numbers: dict[str, float]
+    ) -> Alert:
+        return Alert(matter, self.name, str(self.folder), text, self.clocks.wall(), since, numbers)
+
+
+def _steps(process: Followed) -> int:
+    return process.rows.steps_seen
