@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.watch.noise import LongRun, StepNoise
+from bench.watch.noise import LongRun, StepNoise, kept, step_noises
 from unslow.watch.blocks import BLOCK, Block, middle
 from unslow.watch.load import Usage
 from unslow.watch.slowdown import SlowdownTest, measured
@@ -128,3 +128,56 @@ def delays(noise: StepNoise, wander: Any, share: float, trials: int) -> Delays:
                 break
         found.append(told)
     return Delays(noise.name, sigma, found)
+
+
+DAYS_EACH = 8  # of healthy training for each recording, alone and on a busy machine
+DAYS_LONG = 90  # for each long run, as it was
+TRIALS = 30  # slow-downs for each recording
+SHARE = 0.10
+
+
+def measure() -> dict[str, Any]:
+    """False alarms and delays, as plain data."""
+    runs = kept()
+    wander = np.concatenate([wander_of(run) for run in runs])
+    sources = step_noises()
+    found: dict[str, Any] = {
+        "long_runs": [_long(run) for run in runs],
+        "wander": float(np.std(wander)),
+        "recordings": [],
+    }
+    for number, noise in enumerate(sources):
+        found["recordings"].append(_recording(noise, wander, number))
+        print(found["recordings"][-1], flush=True)
+    return found
+
+
+def _long(run: LongRun) -> dict[str, Any]:
+    number = DAYS_LONG * DAY // int(BLOCK)
+    minutes = sum(block.end - block.begin for block, _ in run.blocks) / 60
+    false = alarms(as_it_was(run, number, np.random.default_rng(1)))
+    print(run.name, false, flush=True)
+    crowded = float(np.mean([usage.crowded for _, usage in run.blocks]))
+    row = {"name": run.name, "minutes": minutes, "days": DAYS_LONG, "alarms": false}
+    return {**row, "crowded": crowded}
+
+
+def _recording(noise: StepNoise, wander: Any, number: int) -> dict[str, Any]:
+    blocks = DAYS_EACH * DAY // int(BLOCK)
+    alone, busy = (
+        alarms(
+            Training(noise, wander, np.random.default_rng((number, flag)), bool(flag)).blocks(
+                blocks
+            )
+        )
+        for flag in (0, 1)
+    )
+    told = delays(noise, wander, SHARE, TRIALS)
+    return {
+        "name": noise.name,
+        "days": DAYS_EACH,
+        "alarms": alone,
+        "alarms_busy": busy,
+        "noise": told.noise,
+        "delays": [each if math.isfinite(each) else None for each in told.seconds],
+    }

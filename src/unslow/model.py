@@ -234,6 +234,7 @@ class Run:
     sources: Mapping[str, str]  # file (as in Location) → its text when it ran
     sampling_hz: float = 0.0
     notes: tuple[str, ...] = ()  # what was damaged or missing in the folder
+    at_lowest_rate: str = ""  # what followed the part in detail, which alone is judged
     attached: bool = False  # recording began while the program was already running
     table: FactTable = field(default_factory=FactTable)
     origins: Mapping[int, Origin] = field(default_factory=dict)  # by process: clocks that differ

@@ -18,7 +18,9 @@ GB = 1_000_000_000
 class Growing:
     """A run of one process on another machine; `steps` and `idle` let time pass."""
 
-    def __init__(self, folder: Path, host: str = "elsewhere", pid: int = 4711) -> None:
+    def __init__(
+        self, folder: Path, host: str = "elsewhere", pid: int = 4711, merges: bool = False
+    ) -> None:
         folder.mkdir(parents=True)
         self.folder = folder
         self.now = 1000.0  # seconds, by every clock
@@ -31,6 +33,7 @@ class Growing:
         self._line("process", pid=pid, host=host, wall_at=int(1e12), clock_at=int(1e12))
         self._line("machine", cores=4, memory_bytes=16 * GB)
         self._total = 0
+        self._merges = merges  # later rows hold a second each, as in long runs
         self._ticked = 0.0
 
     def clocks(self) -> Clocks:
@@ -49,16 +52,18 @@ class Growing:
 
     def steps(self, seconds: float, step: float = 0.1, leak: float = 0.0) -> None:
         """So many seconds of training; `leak` in bytes a second."""
-        number = round(seconds / step)
+        each = round(1 / step) if self._merges and self._total > 50_000 else 1  # steps in a row
+        number = round(seconds / step) // each
         rows = np.zeros(number, dtype=FIELDS)
-        ends = self.now + step * np.arange(1, number + 1)
+        ends = self.now + each * step * np.arange(1, number + 1)
         rows["end"] = (ends * 1e9).astype(np.int64)
-        rows["count"] = 1
-        for name in ("total", "low", "high"):
+        rows["count"] = each
+        rows["total"] = int(each * step * 1e9)
+        for name in ("low", "high"):
             rows[name] = int(step * 1e9)
         rows["phases"][:, 3] = rows["total"]
         self._writer.rows(rows.tobytes())
-        self._total += number
+        self._total += number * each
         self._pass(seconds, leak)
 
     def idle(self, seconds: float) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from unslow.cli.until import until_option
 from unslow.errors import UnslowError
 
 if TYPE_CHECKING:
@@ -38,9 +39,15 @@ class Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @click.option("--name", help="The process whose command line holds this script, instead of PID.")
 @click.option("--for", "seconds", type=Duration(), help="Detach after this time: 90s, 2m, 1h.")
 @click.option("--steps", type=int, help="Detach after this many steps.")
+@until_option
 @click.option("-o", "--out", type=click.Path(), help="The run folder (default: below .unslow/).")
 def attach(
-    pid: int | None, name: str | None, seconds: float | None, steps: int | None, out: str | None
+    pid: int | None,
+    name: str | None,
+    seconds: float | None,
+    steps: int | None,
+    until: float | None,
+    out: str | None,
 ) -> None:
     """Record the running process PID, and say why its training is slow.
 
@@ -50,6 +57,7 @@ def attach(
     from unslow.attach.session import attached
     from unslow.attach.target import find, target_of
     from unslow.cli.show import print_report, report_on
+    from unslow.live.known import UntilKnown
 
     if (pid is None) == (name is None):
         raise click.UsageError("Give the number of a process or --name, and not both.")
@@ -59,7 +67,7 @@ def attach(
         raise UnslowError(
             f"{folder} exists", "a run folder is never overwritten", "Name another.", "attach"
         )
-    with attached(target, folder) as session:
+    with attached(target, folder) as session, UntilKnown(str(folder), until):
         click.echo(
             f"unslow: attached to process {target.pid} by {session.way}; the training was held up "
             f"for at most {1e3 * session.arming:.0f} ms. Ctrl-C ends the recording, not the training.",

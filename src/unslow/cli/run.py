@@ -6,14 +6,17 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
 from unslow.cli.output import format_option, must_be_writable, write
 from unslow.cli.recorded import settings
 from unslow.cli.show import print_report, report_on, text_of
+from unslow.cli.until import until_option
 from unslow.errors import UnslowError, suggestion
 from unslow.live.beside import Beside, Display, Surroundings, display_for
+from unslow.live.known import UntilKnown
 from unslow.proof import launch
 
 
@@ -58,6 +61,7 @@ class _Wanted:
     default=None,
     help="Show progress in the last rows of the terminal (default: occasional lines).",
 )
+@until_option
 @format_option("terminal", "json")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(
@@ -66,8 +70,7 @@ def run(
     python: str | None,
     out: str | None,
     live: bool | None,
-    no_sources: bool,
-    **wanted: object,
+    **options: Any,
 ) -> None:
     """Run COMMAND as it is, record it, and say why it is slow.
 
@@ -80,14 +83,16 @@ def run(
     The report goes to stderr: stdout is the command's. With --format json the report is printed
     to stdout, and what the command prints goes to stderr.
     """
-    after = _Wanted(**wanted)  # type: ignore[arg-type]
+    no_sources, until = options.pop("no_sources"), options.pop("until")
+    after = _Wanted(**options)
     must_be_writable(after.json_path)
     must_be_writable(after.html_path)
     _must_be_no_option(command[0])
     words = launch.command_for(command, python, module)
     folder = _folder(out, command[0])
     extra = {"UNSLOW_NO_SOURCES": "1"} if no_sources else {}
-    with _beside(folder, False if after.quiet and live is None else live) as beside:
+    shown = False if after.quiet and live is None else live
+    with _beside(folder, shown) as beside, UntilKnown(folder, until):
         ended = launch.record(words, folder, extra, stdout=_stdout(after))
     if beside.problem:
         click.echo(

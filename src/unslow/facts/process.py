@@ -111,6 +111,12 @@ class SourceKept(Fact, probe="engine", kind="source"):
     digest: str  # the name of the copy
 
 
+class LowestRate(Fact, probe="engine"):
+    """The verdict is known: from here on steps and counters are recorded, and nothing else."""
+
+    steps: int = 0  # updates so far
+
+
 class End(Fact, probe="engine"):
     """The process ended in order; one that was killed has none."""
 

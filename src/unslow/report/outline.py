@@ -151,6 +151,8 @@ def limits(view: Row) -> Iterator[str]:
     for lost in view["lost_probes"]:
         yield f"probe lost: {lost['probe']} ({lost['reason']})"
     yield from (f"damaged recording: {note}" for note in view["notes"])
+    if view["at_lowest_rate"]:
+        yield view["at_lowest_rate"]
     yield from ignored(view["ignored"])
     if view["unexplained_seconds"] > 0:
         part = words.share(view["unexplained_share"])

@@ -24,6 +24,7 @@ VERSION = 2  # 1 had no records with times alone
 OLDEST = 1  # that can still be read
 HEADER = "run.json"
 SOURCES = "sources"
+LOWEST_RATE = "lowest-rate"  # a file of this name asks the recorded processes for the lowest rate
 
 # end, total, low, high (ns); steps in the row, site, updates in one step; elements in the batch,
 # last scalar seen on the host (mostly the loss); then nanoseconds per phase.
@@ -124,6 +125,12 @@ def _check_version(header: dict[str, Any]) -> None:
         f"and this version reads formats {OLDEST} to {VERSION}",
         f"Record it again: `unslow run {' '.join(words) or 'python train.py'}`.",
     )
+
+
+def ask_for_lowest_rate(folder: str) -> None:
+    """Ask the processes that are recorded into a folder to go on at the lowest rate."""
+    with open(os.path.join(folder, LOWEST_RATE), "w", encoding="utf-8"):
+        pass
 
 
 def read(folder: str) -> Folder:

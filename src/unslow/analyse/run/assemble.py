@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from unslow.analyse.graphs.call_profile import with_profile
+from unslow.analyse.run.detail import in_detail
 from unslow.analyse.run.events import events_of
 from unslow.analyse.run.loops import loops_of
 from unslow.analyse.run.processes import process_of
@@ -36,7 +37,8 @@ def load(folder: str) -> Run:
     return assemble(raw)
 
 
-def assemble(raw: Folder) -> Run:
+def assemble(whole: Folder) -> Run:
+    raw, at_lowest_rate = in_detail(whole)
     header = raw.header
     cwd = str(header.get("cwd", ""))
     starts = {log: start for log in raw.logs if (start := began(log)) is not None}
@@ -65,6 +67,7 @@ def assemble(raw: Folder) -> Run:
         table=table,
         origins=dict(enumerate(begins)),
         attached=bool(header.get("attached")),
+        at_lowest_rate=at_lowest_rate,
         notes=tuple(_notes(raw, recorded, table)),
     )
 

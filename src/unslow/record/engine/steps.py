@@ -19,6 +19,7 @@ _COST_EVERY = 64  # one row in 64 is timed, to know what rows cost
 _ASKED_EACH_TIME = 64
 _ASKED_EVERY = 500_000_000
 _SETTLED = 256  # rows after which calls may take the fast path
+_UNASKED = 4096  # rows between two settlements of the fast path where no inspections are asked for
 _NOTHING = float("nan")
 _REPEATED = 12
 _ALIKE = 8  # rows in succession at one site before more of them are expected
@@ -35,6 +36,7 @@ class Steps:
         self.cost = 0  # nanoseconds that rows took, as far as they were timed
         self.fast_path: FastPath | None = None
         self.led = 0  # steps so far: updates at the leader
+        self.inspects = True  # whether inspections are asked for
         self._updating: WeakTable[bool] = WeakTable()  # graphs and functions that write weights
         self._sites = Sites(recorder)
         self._rows = Rows(recorder)
@@ -221,6 +223,9 @@ class Steps:
 
     def _ask(self, lane: Lane, total: int) -> None:
         """Inspections are due at powers of two or after a time: not after every row."""
+        if not self.inspects:
+            self._ask_at = total + _UNASKED
+            return
         now = clock()
         rows, took = max(1, total - self._asked_rows), max(1, now - self._asked_time)
         self._asked_rows, self._asked_time = total, now

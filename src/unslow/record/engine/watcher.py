@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from unslow.facts.phase import Phase
-from unslow.facts.process import Samples, StackSeen, Tick
+from unslow.facts.process import LowestRate, Samples, StackSeen, Tick
 from unslow.facts.schema import Place
 from unslow.record.engine.probe import span
 from unslow.record.engine.procfs import read
@@ -18,6 +18,7 @@ from unslow.record.engine.recorder import SPAN_PHASE, Lane, Recorder, clock
 from unslow.record.engine.steps import Steps
 from unslow.record.engine.switch_interval import SwitchInterval
 from unslow.record.engine.thread_stacks import Line, lines_of, threads
+from unslow.runfolder.layout import LOWEST_RATE
 
 # Seconds between samples: a 64th of the time since the training began, within these limits. A
 # sample takes about 0.2 ms, and an eager training, which always needs Python's lock, waits for it.
@@ -26,6 +27,7 @@ _SAMPLED = 64
 _TICK = 250_000_000  # nanoseconds between readings of counters, at first: one takes a millisecond
 _TICKS_EARLY = 12, 36, 100  # then half as often each time: after 3 s, 15 s and 79 s
 _TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
+_TICK_AT_LOWEST = 10_000_000_000  # nanoseconds between readings once the verdict is known
 _SAMPLES_EVERY = 250_000_000
 _SAMPLES_IN_FULL = 60  # then the distance doubles, and doubles again after as many
 _FLUSH = 1_000_000_000  # after the last write; a training thread that makes steps writes by itself
@@ -46,6 +48,7 @@ class Watcher:
         self.samples = 0
         self.rss = 0  # bytes, when last asked
         self.stopping = False
+        self.is_lowest = False  # the verdict is known: only steps and counters are recorded
         self._stop = _Stop()
         self._thread = 0
         self._ended = _thread.allocate_lock()  # held while the thread runs
@@ -103,21 +106,36 @@ class Watcher:
                     trains, self._began = True, began
                 period = max(_PERIOD, min((began - self._began) / 1e9 / _SAMPLED, _MOST_PERIOD))
                 self._wake()
-                self._interval.shorten(len(threads()))
+                if self.is_lowest:
+                    period = _MOST_PERIOD
+                else:
+                    self._interval.shorten(len(threads()))
                 began, steps = clock(), self.steps.total
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost("watcher", f"{type(problem).__name__}: {problem}")
 
     def _wake(self) -> None:
         now = clock()
-        self._sample()
+        if not self.is_lowest:
+            self._sample()
         self.recorder.signals.wake.send()
         if now - self._ticked >= self._tick_distance:
             self.tick(now)
-        if now - self._sampled >= self._samples_distance:
+        if not self.is_lowest and now - self._sampled >= self._samples_distance:
             self._write_samples(now)
         if now - self.steps.flushed >= _FLUSH:
             self.steps.flush()
+
+    def _lowest_if_asked(self, now: int) -> None:
+        """Go on at the lowest rate once a file in the run folder asks for it."""
+        asked = os.path.exists(os.path.join(self.recorder.folder, LOWEST_RATE))
+        if self.is_lowest or not asked:
+            return
+        self._write_samples(now)
+        self.steps.inspects = False
+        self.recorder.emit(LowestRate(steps=self.steps.total), clock())
+        self.is_lowest = True
+        self._tick_distance = max(self._tick_distance, _TICK_AT_LOWEST)
 
     def training_thread(self) -> int:
         lanes = [lane for lane in self.recorder.lanes if lane.steps]
@@ -183,7 +201,9 @@ class Watcher:
             except (OSError, ValueError, LookupError):  # the system does not tell
                 continue
         self.recorder.emit(Tick(**values), now)
-        self.recorder.signals.tick.send()
+        if not self.is_lowest:
+            self.recorder.signals.tick.send()
+            self._lowest_if_asked(now)
 
     def add_counters(self, *readers: Callable[[], dict[str, float]]) -> None:
         """More columns for each tick; a reader may raise where the system does not have them."""

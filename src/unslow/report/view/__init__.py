@@ -90,6 +90,7 @@ def view_of(
         "lost_probes": lost_probes(run),
         "seen_instead": seen_instead(run),
         "notes": list(run.notes),
+        "at_lowest_rate": run.at_lowest_rate,
         "rules": rules,
         "explanations": explanations_of(findings, rules),
         "sources": sources_of(run, diagnosis.findings, times),
