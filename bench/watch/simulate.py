@@ -130,9 +130,9 @@ def delays(noise: StepNoise, wander: Any, share: float, trials: int) -> Delays:
     return Delays(noise.name, sigma, found)
 
 
-DAYS_EACH = 8  # of healthy training for each recording, alone and on a busy machine
-DAYS_LONG = 90  # for each long run, as it was
-TRIALS = 30  # slow-downs for each recording
+DAYS_EACH = 4  # of healthy training for each recording, alone and on a busy machine
+DAYS_LONG = 60  # for each long run, as it was
+TRIALS = 20  # slow-downs for each recording
 SHARE = 0.10
 
 

@@ -18,7 +18,7 @@ LEAK_AT, LEAK_UNTIL, FREED_AT = 0.55, 0.80, 0.84
 STALL_AT = 0.87
 STALL = 100.0  # seconds
 LEAK = 16 << 20  # bytes a second: a fifth of 20 GB is gone in some minutes
-DEPTH, SLOW_DEPTH = 6, 9  # layers in a step: half as much work again
+DEPTH, SLOW_DEPTH = 24, 36  # layers in a step: half as much work again
 
 tf.config.threading.set_intra_op_parallelism_threads(1)
 tf.config.threading.set_inter_op_parallelism_threads(1)

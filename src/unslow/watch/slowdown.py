@@ -135,8 +135,10 @@ class SlowdownTest:
             self._slow.clear()
             return None
         self._slow.append((seen.begin, excess))
+        if self.evidence < THRESHOLD:
+            return None
         change = float(np.median([each for _, each in self._slow]))
-        if self.evidence < THRESHOLD or change - self.told < _SURE * self._wanted(seen.kind):
+        if change - self.told < _SURE * self._wanted(seen.kind):
             return None
         since, before = self._slow[0][0], self.level
         self.told, self.evidence = change, 0.0
