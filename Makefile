@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser unit live live-all lint format bench field workers gains claims recorded docs site clean screenshots
+.PHONY: help demo test browser unit live live-all lint format bench field workers gains claims recorded docs site clean watch-bench screenshots
 
 help: ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -78,6 +78,9 @@ field: $(READY) ## Run programs of strangers and score the answers (about an hou
 
 workers: $(READY) ## Run real jobs of several processes with one fault each, and score the answers (an hour; what is there is kept)
 	@$(BIN)/python -m bench.workers
+
+watch-bench: $(READY) ## Measure the alerts of `unslow watch`: simulated months and twenty real minutes (half an hour)
+	@$(BIN)/python -m bench.watch && echo "==> written: docs/watch-results.md"
 
 gains: $(READY) ## Measure what each automatic fix gives back, against what was promised (an hour; what is there is kept)
 	@$(BIN)/python bench/gains.py

@@ -412,6 +412,26 @@ def test_the_end_of_a_loop_is_told_from_its_range_or_its_dataset(
     assert any(f"of {steps}, the loop ends in about" in line for line in drawn(view))
 
 
+@pytest.mark.parametrize("name", ["python_overhead", "graph_growth_method"])
+def test_the_end_of_a_loop_whose_steps_grow_is_told_with_and_without_the_growth(
+    name: str, tmp_path: Path
+) -> None:
+    whole = load(str(cut(name, tmp_path / "whole", 1.0)))
+    view = looked(cut(name, tmp_path / "part", 0.6))
+    expected = view["expected"]
+    took = float(whole.loops[-1].seconds[expected["done"] :].sum())
+    assert expected["left_growing"] > expected["left"]
+    assert abs(expected["left_growing"] - took) < abs(expected["left"] - took)
+    assert any("if steps keep growing" in line for line in drawn(view))
+
+
+@pytest.mark.parametrize("name", ["eager_step", "input_bound", "input_bound_fit"])
+def test_the_end_of_a_steady_training_is_told_once(name: str, tmp_path: Path) -> None:
+    view = looked(cut(name, tmp_path, 0.6))
+    assert view["expected"]["left_growing"] is None
+    assert not any("growing" in line for line in drawn(view))
+
+
 def test_the_epochs_that_fit_is_given_by_position_are_read_from_its_line(tmp_path: Path) -> None:
     folder = cut("input_bound_fit", tmp_path, 0.6)
     log = next(folder.glob("*.events"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unslow.analyse.stats.growth import fit_law
+from unslow.analyse.stats.growth import levels_off
 from unslow.analyse.stats.trend import LEAST
 from unslow.facts.data import UNKNOWN_LENGTH, Dataset, IteratorMade
 from unslow.facts.keras import Epoch, Fit
@@ -33,10 +33,9 @@ def _added_by_growth(loop: Loop, steps: float) -> float:
     """Seconds that so many further steps take longer than at the recent pace."""
     if loop.trend.shape is not Shape.DRIFTING or loop.trend.slope_low <= 0:
         return 0.0
-    law = fit_law(loop.number[1:], loop.seconds[1:], least=LEAST)
-    if not law.grows or law.rate.low <= 0:  # it grew once, and has settled
+    if levels_off(loop.seconds[1:], loop.number[1:], LEAST):  # it grew once, and has settled
         return 0.0
-    return law.rate.value * steps * steps / 2
+    return loop.trend.slope * steps * steps / 2
 
 
 def _of_fit(process: Followed, loop: Loop) -> Row | None:

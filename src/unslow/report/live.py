@@ -154,7 +154,7 @@ def _end(expected: dict[str, Any]) -> str:
     place = f"{expected['what']} {expected['done'] + 1:,} of {expected['of']:,}"
     said = f"{place}, {what} ends in about {clock(expected['left'])}"
     growing = expected["left_growing"]
-    return f"{said}, in {clock(growing)} if its steps go on growing" if growing else said
+    return f"{said}, {clock(growing)} if steps keep growing" if growing else said
 
 
 def _sparkline(line: dict[str, Any], width: int) -> Text:
