@@ -172,12 +172,18 @@ def _recording(noise: StepNoise, wander: Any, number: int) -> dict[str, Any]:
         )
         for flag in (0, 1)
     )
-    told = delays(noise, wander, SHARE, TRIALS)
     return {
         "name": noise.name,
         "days": DAYS_EACH,
         "alarms": alone,
         "alarms_busy": busy,
-        "noise": told.noise,
-        "delays": [each if math.isfinite(each) else None for each in told.seconds],
+        "wandering": told_after(noise, wander),
+        "calm": told_after(noise, np.zeros(1)),
     }
+
+
+def told_after(noise: StepNoise, wander: Any) -> dict[str, Any]:
+    """How long a slow-down takes to be reported, with the slow wander of a machine or without."""
+    told = delays(noise, wander, SHARE, TRIALS)
+    seconds = [each if math.isfinite(each) else None for each in told.seconds]
+    return {"noise": told.noise, "delays": seconds}
