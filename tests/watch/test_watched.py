@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.watch.folders import Growing
+from unslow.watch import watched as watched_module
 from unslow.watch.alert import Alert, Matter
 from unslow.watch.watched import WatchedRun
 
@@ -74,6 +75,15 @@ def test_a_stall_is_reported_once_and_the_next_one_again(watched: Watched) -> No
     assert watched.matters == ["stalled"] and "no step for" in watched.alerts[0].text
     watched.steps(120).idle(300)
     assert watched.matters == ["stalled", "stalled"]
+
+
+def test_steps_that_a_full_disk_does_not_take_are_no_stall(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched.steps(120)
+    monkeypatch.setattr(watched_module, "is_full", lambda folder: True)
+    watched.idle(300)
+    assert not watched.alerts
 
 
 def test_a_leak_is_reported_once_with_the_time_that_is_left(watched: Watched) -> None:

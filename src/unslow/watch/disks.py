@@ -19,6 +19,15 @@ class _Disk:
     full: Full | None = None
 
 
+def is_full(folder: Path) -> bool:
+    """Whether nothing more can be written there, steps included."""
+    try:
+        space = os.statvfs(folder)
+    except OSError:
+        return False
+    return space.f_bavail * space.f_frsize < _NOTHING_LEFT
+
+
 @dataclass
 class Disks:
     """Disks by their device number."""

@@ -14,6 +14,7 @@ from unslow.live.judge import Judge
 from unslow.live.state import state_of
 from unslow.watch import sentences
 from unslow.watch.alert import Alert, Matter
+from unslow.watch.disks import is_full
 from unslow.watch.filling import Full
 from unslow.watch.process import WatchedProcess, is_alive, is_gone
 from unslow.watch.slowdown import SHARE, SlowdownTest, Slower
@@ -124,7 +125,7 @@ class WatchedRun:
         if found is None:
             self.told.discard(Matter.STALLED)
             return None
-        if Matter.STALLED in self.told:
+        if Matter.STALLED in self.told or is_full(self.folder):  # what is not written is not seen
             return None
         self.told.add(Matter.STALLED)
         since = process.moment(found.since)
