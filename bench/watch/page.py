@@ -69,7 +69,8 @@ def _simulated(found: dict[str, Any]) -> list[str]:
         "",
         "The same noise with steps 10% longer from some block on, without the slow wander (a quiet machine) and with "
         "that of the crowded machine of the long runs. A slow-down is visible in a minute where a block of "
-        f"five seconds wanders by less than {100 * VISIBLE:.0f}%; with more noise the test waits longer instead of guessing.",
+        f"five seconds wanders by less than {100 * VISIBLE:.0f}%; with more noise the test waits longer instead of guessing. "
+        "Until a block is complete and read, up to eight seconds pass besides.",
         "",
         "| machine | noise of a block | recordings | median delay | 95% within | never within ten minutes |",
         "|---|---|---|---|---|---|",
