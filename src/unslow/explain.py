@@ -73,7 +73,15 @@ ERRORS: dict[str, tuple[str, str]] = {
     "folder-in-use": (
         "the folder for the recording is not empty",
         "Every run needs a folder of its own, so that no earlier recording is lost. Name "
-        "another one with --out, or omit --out.",
+        "another one with --out, or omit --out. The processes of one job share a folder: those "
+        "with the same cluster in TF_CONFIG, the same Slurm, MPI or Ray job, or the same "
+        "UNSLOW_JOB.",
+    ),
+    "bad-cluster": (
+        "the workers cannot be started",
+        "`unslow run --workers N` starts N processes on this machine and tells each its place "
+        "with TF_CONFIG. Inside a job that an engine has started (TF_CONFIG is set), record "
+        "each process into one folder instead: `unslow run --out SHARED/job train.py`.",
     ),
     "unknown-name": (
         "there is no such command, cause or error",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -17,7 +18,11 @@ from unslow.cli.until import until_option
 from unslow.errors import UnslowError, suggestion
 from unslow.live.beside import Beside, Display, Surroundings, display_for
 from unslow.live.known import UntilKnown
-from unslow.proof import launch
+from unslow.proof import launch, local_job
+from unslow.proof.cluster import Cluster, doubts_about, must_have_no_cluster
+from unslow.proof.membership import Membership, Register, join, membership_of
+
+_MOST_PROCESSES = 256  # of one kind on one machine: each of them imports TensorFlow
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,18 @@ class _Wanted:
     help="The Python that has the training's TensorFlow; unslow need not be in it.",
 )
 @click.option("--out", metavar="FOLDER", help="Where to record (default: .unslow/<time>-<name>).")
+@click.option(
+    "--workers",
+    metavar="N",
+    type=click.IntRange(1, _MOST_PROCESSES),
+    help="Start N workers on this machine, each with its TF_CONFIG.",
+)
+@click.option(
+    "--ps",
+    metavar="P",
+    type=click.IntRange(1, _MOST_PROCESSES),
+    help="With --workers: also P parameter servers and a chief that coordinates.",
+)
 @click.option("--json", "json_path", metavar="PATH", help="Also write the report as JSON.")
 @click.option("--html", "html_path", metavar="PATH", help="Also write the report as a web page.")
 @click.option(
@@ -78,22 +95,29 @@ def run(
     unslow run train.py --epochs 3
     unslow run -m package.train --epochs 3
     unslow run -- sh train.sh
+    unslow run --workers 4 train.py
 
     Exits with the code of the command. Options of unslow go before the script, its own after it.
     The report goes to stderr: stdout is the command's. With --format json the report is printed
     to stdout, and what the command prints goes to stderr.
     """
-    no_sources, until = options.pop("no_sources"), options.pop("until")
+    cluster = _cluster(options.pop("workers"), options.pop("ps"))
+    extra = {"UNSLOW_NO_SOURCES": "1"} if options.pop("no_sources") else {}
+    until = options.pop("until")
     after = _Wanted(**options)
     must_be_writable(after.json_path)
     must_be_writable(after.html_path)
     _must_be_no_option(command[0])
     words = launch.command_for(command, python, module)
-    folder = _folder(out, command[0])
-    extra = {"UNSLOW_NO_SOURCES": "1"} if no_sources else {}
+    membership = membership_of() if out and cluster is None else None
+    folder = _folder(out, command[0], membership)
     shown = False if after.quiet and live is None else live
     with _beside(folder, shown) as beside, UntilKnown(folder, until):
-        ended = launch.record(words, folder, extra, stdout=_stdout(after))
+        if cluster is not None:
+            ended = local_job.record(words, folder, cluster, extra, _say, _stdout(after) or 1)
+        else:
+            register = _register(folder, membership)
+            ended = launch.record(words, folder, extra, None, register, stdout=_stdout(after))
     if beside.problem:
         click.echo(
             f"unslow: the live view failed, the recording did not: {beside.problem}", err=True
@@ -107,6 +131,37 @@ def run(
 def _stdout(wanted: _Wanted) -> int | None:
     """Where the command prints: as without us, or to stderr where stdout is for our JSON."""
     return sys.stderr.fileno() if wanted.form == "json" else None
+
+
+def _cluster(workers: int | None, servers: int | None) -> Cluster | None:
+    """The processes to start on this machine, if several were asked for."""
+    if workers is None and servers is not None:
+        why = "parameter servers need workers"
+        raise UnslowError(f"--ps {servers}", why, "Add --workers N.", "bad-cluster")
+    if workers is None:
+        doubts = doubts_about(os.environ.get("TF_CONFIG", ""))
+        if doubts:
+            _say(doubts)
+        return None
+    must_have_no_cluster()
+    return Cluster(workers, servers or 0)
+
+
+def _register(folder: str, membership: Membership | None) -> Register | None:
+    if membership is None:
+        return None
+    register = Register(folder, membership)
+    others = register.namesakes()
+    if others:
+        _say(
+            f"{others[0]} is {membership.task} of this job as well and has not ended: "
+            "two processes with one identity, or one that was killed"
+        )
+    return register
+
+
+def _say(text: str) -> None:
+    click.echo(f"unslow: {text}", err=True)
 
 
 def _must_be_no_option(word: str) -> None:
@@ -151,12 +206,15 @@ def _beside(folder: str, wanted: bool | None) -> Beside:
     return Beside(folder, display, around.fd)
 
 
-def _folder(out: str | None, name: str) -> str:
+def _folder(out: str | None, name: str, membership: Membership | None) -> str:
     """The run folder. The training runs even where none can be made: into a temporary one."""
     try:
+        if out and membership is not None:
+            return join(Path(out), membership)
         return launch.new_folder(out, name, settings().runs)
     except OSError as problem:
         folder = tempfile.mkdtemp(prefix="unslow-")
         reason = problem.strerror or str(problem)
-        click.echo(f"unslow: cannot write here ({reason}); recording into {folder}", err=True)
+        where = out if out and membership is not None else "here"
+        _say(f"cannot write {where} ({reason}); recording into {folder}")
         return str(Path(folder))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import unslow
 from unslow.errors import UnslowError, suggestion
+from unslow.proof.membership import Register
 from unslow.runfolder import layout as runfile
 
 INJECT = Path(__file__).parents[1] / "record" / "inject"
@@ -151,14 +153,49 @@ def record(
     folder: str,
     extra: Mapping[str, str] | None = None,
     timeout: float | None = None,
+    register: Register | None = None,
     **options: object,
 ) -> Ended:
-    """Run a command with its own terminal and streams, recorded into a folder."""
+    """Run a command with its own terminal and streams, recorded into a folder.
+
+    `register`: the folder belongs to a job of which this command is one process.
+    """
     env = environment(folder, extra)
-    header: dict[str, object] = {
+    about = header(command, env, str(options.get("cwd") or Path.cwd()))
+    _begin(folder, about, register)
+    began = time.perf_counter()
+    try:
+        child = subprocess.Popen(command, env=env, **options)  # type: ignore[call-overload]
+    except OSError as problem:
+        raise cannot_start(command[0], folder, problem) from None
+    code, interrupted = _wait(child, began + timeout if timeout else None)
+    ended = ended_with(code, time.perf_counter() - began, interrupted)
+    _finish(folder, about, ending(ended), register)
+    return ended
+
+
+def _begin(folder: str, about: dict[str, object], register: Register | None) -> None:
+    if register is None:
+        return write_header(folder, about)
+    with contextlib.suppress(OSError):  # the training runs all the same
+        register.begin(about)
+
+
+def _finish(
+    folder: str, about: dict[str, object], how: dict[str, object], register: Register | None
+) -> None:
+    if register is None:
+        return write_header(folder, {**about, **how})
+    with contextlib.suppress(OSError):
+        register.finish(how)
+
+
+def header(command: Sequence[str], env: Mapping[str, str], cwd: str = "") -> dict[str, object]:
+    """What is known about a run before it begins."""
+    return {
         "unslow": unslow.__version__,
         "command": list(command),
-        "cwd": str(options.get("cwd") or Path.cwd()),
+        "cwd": cwd or str(Path.cwd()),
         "stdin": _stdin(),
         "environment": {key: value for key, value in env.items() if key.startswith(_KEPT)},
         "started": time.time(),
@@ -166,28 +203,32 @@ def record(
         "launcher": os.getpid(),
         "host": socket.gethostname(),
     }
-    _write(folder, header)
-    began = time.perf_counter()
-    try:
-        child = subprocess.Popen(command, env=env, **options)  # type: ignore[call-overload]
-    except OSError as problem:
-        _forget(Path(folder))
-        raise UnslowError(
-            f"cannot run {command[0]}",
-            problem.strerror or str(problem),
-            "Is the command spelled as you would type it without unslow?",
-            "no-command",
-        ) from None
-    code, interrupted = _wait(child, began + timeout if timeout else None)
-    seconds = time.perf_counter() - began
-    ended = Ended(code if code >= 0 else 128 - code, max(0, -code), seconds, interrupted)
-    _write(folder, {**header, "ended": ended.text, "code": ended.code, "seconds": ended.seconds})
-    return ended
 
 
-def _write(folder: str, header: dict[str, object]) -> None:
+def ending(ended: Ended) -> dict[str, object]:
+    """What is known about a run once it has ended."""
+    return {"ended": ended.text, "code": ended.code, "seconds": ended.seconds}
+
+
+def ended_with(code: int, seconds: float, interrupted: bool = False) -> Ended:
+    """From a code as `subprocess` says it: negative where a signal killed the process."""
+    return Ended(code if code >= 0 else 128 - code, max(0, -code), seconds, interrupted)
+
+
+def cannot_start(program: str, folder: str, problem: OSError) -> UnslowError:
+    """A command that could not be started leaves no run behind."""
+    _forget(Path(folder))
+    return UnslowError(
+        f"cannot run {program}",
+        problem.strerror or str(problem),
+        "Is the command spelled as you would type it without unslow?",
+        "no-command",
+    )
+
+
+def write_header(folder: str, about: dict[str, object]) -> None:
     try:
-        runfile.write_header(folder, header)
+        runfile.write_header(folder, about)
     except OSError:
         return  # the training runs all the same; the report then says what is missing
 

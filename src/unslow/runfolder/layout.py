@@ -1,6 +1,7 @@
 """The run folder: what the user's process writes and ours reads; standard library only, both sides.
 
-    run.json              who ran what, where and how it ended (written by the launcher)
+    run.json              who ran what, where and how it ended (written by the launcher);
+                          several launchers that record into one folder: see members.py
     <host>-<pid>.steps    fixed-width binary records, one per weight update, merged in long runs;
                           updates that differ in their times only are a record that says how many,
                           then their times
@@ -111,7 +112,20 @@ def read_header(folder: str) -> dict[str, Any]:
     for name, is_valid in _HEADER.items():
         if name in header and not is_valid(header[name]):
             raise Unreadable(f"its run.json is damaged: `{name}` is {header[name]!r}")
+    if "job" in header:
+        header.update(_members(folder))
     return header
+
+
+def _members(folder: str) -> dict[str, Any]:
+    """What the launchers of a job say: it has ended once all of them have."""
+    from unslow.runfolder import members
+
+    try:
+        entries = members.read(folder)
+    except OSError:
+        return {}
+    return {"members": entries, **members.ending(entries)}
 
 
 def _check_version(header: dict[str, Any]) -> None:
