@@ -19,6 +19,7 @@ from unslow.errors import UnslowError, suggestion
 _COMMANDS = {
     "run": "Run a training as it is, record it, and say why it is slow.",
     "attach": "Record a training that already runs, and take everything out again.",
+    "env": "Print the variables that make processes of an engine record.",
     "live": "Watch a run from another terminal, while it runs.",
     "watch": "Watch runs for days; say when one slows down, stalls, fills up or ends.",
     "why": "Show the report of a recorded run again.",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from unslow.analyse.graphs.call_profile import with_profile
 from unslow.analyse.run.detail import in_detail
@@ -23,6 +23,9 @@ from unslow.model import Process, Run
 from unslow.runfolder import layout
 from unslow.runfolder.layout import Folder, Unreadable
 
+# Seconds without a word from any process of a job: the recorder of each writes every few seconds,
+# in runs of days every few minutes.
+_SILENT = 1800.0
 _SEE_RUNS = "Type `unslow runs` to see the runs there are."
 
 
@@ -57,7 +60,7 @@ def assemble(whole: Folder) -> Run:
         cwd=cwd,
         started=float(header.get("started") or 0.0),
         seconds=max((process.ended for process in processes), default=lasted),
-        ended=str(header.get("ended") or _unfinished(header)),
+        ended=str(header.get("ended") or _unfinished(raw, processes)),
         processes=processes,
         loops=tuple(sorted(loops, key=lambda loop: loop.start)),
         events=tuple(sorted(events, key=lambda event: event.time)),
@@ -101,12 +104,29 @@ def _sampling(processes: tuple[Process, ...]) -> float:
     return samples / seconds if seconds > 0 else 0.0
 
 
-def _unfinished(header: Mapping[str, Any]) -> str:
+def _unfinished(raw: Folder, processes: Sequence[Process]) -> str:
     """Still running, or the launcher died with it: whether the launcher lives tells."""
-    launcher = header.get("launcher")
+    if "job" in raw.header:
+        return _unfinished_job(raw, processes)
+    launcher = raw.header.get("launcher")
     if launcher and Path(f"/proc/{launcher}").exists():
         return "running"
     return "unknown: the launcher ended before the command did"
+
+
+def _unfinished_job(raw: Folder, processes: Sequence[Process]) -> str:
+    """A job on several machines: nobody here can ask whether its processes live."""
+    if not raw.header.get("members") and processes:  # started without `unslow run`
+        failed = [process.how for process in processes if process.how not in ("exit", "killed")]
+        if all(process.how != "killed" for process in processes):
+            return f"exit 1 ({failed[0]})" if failed else "exit 0"
+    return "running" if _age(raw.path) < _SILENT else "unknown: nothing was written for a long time"
+
+
+def _age(folder: str) -> float:
+    """Seconds since anything was written into a folder."""
+    times = [entry.stat().st_mtime for entry in os.scandir(folder)]
+    return time.time() - max(times, default=0.0)
 
 
 def _notes(raw: Folder, processes: Iterable[Recorded], table: FactTable) -> Iterator[str]:
