@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from unslow.runfolder.folding import folded_to
 from unslow.runfolder.steplog import FIELDS, taken
 
 MOST = 2048  # rows kept: finding loops and trends in them takes about 4 ms
@@ -29,11 +30,7 @@ class Rows:
         self.steps_seen += int(fresh["count"].sum())
         for begin in range(0, len(fresh), _AT_ONCE):
             self._rows = np.concatenate((self._rows, fresh[begin : begin + _AT_ONCE]))
-            while len(self._rows) > MOST:
-                folded = _folded(self._rows)
-                if len(folded) == len(self._rows):
-                    break
-                self._rows = folded
+            self._rows = folded_to(self._rows, MOST, LATEST)
         return size
 
     def __len__(self) -> int:
@@ -53,30 +50,3 @@ class Rows:
         """The rows in the format of the run folder."""
         data: bytes = self._rows.tobytes()
         return data
-
-
-def _folded(rows: Any) -> Any:
-    """Pairs of neighbors of one site as one row; the first of a site, which traces, stays alone."""
-    first = np.zeros(len(rows), dtype=bool)
-    first[np.unique(rows["site"], return_index=True)[1]] = True
-    old = ~first
-    old[-LATEST:] = False
-    pairs = _pairs(rows[old])
-    kept = np.concatenate((pairs, rows[~old]))
-    return kept[np.argsort(kept["end"], kind="stable")]
-
-
-def _pairs(rows: Any) -> Any:
-    rows = rows[np.argsort(rows["site"], kind="stable")]
-    if not len(rows):
-        return rows
-    begins = np.flatnonzero(np.diff(rows["site"].astype(int), prepend=-1))
-    within = np.arange(len(rows)) - np.repeat(begins, np.diff(np.append(begins, len(rows))))
-    starts = np.flatnonzero(within % 2 == 0)
-    last = np.append(starts[1:], len(rows)) - 1
-    merged = rows[last].copy()
-    for name in ("total", "count", "elements", "phases"):
-        merged[name] = np.add.reduceat(rows[name], starts, axis=0)
-    merged["low"] = np.minimum.reduceat(rows["low"], starts)
-    merged["high"] = np.maximum.reduceat(rows["high"], starts)
-    return merged

@@ -72,10 +72,23 @@ class ProcessLog:
         self, name: str, rows: bytes = b"", lines: list[dict[str, Any]] | None = None
     ) -> None:
         self.name = name
-        self.rows = rows
+        self.steps_path = ""  # where its rows are, unless they were given
+        self._rows = rows
         self.lines = lines if lines is not None else []
         self.torn = False  # the end of a file was cut off
         self.damaged = 0  # lines that are no facts
+
+    @property
+    def rows(self) -> bytes:
+        """Whole rows. Read each time: those of a thousand processes are never held together."""
+        if not self.steps_path:
+            return self._rows
+        try:
+            with open(self.steps_path, "rb") as file:
+                data = file.read()
+        except OSError:
+            return b""
+        return data[: len(data) // ROW.size * ROW.size]
 
 
 class Folder:
@@ -156,13 +169,13 @@ def read(folder: str) -> Folder:
         if extension not in {".steps", ".events"}:
             continue
         log = logs.setdefault(stem, ProcessLog(stem))
-        with open(os.path.join(folder, entry), "rb") as file:
-            data = file.read()
+        path = os.path.join(folder, entry)
         if extension == ".steps":
-            whole = len(data) // ROW.size * ROW.size
-            log.rows, log.torn = data[:whole], log.torn or whole != len(data)
-        else:
-            log.lines = list(_lines(data, log))
+            log.steps_path = path
+            log.torn = log.torn or os.path.getsize(path) % ROW.size != 0
+            continue
+        with open(path, "rb") as file:
+            log.lines = list(_lines(file.read(), log))
     return Folder(folder, header, list(logs.values()))
 
 

@@ -10,12 +10,17 @@ from unslow.facts.codec import Context
 from unslow.facts.process import Imported, ProcessStart
 from unslow.facts.schema import Fact
 from unslow.facts.table import FactTable
+from unslow.runfolder.folding import folded_to
 from unslow.runfolder.layout import ProcessLog
 from unslow.runfolder.steplog import Parsed, parse
 
 F = TypeVar("F", bound=Fact)
 
 _NANOSECONDS = 1e9
+# Rows of all processes together, and of each one at least: 1,000 rows of 1,000 workers are 150 MB,
+# and causes look at every one. A single process writes 210,000 rows in ten million steps.
+_MOST_ROWS = 1 << 20
+_LEAST_ROWS = 512
 _HEADS = frozenset((ProcessStart.kind, Imported.kind))
 
 
@@ -67,4 +72,12 @@ def decoded(
         for index, (log, start) in enumerate(zip(logs, starts, strict=True))
     ]
     table = FactTable((line, context) for log, context in pairs for line in log.lines)
-    return table, [Recorded(log, context, table, parse(log.rows)) for log, context in pairs]
+    most = max(_LEAST_ROWS, _MOST_ROWS // max(1, len(pairs)))
+    return table, [
+        Recorded(log, context, table, _bounded(parse(log.rows), most)) for log, context in pairs
+    ]
+
+
+def _bounded(parsed: Parsed, most: int) -> Parsed:
+    """With fewer rows where there are very many processes, each row for more steps."""
+    return parsed._replace(rows=folded_to(parsed.rows, most))

@@ -1,0 +1,1 @@
+"""Jobs of many workers that never ran: recordings with known faults, diagnosed and scored."""
