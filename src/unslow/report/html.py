@@ -12,6 +12,7 @@ from importlib.resources import files
 import jinja2
 from markupsafe import Markup
 
+from unslow.report import job as jobs
 from unslow.report import json_report, outline, words
 from unslow.report.words import Row
 
@@ -21,6 +22,7 @@ _BEFORE = {
     "verdict": "Verdict",
     "findings": "Also found",
     "notes": "Also worth knowing",
+    "job": "Who waits for whom",
     "account": "Where the time went",
 }
 _PER_PROCESS = {"time": "Time axis", "loops": "Step time", "memory": "Memory"}
@@ -39,7 +41,7 @@ _AFTER = {
 _TITLES = {**_BEFORE, **_PER_PROCESS, **_AFTER}
 # Scripts of the page, in the order in which they need each other.
 _PAGE_SCRIPTS = (
-    *("theme", "copy", "numbers", "charts", "timeline"),
+    *("theme", "copy", "numbers", "charts", "timeline", "heat"),
     *("processes", "links", "search", "download", "print"),
 )
 
@@ -58,14 +60,16 @@ def dumps(view: Row) -> str:
         "explained": [each["id"] for each in view["explanations"]],
     }
     rendered = {name: _section(name, values) for name in _TITLES}
+    heat = view["job"]["heat"] if view["job"] else None
     several = [each for each in view["processes"] if each["steps"]]
+    several = jobs.shown(view, several, "index")
     values |= {
         "contents": [(name, title) for name, title in _TITLES.items() if rendered[name]],
         "before": [rendered[name] for name in _BEFORE],
         "per_process": [rendered[name] for name in _PER_PROCESS],
         "after": [rendered[name] for name in _AFTER],
         "processes": several if len(several) > 1 else [],
-        "data": inert({**view["charts"], "seconds": view["seconds"]}),
+        "data": inert({**view["charts"], "seconds": view["seconds"], "heat": heat}),
         "report": inert(json.loads(json_report.dumps(view))),
     }
     return render("page/page.html", _PAGE_SCRIPTS, **values)
@@ -131,7 +135,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.globals |= {"safety": words.SAFETY, "outline": outline}
+    environment.globals |= {"safety": words.SAFETY, "outline": outline, "jobs": jobs}
     environment.filters |= {
         "seconds": lambda value: unbroken(words.seconds(value)),
         "share": words.share,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from unslow.report import job as jobs
 from unslow.report import outline, words
 from unslow.report.words import Row
 
@@ -18,8 +19,10 @@ def dumps(view: Row) -> str:
     parts = [f"### {marked(view['verdict']['text'])}", marked(view["verdict"]["more"]), *_run(view)]
     parts += [_finding(finding) for finding in problems]
     parts += [f"{code(note['cause'])}: {marked(note['title'].rstrip('.'))}." for note in notes]
+    if view["job"]:
+        parts.append(_job(view["job"]))
     if view["loops"]:
-        parts.append(_loops(view["loops"]))
+        parts.append(_loops(jobs.shown(view, view["loops"])))
     parts.append(_limits(view))
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -93,6 +96,21 @@ def _code_line(row: Row, here: int) -> str:
 
 def _folded(title: str, text: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
+
+
+def _job(job: Row) -> str:
+    """The job in a sentence, then the workers that others wait for."""
+    rows = [
+        f"| {' | '.join(jobs.HEADS)} |",
+        f"|{'|'.join('---' if at in (0, 1, 6) else '---:' for at in range(len(jobs.HEADS)))}|",
+    ]
+    rows += [f"| {' | '.join(_plain_cell(each) for each in cells)} |" for cells in jobs.table(job)]
+    after = [text for text in (jobs.rest(job), *jobs.notes(job)) if text]
+    return "\n\n".join([f"{marked(jobs.headline(job))}.", "\n".join(rows), _list(after)]).rstrip()
+
+
+def _plain_cell(text: str) -> str:
+    return marked(text).replace("|", "\\|")
 
 
 def _loops(loops: list[Row]) -> str:

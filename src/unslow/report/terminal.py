@@ -11,6 +11,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from unslow.report import job as jobs
 from unslow.report import outline, words
 from unslow.report.words import Row
 
@@ -18,6 +19,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 BAR = 24  # columns of a phase's bar
 _MOST_LOOPS = 20  # runs of many workers have one loop each
 _MOST_HOT_LINES = 5
+_HEAT_COLUMNS, _HEAT_ROWS = 48, 16
 _VERDICT = {
     "fault": "bold red",
     "healthy": "bold green",
@@ -37,8 +39,9 @@ def renderable(view: Row) -> RenderableType:
     if notes:
         parts += [_title("Also worth knowing"), *map(_note, notes)]
     parts += [
+        *_job(view["job"]),
         *_account(view),
-        *_loops(view["loops"]),
+        *_loops(jobs.shown(view, view["loops"])),
         *_memory(view),
         *_hot_lines(view),
         *_limits(view),
@@ -197,6 +200,61 @@ def _account(view: Row) -> list[RenderableType]:
     return [_title("Where the run's time went"), _inside(table)] if rows else []
 
 
+def _job(job: Row | None) -> list[RenderableType]:
+    """Who waits for whom."""
+    if job is None:
+        return []
+    parts: list[RenderableType] = [_title("Workers"), _inside(_text(jobs.headline(job)))]
+    if job["heat"]:
+        parts += _heat(job["heat"])
+    if len(job["pair"]) == 2:
+        parts += [Text(""), _inside(_pair(job["pair"]))]
+    parts += [Text(""), _inside(_workers(job))]
+    if jobs.rest(job):
+        parts.append(_inside(Text(jobs.rest(job), "dim")))
+    return [*parts, *map(_item, jobs.notes(job))]
+
+
+def _heat(heat: Row) -> list[RenderableType]:
+    drawn = jobs.shades(heat, _HEAT_COLUMNS, _HEAT_ROWS)
+    width = max(cell_len(label) for label, _ in drawn)
+    lines: list[RenderableType] = [
+        _inside(_line((f"{label:<{width}}  ", ""), (cells, "cyan"))) for label, cells in drawn
+    ]
+    end = words.seconds(heat["until_seconds"][-1])
+    caption = f"shade: share of its steps a worker waits for others; left to right: {end}"
+    return [*lines, _inside(Text(caption, "dim"))]
+
+
+def _pair(pair: list[Row]) -> Table:
+    """The worst and the typical worker side by side."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim")
+    for _ in pair:
+        table.add_column(justify="right", no_wrap=True)
+    table.add_row("a usual step", *(Text(side["name"], "bold") for side in pair))
+    labels = dict.fromkeys(bar["label"] for side in pair for bar in side["bars"])
+    seconds = [{bar["label"]: bar["seconds"] for bar in side["bars"]} for side in pair]
+    for label in labels:
+        cells = (words.seconds(each[label]) if label in each else "–" for each in seconds)
+        table.add_row(label, *cells)
+    return table
+
+
+def _workers(job: Row) -> Table:
+    """Narrow enough for 80 columns: the host is left out, and the waiting's seconds."""
+    table = Table.grid(padding=(0, 2))
+    chosen = [column for column, head in enumerate(jobs.HEADS) if head != "host"]
+    for column in chosen:
+        head = jobs.HEADS[column]
+        sided = "left" if head in ("worker", jobs.HEADS[-1]) else "right"
+        table.add_column(justify=sided, no_wrap=True)  # type: ignore[arg-type]
+    table.add_row(*(Text(jobs.HEADS[column], "dim") for column in chosen))
+    for cells in jobs.table(job):
+        table.add_row(*(Text(cells[column].partition(" (")[0]) for column in chosen))
+    return table
+
+
 def _loops(loops: list[Row]) -> list[RenderableType]:
     if not loops:
         return []
@@ -246,8 +304,9 @@ def _phases(bars: list[Row]) -> Table:
 
 
 def _memory(view: Row) -> list[RenderableType]:
+    rows = jobs.shown(view, view["memory"])
     several = len(view["memory"]) > 1
-    lines = [_inside(_text(outline.memory(row, several))) for row in view["memory"]]
+    lines = [_inside(_text(outline.memory(row, several))) for row in rows]
     return [_title("Memory"), *lines, *_memory_account(view)] if lines else []
 
 

@@ -12,12 +12,14 @@ from pathlib import PurePath
 from typing import Any
 
 from unslow import cause
+from unslow.analyse.workers.assemble import job_of
 from unslow.model import Diagnosis, Finding, Proof, Run
 from unslow.report.view.account import account_of
 from unslow.report.view.charts import step_charts
 from unslow.report.view.events import graphs_of, traces_of, workers_of
 from unslow.report.view.explanations import explanations_of
 from unslow.report.view.findings import finding_of
+from unslow.report.view.job import job_view
 from unslow.report.view.kernels import kernels_of
 from unslow.report.view.line_times import line_times
 from unslow.report.view.loops import loop_of
@@ -55,6 +57,8 @@ def view_of(
     ]
     whole = run.seconds or run.trained
     rules, times = _rules(), line_times(run)
+    job = job_view(job_of(run))
+    shown = frozenset(job["shown"]) if job else frozenset()
     view = {
         "schema": SCHEMA,
         "unslow": _version(),
@@ -97,12 +101,13 @@ def view_of(
         "cwd": run.cwd,
         "command_line": command_line(run.command),
         "workers": workers_of(run),
+        "job": job,
         "start": start_of(run),
         "pipelines": pipelines_of(run),
         "kernels": kernels_of(run),
         "charts": {
-            "steps": step_charts(run, findings),
-            "memory": memory_charts(run),
+            "steps": step_charts(run, findings, shown),
+            "memory": memory_charts(run, shown),
             "traces": traces_of(run),
             "graphs": graphs_of(run),
             "timeline": timeline_of(run, diagnosis.findings, times),

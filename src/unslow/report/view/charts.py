@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,11 +24,14 @@ LOG = (
 FORWARD = 0.2  # part of the loop's length by which a forecast is drawn on
 
 
-def step_charts(run: Run, findings: list[Row]) -> list[Row]:
-    """One chart per loop with at least two rows, in the order of the loops."""
-    longest = sorted(
-        (loop for loop in run.loops if len(loop.end) > 1), key=lambda loop: -loop.total
-    )[:DRAWN]
+def step_charts(run: Run, findings: list[Row], shown: Collection[int] = frozenset()) -> list[Row]:
+    """One chart per loop with at least two rows, in the order of the loops.
+
+    `shown`: the processes of a job whose loops are drawn; otherwise those of all.
+    """
+    drawn = [loop for loop in run.loops if not shown or loop.process in shown]
+    longest = sorted((loop for loop in drawn if len(loop.end) > 1), key=lambda loop: -loop.total)
+    longest = longest[:DRAWN]
     points = max(LEAST, POINTS // max(1, len(longest)))
     forecasts = _forecasts(run, findings)
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,12 @@ HOLDERS = 6
 WORTH = 1e6  # bytes: a container that holds less is not drawn
 
 
-def memory_charts(run: Run) -> list[Row]:
-    """One chart per process against the seconds since the run began."""
+def memory_charts(run: Run, shown: Collection[int] = frozenset()) -> list[Row]:
+    """One chart per process, or per `shown` one, against the seconds since the run began."""
     charts = []
     for process in run.processes:
         time, rss = rss_of(process)
-        if len(rss) < 2:
+        if len(rss) < 2 or (shown and process.index not in shown):
             continue
         starts = bucket_starts(len(rss), POINTS)
         charts.append(
