@@ -241,8 +241,9 @@ class Run:
 
     def facts(self, kind: type[F], process: int | None = None) -> tuple[F, ...]:
         """Every fact of a kind, or those of one process, in time order."""
-        found = self.table.of(kind)
-        return found if process is None else tuple(one for one in found if one.process == process)
+        if process is None:
+            return self.table.of(kind)
+        return tuple(self.table.of_process(kind, process))
 
     def of(self, *kinds: str) -> Iterator[Event]:
         """Events of some kinds, in time order."""
@@ -257,7 +258,18 @@ class Run:
             found.setdefault(event.kind, []).append(event)
         return found
 
-    @property
+    def loops_of(self, process: int) -> list[Loop]:
+        """The loops of one process; a job has as many processes as it has loops."""
+        return self._loops_by_process.get(process, [])
+
+    @cached_property
+    def _loops_by_process(self) -> Mapping[int, list[Loop]]:
+        found: dict[int, list[Loop]] = {}
+        for loop in self.loops:
+            found.setdefault(loop.process, []).append(loop)
+        return found
+
+    @cached_property
     def steps(self) -> int:
         return sum(loop.steps for loop in self.loops)
 
@@ -266,7 +278,7 @@ class Run:
         """The loops that train; the others only repeat a call."""
         return tuple(loop for loop in self.loops if loop.trains)
 
-    @property
+    @cached_property
     def trained(self) -> float:
         """Seconds in training steps: what a share in a finding is a share of."""
         return sum(loop.total for loop in self.loops)

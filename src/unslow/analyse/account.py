@@ -110,7 +110,7 @@ def account_of(run: Run, findings: Sequence[Finding]) -> Account:
     if not run.processes:
         return Account(run.seconds, ())
     process = max(run.processes, key=lambda each: each.ended - each.started)
-    loops = [loop for loop in run.loops if loop.process == process.index]
+    loops = run.loops_of(process.index)
     samples = [sample for sample in run.samples if sample.process == process.index]
     samples = _named_endings(run, samples)
     faults = [finding for finding in findings if finding.fault and finding.seconds > 0]
@@ -144,7 +144,7 @@ _ORDER = (IMPORT, PROGRAM, SETUP, TRAINING, BETWEEN, AFTER)
 
 def stretch_at(run: Run, process: int, time: float) -> str:
     """The name of the stretch that a moment falls into."""
-    loops = [loop for loop in run.loops if loop.process == process]
+    loops = run.loops_of(process)
     if not loops:
         return PROGRAM
     if time < min(loop.start for loop in loops):

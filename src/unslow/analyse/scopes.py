@@ -81,7 +81,7 @@ class Scope:
 
     def __init__(self, run: Run, process: int) -> None:
         self.sources = Sources(run.sources)
-        self.training = [loop for loop in run.loops if loop.process == process]
+        self.training = run.loops_of(process)
 
     @cached_property
     def _loops(self) -> set[tuple[str, int, int, bool]]:

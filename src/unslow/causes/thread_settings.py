@@ -106,7 +106,7 @@ class ThreadSettings(Cause):
     def detect(self, run: Run) -> Iterable[Finding]:
         for process in run.processes:
             settings = run.facts(Seen, process.index)
-            loops = [loop for loop in run.loops if loop.process == process.index]
+            loops = run.loops_of(process.index)
             if settings and loops and not settings[-1].devices:
                 longest = max(loops, key=lambda loop: loop.total)
                 yield from self._judge(run, process, longest, settings[-1])

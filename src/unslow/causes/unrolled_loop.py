@@ -229,7 +229,7 @@ def _usual(run: Run, loop: Loop, calls: Sequence[Call]) -> float:
 
 def _trained_by(run: Run, call: Call) -> Loop | None:
     """The loop that a call belongs to: the one under way, or the next to begin."""
-    loops = [loop for loop in run.loops if loop.process == call.fact.process]
+    loops = run.loops_of(call.fact.process)
     later = [loop for loop in loops if loop.stop >= call.fact.time]
     return min(later, key=lambda loop: loop.start, default=None)
 

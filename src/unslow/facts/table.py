@@ -29,6 +29,12 @@ def observed_reads() -> Iterator[set[type[Fact]]]:
         _reading.reset(token)
 
 
+def _note_read(kind: type[Fact]) -> None:
+    reading = _reading.get()
+    if reading is not None:
+        reading.add(kind)
+
+
 class FactTable:
     """Facts of all processes of a run, in the order of time."""
 
@@ -43,9 +49,7 @@ class FactTable:
             self._facts[fact.kind] = (*self._facts.get(fact.kind, ()), fact)
 
     def of(self, kind: type[F]) -> tuple[F, ...]:
-        reading = _reading.get()
-        if reading is not None:
-            reading.add(kind)
+        _note_read(kind)
         found = self._facts.get(kind.kind)
         if found is None:
             found = self._facts[kind.kind] = tuple(self._decoded(kind.kind))
@@ -53,6 +57,7 @@ class FactTable:
 
     def of_process(self, kind: type[F], process: int) -> list[F]:
         """The facts of one process."""
+        _note_read(kind)
         by_process = self._by_process.get(kind.kind)
         if by_process is None:
             by_process = self._by_process[kind.kind] = defaultdict(list)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from unslow.report import words
 from unslow.report.words import Row
 
 MOST_WORKERS = 12  # rows of a table that a person reads; the JSON has all
 SHADES = " ░▒▓█"
+_ALONE = 4  # rows of a heat map that are never joined with others
 _FULL = 0.8  # share of waiting that is the darkest shade
 _WORTH = 0.01  # of a step: a difference below is not named
 
@@ -95,15 +98,38 @@ def shown(view: Row, rows: list[Row], key: str = "process") -> list[Row]:
 
 def shades(heat: Row, columns: int, rows: int) -> list[tuple[str, str]]:
     """The heat map as characters: the name of each row, and a shade for each stretch of time."""
-    step = -(-len(heat["wait_share"]) // rows)
-    cells = len(heat["until_seconds"])
-    wide = -(-cells // columns)
     drawn = []
-    for at in range(0, len(heat["labels"]), step):
-        values = heat["wait_share"][at]
-        parts = [values[begin : begin + wide] for begin in range(0, cells, wide)]
-        drawn.append((heat["labels"][at], "".join(_shade(part) for part in parts)))
+    for group in _groups(heat, rows):
+        label = heat["labels"][group[0]]
+        if len(group) > 1:
+            last = heat["labels"][group[-1]].rpartition(" ")[2].rpartition("–")[2]
+            label = f"{label.partition('–')[0]}–{last}"
+        lines = [heat["wait_share"][row] for row in group]
+        drawn.append((label, _shaded(lines, columns)))
     return drawn
+
+
+def _groups(heat: Row, most: int) -> list[list[int]]:
+    """Rows to draw: those that were last stay alone, the others are joined where they are many."""
+    count = len(heat["labels"])
+    if count <= most:
+        return [[row] for row in range(count)]
+    times = Counter(row for row in heat["last"] if row is not None)
+    alone = sorted(row for row, _ in times.most_common(_ALONE))
+    others = [row for row in range(count) if row not in alone]
+    size = -(-len(others) // (most - len(alone)))
+    joined = [others[at : at + size] for at in range(0, len(others), size)]
+    return [*([row] for row in alone), *joined]
+
+
+def _shaded(lines: list[list[float | None]], columns: int) -> str:
+    cells = len(lines[0])
+    wide = -(-cells // columns)
+    shaded = ""
+    for begin in range(0, cells, wide):
+        values = [value for line in lines for value in line[begin : begin + wide]]
+        shaded += _shade(values)
+    return shaded
 
 
 def _shade(values: list[float | None]) -> str:

@@ -78,7 +78,7 @@ def eager_calls(run: Run) -> Iterator[EagerCalls]:
 def outside_steps(run: Run) -> Iterator[Region]:
     """The stretches outside of all loops, but for the import."""
     for process in run.processes:
-        loops = [loop for loop in run.loops if loop.process == process.index]
+        loops = run.loops_of(process.index)
         for name, start, end in gaps(run, process, loops):
             if name != IMPORT and end > start:
                 yield Region(process.index, name, start, end)

@@ -66,5 +66,5 @@ def innermost(stack: Stack) -> Location | None:
 
 def in_training(run: Run, call: Call) -> bool:
     """Whether a call belongs to a training loop; its first step counts, what precedes it not."""
-    loops = [loop for loop in run.loops if loop.process == call.fact.process]
+    loops = run.loops_of(call.fact.process)
     return any(loop.start <= call.fact.time <= loop.stop + 1e-6 for loop in loops)

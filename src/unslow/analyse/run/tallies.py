@@ -38,8 +38,8 @@ class Interval(Protocol):
 def line_totals(run: Run, loop: Interval, kind: type[T]) -> list[LineTotal[T]]:
     """The most expensive line first; totals from before the interval are subtracted."""
     by_line: dict[Stack, list[T]] = defaultdict(list)
-    for fact in run.facts(kind):
-        if fact.process == loop.process and fact.stack:
+    for fact in run.facts(kind, loop.process):
+        if fact.stack:
             by_line[fact.stack].append(fact)
     found = []
     for facts in by_line.values():

@@ -84,7 +84,7 @@ def workers_of(run: Run) -> list[Row]:
     """Processes that trained, side by side; nothing where there was only one."""
     rows = []
     for process in run.processes:
-        loops = [loop for loop in run.loops if loop.process == process.index]
+        loops = run.loops_of(process.index)
         if not loops:
             continue
         longest = max(loops, key=lambda loop: loop.total)

@@ -83,7 +83,7 @@ class _Totals:
             steps=(known * job.count).sum(axis=1),
             wall=job.total_wall,
             wait=job.total_wait,
-            own=np.nansum(job.own * job.count[None, :, None], axis=1, dtype=np.float64),
+            own=np.stack([_summed(job.own[:, :, work], job.count) for work in Work], axis=1),
             transfer=np.asarray((known * transfer).sum(axis=1), dtype=np.float64),
             caused=job.caused,
             last=last,
@@ -94,6 +94,12 @@ class _Totals:
         steps = np.maximum(self.steps, 1).astype(np.float64)
         divided: Floats = values / (steps[:, None] if values.ndim > 1 else steps)
         return divided
+
+
+def _summed(values: npt.NDArray[np.float32], count: Ints) -> Floats:
+    """Means per step of all columns as sums, one kind of work at a time: they are large."""
+    summed: Floats = np.nansum(values * count, axis=1, dtype=np.float64)
+    return summed
 
 
 def _pair(job: Job, totals: _Totals) -> tuple[int | None, int | None]:
@@ -180,12 +186,13 @@ def _heat(job: Job, totals: _Totals) -> Row | None:
     last = np.append(starts[1:], len(job.end)) - 1
     row_of = {worker: row for row, group in enumerate(groups) for worker in group}
     culprits = [_culprit(job, begin, end + 1) for begin, end in zip(starts, last, strict=True)]
+    rows = [None if culprit is None else row_of[culprit] for culprit in culprits]
     return {
         "labels": labels,
         "until_seconds": [round(float(job.end[at]), 3) for at in last],
         "until_step": [int(job.step[at]) for at in last],
         "wait_share": values,
-        "last": [row_of.get(culprit) for culprit in culprits],
+        "last": rows,
     }
 
 

@@ -44,7 +44,7 @@ def _memory(run: Run, process: Process) -> Row | None:
     _, rss = rss_of(process)
     if not len(rss):
         return None
-    loops = [loop for loop in run.loops if loop.process == process.index]
+    loops = run.loops_of(process.index)
     longest = max(loops, key=lambda loop: loop.total, default=None)
     return {
         "process": process.index,
@@ -142,7 +142,7 @@ def processes_of(run: Run) -> list[Row]:
             "worker": process.worker,
             "how": process.how,
             "seconds": process.ended - process.started,
-            "steps": sum(loop.steps for loop in run.loops if loop.process == process.index),
+            "steps": sum(loop.steps for loop in run.loops_of(process.index)),
         }
         for process in run.processes
     ]
