@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from unslow.facts.phase import Phase
+from unslow.record.engine.limits import ALONE
 from unslow.record.engine.rows import FULL, HALF, Calls, Rows
 from unslow.runfolder.layout import ROW
 from unslow.runfolder.steplog import rows_of
@@ -25,7 +26,7 @@ class Kept:
 def packed(calls: list[tuple[int, int]], already: int, at_once: int) -> list[tuple[Any, ...]]:
     """The rows of some calls, handed over so many at once; 1 as rows of their own."""
     kept = Kept()
-    rows = Rows(SimpleNamespace(writer=kept, flush=bool))  # type: ignore[arg-type]
+    rows = Rows(SimpleNamespace(writer=kept, flush=bool, limits=ALONE))  # type: ignore[arg-type]
     rows._packed = already
     last = 0
     for start in range(0, len(calls), at_once):

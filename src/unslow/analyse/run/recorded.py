@@ -17,9 +17,9 @@ from unslow.runfolder.steplog import Parsed, parse
 F = TypeVar("F", bound=Fact)
 
 _NANOSECONDS = 1e9
-# Rows of all processes together, and of each one at least: 1,000 rows of 1,000 workers are 150 MB,
+# Rows of all processes together, and of each one at least: 500 rows of 1,000 workers are 90 MB,
 # and causes look at every one. A single process writes 210,000 rows in ten million steps.
-_MOST_ROWS = 1 << 20
+_MOST_ROWS = 1 << 19
 _LEAST_ROWS = 512
 _HEADS = frozenset((ProcessStart.kind, Imported.kind))
 

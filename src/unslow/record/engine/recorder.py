@@ -16,6 +16,7 @@ from unslow.facts.phase import Phase
 from unslow.facts.process import ProbeState, ProcessStart, SourceKept, Unwritten
 from unslow.facts.schema import Fact, Place, Stack, Tally, Thinned
 from unslow.record.engine.frames import UserCode
+from unslow.record.engine.limits import ALONE
 from unslow.record.engine.signals import Signals
 from unslow.runfolder.layout import Writer
 
@@ -189,6 +190,7 @@ class Recorder:
         self.writer = Writer(folder, f"{_HOST}-{self.pid}")
         self.probes: dict[str, str] = {}
         self.signals = Signals(self._failed)
+        self.limits = ALONE  # less in a large job
         self.is_trial = False  # a trial is timed as it is: no expensive inspections
         self.is_worker = False  # one of several processes that wait for each other
         self.kept_weights: dict[int, Any] = {}  # in a trial: variables and sessions by their id

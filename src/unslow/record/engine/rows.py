@@ -10,13 +10,14 @@ from operator import sub
 from typing import NamedTuple
 
 from unslow.facts.phase import Phase
+from unslow.record.engine.limits import ALONE
 from unslow.record.engine.recorder import PHASES, Recorder, clock
 from unslow.runfolder.layout import ROW, WORDS
 
-# The first rows hold one update each. Past FULL, every further HALF rows hold twice as many updates
-# as the ones before: ten million updates make 210 000 rows, 30 MB.
-FULL = 50_000
-HALF = 20_000
+# The first rows hold one update each. Past these, every further HALF rows hold twice as many updates
+# as the ones before; processes of large jobs write fewer (limits.py).
+FULL = ALONE.rows_in_full
+HALF = ALONE.rows_per_width
 
 # The training thread writes by itself when more than one row in 100 is unwritten, one in 32 later,
 # so that `kill -9` loses only a few percent of them, and when the last write is half a second old.
@@ -148,7 +149,7 @@ class Rows:
             wall = max(0, now - last - own)
             phases[_OTHER] += wall - sum(phases)
             self._packed += 1
-            if self._packed <= FULL:
+            if self._packed <= self._recorder.limits.rows_in_full:
                 yield ROW.pack(now, wall, wall, wall, 1, site, group, elements, value, *phases)
                 continue
             merged = self._open_row(site, group, wall)
@@ -158,7 +159,7 @@ class Rows:
 
     def _pack_calls(self, calls: Calls) -> Iterator[bytes]:
         times = calls.times
-        at = min(len(times), 2 * max(0, FULL - self._packed))
+        at = min(len(times), 2 * max(0, self._recorder.limits.rows_in_full - self._packed))
         if at:
             yield _times(calls._replace(times=times[:at]))
             self._packed += at >> 1
@@ -181,7 +182,8 @@ class Rows:
 
     def _width(self, more: int = 0) -> int:
         """Updates that a row holds at this point of the run."""
-        return 1 << (((self._packed + more - FULL) // HALF + 2).bit_length() - 1)
+        past = self._packed + more - self._recorder.limits.rows_in_full
+        return 1 << ((past // self._recorder.limits.rows_per_width + 2).bit_length() - 1)
 
     def _open_row(self, site: int, group: int, wall: int) -> _MergedRow:
         row = self._merged.get(site)

@@ -25,8 +25,8 @@ from unslow.runfolder.layout import LOWEST_RATE
 _PERIOD, _MOST_PERIOD = 0.02, 1.0
 _SAMPLED = 64
 _TICK = 250_000_000  # nanoseconds between readings of counters, at first: one takes a millisecond
-_TICKS_EARLY = 12, 36, 100  # then half as often each time: after 3 s, 15 s and 79 s
-_TICKS_IN_FULL = 2000  # then the distance doubles, and doubles again after as many
+# Then half as often each time: after 3 s, 15 s and 79 s, and after each `Limits.ticks_in_full`.
+_TICKS_EARLY = 12, 36, 100
 _TICK_AT_LOWEST = 10_000_000_000  # nanoseconds between readings once the verdict is known
 _SAMPLES_EVERY = 250_000_000
 _SAMPLES_IN_FULL = 60  # then the distance doubles, and doubles again after as many
@@ -190,7 +190,8 @@ class Watcher:
         """One reading of the process's counters."""
         self._ticked = now
         self._ticks += 1
-        if self._ticks in _TICKS_EARLY or self._ticks % _TICKS_IN_FULL == 0:
+        in_full = self.recorder.limits.ticks_in_full
+        if self._ticks in _TICKS_EARLY or self._ticks % in_full == 0:
             self._tick_distance *= 2
         values: dict[str, Any] = {"steps": self.steps.total}
         if _thread.get_ident() == self._thread:

@@ -13,6 +13,7 @@ from typing import Any
 
 from unslow.facts.phase import Phase
 from unslow.facts.workers import Collective, StrategyMade, WorkerIdentity
+from unslow.record.engine.limits import limits_for
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane
 from unslow.record.probes.distribute.identity import identity
@@ -53,6 +54,7 @@ class Distribute(Probe):
         if found is not None and found != self._identity:
             self._identity = found
             self.recorder.is_worker = found.size != 1
+            self.recorder.limits = limits_for(found.size)
             self.recorder.emit(found)
 
     def _on_strategies(self, module: ModuleType) -> None:
