@@ -56,6 +56,9 @@ _DTYPE = np.dtype([(name, _FORMS[form]) for name, form in SYNC_FIELDS])
 assert _DTYPE.itemsize == SYNC.size
 
 
+_FIELD = {"input": "input", "own Python": "python"}  # reasons that are a field of a record
+
+
 @dataclass(frozen=True)
 class Fault:
     """What is wrong with one worker, from a step on."""
@@ -140,8 +143,8 @@ def _break(
         return
     extra = fault.extra * random.lognormal(0.0, 0.2, count - since).astype(np.float32)
     worker = fault.worker
-    if fault.reason in ("input", "python"):
-        parts[fault.reason][worker, since:] += extra
+    if fault.reason in _FIELD:
+        parts[_FIELD[fault.reason]][worker, since:] += extra
     elif fault.reason == "longer batches":
         parts["elements"][worker, since:] *= 1 + fault.extra / COMPUTE
         cpu[worker, since:] += extra

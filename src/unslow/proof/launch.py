@@ -202,7 +202,19 @@ def header(command: Sequence[str], env: Mapping[str, str], cwd: str = "") -> dic
         "clock": time.perf_counter_ns(),
         "launcher": os.getpid(),
         "host": socket.gethostname(),
+        "commit": _commit(cwd or None),
     }
+
+
+def _commit(cwd: str | None) -> str:
+    """The commit that is checked out here: runs of many weeks are compared by it."""
+    try:
+        found = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=cwd, capture_output=True, timeout=2, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return found.stdout.decode("ascii", "replace").strip() if found.returncode == 0 else ""
 
 
 def ending(ended: Ended) -> dict[str, object]:

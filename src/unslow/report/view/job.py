@@ -116,7 +116,7 @@ def _pair(job: Job, totals: _Totals) -> tuple[int | None, int | None]:
 def _table(job: Job, totals: _Totals) -> list[Row]:
     """One row per worker, those that others wait for most first."""
     own = totals.per_step(totals.own)
-    typical = np.median(own, axis=0) if len(own) else own
+    typical = np.sort(own, axis=0)[(len(own) - 1) // 2] if len(own) else own
     order = np.lexsort((-own.sum(axis=1), -totals.caused))
     return [_row(job, totals, int(row), own[row] - typical) for row in order]
 
