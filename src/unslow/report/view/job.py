@@ -178,7 +178,8 @@ def _heat(job: Job, totals: _Totals) -> Row | None:
     if len(job.workers) < 2 or len(job.end) < 2:
         return None
     starts = _bins(job.end)
-    wall = np.add.reduceat(np.nan_to_num(job.wall) * job.count, starts, axis=1)
+    judged = np.where(np.isnan(job.wait), np.nan, job.wall)  # some steps have no account
+    wall = np.add.reduceat(np.nan_to_num(judged) * job.count, starts, axis=1)
     wait = np.add.reduceat(np.nan_to_num(job.wait) * job.count, starts, axis=1)
     share = np.where(wall > 0, wait / np.maximum(wall, 1e-12), np.nan)
     labels, groups = _rows(job, totals)
@@ -214,8 +215,13 @@ def _rows(job: Job, totals: _Totals) -> tuple[list[str], list[list[int]]]:
     rest = [row for row in range(count) if row not in alone]
     groups = [part.tolist() for part in np.array_split(np.array(rest), ROWS - len(alone))]
     names = [job.workers[row].name for row in alone]
-    names += [f"{job.workers[part[0]].name}–{job.workers[part[-1]].index}" for part in groups]
+    names += [_span(job, part) for part in groups]
     return names, [*([row] for row in alone), *groups]
+
+
+def _span(job: Job, rows: list[int]) -> str:
+    first, last = job.workers[rows[0]], job.workers[rows[-1]]
+    return first.name if first is last else f"{first.name}–{last.index}"
 
 
 def _grouped(shares: Floats) -> list[float | None]:
