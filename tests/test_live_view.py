@@ -740,3 +740,17 @@ def test_no_live_view_is_drawn_where_there_is_no_terminal(
         and "no terminal to draw on" in printed.err
         and "\x1b" not in printed.err
     )
+
+
+def test_workers_of_a_job_that_are_not_there_yet_are_named(tmp_path: Path) -> None:
+    from bench.workers_scale.simulate import Simulated, write
+
+    write(Simulated(4, 60), tmp_path / "run")
+    for path in (tmp_path / "run").glob("host00002*"):
+        path.unlink()
+    view = looked(tmp_path / "run")
+    assert view["missing"] == ["worker 2"]
+    assert len(view["workers"]) == 3
+    assert any("not there yet: worker 2" in line for line in drawn(view))
+    write(Simulated(4, 60), tmp_path / "run")
+    assert looked(tmp_path / "run")["missing"] == []

@@ -31,6 +31,7 @@ _KEPT = (
     "source",
     "dataset",
     "iterator",
+    "worker",
 )
 _PROGRESS = ("fit", "epoch")
 _TICK = b'{"k": "tick"'

@@ -13,6 +13,7 @@ import numpy as np
 from unslow.analyse.run.loops import loops_of
 from unslow.analyse.run.recorded import decoded
 from unslow.facts.machine import Machine
+from unslow.facts.workers import WorkerIdentity
 from unslow.live.follow import Followed, Follower
 from unslow.live.judge import Judge
 from unslow.live.remaining import remaining
@@ -45,6 +46,7 @@ def state_of(follower: Follower, judge: Judge, quiet: float) -> Row:
         **_loops(process),
         "memory": _memory(process or _largest(follower), judge),
         "workers": workers if len(workers) > 1 else [],
+        "missing": _missing(follower),
         "findings": judge.certain,
         "judged": judge.judged,
         "too_large": judge.too_large,
@@ -201,6 +203,17 @@ def _called(process: Followed) -> str:
         return f"{task['type']} {task['index']}"
     except (ValueError, KeyError, TypeError):
         return process.name
+
+
+def _missing(follower: Follower) -> list[str]:
+    """Workers of the job that have written nothing yet."""
+    identities = [each.facts(WorkerIdentity)[-1:] for each in follower.processes.values()]
+    known = [identity for found in identities for identity in found]
+    here = {(each.role, each.index) for each in known if each.role in ("chief", "worker")}
+    size = max((each.size for each in known), default=0)
+    chiefs = sum(role == "chief" for role, _ in here)
+    expected = {("worker", index) for index in range(size - chiefs)}
+    return [f"{role} {index}" for role, index in sorted(expected - here)]
 
 
 def _largest(follower: Follower) -> Followed | None:

@@ -218,6 +218,11 @@ def _workers(view: dict[str, Any]) -> list[Line]:
                 ),
             )
         )
+    missing = view["missing"]
+    if missing:
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        said = f"  not there yet: {', '.join(missing[:3])}{more}"
+        lines.append((2, Text(said, style="yellow")))
     return lines
 
 
