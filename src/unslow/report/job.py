@@ -51,6 +51,14 @@ def _steps(worker: Row) -> str:
     return f", steps {worker['first_step']:,} to {worker['last_step']:,}"
 
 
+def steps(view: Row) -> str:
+    """The steps of a run; those of a job are made by all of its workers together."""
+    job = view["job"]
+    if job is None or not job["steps"]:
+        return words.count(view["steps"], "step")
+    return f"{words.count(job['steps'], 'step')} × {words.count(job['recorded'], 'worker')}"
+
+
 HEADS = ("worker", "host", "last in", "others wait", "own work", "waits", "more than the others")
 
 

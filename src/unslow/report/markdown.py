@@ -61,7 +61,7 @@ def cell(text: str) -> str:
 
 def _run(view: Row) -> list[str]:
     command = code(view["command_line"])
-    steps = words.count(view["steps"], "step")
+    steps = jobs.steps(view)
     lines = [f"{command}: {steps}, {words.seconds(view['seconds'])}, {marked(view['ended'])}."]
     if view["how"]:
         lines.append(f"**The run {marked(view['how'])}.**")

@@ -108,7 +108,7 @@ def _item(text: str) -> RenderableType:
 def _head(view: Row) -> RenderableType:
     """The command on one line, cut where it is too long: the page and the JSON have all of it."""
     ended = "" if view["how"] else f", {view['ended']}"
-    counts = f"{words.seconds(view['seconds'])}, {words.count(view['steps'], 'step')}{ended}"
+    counts = f"{words.seconds(view['seconds'])}, {jobs.steps(view)}{ended}"
     command = _line(("unslow  ", "bold"), (view["command_line"], "dim"))
     return Group(command, Text(f"        {counts}", "dim"))
 
