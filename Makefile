@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser unit live live-all lint format bench field workers gains claims recorded docs site clean watch-bench screenshots
+.PHONY: help demo test browser unit live live-all lint format bench field workers gains claims recorded docs site clean watch-bench workers-scale screenshots
 
 help: ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -81,6 +81,10 @@ workers: $(READY) ## Run real jobs of several processes with one fault each, and
 
 watch-bench: $(READY) ## Measure the alerts of `unslow watch`: simulated months and twenty real minutes (half an hour)
 	@$(BIN)/python -m bench.watch && echo "==> written: docs/watch-results.md"
+
+workers-scale: $(READY) ## Diagnose simulated jobs of 16 to 1,000 workers with known faults (ten minutes)
+	@$(BIN)/python -m bench.workers_scale
+	@$(BIN)/python -m bench.workers_scale --cost 16,100,1000 --steps 100000
 
 gains: $(READY) ## Measure what each automatic fix gives back, against what was promised (an hour; what is there is kept)
 	@$(BIN)/python bench/gains.py
