@@ -38,17 +38,15 @@ def compiled(recording: Recording) -> Callable[[], object]:
 
     class Function:
         def __init__(self) -> None:
-            self._name, self._function_cache, self._python_function = "train", object(), compiled
+            update = SimpleNamespace(type="AssignSubVariableOp", name="update")
+            graph = Graph(inputs=[], outer_graph=SimpleNamespace(outer_graph=None))
+            graph.get_operations = lambda: [update]
+            traces = [SimpleNamespace(graph=graph)]
+            self._function_cache = SimpleNamespace(values=lambda: traces)
+            self._name, self._python_function = "train", compiled
 
         def __call__(self, batch: object) -> None:
             pass
-
-        def _list_all_concrete_functions(self) -> list[Any]:
-            node = SimpleNamespace(op="AssignSubVariableOp")
-            definition = SimpleNamespace(node=[node], library=SimpleNamespace(function=[]))
-            graph = Graph(inputs=[], outer_graph=SimpleNamespace(outer_graph=None))
-            graph.as_graph_def = lambda: definition
-            return [SimpleNamespace(graph=graph)]
 
     function = Function()
     context = SimpleNamespace(_set_global_seed=None, clear_kernel_cache=None)

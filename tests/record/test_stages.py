@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from unslow.facts.data import BuiltStage
-from unslow.record.probes.data.stages import describe
+from unslow.record.probes.data.stages import Sources, describe
 
 
 def constant(value: int | bytes, dtype: str = "int64_val") -> Any:
@@ -58,7 +58,7 @@ def described(*chain: tuple[str, dict[str, Any]]) -> tuple[BuiltStage, ...]:
     dataset: Dataset = SLICES
     for name, attributes in chain:
         dataset = DatasetV1Adapter(kind(name)(dataset, **attributes))
-    return describe(dataset, lambda _: None, graph=True)
+    return describe(dataset, Sources(lambda _: (), lambda _: None), graph=True)
 
 
 def test_the_interface_of_tensorflow_1_is_looked_through() -> None:

@@ -1,11 +1,12 @@
 """Getting code to run inside another Python process, by the best way there is.
 
 `sys.remote_exec` on Python 3.14 and later; hypno (extra `attach`), which injects a small library by ptrace;
-gdb, where it is installed. The injected code only starts a thread: the process is held up for milliseconds.
+gdb, where it is installed. The injected code only starts a thread: the training is held up for milliseconds.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -15,35 +16,62 @@ from collections.abc import Callable
 from pathlib import Path
 
 from unslow.attach.target import Target
+from unslow.attach.threads import idle_thread
 from unslow.errors import UnslowError
+from unslow.record.engine.attached import STATE
 
-_PACKAGE = Path(__file__).parents[1]
-_PATIENCE = 30.0  # seconds: a process in a long native call takes the code when it comes back
-_REFUSED = ("Operation not permitted", "EPERM", "ptrace: ", "Permission denied")
+PACKAGE = Path(__file__).parents[1]
+# Seconds. A call that does not release Python's lock may last as long as it likes; nobody waits longer at a terminal.
+_PATIENCE = 20.0
+_REFUSED = ("Operation not permitted", "EPERM", "ptrace: ", "Permission denied", "permission")
+_STUCK = "it is in a long native call that keeps Python's lock"
 
 # Loads unslow from its own folder, as the recording's sitecustomize does: nothing else of this
-# environment comes along, and unslow need not be installed in the other one.
-_CODE = """
-import sys as _s, importlib.util as _u
-if "unslow" not in _s.modules:
-    _p = {package!r}
-    _d = _u.spec_from_file_location("unslow", _p + "/__init__.py", submodule_search_locations=[_p])
-    _m = _u.module_from_spec(_d); _s.modules["unslow"] = _m; _d.loader.exec_module(_m)
-import _thread
-def _unslow():
-    from unslow.record.engine.attached import begin
-    begin({folder!r}, {attacher})
-_thread.start_new_thread(_unslow, ())
+# environment comes along, and unslow need not be installed in the other one. All of it runs on a new thread.
+_LOAD = """
+try:
+    import importlib.util, sys
+    if "unslow" not in sys.modules:
+        package = {package!r}
+        spec = importlib.util.spec_from_file_location(
+            "unslow", package + "/__init__.py", submodule_search_locations=[package])
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["unslow"] = module
+        spec.loader.exec_module(module)
+    from unslow.record.engine.attached import record
+    record({folder!r}, {attacher})
+except BaseException as problem:  # the program must not see it, nor its output
+    try:
+        with open({state!r}, "r+") as file:
+            file.write('{{"state": "failed", "why": "' + type(problem).__name__ + ' while loading"}}')
+    except OSError:
+        pass
+"""
+_START = "import _thread; _thread.start_new_thread(exec, ({load!r}, {{}}))"
+
+_HYPNO = """
+import sys
+from hypno import inject_py
+from pyinjector import PyInjectorError
+try:
+    inject_py(int(sys.argv[1]), sys.argv[2])
+except PyInjectorError as problem:
+    sys.exit(str(problem))
 """
 
 
 def inject(target: Target, folder: Path) -> str:
     """Start the recorder inside the process; gives the name of the way in."""
-    code = _CODE.format(package=str(_PACKAGE), folder=str(folder), attacher=os.getpid())
+    load = _LOAD.format(
+        package=str(PACKAGE), folder=str(folder), state=str(folder / STATE), attacher=os.getpid()
+    )
+    code = _START.format(load=load)
     problems: list[str] = []
     for name, way in _ways(target):
         try:
             way(target.pid, code)
+        except subprocess.TimeoutExpired:
+            raise _stuck(target) from None
         except (OSError, RuntimeError, subprocess.SubprocessError) as problem:
             problems.append(f"{name}: {problem}")
             continue
@@ -56,17 +84,11 @@ def _ways(target: Target) -> list[tuple[str, Callable[[int, str], None]]]:
     same = target.python == sys.version_info[:2]
     if sys.version_info >= (3, 14) and same:
         ways.append(("sys.remote_exec", _remote_exec))
-    if _has_hypno():
+    if importlib.util.find_spec("hypno") is not None:
         ways.append(("hypno", _hypno))
     if shutil.which("gdb"):
         ways.append(("gdb", _gdb))
     return ways
-
-
-def _has_hypno() -> bool:
-    import importlib.util
-
-    return importlib.util.find_spec("hypno") is not None
 
 
 def _remote_exec(pid: int, code: str) -> None:
@@ -77,34 +99,59 @@ def _remote_exec(pid: int, code: str) -> None:
 
 
 def _hypno(pid: int, code: str) -> None:
-    from hypno import inject_py
-    from pyinjector import InjectorError
-
-    try:
-        inject_py(pid, f"exec({code!r})")
-    except InjectorError as problem:
-        raise RuntimeError(str(problem)) from None
+    """By a thread that sleeps, if there is one: the others run on meanwhile."""
+    thread = idle_thread(pid) or pid
+    status, said = _patiently([sys.executable, "-c", _HYPNO, str(thread), code])
+    if status:
+        raise RuntimeError(said.strip() or f"it ended with {status}")
 
 
 def _gdb(pid: int, code: str) -> None:
     """Call Python's own C functions in the stopped process."""
     calls = [
         "set $state = (int) PyGILState_Ensure()",
-        f"call (int) PyRun_SimpleString({_c_string(f'exec({code!r})')})",
+        f"call (int) PyRun_SimpleString({_c_string(code)})",
         "call (void) PyGILState_Release($state)",
     ]
     words = ["gdb", "-batch", "-nx", "-p", str(pid)]
     for call in calls:
         words += ["-ex", call]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=_PATIENCE, check=False)
-    if done.returncode or "$1 = 0" not in done.stdout:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise RuntimeError(said[-1] if said else f"gdb ended with {done.returncode}")
+    status, said = _patiently(words)
+    if status or "$1 = 0" not in said:
+        lines = said.strip().splitlines()
+        raise RuntimeError(lines[-1] if lines else f"it ended with {status}")
+
+
+def _patiently(words: list[str]) -> tuple[int, str]:
+    """Run a command that traces the process: its exit code and what it printed.
+
+    It is not killed where it takes too long, and Ctrl-C does not reach it: a thread that was left in
+    the middle of an injected call would take its process with it.
+    """
+    tracing = subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    said, _ = tracing.communicate(timeout=_PATIENCE)
+    return tracing.returncode, said
 
 
 def _c_string(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
+
+
+def _stuck(target: Target) -> UnslowError:
+    return UnslowError(
+        f"cannot attach to process {target.pid}",
+        f"{_STUCK}: no other Python code has run in it for {_PATIENCE:.0f} s",
+        "Nothing was recorded, and nothing will be. Attach again once it has gone on.",
+        "attach",
+    )
 
 
 def _no_way_in(target: Target, problems: list[str]) -> UnslowError:
@@ -116,6 +163,8 @@ def _no_way_in(target: Target, problems: list[str]) -> UnslowError:
             "Install one: pip install 'unslow[attach]'",
             "attach",
         )
+    if not Path(f"/proc/{target.pid}").exists():
+        return UnslowError(what, "it ended meanwhile", "Attach to a process that runs.", "attach")
     if any(mark in problem for problem in problems for mark in _REFUSED):
         return UnslowError(
             what,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,9 +14,10 @@ from typing import Any
 
 import unslow
 from unslow.attach.inject import inject
+from unslow.attach.reach import make_reachable
 from unslow.attach.target import Target
 from unslow.errors import UnslowError
-from unslow.record.engine.attached import STATE, STOP
+from unslow.record.engine.attached import STATE, STATE_BYTES, STOP
 from unslow.runfolder import layout
 
 _ARRIVES = 20.0  # seconds until the recorder must have answered from inside the process
@@ -23,17 +25,24 @@ _LEAVES = 20.0
 _POLL = 0.05
 
 
-@dataclass(frozen=True)
+@dataclass
 class Attached:
     """A recording that is under way in another process."""
 
     target: Target
     folder: Path
     way: str  # how the recorder got in
-    arming: float  # seconds in which wrappers were put in place
+    arming: (
+        float  # seconds that the training was held up, at most, while wrappers were put in place
+    )
+    disarming: float | None = None  # the same while they were taken out; None where nobody answered
+    problem: str = ""  # why the recording is not complete
 
     def is_over(self) -> bool:
-        return not Path(f"/proc/{self.target.pid}").exists() or self.state() != "recording"
+        return _gone(self.target) or self.state() != "recording"
+
+    def has_ended(self) -> bool:
+        return _gone(self.target)
 
     def state(self) -> str:
         return str(_state(self.folder).get("state", ""))
@@ -42,7 +51,6 @@ class Attached:
 @contextmanager
 def attached(target: Target, folder: Path) -> Iterator[Attached]:
     """Record a running process inside the block; everything is taken out again at its end."""
-    folder.mkdir(parents=True)
     began = time.time()
     header = {
         "command": list(target.command),
@@ -52,17 +60,43 @@ def attached(target: Target, folder: Path) -> Iterator[Attached]:
         "attached": target.pid,
         "unslow": unslow.__version__,
     }
-    layout.write_header(str(folder), header)
-    way = inject(target, folder)
-    state = _answer(target, folder)
+    session = _begin(target, folder, header)
     try:
-        yield Attached(target, folder, way, float(state.get("arming", 0.0)))
+        yield session
     finally:
         (folder / STOP).touch()
-        _wait(lambda: _state(folder).get("state") != "recording" or _gone(target), _LEAVES)
-        ended = "running on" if not _gone(target) else "ended while attached"
+        _end(session)
+        ended = "ended while attached" if _gone(target) else "running on"
         seconds = time.time() - began
         layout.write_header(str(folder), {**header, "ended": ended, "seconds": seconds})
+
+
+def _begin(target: Target, folder: Path, header: dict[str, Any]) -> Attached:
+    folder.mkdir(parents=True)
+    try:
+        layout.write_header(str(folder), header)
+        (folder / STATE).write_text(" " * STATE_BYTES)
+        make_reachable(target, folder)
+        way = inject(target, folder)
+        state = _answer(target, folder)
+    except BaseException:
+        shutil.rmtree(
+            folder, ignore_errors=True
+        )  # a recorder that comes late finds it gone, and leaves
+        raise
+    return Attached(target, folder, way, float(state.get("held", 0.0)))
+
+
+def _end(session: Attached) -> None:
+    """Wait until everything is out of the process again."""
+    target, folder = session.target, session.folder
+    _wait(lambda: session.state() != "recording" or _gone(target), _LEAVES)
+    state = _state(folder)
+    session.problem = str(state.get("problem") or "")
+    if state.get("state") == "detached":
+        session.disarming = float(state.get("held", 0.0))
+    elif state.get("state") == "failed":
+        session.problem = str(state.get("why"))
 
 
 def _answer(target: Target, folder: Path) -> dict[str, Any]:
@@ -76,20 +110,27 @@ def _answer(target: Target, folder: Path) -> dict[str, Any]:
             "attach",
         )
     state = _state(folder)
-    if state.get("state") != "recording":
-        why = str(state.get("why", "it ended meanwhile"))
-        raise UnslowError(what, why, "Type `unslow live` to see runs that are recorded.", "attach")
-    return state
+    if state.get("state") == "recording":
+        return state
+    why = str(state.get("why", "it ended meanwhile"))
+    into = state.get("into")
+    follow = f"Follow that recording: unslow live {into}" if into else "Nothing was recorded."
+    raise UnslowError(what, why, follow, "attach")
 
 
 def _gone(target: Target) -> bool:
-    return not Path(f"/proc/{target.pid}").exists()
+    """Whether the process has ended; a zombie has, though its number is still taken."""
+    try:
+        stat = Path(f"/proc/{target.pid}/stat").read_text()
+    except OSError:
+        return True
+    return stat.rpartition(")")[2].split()[0] in "ZX"
 
 
 def _state(folder: Path) -> dict[str, Any]:
     try:
         found = json.loads((folder / STATE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # it is still blank
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from unslow.errors import UnslowError
 
 _PROC = Path("/proc")
+_RECORD = "Record it from the start: unslow run train.py"
+_ELF_64_BIT = 2  # the fifth byte of an executable; see elf(5)
 _PYTHON = re.compile(r"python(?P<version>3\.\d+)?$|libpython(?P<library>3\.\d+)")
 
 
@@ -32,6 +34,8 @@ def target_of(pid: int) -> Target:
     try:
         maps = (folder / "maps").read_text(errors="replace")
         state = _state(folder)
+        recorded = _recorded_into(folder)
+        is_64_bit = _is_64_bit(folder)
     except PermissionError:
         raise _refused(
             pid,
@@ -40,14 +44,26 @@ def target_of(pid: int) -> Target:
         ) from None
     except OSError:
         raise _refused(pid, "it ended just now", "Attach to a process that runs.") from None
+    if state in "ZX":
+        raise _refused(pid, "it has ended", "Attach to a process that runs.")
     files = {row.split(maxsplit=5)[5] for row in maps.splitlines() if row.count("/")}
     if not any(_is_python(file) for file in files):
         raise _refused(pid, "it is not a Python process", "Give the process that runs Python.")
+    if not is_64_bit:
+        raise _refused(pid, "it is a 32-bit Python", "There is no TensorFlow for it to run.")
+    if not any("/ld-" in file or "/libc" in file for file in files):
+        raise _refused(pid, "its Python is linked statically, and cannot load any code", _RECORD)
+    if recorded:
+        raise _refused(
+            pid,
+            f"it is being recorded by `unslow run` into {recorded}",
+            f"Follow that recording: unslow live {recorded}",
+        )
     if not _uses_tensorflow(files):
         raise _refused(
             pid,
             "it has not loaded TensorFlow",
-            "Attach once it trains, or record it from the start: unslow run train.py",
+            f"Attach once it trains. {_RECORD}",
         )
     if state in "Tt":
         raise _refused(pid, "it is stopped", f"Let it go on first: kill -CONT {pid}")
@@ -94,6 +110,23 @@ def _refused(pid: int, why: str, instead: str) -> UnslowError:
 
 def _state(folder: Path) -> str:
     return (folder / "stat").read_text().rpartition(")")[2].split()[0]
+
+
+def _recorded_into(folder: Path) -> str:
+    """The run folder of `unslow run`, which its processes know by this variable."""
+    for entry in (folder / "environ").read_bytes().split(b"\0"):
+        name, _, value = entry.partition(b"=")
+        if name == b"UNSLOW_RUN":
+            return os.fsdecode(value)
+    return ""
+
+
+def _is_64_bit(folder: Path) -> bool:
+    try:
+        with (folder / "exe").open("rb") as executable:
+            return executable.read(5)[4:] == bytes([_ELF_64_BIT])
+    except FileNotFoundError:  # a process of the kernel, or its file was replaced
+        return True
 
 
 def _command(folder: Path) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,11 +71,34 @@ def attach(
     with attached(target, folder) as session, UntilKnown(str(folder), until):
         click.echo(
             f"unslow: attached to process {target.pid} by {session.way}; the training was held up "
-            f"for at most {1e3 * session.arming:.0f} ms. Ctrl-C ends the recording, not the training.",
+            f"for {_milliseconds(session.arming)} at most. Ctrl-C ends the recording, not the training.",
             err=True,
         )
         _follow(session, seconds, steps)
+    for sentence in _farewell(session):
+        click.echo(f"unslow: {sentence}", err=True)
     print_report(report_on(str(folder))[1], sys.stdout)
+
+
+def _farewell(session: Attached) -> Iterator[str]:
+    """What happened at the end of an attached recording."""
+    pid = session.target.pid
+    if session.disarming is not None:
+        held = _milliseconds(session.disarming)
+        yield f"detached from process {pid}, which was held up for {held} at most and runs on."
+    elif session.has_ended():
+        yield f"process {pid} ended; what was recorded until then follows."
+    else:
+        yield (
+            f"process {pid} does not answer: it is stopped or in a long native call. "
+            "The recorder leaves it as soon as it goes on."
+        )
+    if session.problem:
+        yield f"the recording is not complete: {session.problem}"
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{max(1, round(1e3 * seconds))} ms"
 
 
 def _follow(session: Attached, seconds: float | None, steps: int | None) -> None:

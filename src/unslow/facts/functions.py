@@ -42,6 +42,16 @@ class FirstRun(Thinned, probe="functions"):
     stack: Stack = ()
 
 
+class TracedBefore(Fact, probe="functions", kind="traced_before"):
+    """A tf.function had been traced before the recording began."""
+
+    name: str
+    place: Place  # where its code is
+    function: int  # its number
+    traces: int = 0
+    updates: bool = False  # some of its graphs write trainable weights
+
+
 class FunctionTotals(Fact, probe="functions", kind="function"):
     """At the end, for each function that was traced: its calls that traced nothing."""
 

@@ -32,6 +32,27 @@ class Imported(Fact, probe="engine"):
     keras: str = ""
 
 
+class FoundLiving(Fact, probe="engine", kind="found_living"):
+    """What a recording that began late found among the live objects of the process."""
+
+    functions: int = 0  # tf.functions
+    iterators: int = 0
+    sessions: int = 0
+    optimizers: int = 0
+    models: int = 0
+    complete: bool = True  # False: there were too many objects to go through
+    took: Duration = 0.0
+
+
+class OwnStep(Fact, probe="engine", kind="own_step"):
+    """The number of steps that a counter of the program itself shows."""
+
+    counter: str  # "Adam.iterations", "global_step"
+    id: int  # which of several alike
+    number: int
+    step: int = 0  # steps that were recorded so far
+
+
 class Site(Fact, probe="engine"):
     """A place at which weights are updated; rows refer to it by number."""
 

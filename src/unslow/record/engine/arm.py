@@ -8,6 +8,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Recorder
 
@@ -70,6 +71,16 @@ class Arming:
                 )
                 disarm(probe)
                 self.recorder.signals.silence(probe.name)
+
+    def inherit(self, living: Living) -> None:
+        """Show every probe what was there before the recording began."""
+        for probe in self.probes:
+            if self.recorder.probes.get(probe.name) != "armed":
+                continue
+            try:
+                probe.inherit(living)
+            except Exception as problem:  # noqa: BLE001 - the fence of a probe
+                self.recorder.lost(probe.name, f"{type(problem).__name__}: {problem}")
 
     def uninstall(self) -> None:
         if self in sys.meta_path:

@@ -1,58 +1,90 @@
 """Starts and ends a recording in a process that is already running.
 
-`unslow attach` runs `begin` inside the process. Everything slow happens on a thread of our own, so that
-the program is not held up. The recording ends when the attaching process asks for it by a file in the run
-folder, or when that process is gone: nothing needs to be injected a second time.
+`unslow attach` runs `record` inside the process, on a thread of its own: the program is not held up. The
+recording ends when the attaching process asks for it by a file in the run folder, or when that process is
+gone: nothing needs to be injected a second time.
 """
 
 from __future__ import annotations
 
-import _thread
+import json
 import os
 import sys
 import time
+from typing import Any
 
 from unslow.record.engine.start import Recording
 
 STOP = "detach"  # a file of this name in the run folder asks for the end
 STATE = "attached.json"  # what happened inside the process, for the attaching side
-_ASK_EVERY = 0.2  # seconds between looks at the stop file: what a user waits after Ctrl-C
+STATE_BYTES = 4096  # of that file, which the attaching side makes full of blanks
+_ASK_EVERY = 0.2  # seconds between two checks for the stop file: what a user waits after Ctrl-C
 _MARK = "unslow.attached"  # an entry of sys.modules while a recording is attached
 
 
-def begin(folder: str, attacher: int) -> None:
+def record(folder: str, attacher: int) -> None:
     """Record this process into a folder until asked to stop. Never raises into the program."""
-    _thread.start_new_thread(_record, (folder, attacher))
-
-
-def _record(folder: str, attacher: int) -> None:
-    if _MARK in sys.modules or os.environ.get("UNSLOW_RUN"):
-        _report(folder, state="refused", why="this process is being recorded already")
+    if _asked_to_stop(folder, attacher):
+        return  # a native call kept us waiting, and nobody is there any more
+    recorded = os.environ.get("UNSLOW_RUN") or getattr(sys.modules.get(_MARK), "folder", "")
+    if recorded:
+        _report(folder, state="refused", why="it is being recorded already", into=recorded)
         return
     if "tensorflow" not in sys.modules:
-        _report(folder, state="refused", why="this process has not imported TensorFlow")
+        _report(folder, state="refused", why="it has not imported TensorFlow")
         return
-    sys.modules[_MARK] = sys.modules[__name__]
+    sys.modules[_MARK] = _Mark(folder)
     try:
-        began = time.perf_counter()
-        recording = Recording(folder, attached=True)
-        armed = time.perf_counter()
-        recording.start()
-        paused = time.perf_counter() - armed
-        _report(folder, state="recording", loading=armed - began, arming=paused)
-        while not _asked_to_stop(folder, attacher):
-            time.sleep(_ASK_EVERY)
-        disarming = time.perf_counter()
-        recording.end()
-        _report(folder, state="detached", disarming=time.perf_counter() - disarming)
+        _record(folder, attacher)
     except Exception as problem:  # noqa: BLE001 - the fence: the program goes on without us
         _report(folder, state="failed", why=f"{type(problem).__name__}: {problem}")
     finally:
         sys.modules.pop(_MARK, None)
 
 
+class _Mark(type(sys)):  # type: ignore[misc]
+    """Stands in `sys.modules` for the recording under way."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(_MARK)
+        self.folder = folder
+
+
+def _record(folder: str, attacher: int) -> None:
+    recording = Recording(folder, attached=True)
+    arming = _Stopwatch()
+    recording.start()
+    recording.look_around()
+    _report(folder, state="recording", **arming.read())
+    while not _asked_to_stop(folder, attacher):
+        time.sleep(_ASK_EVERY)
+    disarming = _Stopwatch()
+    recording.end()
+    problem = recording.recorder.writer.lost
+    _report(folder, state="detached", problem=problem, **disarming.read())
+
+
+class _Stopwatch:
+    """How long our thread works, and how long it had Python's lock at most meanwhile.
+
+    The training runs on while our thread waits for the lock or for a processor.
+    """
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+        self._worked = time.thread_time()
+
+    def read(self) -> dict[str, Any]:
+        return {
+            "took": time.perf_counter() - self._began,
+            "held": time.thread_time() - self._worked,
+        }
+
+
 def _asked_to_stop(folder: str, attacher: int) -> bool:
-    return os.path.exists(os.path.join(folder, STOP)) or not _is_alive(attacher)
+    if not os.path.isdir(folder) or os.path.exists(os.path.join(folder, STOP)):
+        return True
+    return not _is_alive(attacher)
 
 
 def _is_alive(pid: int) -> bool:
@@ -66,13 +98,14 @@ def _is_alive(pid: int) -> bool:
 
 
 def _report(folder: str, **values: object) -> None:
-    """Replace the state in one move; a folder that cannot be written is the attaching side's matter."""
-    import json
-
-    draft = os.path.join(folder, f".{STATE}.{os.getpid()}")
+    """Overwrite the state in its place, as long as it was: that works on a full disk, too."""
+    path = os.path.join(folder, STATE)
     try:
-        with open(draft, "w", encoding="utf-8") as file:
-            json.dump(values, file)
-        os.replace(draft, os.path.join(folder, STATE))
-    except OSError:
+        state = os.open(path, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0))
+        try:
+            text = json.dumps(values)[:STATE_BYTES].encode("utf-8", "replace")
+            os.pwrite(state, text.ljust(STATE_BYTES), 0)
+        finally:
+            os.close(state)
+    except OSError:  # the folder is gone: nobody waits for an answer
         pass

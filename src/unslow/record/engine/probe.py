@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from unslow.record.engine.recorder import Recorder
 
 if TYPE_CHECKING:
+    from unslow.record.engine.live_objects import Living
     from unslow.record.engine.steps import Steps
     from unslow.record.engine.watcher import Watcher
 
@@ -35,6 +36,9 @@ class Probe:
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         raise NotImplementedError
+
+    def inherit(self, living: Living) -> None:
+        """Learn what was there before, where the recording began late. Runs on a thread of ours."""
 
     def replace(self, owner: Any, attribute: str, make: Callable[[Any], Any]) -> None:
         """Put `make(original)` in the place of an attribute; `disarm` puts the original back."""

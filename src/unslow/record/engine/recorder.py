@@ -172,9 +172,11 @@ class _LineTotal:
 
 
 class _Lanes(threading.local):
-    def __init__(self, lanes: list[Lane]) -> None:
+    def __init__(self, lanes: list[Lane], joining: list[Callable[[Lane], None]]) -> None:
         self.lane = Lane()
         lanes.append(self.lane)
+        for join in joining:
+            join(self.lane)
 
 
 class Recorder:
@@ -184,7 +186,10 @@ class Recorder:
         self.folder = folder
         self.user = UserCode()
         self.lanes: list[Lane] = []
-        self.local = _Lanes(self.lanes)
+        # Called on each thread at its first wrapped call, by a recording that began late: what
+        # the thread was in the middle of. Must not raise.
+        self.joining: list[Callable[[Lane], None]] = []
+        self.local = _Lanes(self.lanes, self.joining)
         self.started = clock()
         self.pid = os.getpid()
         self.writer = Writer(folder, f"{_HOST}-{self.pid}")

@@ -15,7 +15,8 @@ from types import ModuleType
 from unslow.facts.process import End, Imported
 from unslow.record import probes
 from unslow.record.engine.arm import Arming
-from unslow.record.engine.probe import Probe, hide_wrappers
+from unslow.record.engine.live_objects import find_living
+from unslow.record.engine.probe import WRAPPERS, Probe, hide_wrappers
 from unslow.record.engine.recorder import Recorder
 from unslow.record.engine.steps import Steps
 from unslow.record.engine.watcher import Watcher
@@ -70,7 +71,15 @@ class Recording:
     def start(self) -> None:
         self.arming.install()
         atexit.register(self.end)
-        os.register_at_fork(after_in_child=self._forked)
+        _forks.follow(self)
+
+    def look_around(self) -> None:
+        """In a process that runs already: learn what is there, in one bounded pass."""
+        lane = self.recorder.local.lane
+        lane.busy = True  # what we call on this thread is not the program's
+        living = find_living()
+        self.arming.inherit(living)
+        self.recorder.emit(living.described())
 
     def begin(self, module: ModuleType) -> None:
         """TensorFlow is there: from now on this process writes."""
@@ -106,7 +115,7 @@ class Recording:
             recorder_bytes=self.own_bytes,
         )
 
-    def _forked(self) -> None:
+    def forked(self) -> None:
         """A forked child writes its own files, from its first step on."""
         recorder, steps = self.recorder, self.steps
         if not self._begun or self._ended or recorder.pid == os.getpid():
@@ -132,6 +141,8 @@ class Recording:
         self.steps.leave_fast_path()
         self.arming.uninstall()
         self._show()
+        if self._attached:
+            self._forget()
         if self.trial is not None:
             self.trial.finish()
         if (
@@ -146,12 +157,39 @@ class Recording:
         self.recorder.flush()
         self.recorder.writer.close()
 
+    def _forget(self) -> None:
+        """Keep nothing in a process that goes on."""
+        _forks.follow(None)
+        WRAPPERS.clear()
+        self.recorder.joining.clear()
+
     def _how(self) -> str:
         """How the process ended, or that it goes on."""
         if self._attached:
             return "detached"
         error = getattr(sys, "last_value", None)
         return f"{type(error).__name__}: {error}"[:500] if error is not None else "exit"
+
+
+class _Forks:
+    """Tells the recording under way of forks: a hook on them cannot be removed, so there is one."""
+
+    def __init__(self) -> None:
+        self._hooked = False
+        self._recording: Recording | None = None
+
+    def follow(self, recording: Recording | None) -> None:
+        self._recording = recording
+        if not self._hooked:
+            self._hooked = True
+            os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        if self._recording is not None:
+            self._recording.forked()
+
+
+_forks = _Forks()
 
 
 def _keras_version() -> str:

@@ -32,6 +32,10 @@ class WeakTable(Generic[V]):
         """Those that are alive."""
         return [owner for held in list(self._owners.values()) if (owner := held()) is not None]
 
+    def clear(self) -> None:
+        self._owners.clear()
+        self.by_id.clear()
+
     def _forget(self, key: int) -> None:
         self._owners.pop(key, None)
         self.by_id.pop(key, None)

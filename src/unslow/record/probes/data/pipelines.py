@@ -10,14 +10,16 @@ from typing import Any, NamedTuple
 
 from unslow.facts.data import Dataset, IteratorMade, ModelNode, NoPipeline, PipelineReading
 from unslow.facts.phase import Phase
+from unslow.facts.schema import Stack
+from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
+from unslow.record.engine.safe_inspection import attributes
+from unslow.record.engine.weak_table import WeakTable
 from unslow.record.probes.data.python_batches import FETCHED
-from unslow.record.probes.data.stages import PLACE, describe
+from unslow.record.probes.data.stages import Sources, describe
 
 _EVAL, _INPUT = int(Phase.EVAL), int(Phase.INPUT)
-_NUMBER = "_unslow_number"  # attribute of a dataset that was described
-_NUMBERED = "_unslow_numbered"  # attribute of a source that was counted
 _MOST_WATCHED = 16  # iterators whose models are read, the newest first
 _ALL_WATCHED = 64  # the first iterators are all watched; after them one in ten
 _ALL_DESCRIBED = 8  # iterators of a line whose pipelines are compared; then 16, 32, 64, …
@@ -36,7 +38,8 @@ class _Watched:
     def __init__(self, made: IteratorMade, iterator: Any) -> None:
         self.made = made
         self.iterator = weakref.ref(iterator)
-        self.fetched = iterator.__dict__[FETCHED] = [0, 0]
+        self.fetched = [0, 0]
+        FETCHED.put(iterator, self.fetched)
         self.read_at = 0
         self.elements = 0
         self.wait = 0  # in GetNext, over `over` elements
@@ -62,6 +65,9 @@ class Pipeline(Probe):
         self._model_of: Callable[[Any], Any] | None = None
         self._eager: Callable[[], bool] = lambda: True
         self._watched: list[_Watched] = []
+        self._made_at: WeakTable[Stack] = WeakTable()  # the user's frames that made a dataset
+        self._numbers: WeakTable[int] = WeakTable()  # of datasets that were described
+        self._counted: WeakTable[bool] = WeakTable()  # sources that were counted
         self._datasets: dict[str, int] = {}
         self._sources: dict[int, int] = {}  # dataset number → sources of it that were made
         self._sites: dict[str, _Site] = {}
@@ -95,13 +101,32 @@ class Pipeline(Probe):
         if hasattr(getattr(module, "Iterator", None), "make_initializer"):
             self.replace(module.Iterator, "make_initializer", self._initialize_in_graph)
 
+    def inherit(self, living: Living) -> None:
+        """Iterators that were made before; who made them, and at which line, is not known."""
+        evaluating = _evaluating(living.models)
+        for iterator in living.iterators[-_MOST_WATCHED:]:
+            dataset = attributes(iterator).get("_dataset")
+            if dataset is None:
+                continue
+            self._made += 1
+            number = self._dataset_number(dataset, graph=False)
+            made = IteratorMade(
+                key="before",
+                iterator=self._made,
+                dataset=number,
+                evaluates=id(iterator) in evaluating,
+                sources=self._sources_of(dataset, number),
+            )
+            self.recorder.emit(made)
+            self._watched.append(_Watched(made, iterator))
+
     def _dataset(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        recorder, lost = self.recorder, self._lost
+        recorder, lost, made_at = self.recorder, self._lost, self._made_at
 
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
             try:
-                self.__dict__[PLACE] = recorder.stack(sys._getframe().f_back)
+                made_at.put(self, recorder.stack(sys._getframe().f_back))
             except Exception as problem:  # noqa: BLE001 - the fence of a probe
                 lost(problem)
 
@@ -211,10 +236,11 @@ class Pipeline(Probe):
 
     def _dataset_number(self, dataset: Any, graph: bool) -> int:
         """The same number for pipelines that the same lines built in the same way."""
-        number = dataset.__dict__.get(_NUMBER)
+        number = self._numbers.get(dataset)
         if number is not None:
-            return int(number)
-        stages = describe(dataset, self.recorder.keep_source, graph)
+            return number
+        sources = Sources(lambda one: self._made_at.get(one) or (), self.recorder.keep_source)
+        stages = describe(dataset, sources, graph)
         key = repr([stage.replace(tokens=()) for stage in stages])
         number = self._datasets.get(key)
         if number is None:
@@ -222,7 +248,7 @@ class Pipeline(Probe):
                 return 0
             number = self._datasets[key] = len(self._datasets) + 1
             self.recorder.emit(Dataset(dataset=number, stages=stages))
-        dataset.__dict__[_NUMBER] = number
+        self._numbers.put(dataset, number)
         return number
 
     def _sources_of(self, dataset: Any, number: int) -> int:
@@ -232,10 +258,14 @@ class Pipeline(Probe):
             if not inputs:
                 break
             dataset = inputs[0]
-        if _NUMBERED not in dataset.__dict__:
-            dataset.__dict__[_NUMBERED] = True
+        if self._counted.get(dataset) is None:
+            self._counted.put(dataset, True)
             self._sources[number] = self._sources.get(number, 0) + 1
         return self._sources.get(number, 0)
+
+    def disarm(self) -> None:
+        FETCHED.clear()
+        super().disarm()
 
     def _lost(self, problem: Exception) -> None:
         self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
@@ -297,6 +327,13 @@ class Pipeline(Probe):
             cpu_budget=int(model.optimization_params.cpu_budget),
             ram_budget=int(model.optimization_params.ram_budget),
         )
+
+
+def _evaluating(models: list[Any]) -> set[int]:
+    """Ids of the iterators that Keras keeps for validation; private, seen on Keras 3.5 to 3.15."""
+    epochs = (attributes(model).get("_eval_epoch_iterator") for model in models)
+    held = (attributes(epoch).get("_current_iterator") for epoch in epochs if epoch is not None)
+    return {id(iterator) for iterator in held if iterator is not None}
 
 
 def _is_worth_writing(known: _Watched, nodes: int) -> bool:

@@ -11,10 +11,12 @@ from unslow.facts.data import Next
 from unslow.facts.phase import Phase
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import SPAN_PHASE, clock
+from unslow.record.engine.weak_table import WeakTable
 
 _INPUT = int(Phase.INPUT)
 _EVAL = int(Phase.EVAL)
-FETCHED = "_unslow_fetched"  # attribute of an iterator: fetches in Python, and their nanoseconds
+# Of the iterators whose models are read: fetches in Python, and their nanoseconds.
+FETCHED: WeakTable[list[int]] = WeakTable()
 
 
 class Input(Probe):
@@ -73,7 +75,7 @@ class Input(Probe):
 
 
 def _count(iterator: Any, took: int) -> None:
-    counts = iterator.__dict__.get(FETCHED)
+    counts = FETCHED.get(iterator)
     if counts is not None:
         counts[0] += 1
         counts[1] += took

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from unslow.facts.data import ENDLESS, UNKNOWN_LENGTH, BuiltStage
-from unslow.facts.schema import Place
+from unslow.facts.schema import Place, Stack
 from unslow.record.probes.functions.signatures import code_place
 
-PLACE = "_unslow_place"  # attribute of a dataset: the user's frames when it was made
 _MOST_STAGES = 60
 _MOST_OPS = 5000
 _MOST_TYPES = 60
@@ -29,19 +28,24 @@ _FILES = ("ReadFile", "WholeFileReader")
 _SAME_LENGTH = ("Map", "ParallelMap", "Shuffle", "Prefetch", "Cache", "Options")
 
 
-def describe(
-    dataset: Any, keep_source: Callable[[str], None], graph: bool = False
-) -> tuple[BuiltStage, ...]:
+class Sources(NamedTuple):
+    """What a description asks about the program: the frames that made a dataset, its files."""
+
+    made_at: Callable[[Any], Stack]
+    keep: Callable[[str], None]
+
+
+def describe(dataset: Any, sources: Sources, graph: bool = False) -> tuple[BuiltStage, ...]:
     """The stages from the last to the sources; nothing is called that adds an op to a graph."""
-    description = _Description(keep_source, graph)
+    description = _Description(sources, graph)
     description.add(dataset)
     return tuple(BuiltStage(**stage) for stage in description.stages)
 
 
 class _Description:
-    def __init__(self, keep_source: Callable[[str], None], graph: bool) -> None:
+    def __init__(self, sources: Sources, graph: bool) -> None:
         self.stages: list[dict[str, Any]] = []
-        self._keep_source = keep_source
+        self._sources = sources
         self._graph = graph
 
     def add(self, dataset: Any) -> int:
@@ -50,7 +54,7 @@ class _Description:
         position = len(self.stages)
         stage: dict[str, Any] = {"kind": _kind(dataset)}
         self.stages.append(stage)
-        stage["stack"] = tuple(getattr(dataset, PLACE, ()))[:_MOST_FRAMES]
+        stage["stack"] = self._sources.made_at(dataset)[:_MOST_FRAMES]
         stage["file"] = _text(getattr(dataset, "_filename", None))
         stage["bytes"] = _bytes(getattr(dataset, "element_spec", None))
         for attribute, name in _SETTINGS.items():
@@ -71,7 +75,7 @@ class _Description:
         if wrapper is None:
             return {}
         place = Place(*code_place(getattr(wrapper, "_func", None)))
-        self._keep_source(place.file)
+        self._sources.keep(place.file)
         graph = getattr(getattr(wrapper, "function", None), "graph", None)
         nodes = _nodes(graph) if graph is not None else []
         types = {node.op for node, _ in nodes}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -21,6 +22,8 @@ _MOST_SHAPES = 10_000
 _KERAS = (f"{os.sep}keras{os.sep}", f"{os.sep}tf_keras{os.sep}")
 _DATA = f"{os.sep}data{os.sep}ops{os.sep}"
 _UPDATING = ("ResourceApply", "ResourceSparseApply", "AssignSubVariableOp")
+_ASSIGNING = ("AssignVariableOp", "AssignAddVariableOp")
+_GRADIENTS = "gradient_tape/"  # the scope of what a GradientTape adds to a graph, on 2.15 to 2.21
 
 
 class Compiled:
@@ -213,11 +216,28 @@ def _gather(value: Any, found: list[Any], depth: int) -> None:
             _gather(inner, found, depth + 1)
 
 
+def traces_of(function: Any) -> list[Any]:
+    """The concrete functions of a tf.function. Private, seen on 2.15 to 2.21: the public ways may trace."""
+    return list(function._function_cache.values())
+
+
 def holds_update(graph: Any) -> bool:
     """Whether a finished graph, or one that it calls, updates weights, by the types of its ops."""
-    definition = graph.as_graph_def()
-    bodies = [definition.node, *(function.node_def for function in definition.library.function)]
+    operations = graph.get_operations()
+    if any(op.type.startswith(_UPDATING) for op in operations) or _assigns(graph, operations):
+        return True
+    bodies = (function.node_def for function in graph.as_graph_def().library.function)
     return any(node.op.startswith(_UPDATING) for node in itertools.chain(*bodies))
+
+
+def _assigns(graph: Any, operations: Sequence[Any]) -> bool:
+    """Whether gradients are taken, and then trainable variables assigned to by hand."""
+    if not any(op.name.startswith(_GRADIENTS) for op in operations):
+        return False
+    handles = {id(variable.handle) for variable in getattr(graph, "trainable_variables", ())}
+    weights = {inner.name for outer, inner in graph.captures if id(outer) in handles}
+    assigned = (op for op in operations if op.type in _ASSIGNING)
+    return any(op.inputs[0].name in weights for op in assigned)
 
 
 def way_to_user(frame: FrameType | None, user: UserCode) -> str:

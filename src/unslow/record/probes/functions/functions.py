@@ -10,6 +10,7 @@ from typing import Any
 from unslow.facts.functions import FirstRun
 from unslow.facts.phase import Phase
 from unslow.record.engine.fast_path import Departure, FastPath, Wrapped, fast_caller, no_path
+from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import SPAN_INNER, Lane, clock
 from unslow.record.engine.traceback_filter import without_filter
@@ -65,6 +66,9 @@ class Functions(Probe):
 
     def _on_tracing(self, module: ModuleType) -> None:
         self.replace(module, "_create_concrete_function", self._create)
+
+    def inherit(self, living: Living) -> None:
+        self._registry.inherit(living.functions)
 
     def _tell_graphs_apart(self) -> None:
         """A function trains in one mode and not in another: each call must say which graph it runs.

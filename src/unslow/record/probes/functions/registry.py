@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import sys
+import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
-from unslow.facts.functions import FunctionTotals, Trace
+from unslow.facts.functions import FunctionTotals, Trace, TracedBefore
 from unslow.facts.schema import Place
 from unslow.record.engine.recorder import Lane, Recorder, clock
 from unslow.record.engine.steps import Steps
@@ -17,12 +18,14 @@ from unslow.record.engine.weak_table import WeakTable
 from unslow.record.probes.functions.compiled import (
     Compiled,
     holds_update,
+    traces_of,
     way_of_code,
     way_to_user,
 )
 from unslow.record.probes.functions.signatures import code_place, describe, weights_of
 
 _MOST_TOTALS = 500  # functions whose totals are written at the end
+_LONGEST = 30_000_000  # nanoseconds of work in which the functions that are there are read
 
 
 class TraceDone(NamedTuple):
@@ -61,6 +64,24 @@ class Registry:
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self._lost(problem)
 
+    def inherit(self, functions: Sequence[Any]) -> None:
+        """Functions that were made before; those that time does not suffice for are met when called."""
+        until = time.thread_time_ns() + _LONGEST
+        for function in functions:
+            if time.thread_time_ns() > until:
+                return
+            if self.known.get(function) is None and traces_of(function):
+                known = self.meet(function)
+                self._recorder.emit(
+                    TracedBefore(
+                        name=known.name,
+                        place=code_place(function._python_function),
+                        function=known.number,
+                        traces=known.traces,
+                        updates=known.writes > 0,
+                    )
+                )
+
     def meet(self, function: Any) -> Compiled:
         """A function that was made, and perhaps traced, before the recording began."""
         self._count += 1
@@ -70,7 +91,7 @@ class Registry:
             known.name = str(function._name)
             known.way = way_of_code(code_place(function._python_function).file, self._recorder.user)
             self._own(function)
-            for concrete in function._list_all_concrete_functions():
+            for concrete in traces_of(function):
                 self._learn(function, known, concrete.graph, holds_update(concrete.graph))
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self._lost(problem)

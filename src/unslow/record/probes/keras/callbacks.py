@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from unslow.facts.keras import Epoch, Hook
 from unslow.facts.phase import Phase
 from unslow.facts.schema import Place
+from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import WRAPPERS, Probe, span
 from unslow.record.engine.recorder import Lane
 from unslow.record.probes.keras.fit import plain
@@ -71,6 +72,27 @@ class Hooks(Probe):
         # Each callback's own hooks are timed as well; the list itself does next to nothing.
         for name in ("on_epoch_begin", "on_test_batch_begin", "on_test_batch_end"):
             self.spanned(module.CallbackList, name, _HOOKS)
+
+    def inherit(self, living: Living) -> None:
+        """Callbacks of a fit() that is under way: its on_train_begin is over."""
+        for callbacks in living.callback_lists:
+            for callback in getattr(callbacks, "callbacks", ()):
+                self._hook_all(callback)
+        for kind in self._lists:
+            self.replace(kind, "on_train_end", self._train_ends)
+
+    def _train_ends(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """The fit() that was under way when the recording began has no wrapper of ours around it."""
+        local = self.recorder.local
+
+        def on_train_end(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(self, *args, **kwargs)
+            lane = local.lane
+            if lane.fit is not None and lane.fit.get("joined"):
+                lane.fit, lane.group = None, 1
+            return result
+
+        return on_train_end
 
     def _train_begins(self, original: Callable[..., Any]) -> Callable[..., Any]:
         probe = self

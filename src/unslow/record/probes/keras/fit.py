@@ -10,10 +10,14 @@ from typing import Any, NamedTuple
 
 from unslow.facts.keras import Fit, Prediction
 from unslow.facts.phase import Phase
+from unslow.record.engine.frames import local_names
+from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
+from unslow.record.engine.recorder import Lane
 
 _EVAL, _BUILD = int(Phase.EVAL), int(Phase.BUILD)
 _EVALUATING = ("evaluate", "predict", "test_on_batch", "predict_on_batch")
+_KERAS = ("keras.src.", "tf_keras.src.")
 
 
 class _Arguments(NamedTuple):
@@ -67,6 +71,8 @@ class Keras(Probe):
 
         def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
+            if lane.fit is not None and lane.fit.get("joined"):
+                left_fit(lane)
             outer, group = lane.fit, lane.group
             steps.leave_fast_path()
             lane.fit, lane.group = probe._begin(self, _Arguments(args, kwargs)), _group(self)
@@ -78,16 +84,33 @@ class Keras(Probe):
 
         return fit
 
+    def inherit(self, living: Living) -> None:
+        """A thread that is in the middle of a fit() says so at its first wrapped call."""
+        self.recorder.joining.append(self._join)
+
+    def _join(self, lane: Lane) -> None:
+        try:
+            frame = _running_fit(sys._getframe())
+            if frame is not None:
+                names = dict(local_names(frame))
+                given = {name: names.get(name) for name in ("x", "batch_size", "epochs")}
+                model = names["self"]
+                lane.fit = self._record_fit(model, _Arguments((), given), frame.f_back)
+                lane.fit["joined"] = True
+                lane.group = _group(model)
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+
     def _begin(self, model: Any, given: _Arguments) -> dict[str, Any]:
         """Which call of fit this is, by the user's line."""
         try:
-            return self._record_fit(model, given)
+            return self._record_fit(model, given, sys._getframe(1).f_back)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
             return {"place": ("", 0, ""), "count": 0}
 
-    def _record_fit(self, model: Any, given: _Arguments) -> dict[str, Any]:
-        stack = self.recorder.stack(sys._getframe(2).f_back)
+    def _record_fit(self, model: Any, given: _Arguments, frame: FrameType | None) -> dict[str, Any]:
+        stack = self.recorder.stack(frame)
         place = tuple(stack[0]) if stack else ("", 0, "")
         known = self._fits.setdefault(place, {"place": place, "count": 0})
         known["count"] += 1
@@ -161,6 +184,22 @@ class Keras(Probe):
                 step=self.steps.total,
             )
         )
+
+
+def left_fit(lane: Lane) -> None:
+    """The fit() that ran when the recording began has returned, unless it is still on the stack."""
+    if _running_fit(sys._getframe()) is None:
+        lane.fit, lane.group = None, 1
+
+
+def _running_fit(frame: FrameType | None) -> FrameType | None:
+    """The frame of Keras's own fit(), without a wrapper of ours."""
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__"))
+        if frame.f_code.co_name == "fit" and module.startswith(_KERAS):
+            return frame
+        frame = frame.f_back
+    return None
 
 
 class _Spent(NamedTuple):

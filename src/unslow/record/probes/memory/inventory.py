@@ -52,8 +52,17 @@ _MOST_REGISTERED = 2000
 _MOST_BEHIND = 60  # objects between a function that TensorFlow registers and the user's own
 _DEEP = 60  # frames between the running code and the call of fit()
 
-_Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
-_kept: list[Any] = []  # callbacks: the interpreter may call one as long as the process lives
+_current: list[Stock] = []  # the probe of the recording under way
+
+
+def _pending(_: object) -> int:
+    for stock in _current:
+        stock.on_main_thread()
+    return 0
+
+
+# One for all recordings: the interpreter may call it as long as the process lives.
+_callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_pending)
 
 
 class Stock(Probe):
@@ -78,9 +87,8 @@ class Stock(Probe):
 
     def _on_tensorflow(self, module: ModuleType) -> None:
         add = ctypes.pythonapi.Py_AddPendingCall
-        callback = _Callback(self._on_main_thread)
-        _kept.append(callback)
-        self._schedule = lambda: add(callback, None)
+        _current[:] = [self]
+        self._schedule = lambda: add(_callback, None)
         self._start = self._inspected = self.watcher.resident()
         self._high = float(self._start)
 
@@ -109,11 +117,10 @@ class Stock(Probe):
             MemoryHigh(bytes=high, rss=float(size), step=self.steps.total, stack=stack)
         )
 
-    def _on_main_thread(self, _: object) -> int:
+    def on_main_thread(self) -> None:
         lane = self.recorder.local.lane
         if not self._ends and not lane.busy:
-            self._inspect(lane, sys._getframe(1))
-        return 0
+            self._inspect(lane, sys._getframe(2))
 
     def _stepped(self, lane: Lane, total: int) -> None:
         """The first step: all that the training needs is there."""
@@ -159,6 +166,8 @@ class Stock(Probe):
 
     def disarm(self) -> None:
         self._ends = True
+        if self in _current:
+            _current.remove(self)
         super().disarm()
 
 

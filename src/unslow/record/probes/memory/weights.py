@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType, ModuleType
 from typing import Any
 
 from unslow.facts.memory import Floatx, Table, Weights, Wide
+from unslow.facts.schema import Stack
+from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import clock
+from unslow.record.engine.recorder import Lane, clock
+from unslow.record.engine.safe_inspection import attributes
+from unslow.record.engine.weak_table import WeakTable
+from unslow.record.probes.functions.compiled import traces_of
 
-_NOTED = "_unslow_noted"
-_MADE = "_unslow_made"
 _APPLIES = "apply", "apply_gradients"
 _MOST_MADE = 50  # optimizers; where a program makes more, it will make more still
 _MOST_OPS = 20_000
+_EARLY = 8  # steps after which optimizers that were made before the recording are noted
 _MOST_TABLES = 20
 _TAPES = 4  # eager tapes that are looked at; those of compiled functions all are, once per trace
 _WIDE = "float64"
@@ -35,9 +39,12 @@ class WeightsProbe(Probe):
         self._patience = _TAPES  # eager gradients before the wrapper rests; doubled each time
         self._made = 0  # optimizers
         self.recorder.signals.trace_begins.subscribe(self.name, self._wake)
-        self._unused: set[int] = (
-            set()
-        )  # ids of optimizers that were made, and have not updated anything yet
+        # Ids of optimizers that were made, and have not updated anything yet.
+        self._unused: set[int] = set()
+        self._inherited: Living | None = None  # what was there before
+        self._graph: Any = None  # that was traced before, and updates what is being noted
+        self._noted: WeakTable[bool] = WeakTable()  # optimizers whose weights were written
+        self._made_at: WeakTable[Stack] = WeakTable()
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         doors: dict[str, Callable[[ModuleType], None]] = {
@@ -51,6 +58,24 @@ class WeightsProbe(Probe):
             doors[f"{keras}.src.optimizers.optimizer"] = self._on_keras_2
             doors[f"{keras}.src.backend_config"] = self._on_config
         return doors
+
+    def inherit(self, living: Living) -> None:
+        """Optimizers of compiled steps are not called any more: their variables say what is known."""
+        self._inherited = living
+        self.recorder.signals.step.subscribe(self.name, self._stepped)
+
+    def _stepped(self, lane: Lane, total: int) -> None:
+        """An optimizer that is called eagerly has been noted by now, with its gradients."""
+        living = self._inherited
+        if total < _EARLY or living is None:
+            return
+        self._inherited = None
+        for optimizer in living.optimizers[:_MOST_MADE]:
+            variables = attributes(optimizer).get("_trainable_variables") or ()
+            if variables and self._noted.get(optimizer) is None:
+                self._graph = _graph_of(variables, living.functions)
+                self._first(optimizer, [(None, variable) for variable in variables].copy)
+        self._graph = None
 
     def _on_keras_3(self, module: ModuleType) -> None:
         self.replace(module.BaseOptimizer, "__init__", self._init)
@@ -103,7 +128,7 @@ class WeightsProbe(Probe):
 
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
-            self.__dict__[_MADE] = stack(sys._getframe().f_back, 3)
+            probe._made_at.put(self, stack(sys._getframe().f_back, 3))
             unused.add(id(self))
             probe._made += 1
             resume(*_APPLIES)
@@ -115,10 +140,10 @@ class WeightsProbe(Probe):
         return not self._unused and 0 < self._made < _MOST_MADE
 
     def _apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        probe = self
+        probe, noted = self, self._noted.by_id
 
         def apply(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
-            if _NOTED not in self.__dict__:
+            if id(self) not in noted:
                 probe._first(self, lambda: _pairs(self, grads, trainable_variables))
             elif probe._all_noted():
                 probe.rest(*_APPLIES)
@@ -127,10 +152,10 @@ class WeightsProbe(Probe):
         return apply
 
     def _apply_pairs(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        probe = self
+        probe, noted = self, self._noted.by_id
 
         def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
-            if _NOTED not in self.__dict__:
+            if id(self) not in noted:
                 grads_and_vars = list(grads_and_vars)
                 probe._first(self, lambda: grads_and_vars)
             elif probe._all_noted():
@@ -143,7 +168,7 @@ class WeightsProbe(Probe):
         lane = self.recorder.local.lane
         began = clock()
         if optimizer is not None:
-            optimizer.__dict__[_NOTED] = True
+            self._noted.put(optimizer, True)
             self._unused.discard(id(optimizer))
         try:
             self._note(optimizer, pairs())
@@ -174,7 +199,7 @@ class WeightsProbe(Probe):
             wide_bytes=wide,
             tables=tuple(tables[:_MOST_TABLES]),
             momentum=bool(getattr(optimizer, "momentum", 0)),
-            made=getattr(optimizer, _MADE, None) or (),
+            made=self._made_at.get(optimizer) or (),
             stack=self.recorder.stack(sys._getframe(2).f_back),
             **self._ops(),
         )
@@ -184,8 +209,10 @@ class WeightsProbe(Probe):
         """How many ops of the graph under construction work in which precision."""
         ops: Any = sys.modules.get("tensorflow.python.framework.ops")
         counts = {"float64": 0, "float32": 0, "float16": 0, "bfloat16": 0}
-        if self.recorder.local.lane.tracing:
-            for op in ops.get_default_graph().get_operations()[:_MOST_OPS]:
+        tracing = self.recorder.local.lane.tracing
+        graph = ops.get_default_graph() if tracing else self._graph
+        if graph is not None:
+            for op in graph.get_operations()[:_MOST_OPS]:
                 for output in op.outputs[:1]:
                     name = output.dtype.base_dtype.name
                     if name in counts:
@@ -222,6 +249,18 @@ class WeightsProbe(Probe):
                 self.recorder.emit(Wide(key=str(stack[:1]), stack=stack, name=name, bytes=size))
         except Exception:  # noqa: BLE001 - the fence of a probe: a variable still being made
             return
+
+
+def _graph_of(variables: Sequence[Any], functions: Sequence[Any]) -> Any:
+    """The largest of the graphs that use these weights; None where there is none."""
+    weights = {id(attributes(variable).get("_value", variable)) for variable in variables}
+    using = [
+        concrete.graph
+        for function in functions
+        for concrete in traces_of(function)
+        if any(id(variable) in weights for variable in concrete.graph.trainable_variables)
+    ]
+    return max(using, key=lambda graph: len(graph.get_operations()), default=None)
 
 
 def _is_known(variable: Any) -> bool:

@@ -36,6 +36,11 @@ class Restarts:
         graph.sessions += 1
         self._opened.put(session, _Opened(graph.sessions, self.recorder.stack(frame), set()))
 
+    def met(self, session: Any, graph: SessionGraph) -> None:
+        """A session that was opened before the recording began, and has run what it runs."""
+        graph.sessions += 1
+        self._opened.put(session, _Opened(1, (), set()))
+
     def ran(self, lane: Lane, ran: Ran, graph: SessionGraph, line: FrameType | None) -> None:
         self._prepared(ran, graph)
         if ran.updates:

@@ -12,6 +12,7 @@ from unslow.facts.phase import Phase
 from unslow.facts.profiler import FullTrace
 from unslow.facts.sessions import RunsAtLine
 from unslow.record.engine.fast_path import Departure, FastPath, Wrapped, fast_caller, no_path
+from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.weak_table import WeakTable
@@ -61,6 +62,12 @@ class Sessions(Probe):
             messages.RunOptions(trace_level=messages.RunOptions.SOFTWARE_TRACE),
             messages.RunMetadata(),
         )
+
+    def inherit(self, living: Living) -> None:
+        """Sessions that are open: one that is opened later for the same graph is a second one."""
+        for session in living.sessions:
+            if not getattr(session, "_closed", False):
+                self._restarts.met(session, self._graph(session._graph))
 
     def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
         opened = self._opened
