@@ -44,7 +44,7 @@ class Cause:
         tuple[type[Fact], ...]
     ] = ()  # the facts it reads: not judged without their probes
     needs: ClassVar[tuple[str, ...]] = ()  # probes without which it is not judged
-    from_the_start: ClassVar[bool] = False  # it cannot be judged where recording began later
+    from_the_start: ClassVar[str] = ""  # why it cannot be judged where recording began later
     deeper_than: ClassVar[
         tuple[str, ...]
     ] = ()  # causes that are this one's symptoms: it leads, they merge

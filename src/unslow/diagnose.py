@@ -58,7 +58,7 @@ def _missing(cause: Cause, run: Run) -> str:
     if not run.processes:
         return "no process of the command imported TensorFlow"
     if cause.from_the_start and run.attached:
-        return "recording began after the program had started"
+        return f"recording began while the program ran: {cause.from_the_start}"
     for need in (*cause.needs, *dict.fromkeys(kind.probe for kind in cause.reads)):
         for process in run.processes:
             state = process.probes.get(need, "")

@@ -1,98 +1,71 @@
-"""Attaching to real trainings while they run: the right cause, the same results, everything put back."""
+"""Attaching to real trainings while they run: every style of loop, the same results, everything put back."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from unslow.attach.session import attached
+from tests.live.conftest import environment
+from unslow.attach.session import Attached, attached
 from unslow.attach.target import target_of
+from unslow.cli.show import report_on
+from unslow.facts.process import FoundLiving, OwnStep, Site
+from unslow.model import Run
 
-SCRIPTS = {
-    "retracing": """
-@tf.function
-def step(x, y, rate):
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean((x @ w - y) ** 2)
-    w.assign_sub(rate * tape.gradient(loss, w))
-    return loss
-
-
-def turn(number):
-    return step(x, y, 0.1 / (1 + number))
-""",
-    "eager-step": """
-optimizer = tf.keras.optimizers.Adam(0.01)
-
-
-def turn(number):
-    with tf.GradientTape() as tape:
-        hidden = x
-        for _ in range(12):
-            hidden = tf.nn.tanh(hidden + 0.1)
-        loss = tf.reduce_mean((hidden @ w - y) ** 2)
-    optimizer.apply_gradients([(tape.gradient(loss, w), w)])
-""",
-    "": """
-large = tf.random.normal([512, 512])
-
-
-@tf.function
-def step(x, y):
-    with tf.GradientTape() as tape:
-        mixed = large
-        for _ in range(4):
-            mixed = tf.nn.tanh(mixed @ large)
-        loss = tf.reduce_mean((x @ w - y) ** 2) + tf.reduce_mean(mixed) * tf.reduce_sum(w)
-    w.assign_sub(0.1 * tape.gradient(loss, w))
-
-
-def turn(number):
-    return step(x, y)
-""",
+PROGRAM = Path(__file__).with_name("attached_program.py")
+STYLES = ("session", "eager", "compiled", "retracing", "fit", "custom_step", "reinforcement")
+KINDS = {
+    "session": "session",
+    "eager": "optimizer",
+    "compiled": "function",
+    "retracing": "function",
+    "fit": "function",
+    "custom_step": "function",
+    "reinforcement": "function",
 }
-BEGIN = """
-import json, sys, time
-import tensorflow as tf
-tf.random.set_seed(1)
-w = tf.Variable(tf.zeros([8, 1]))
-x = tf.random.normal([64, 8])
-y = tf.reduce_sum(x, 1, keepdims=True)
-"""
-END = """
-wrapped = lambda: [vars(tf.Variable).get("assign_sub"), type(w).assign_sub, tf.GradientTape.gradient]
-before = wrapped()
-print("ready", flush=True)
-turns = int(sys.argv[1])
-for number in range(turns):
-    turn(number)
-    if number == turns - 1:  # the last turns are made once nobody is attached any more
-        sys.stdin.readline()
-print(json.dumps({"w": w.numpy().tolist(), "restored": before == wrapped(), "ours": "unslow.attached" in sys.modules}))
-"""
+COUNTED = {"session", "eager", "fit", "custom_step", "reinforcement"}  # have a step counter
+PAUSE = 0.1  # seconds that a training may be held up
+RECORDED = 2.5
+# Interpreters of other environments with TensorFlow and without unslow, for `make attach-pythons`.
+PYTHONS = os.environ.get("UNSLOW_ATTACH_PYTHONS", "").split() or [sys.executable]
+
+
+@dataclass
+class Seen:
+    """What one attached recording saw, and what the program said of itself afterwards."""
+
+    session: Attached
+    run: Run
+    faults: list[str]
+    program: dict[str, Any]
 
 
 @contextmanager
-def training(body: str, turns: int, place: Path) -> Iterator[subprocess.Popen[str]]:
-    script = place / "train.py"
-    script.write_text(BEGIN + body + END)
-    process = subprocess.Popen(
-        [sys.executable, str(script), str(turns)],
-        stdout=subprocess.PIPE,
-        stdin=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        cwd=place,
-    )
-    assert process.stdout is not None and process.stdin is not None
-    assert process.stdout.readline() == "ready\n"
+def program(
+    python: str, place: Path, styles: tuple[str, ...], counts: dict[str, int] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    words = [python, str(PROGRAM), str(place), ",".join(styles)]
+    if counts is not None:
+        words.append(json.dumps(counts))
+    with (place / "errors").open("a") as errors:
+        process = subprocess.Popen(
+            words,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            cwd=place,
+            env={**environment(), "PYTHONPATH": "", "UNSLOW_ATTACH_PYTHONS": ""},
+        )
     try:
         yield process
     finally:
@@ -100,27 +73,66 @@ def training(body: str, turns: int, place: Path) -> Iterator[subprocess.Popen[st
         process.communicate()
 
 
-def finished(process: subprocess.Popen[str]) -> dict[str, object]:
-    out, _ = process.communicate("\n", timeout=300)
-    found: dict[str, object] = json.loads(out.splitlines()[-1])
-    return found
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
 
 
-@pytest.mark.parametrize(("cause", "turns"), [("retracing", 120), ("eager-step", 1200), ("", 900)])
-def test_the_cause_is_found_in_a_training_that_runs_already(
-    cause: str, turns: int, tmp_path: Path
-) -> None:
-    with training(SCRIPTS[cause], turns, tmp_path) as process:
-        time.sleep(1.0)
-        with attached(target_of(process.pid), tmp_path / "run") as session:
-            assert session.arming < 0.3
-            time.sleep(6.0)
-        disturbed = finished(process)
-    words = [sys.executable, "-m", "unslow", "why", str(tmp_path / "run"), "--format", "json"]
-    report = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+def attach_to(process: subprocess.Popen[str], style: str, place: Path) -> Seen:
+    """Attach in the middle of a loop, detach, and let the loop end."""
+    assert line_of(process) == f"begun {style}"
+    time.sleep(1.0)
+    with attached(target_of(process.pid), place / f"run-{style}") as session:
+        time.sleep(RECORDED)
+    (place / style).touch()
+    said = json.loads(line_of(process))
+    diagnosis, report = report_on(str(place / f"run-{style}"))
     faults = [finding["cause"] for finding in report["findings"] if finding["fault"]]
-    assert report["steps"] > 0
-    assert faults[:1] == ([cause] if cause else [])
-    with training(SCRIPTS[cause], turns, tmp_path) as process:
-        undisturbed = finished(process)
-    assert disturbed == undisturbed == {"w": disturbed["w"], "restored": True, "ours": False}
+    return Seen(session, diagnosis.run, faults, said)
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_every_style_of_loop_is_attached_to_in_its_middle(python: str, tmp_path: Path) -> None:
+    with program(python, tmp_path, STYLES) as process:
+        seen = {style: attach_to(process, style, tmp_path) for style in STYLES}
+    for style, one in seen.items():
+        print(
+            f"{style}: {one.run.steps} steps, held up {1e3 * one.session.arming:.0f} ms"
+            f" and {1e3 * (one.session.disarming or 0):.0f} ms, faults {one.faults}"
+        )
+    for style, one in seen.items():
+        assert one.run.steps > 0, style
+        assert {site.style for site in one.run.facts(Site) if site.trains} == {KINDS[style]}, style
+        assert one.program["changed"] == [], style
+        assert one.session.arming <= PAUSE, style
+        assert one.session.disarming is not None and one.session.disarming <= PAUSE, style
+        assert _lost(one.run) == [], style
+        assert one.run.facts(FoundLiving), style
+    for style in COUNTED:
+        assert _counted_by_program(seen[style].run) == seen[style].run.steps, style
+    assert seen["retracing"].faults[:1] == ["retracing"]
+    assert seen["eager"].faults[:1] == ["eager-step"]
+    counts = {style: one.program["count"] for style, one in seen.items()}
+    with program(python, tmp_path, STYLES, counts) as process:
+        for style in STYLES:
+            assert line_of(process) == f"begun {style}"
+            undisturbed = json.loads(line_of(process))
+            assert undisturbed == seen[style].program, style
+    assert "unslow" not in (tmp_path / "errors").read_text()
+
+
+def _lost(run: Run) -> list[str]:
+    states = (process.probes for process in run.processes)
+    return [f"{name}: {why}" for state in states for name, why in state.items() if "lost" in why]
+
+
+def _counted_by_program(run: Run) -> int:
+    """Steps between attaching and detaching by the program's own counter.
+
+    The step that is under way at each end may or may not have been recorded.
+    """
+    numbers: dict[tuple[str, int], list[int]] = {}
+    for read in run.facts(OwnStep):
+        numbers.setdefault((read.counter, read.id), []).append(read.number)
+    rose = max(read[-1] - read[0] for read in numbers.values())
+    return run.steps if abs(rose - run.steps) <= 2 else rose

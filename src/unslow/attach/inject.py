@@ -136,8 +136,15 @@ def _patiently(words: list[str]) -> tuple[int, str]:
         text=True,
         start_new_session=True,
     )
-    said, _ = tracing.communicate(timeout=_PATIENCE)
+    try:
+        said, _ = tracing.communicate(timeout=_PATIENCE)
+    except subprocess.TimeoutExpired:
+        _left.append(tracing)
+        raise
     return tracing.returncode, said
+
+
+_left: list[subprocess.Popen[str]] = []  # commands that still wait for the process
 
 
 def _c_string(text: str) -> str:
@@ -154,6 +161,11 @@ def _stuck(target: Target) -> UnslowError:
     )
 
 
+def ended(target: Target) -> UnslowError:
+    what = f"cannot attach to process {target.pid}"
+    return UnslowError(what, "it ended meanwhile", "Attach to a process that runs.", "attach")
+
+
 def _no_way_in(target: Target, problems: list[str]) -> UnslowError:
     what = f"cannot attach to process {target.pid}"
     if not problems:
@@ -164,7 +176,7 @@ def _no_way_in(target: Target, problems: list[str]) -> UnslowError:
             "attach",
         )
     if not Path(f"/proc/{target.pid}").exists():
-        return UnslowError(what, "it ended meanwhile", "Attach to a process that runs.", "attach")
+        return ended(target)
     if any(mark in problem for problem in problems for mark in _REFUSED):
         return UnslowError(
             what,

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from unslow.attach.inject import PACKAGE
+from unslow.attach.inject import PACKAGE, ended
 from unslow.attach.target import Target
 from unslow.errors import UnslowError
 from unslow.record.engine.attached import STATE
@@ -14,7 +14,10 @@ from unslow.record.engine.attached import STATE
 
 def make_reachable(target: Target, folder: Path) -> None:
     """Give the run folder to the process's user; an error where the process cannot get to it."""
-    owner = Path(f"/proc/{target.pid}").stat()
+    try:
+        owner = Path(f"/proc/{target.pid}").stat()
+    except OSError:
+        raise ended(target) from None
     if owner.st_uid != os.geteuid():
         os.chown(folder, owner.st_uid, owner.st_gid)
         os.chown(folder / STATE, owner.st_uid, owner.st_gid)

@@ -17,7 +17,7 @@ from unslow.attach.inject import inject
 from unslow.attach.reach import make_reachable
 from unslow.attach.target import Target
 from unslow.errors import UnslowError
-from unslow.record.engine.attached import STATE, STATE_BYTES, STOP
+from unslow.record.engine.attached import GOES_ON, STATE, STATE_BYTES
 from unslow.runfolder import layout
 
 _ARRIVES = 20.0  # seconds until the recorder must have answered from inside the process
@@ -64,11 +64,14 @@ def attached(target: Target, folder: Path) -> Iterator[Attached]:
     try:
         yield session
     finally:
-        (folder / STOP).touch()
+        (folder / GOES_ON).unlink(missing_ok=True)
         _end(session)
         ended = "ended while attached" if _gone(target) else "running on"
-        seconds = time.time() - began
-        layout.write_header(str(folder), {**header, "ended": ended, "seconds": seconds})
+        last = {**header, "ended": ended, "seconds": time.time() - began}
+        try:
+            layout.write_header(str(folder), last)
+        except OSError as problem:
+            session.problem = session.problem or f"the run folder could not be written: {problem}"
 
 
 def _begin(target: Target, folder: Path, header: dict[str, Any]) -> Attached:
@@ -76,6 +79,7 @@ def _begin(target: Target, folder: Path, header: dict[str, Any]) -> Attached:
     try:
         layout.write_header(str(folder), header)
         (folder / STATE).write_text(" " * STATE_BYTES)
+        (folder / GOES_ON).touch()
         make_reachable(target, folder)
         way = inject(target, folder)
         state = _answer(target, folder)

@@ -81,6 +81,7 @@ class DenseUpdates(Cause):
 
     title = "the optimizer rewrites whole tables for a few rows"
     reads = (Weights, ProfilerWindow)
+    from_the_start = "the gradients of a compiled step are seen when it is traced"
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:

@@ -81,6 +81,7 @@ class MemoryPeak(Cause):
 
     title = "the peak of memory is larger than needed"
     reads = READS
+    from_the_start = "memory may have been at its peak before"
 
     def detect(self, run: Run) -> Iterable[Finding]:
         account = memory_account(run)

@@ -54,7 +54,7 @@ class SlowFirstStep(Cause):
     busy at that moment makes it look longer.
     """
 
-    from_the_start = True
+    from_the_start = "the first step was over"
     title = "the first step takes far longer than the rest"
     reads = (*READS, Constants, Imported)
 

@@ -72,6 +72,7 @@ class UnrolledLoop(Cause):
 
     title = "a Python loop became thousands of graph nodes"
     reads = (Unrolled, UnusualCall, FirstRun, FunctionTotals)
+    from_the_start = "what it costs is spent when a step is traced"
     deeper_than = ("slow-first-step",)
 
     def detect(self, run: Run) -> Iterable[Finding]:

@@ -1,8 +1,8 @@
 """Starts and ends a recording in a process that is already running.
 
 `unslow attach` runs `record` inside the process, on a thread of its own: the program is not held up. The
-recording ends when the attaching process asks for it by a file in the run folder, or when that process is
-gone: nothing needs to be injected a second time.
+recording ends when the attaching process asks for it by removing a file of the run folder, or when that
+process is gone: nothing needs to be injected a second time.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from typing import Any
 
 from unslow.record.engine.start import Recording
 
-STOP = "detach"  # a file of this name in the run folder asks for the end
+GOES_ON = (
+    "attached.on"  # a file in the run folder; to remove it asks for the end, on a full disk, too
+)
 STATE = "attached.json"  # what happened inside the process, for the attaching side
 STATE_BYTES = 4096  # of that file, which the attaching side makes full of blanks
-_ASK_EVERY = 0.2  # seconds between two checks for the stop file: what a user waits after Ctrl-C
+_ASK_EVERY = 0.2  # seconds between two checks for that file: what a user waits after Ctrl-C
 _MARK = "unslow.attached"  # an entry of sys.modules while a recording is attached
 
 
@@ -35,6 +37,8 @@ def record(folder: str, attacher: int) -> None:
         return
     sys.modules[_MARK] = _Mark(folder)
     try:
+        while _is_importing() and not _asked_to_stop(folder, attacher):
+            time.sleep(_ASK_EVERY)
         _record(folder, attacher)
     except Exception as problem:  # noqa: BLE001 - the fence: the program goes on without us
         _report(folder, state="failed", why=f"{type(problem).__name__}: {problem}")
@@ -50,12 +54,19 @@ class _Mark(type(sys)):  # type: ignore[misc]
         self.folder = folder
 
 
+def _is_importing() -> bool:
+    """Whether TensorFlow is only being imported: its modules must be whole before they are wrapped."""
+    spec = getattr(sys.modules.get("tensorflow"), "__spec__", None)
+    return bool(getattr(spec, "_initializing", False))
+
+
 def _record(folder: str, attacher: int) -> None:
     recording = Recording(folder, attached=True)
     arming = _Stopwatch()
     recording.start()
+    held = arming.read()
     recording.look_around()
-    _report(folder, state="recording", **arming.read())
+    _report(folder, state="recording", **held)
     while not _asked_to_stop(folder, attacher):
         time.sleep(_ASK_EVERY)
     disarming = _Stopwatch()
@@ -82,9 +93,7 @@ class _Stopwatch:
 
 
 def _asked_to_stop(folder: str, attacher: int) -> bool:
-    if not os.path.isdir(folder) or os.path.exists(os.path.join(folder, STOP)):
-        return True
-    return not _is_alive(attacher)
+    return not os.path.exists(os.path.join(folder, GOES_ON)) or not _is_alive(attacher)
 
 
 def _is_alive(pid: int) -> bool:

@@ -17,7 +17,7 @@ from unslow.record import probes
 from unslow.record.engine.arm import Arming
 from unslow.record.engine.live_objects import find_living
 from unslow.record.engine.probe import WRAPPERS, Probe, hide_wrappers
-from unslow.record.engine.recorder import Recorder
+from unslow.record.engine.recorder import Recorder, clock
 from unslow.record.engine.steps import Steps
 from unslow.record.engine.watcher import Watcher
 from unslow.record.trial.control import Trial
@@ -90,7 +90,7 @@ class Recording:
         self.recorder.emit(
             Imported(
                 tensorflow=str(getattr(module, "__version__", "")),
-                since=self.recorder.started,
+                since=clock() if self._attached else self.recorder.started,
                 keras=_keras_version(),
             )
         )

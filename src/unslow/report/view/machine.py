@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from unslow.facts.process import OwnStep
 from unslow.model import Location, Loop, Process, Run
 from unslow.report import words
 from unslow.report.words import Row
@@ -24,6 +25,8 @@ FEW_SAMPLES = 20  # below this a share of samples is chance
 
 def ended_of(run: Run) -> str:
     """How the run ended in words, or nothing where it ended well."""
+    if run.attached:
+        return _while_attached(run)
     errors = [each.how for each in run.processes if each.how not in ("exit", "killed", "")]
     reason = f" ({errors[0]})" if errors else ""
     if run.ended == "running":
@@ -33,6 +36,20 @@ def ended_of(run: Run) -> str:
     if run.ended != "exit 0":
         return f"ended with {run.ended}{reason}"
     return f"ended with an error{reason}" if errors else ""
+
+
+def _while_attached(run: Run) -> str:
+    """What the steps of a recording that began late are counted from."""
+    end = "ended" if run.ended.startswith("ended") else "goes on"
+    counted = "steps are counted since unslow attached"
+    numbers: dict[tuple[str, int], list[int]] = {}
+    for read in run.facts(OwnStep):
+        numbers.setdefault((read.counter, read.id), []).append(read.number)
+    rising = [(name, both) for (name, _), both in numbers.items() if both[-1] > both[0]]
+    if len(rising) == 1:
+        name, both = rising[0]
+        counted += f", from step {both[0]:,} to {both[-1]:,} by its own {name}"
+    return f"{end}; {counted}"
 
 
 def memory_of(run: Run) -> list[Row]:

@@ -9,7 +9,9 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from unslow.facts.functions import Eagerly
+from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
+from unslow.record.engine.safe_inspection import attributes
 
 
 class Flags(Probe):
@@ -23,6 +25,17 @@ class Flags(Probe):
         for keras in ("keras", "tf_keras"):
             doors[f"{keras}.src.engine.training"] = lambda module: self._on_trainer(module.Model)
         return doors
+
+    def inherit(self, living: Living) -> None:
+        """Flags that were set before; at which line is not known."""
+        eager_run = sys.modules.get(
+            "tensorflow.python.eager.polymorphic_function.eager_function_run"
+        )
+        if getattr(eager_run, "RUN_FUNCTIONS_EAGERLY", False):  # seen on 2.15 to 2.21
+            self._note("run_functions_eagerly", True, None, 0)
+        for model in living.models:
+            if attributes(model).get("_run_eagerly"):  # Keras 2 and 3
+                self._note("compile", True, None, id(model))
 
     def _on_functions(self, module: ModuleType) -> None:
         self.replace(module, "run_functions_eagerly", self._run_functions)

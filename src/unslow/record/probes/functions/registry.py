@@ -25,6 +25,7 @@ from unslow.record.probes.functions.compiled import (
 from unslow.record.probes.functions.signatures import code_place, describe, weights_of
 
 _MOST_TOTALS = 500  # functions whose totals are written at the end
+_MOST_GRAPHS = 4  # of a function that was traced before: reading a large one takes 10 ms
 _LONGEST = 30_000_000  # nanoseconds of work in which the functions that are there are read
 
 
@@ -91,11 +92,19 @@ class Registry:
             known.name = str(function._name)
             known.way = way_of_code(code_place(function._python_function).file, self._recorder.user)
             self._own(function)
-            for concrete in traces_of(function):
-                self._learn(function, known, concrete.graph, holds_update(concrete.graph))
+            self._learn_past(function, known, traces_of(function))
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self._lost(problem)
         return known
+
+    def _learn_past(self, function: Any, known: Compiled, traces: Sequence[Any]) -> None:
+        """Read the graphs of the newest traces; the others are taken to be like them."""
+        newest = traces[-_MOST_GRAPHS:]
+        for concrete in newest:
+            self._learn(function, known, concrete.graph, holds_update(concrete.graph))
+        if known.writes == len(newest):
+            known.writes = len(traces)
+        known.traces = len(traces)
 
     def _own(self, function: Any) -> None:
         """A trace belongs to the function that owns the cache which it goes into."""

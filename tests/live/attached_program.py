@@ -1,0 +1,222 @@
+"""A program that trains in every style, one after another; the tests attach to it in the middle of each.
+
+Each loop runs until a file appears, or as often as it did in an earlier run, and then says what became of it.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import json
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+STOPS = Path(sys.argv[1])
+STYLES = sys.argv[2].split(",")
+COUNTS = json.loads(sys.argv[3]) if len(sys.argv) > 3 else {}
+LIBRARIES = ("tensorflow", "keras", "tf_keras")
+
+
+def turns(style: str) -> Iterator[int]:
+    """Numbers of steps until the test has seen enough of this style."""
+    stop, number = STOPS / style, 0
+    while number < COUNTS[style] if COUNTS else not stop.exists():
+        yield number
+        number += 1
+
+
+def digest(values: Any) -> str:
+    whole = hashlib.sha256()
+    for value in values:
+        whole.update(np.asarray(value).tobytes())
+    return whole.hexdigest()
+
+
+def arrays() -> tuple[Any, Any]:
+    rng = np.random.RandomState(0)
+    x = rng.rand(64, 8).astype("float32")
+    return x, x.sum(1, keepdims=True)
+
+
+def session() -> tuple[int, str]:
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as opened:
+        x, y = arrays()
+        fed, wanted = v1.placeholder(tf.float32, [None, 8]), v1.placeholder(tf.float32, [None, 1])
+        weights = v1.get_variable("weights", [8, 1], initializer=v1.zeros_initializer())
+        counter = v1.train.get_or_create_global_step()
+        loss = tf.reduce_mean((fed @ weights - wanted) ** 2)
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=counter)
+        opened.run(v1.global_variables_initializer())
+        for _ in turns("session"):
+            opened.run(train, {fed: x, wanted: y})
+        return int(opened.run(counter)), digest([opened.run(weights)])
+
+
+def eager() -> tuple[int, str]:
+    x, y = map(tf.constant, arrays())
+    weights = tf.Variable(tf.zeros([8, 1]))
+    optimizer = tf.keras.optimizers.Adam(0.01)
+    for _ in turns("eager"):
+        with tf.GradientTape() as tape:
+            hidden = x
+            for _ in range(12):
+                hidden = tf.nn.tanh(hidden + 0.1)
+            loss = tf.reduce_mean((hidden @ weights - y) ** 2)
+        optimizer.apply_gradients([(tape.gradient(loss, weights), weights)])
+    return int(optimizer.iterations.numpy()), digest([weights])
+
+
+def compiled() -> tuple[int, str]:
+    x, y = map(tf.constant, arrays())
+    weights = tf.Variable(tf.zeros([8, 1]))
+
+    @tf.function
+    def step(x: Any, y: Any) -> None:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((x @ weights - y) ** 2)
+        weights.assign(weights - 0.1 * tape.gradient(loss, weights))
+
+    count = 0
+    for _ in turns("compiled"):
+        step(x, y)
+        count += 1
+    return count, digest([weights])
+
+
+def retracing() -> tuple[int, str]:
+    x, y = map(tf.constant, arrays())
+    weights = tf.Variable(tf.zeros([8, 1]))
+
+    @tf.function
+    def step(x: Any, y: Any, rate: float) -> None:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((x @ weights - y) ** 2)
+        weights.assign_sub(rate * tape.gradient(loss, weights))
+
+    number = -1
+    for number in turns("retracing"):
+        step(x, y, 0.1 / (1 + number))
+    return number + 1, digest([weights])
+
+
+class Until(tf.keras.callbacks.Callback):  # type: ignore[misc]
+    """Ends a fit() in the middle of its only epoch."""
+
+    def __init__(self, style: str) -> None:
+        super().__init__()
+        self._turns = turns(style)
+        next(self._turns, None)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        if next(self._turns, None) is None:
+            self.model.stop_training = True
+
+
+def fitted(model: Any, style: str) -> tuple[int, str]:
+    tf.keras.utils.set_random_seed(1)
+    x, y = arrays()
+    data = tf.data.Dataset.from_tensor_slices((x, y)).repeat().batch(16)
+    model.compile("sgd", "mse")
+    model.fit(data, steps_per_epoch=10**6, verbose=0, callbacks=[Until(style)])
+    return int(model.optimizer.iterations.numpy()), digest(model.get_weights())
+
+
+def fit() -> tuple[int, str]:
+    layers = [tf.keras.layers.Dense(4, activation="relu"), tf.keras.layers.Dense(1)]
+    return fitted(tf.keras.Sequential(layers), "fit")
+
+
+class Custom(tf.keras.Model):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = tf.keras.layers.Dense(1)
+
+    def call(self, x: Any) -> Any:
+        return self.dense(x)
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((self(x, training=True) - y) ** 2)
+        weights = self.trainable_variables
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        return {"loss": loss}
+
+
+def custom_step() -> tuple[int, str]:
+    return fitted(Custom(), "custom_step")
+
+
+def reinforcement() -> tuple[int, str]:
+    tf.keras.utils.set_random_seed(1)
+    rng = np.random.RandomState(0)
+    network = tf.keras.Sequential([tf.keras.Input([4]), tf.keras.layers.Dense(2)])
+    optimizer = tf.keras.optimizers.Adam(0.001)
+
+    @tf.function
+    def learn(states: Any, returns: Any) -> None:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((tf.reduce_max(network(states), axis=1) - returns) ** 2)
+        weights = network.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+
+    state = rng.rand(4).astype("float32")
+    for _ in turns("reinforcement"):
+        moves = []
+        for _ in range(4):
+            action = int(tf.argmax(network(state[None])[0]))
+            state = rng.rand(4).astype("float32") + 0.01 * action
+            moves.append(state)
+        learn(tf.constant(np.stack(moves)), tf.zeros([4]))
+    return int(optimizer.iterations.numpy()), digest(network.get_weights())
+
+
+def attributes() -> dict[str, int]:
+    """The identity of every attribute of the libraries and of what else is wrapped."""
+    found: dict[str, int] = {}
+    watched = [gc, sys, threading, time, traceback, json]
+    modules = [one for name, one in list(sys.modules.items()) if name.split(".")[0] in LIBRARIES]
+    for module in [*modules, *watched]:
+        for name, value in list(vars(module).items()):
+            found[f"{module.__name__}.{name}"] = id(value)
+            if isinstance(value, type):
+                for inner, held in list(vars(value).items()):
+                    found[f"{value.__module__}.{value.__qualname__}.{inner}"] = id(held)
+    found["sys.excepthook"] = id(sys.excepthook)
+    found["gc.callbacks"] = len(gc.callbacks)
+    found["sys.meta_path"] = len(sys.meta_path)
+    return found
+
+
+def main() -> None:
+    loops: dict[str, Callable[[], tuple[int, str]]] = {
+        "session": session,
+        "eager": eager,
+        "compiled": compiled,
+        "retracing": retracing,
+        "fit": fit,
+        "custom_step": custom_step,
+        "reinforcement": reinforcement,
+    }
+    before = attributes()
+    for style in STYLES:
+        print("begun", style, flush=True)
+        count, weights = loops[style]()
+        after = attributes()
+        changed = sorted(
+            name for name in before.keys() & after.keys() if before[name] != after[name]
+        )
+        said = {"count": count, "weights": weights, "changed": changed}
+        print(json.dumps(said), flush=True)
+
+
+main()
