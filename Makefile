@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser unit live live-all lint format bench field workers gains claims recorded docs site clean watch-bench workers-scale screenshots
+.PHONY: help demo test browser unit live live-all lint format bench field workers gains claims recorded docs site clean watch-bench workers-scale attach-pythons screenshots
 
 help: ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,6 +50,19 @@ live: $(READY) ## Run the tests with real TensorFlow processes
 
 live-all: $(READY) ## Run every live test, with the proof of every fix
 	@$(BIN)/python -m pytest tests/live -n 1 -q
+
+# Environments of other interpreters, with TensorFlow and without unslow, outside of the tree.
+ATTACH_ENVS ?= $(HOME)/.cache/unslow/attach
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13
+
+attach-pythons: $(READY) ## Attach to processes of other Pythons: make attach-pythons PYTHONS="python3.10 …"
+	@for python in $(PYTHONS); do \
+		env=$(ATTACH_ENVS)/$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+		test -x $$env/bin/python || $$python -m venv $$env; \
+		$$env/bin/python -m pip install -qq "tensorflow-cpu==2.21.*"; \
+		found="$$found $$env/bin/python"; \
+	done; \
+	UNSLOW_ATTACH_PYTHONS="$$found" $(BIN)/python -m pytest -q -s tests/attach/test_session.py tests/live/test_attach.py
 
 recorded: $(READY) ## Record every example again into examples/recorded
 	@$(BIN)/python bench/record_examples.py

@@ -1,4 +1,4 @@
-"""Generates docs/causes, docs/reference, docs/errors.md and docs/facts.md from what the code itself says."""
+"""Generates docs/causes, docs/reference and the pages attached, errors and facts from what the code itself says."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from bench.attached_page import page as attached_page  # noqa: E402
 from bench.facts_page import page as facts_page  # noqa: E402
 from bench.gains import Row, grown, off, plain, promised, read  # noqa: E402
 from bench.reference_pages import api_page, cli_page  # noqa: E402
@@ -49,6 +50,8 @@ def pages() -> dict[str, str]:
         "reference/cli.md": f"{GENERATED.format('src/unslow/cli')}\n\n{cli_page()}",
         "reference/api.md": f"{GENERATED.format('the docstrings')}\n\n{api_page()}",
     }
+    attached = GENERATED.format("src/unslow/causes and tests/live/attached_examples.py")
+    others["attached.md"] = f"{attached}\n\n{attached_page(causes)}"
     return {**made, **others}
 
 

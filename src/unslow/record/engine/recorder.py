@@ -182,8 +182,9 @@ class _Lanes(threading.local):
 class Recorder:
     """The one object that probes know. Nothing here may raise into the user's program."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, late: bool = False) -> None:
         self.folder = folder
+        self.late = late  # the program was running already
         self.user = UserCode()
         self.lanes: list[Lane] = []
         # Called on each thread at its first wrapped call, by a recording that began late: what

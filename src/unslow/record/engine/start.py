@@ -27,7 +27,7 @@ class Recording:
     """One process being recorded into a run folder."""
 
     def __init__(self, folder: str, trial: str = "", attached: bool = False) -> None:
-        self.recorder = Recorder(folder)
+        self.recorder = Recorder(folder, late=attached)
         self.steps = Steps(self.recorder)
         self.watcher = Watcher(self.recorder, self.steps)
         self.arming = Arming(self.recorder, self._probes())

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from unslow.facts.keras import Fit, Prediction
 from unslow.facts.phase import Phase
 from unslow.record.engine.frames import local_names
-from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane
 
@@ -42,6 +41,8 @@ class Keras(Probe):
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
         self._fits: dict[Any, dict[str, Any]] = {}
+        if self.recorder.late:  # a thread may be in the middle of a fit()
+            self.recorder.joining.append(self._join)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         doors: dict[str, Callable[[ModuleType], None]] = {
@@ -83,10 +84,6 @@ class Keras(Probe):
                 lane.fit, lane.group = outer, group
 
         return fit
-
-    def inherit(self, living: Living) -> None:
-        """A thread that is in the middle of a fit() says so at its first wrapped call."""
-        self.recorder.joining.append(self._join)
 
     def _join(self, lane: Lane) -> None:
         try:

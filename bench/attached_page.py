@@ -1,0 +1,35 @@
+"""The page that says which causes are found by `unslow attach`, made from the causes and the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.live.attached_examples import TRIED
+from unslow.cause import Cause
+
+_INTRO = """# Causes that `unslow attach` finds
+
+A recording that begins in the middle of a training does not see what came before. Of {all} causes that a run can show,
+{judged} are judged; {tried} of them were tried on an example that was attached to in its middle
+(`tests/live/test_attach_causes.py`). Where an object was made before (a dataset, an optimizer, a callback), the finding
+is told at the line that uses it.
+
+| cause | judged after attaching | tried with |
+|---|---|---|"""
+
+
+def page(causes: Sequence[Cause]) -> str:
+    ran = [cause for cause in causes if cause.ran]
+    judged = [cause for cause in ran if not cause.from_the_start]
+    tried = [cause for cause in judged if cause.id in TRIED]
+    intro = _INTRO.format(all=len(ran), judged=len(judged), tried=len(tried))
+    return "\n".join([intro, *map(_row, ran)]) + "\n"
+
+
+def _row(cause: Cause) -> str:
+    link = f"[`{cause.id}`](causes/{cause.id}.md)"
+    if cause.from_the_start:
+        return f"| {link} | no: {cause.from_the_start} | |"
+    example = TRIED.get(cause.id)
+    shown = f"[{example}](../examples/{example})" if example else "not tried yet"
+    return f"| {link} | yes | {shown} |"

@@ -1,0 +1,107 @@
+"""Attaching to the examples in their middle: each finds its cause, the healthy ones stay quiet."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.live.attached_examples import TRIED
+from tests.live.conftest import EXAMPLES, environment
+from tests.live.longer import longer
+from unslow.attach.session import Attached, attached
+from unslow.attach.target import target_of
+from unslow.cli.show import report_on
+from unslow.errors import UnslowError
+from unslow.live.watch import Watch
+from unslow.report.words import Row
+
+HEALTHY = ("loss_read_each_step", "logs_every_100_steps", "two_signatures", "tf1_one_run")
+TIMES = 400  # as long as an example is: it ends with the test
+ARRIVES = 90.0  # seconds until TensorFlow is there, and until a step was seen
+RECORDED = 6.0
+
+
+@contextmanager
+def running(script: Path, place: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """An example, made long, in a folder of its own."""
+    for helpers in EXAMPLES.glob(f"{script.stem}_helpers"):
+        shutil.copytree(helpers, place / helpers.name)
+    copy = place / script.name
+    copy.write_text(longer(script.read_text(), TIMES))
+    process = subprocess.Popen(
+        [sys.executable, copy.name],
+        cwd=place,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def report_in_the_middle(process: subprocess.Popen[bytes], place: Path) -> Row:
+    """Attach once it trains, record for a while, detach."""
+    end = time.monotonic() + ARRIVES
+    while True:
+        try:
+            target = target_of(process.pid)
+            break
+        except UnslowError:
+            assert time.monotonic() < end and process.poll() is None
+            time.sleep(0.2)
+    _let_it_train(process)
+    with attached(target, place / "run") as session:
+        _wait_for_steps(session)
+        time.sleep(RECORDED)
+    assert process.poll() is None
+    assert session.disarming is not None
+    return report_on(str(place / "run"))[1]
+
+
+def _let_it_train(process: subprocess.Popen[bytes]) -> None:
+    """Until it has used so much of a processor that its set-up must be over."""
+    end = time.monotonic() + ARRIVES
+    while _worked(process.pid) < 6.0 and time.monotonic() < end:
+        time.sleep(0.2)
+
+
+def _worked(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _wait_for_steps(session: Attached) -> None:
+    watch, end = Watch(str(session.folder)), time.monotonic() + ARRIVES
+    while watch.look()["steps"] < 1 and time.monotonic() < end:
+        time.sleep(0.3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("cause", "example"), TRIED.items())
+def test_the_cause_is_found_in_the_middle(cause: str, example: str, tmp_path: Path) -> None:
+    with running(EXAMPLES / example, tmp_path) as process:
+        report = report_in_the_middle(process, tmp_path)
+    faults = [finding["cause"] for finding in report["findings"] if finding["fault"]]
+    answers = [finding["cause"] for finding in report["findings"]]
+    assert report["steps"] > 0
+    assert cause in (faults[:1] or answers), report["verdict"]["text"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", HEALTHY)
+def test_a_healthy_training_is_quiet_in_the_middle(example: str, tmp_path: Path) -> None:
+    with running(EXAMPLES / "healthy" / f"{example}.py", tmp_path) as process:
+        report = report_in_the_middle(process, tmp_path)
+    assert report["steps"] > 0
+    assert [finding["cause"] for finding in report["findings"] if finding["fault"]] == []
