@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -70,3 +72,51 @@ def test_a_stopped_process_is_refused_with_what_to_type(
 def test_a_name_that_nothing_matches_is_refused() -> None:
     with pytest.raises(UnslowError, match="no process no_such_script"):
         find("no_such_script.py")
+
+
+@pytest.fixture
+def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a process that the system does not have."""
+    monkeypatch.setattr("unslow.attach.target._PROC", tmp_path)
+    folder = tmp_path / "7"
+    folder.mkdir()
+    (folder / "stat").write_text("7 (python) S 1")
+    (folder / "environ").write_bytes(b"")
+    (folder / "exe").write_bytes(b"\x7fELF\x02")
+    rows = ("/usr/bin/python3.11", "/usr/lib/libc.so.6", "/lib/tensorflow/libtensorflow_cc.so.2")
+    (folder / "maps").write_text("".join(f"0-1 r-xp 0 0:0 1 {row}\n" for row in rows))
+    return folder
+
+
+def test_a_32_bit_python_is_refused(made_up: Path) -> None:
+    (made_up / "exe").write_bytes(b"\x7fELF\x01")
+    with pytest.raises(UnslowError, match="32-bit"):
+        target_of(7)
+
+
+def test_a_python_that_cannot_load_code_is_refused(made_up: Path) -> None:
+    (made_up / "maps").write_text("0-1 r-xp 0 0:0 1 /opt/python3.11\n")
+    with pytest.raises(UnslowError, match="linked statically"):
+        target_of(7)
+
+
+def test_a_process_that_has_ended_and_was_not_waited_for_is_refused(made_up: Path) -> None:
+    (made_up / "stat").write_text("7 (python) Z 1")
+    with pytest.raises(UnslowError, match="has ended"):
+        target_of(7)
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs a compiler")
+def test_a_static_executable_named_python_is_refused_for_real(tmp_path: Path) -> None:
+    source = tmp_path / "sleep.c"
+    source.write_text("#include <unistd.h>\nint main(void) { sleep(60); return 0; }\n")
+    binary = tmp_path / "python3.11"
+    words = ["gcc", "-static", "-o", str(binary), str(source)]
+    if subprocess.run(words, capture_output=True, check=False).returncode:
+        pytest.skip("the C library cannot be linked statically here")
+    with subprocess.Popen([binary]) as process:
+        try:
+            with pytest.raises(UnslowError, match="linked statically"):
+                target_of(process.pid)
+        finally:
+            process.kill()
