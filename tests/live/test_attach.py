@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -136,3 +137,47 @@ def _counted_by_program(run: Run) -> int:
         numbers.setdefault((read.counter, read.id), []).append(read.number)
     rose = max(read[-1] - read[0] for read in numbers.values())
     return run.steps if abs(rose - run.steps) <= 2 else rose
+
+
+@pytest.mark.slow
+def test_two_workers_are_attached_to_while_they_train_together(tmp_path: Path) -> None:
+    ports = [_free_port(), _free_port()]
+    workers = [_worker(index, ports, tmp_path) for index in range(2)]
+    try:
+        for worker in workers:
+            assert line_of(worker) == "begun"
+        targets = [target_of(worker.pid) for worker in workers]
+        with (
+            attached(targets[0], tmp_path / "run-0") as first,
+            attached(targets[1], tmp_path / "run-1") as second,
+        ):
+            time.sleep(4.0)
+        assert [worker.poll() for worker in workers] == [None, None]
+        assert first.disarming is not None and second.disarming is not None
+        for number in range(2):
+            run = report_on(str(tmp_path / f"run-{number}"))[0].run
+            print(f"worker {number}: {run.steps} steps, {_lost(run)}")
+            assert run.steps > 0
+            assert _lost(run) == []
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.communicate()
+
+
+def _worker(index: int, ports: list[int], place: Path) -> subprocess.Popen[str]:
+    cluster = {"worker": [f"127.0.0.1:{port}" for port in ports]}
+    config = {"cluster": cluster, "task": {"type": "worker", "index": index}}
+    return subprocess.Popen(
+        [sys.executable, str(PROGRAM.with_name("attached_worker.py")), str(place)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**environment(), "TF_CONFIG": json.dumps(config)},
+    )
+
+
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
