@@ -173,7 +173,11 @@ def _worker(index: int, ports: list[int], place: Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**environment(), "TF_CONFIG": json.dumps(config)},
+        env={
+            **environment(),
+            "TF_CONFIG": json.dumps(config),
+            "TF_USE_LEGACY_KERAS": "1",  # Keras 3.15 cannot fit() with two workers
+        },
     )
 
 

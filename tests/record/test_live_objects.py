@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from types import ModuleType
 
 import pytest
@@ -52,3 +53,24 @@ def test_nothing_is_kept_alive_afterwards() -> None:
     living = live_objects.find_living()
     del living, held
     assert gone() is None
+
+
+@pytest.mark.usefixtures("optimizers")
+def test_tuples_that_another_thread_is_filling_are_left_alone() -> None:
+    problems: list[SystemError] = []
+    over = threading.Event()
+
+    def fill() -> None:
+        try:
+            while not over.is_set():
+                tuple(number for number in range(50))
+        except SystemError as problem:
+            problems.append(problem)
+
+    filling = threading.Thread(target=fill)
+    filling.start()
+    for _ in range(30):
+        live_objects.find_living()
+    over.set()
+    filling.join()
+    assert problems == []

@@ -64,9 +64,8 @@ def _record(folder: str, attacher: int) -> None:
     recording = Recording(folder, attached=True)
     arming = _Stopwatch()
     recording.start()
-    held = arming.read()
     recording.look_around()
-    _report(folder, state="recording", **held)
+    _report(folder, state="recording", **arming.read())
     while not _asked_to_stop(folder, attacher):
         time.sleep(_ASK_EVERY)
     disarming = _Stopwatch()

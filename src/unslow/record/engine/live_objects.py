@@ -13,11 +13,10 @@ from typing import Any
 
 from unslow.facts.process import FoundLiving
 
-# Blocks that Python has allocated; about a third of them are objects that `gc` knows. Listing those takes
-# 12 ns each, during which nobody else runs Python: 4 million blocks are 20 ms.
-_MOST_BLOCKS = 4_000_000
+# Blocks that Python has allocated; about a quarter of them are objects that `gc` knows (a program with
+# Keras has 1.2 million and 300,000). To go through them is one call, in which nobody else runs Python.
+_MOST_BLOCKS = 3_000_000
 _MOST_OF_A_KIND = 1000
-_SLICE = 10_000  # objects between two offers of Python's lock: 2 ms, 0.2 µs each
 _POLYMORPHIC = "tensorflow.python.eager.polymorphic_function.polymorphic_function"
 # Private names were seen on TensorFlow 2.15 to 2.21; a class that is missing is not looked for.
 _CLASSES = {
@@ -79,16 +78,15 @@ def find_living() -> Living:
 
 
 def _sort(wanted: dict[type, list[Any]]) -> None:
-    """Put every object into the list of its class; other threads run between two slices."""
-    objects = gc.get_objects()
-    while objects:
-        part = objects[-_SLICE:]
-        del objects[-_SLICE:]
-        for found in [each for each in part if type(each) in wanted]:
-            if len(wanted[type(found)]) < _MOST_OF_A_KIND:
-                wanted[type(found)].append(found)
-        part.clear()
-        time.sleep(0)
+    """Put every object into the list of its class.
+
+    An object refers to its class, so one call finds them all. `gc.get_objects` must not be used while
+    other threads run: whoever holds a tuple that another thread is still filling makes that fail.
+    """
+    for found in gc.get_referrers(*wanted):
+        held = wanted.get(type(found))
+        if held is not None and len(held) < _MOST_OF_A_KIND:
+            held.append(found)
 
 
 def _kinds(name: str) -> Iterator[type]:
