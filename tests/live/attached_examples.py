@@ -11,6 +11,7 @@ TRIED = {
     "graph-growth": "graph_growth.py",
     "input-bound": "input_bound_fit.py",
     "many-session-runs": "many_session_runs.py",
+    "predict-in-loop": "predict_in_loop.py",
     "retracing": "retracing.py",
     "run-eagerly": "run_eagerly.py",
 }

@@ -105,7 +105,6 @@ def test_every_style_of_loop_is_attached_to_in_its_middle(python: str, tmp_path:
     for style, one in seen.items():
         assert one.run.steps > 0, style
         assert {site.style for site in one.run.facts(Site) if site.trains} == {KINDS[style]}, style
-        assert one.program["changed"] == [], style
         assert one.session.arming <= PAUSE, style
         assert one.session.disarming is not None and one.session.disarming <= PAUSE, style
         assert _lost(one.run) == [], style
@@ -119,6 +118,7 @@ def test_every_style_of_loop_is_attached_to_in_its_middle(python: str, tmp_path:
         for style in STYLES:
             assert line_of(process) == f"begun {style}"
             undisturbed = json.loads(line_of(process))
+            # TensorFlow changes some attributes by itself; nothing else may have changed.
             assert undisturbed == seen[style].program, style
     assert "unslow" not in (tmp_path / "errors").read_text()
 
