@@ -5,13 +5,13 @@ One bounded pass over the live objects, on a thread of ours. Nothing of theirs i
 
 from __future__ import annotations
 
-import gc
 import sys
 import time
 from collections.abc import Iterator
 from typing import Any
 
 from unslow.facts.process import FoundLiving
+from unslow.record.engine.safe_inspection import instances_of
 
 # Blocks that Python has allocated; about a quarter of them are objects that `gc` knows (a program with
 # Keras has 1.2 million and 300,000). To go through them is one call, in which nobody else runs Python.
@@ -78,14 +78,10 @@ def find_living() -> Living:
 
 
 def _sort(wanted: dict[type, list[Any]]) -> None:
-    """Put every object into the list of its class.
-
-    An object refers to its class, so one call finds them all. `gc.get_objects` must not be used while
-    other threads run: whoever holds a tuple that another thread is still filling makes that fail.
-    """
-    for found in gc.get_referrers(*wanted):
-        held = wanted.get(type(found))
-        if held is not None and len(held) < _MOST_OF_A_KIND:
+    """Put every object into the list of its class."""
+    for found in instances_of(wanted):
+        held = wanted[type(found)]
+        if len(held) < _MOST_OF_A_KIND:
             held.append(found)
 
 

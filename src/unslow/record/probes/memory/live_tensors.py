@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -11,6 +10,7 @@ from typing import Any
 from unslow.facts.memory import Live
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
+from unslow.record.engine.safe_inspection import instances_of
 
 _FIRST = 8  # steps that warm up; a run of long steps may have fifty in all
 _EVERY = 32  # steps between readings of the process's size, at most
@@ -60,7 +60,7 @@ class LiveTensors(Probe):
         kind, held = self._kind, 0.0
         lane.busy = True
         try:
-            found = [value for value in gc.get_objects() if type(value) is kind]
+            found = instances_of([kind])
             for tensor in found:
                 elements = float(tensor.dtype.size or 4)
                 for side in tensor._shape_tuple() or ():
