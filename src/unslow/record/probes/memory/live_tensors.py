@@ -15,7 +15,7 @@ from unslow.record.engine.safe_inspection import instances_of
 _FIRST = 8  # steps that warm up; a run of long steps may have fifty in all
 _EVERY = 32  # steps between readings of the process's size, at most
 _EARLY = 4  # a reading comes a quarter of the steps so far after the last, until then
-_GROWN = 48 << 20  # bytes of growth that are worth a count of all objects, about 40 ms
+_GROWN = 48 << 20  # bytes of growth that are worth a count of all objects, about 90 ms
 _FURTHER = 1.3  # times the steps of the last count, at least, before the next
 _REST = 40  # times what a count took, before the next
 
