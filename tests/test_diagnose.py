@@ -139,3 +139,40 @@ def test_memory_that_only_grows_stands_above_small_costs_and_below_large_ones() 
     )
     small = replace(ONE, cause="small", seconds=0.05)
     assert [finding.cause for finding in rank([small, leak, ONE], 1.0)] == ["one", "leak", "small"]
+
+
+def test_a_leak_that_will_end_the_run_stands_above_what_is_lost_now() -> None:
+    forecast = Forecast(step=10_000, bytes=30e9, text="out of memory in about 8,800 steps")
+    leak = replace(ONE, cause="leak", seconds=0.0, grows=True, forecast=forecast)
+    ranked = rank([ONE, leak], trained=2.0, memory=16e9)
+    assert [finding.cause for finding in ranked] == ["leak", "one"]
+
+
+def test_a_folder_that_grows_is_not_weighed_against_the_memory() -> None:
+    forecast = Forecast(step=10_000, bytes=30e9, on_disk=True)
+    files = replace(ONE, cause="files", seconds=0.0, grows=True, forecast=forecast)
+    ranked = rank([files, ONE], trained=2.0, memory=16e9)
+    assert [finding.cause for finding in ranked] == ["one", "files"]
+
+
+def test_findings_of_one_cause_in_one_function_count_together() -> None:
+    largest = replace(ONE, seconds=0.5, location=Location("train.py", 3, "other"))
+    lines = [
+        replace(ONE, cause="two", seconds=0.3, location=Location("train.py", line, "learn"))
+        for line in (7, 8)
+    ]
+    assert [finding.cause for finding in rank([largest, *lines], 1.0)] == ["two", "two", "one"]
+
+
+def test_lines_at_the_top_level_of_a_file_count_by_themselves() -> None:
+    largest = replace(ONE, seconds=0.5, location=Location("train.py", 3, "<module>"))
+    lines = [
+        replace(ONE, cause="two", seconds=0.3, location=Location("train.py", line, "<module>"))
+        for line in (7, 8)
+    ]
+    assert [finding.cause for finding in rank([largest, *lines], 1.0)] == ["one", "two", "two"]
+
+
+def test_what_costs_time_does_not_explain_a_peak_of_memory() -> None:
+    peak = replace(ONE, cause="two", seconds=0.0, frees=4e8)
+    assert len(merge([ONE, peak], [Deep()])) == 2

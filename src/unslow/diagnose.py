@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from unslow.analyse.account import account_of
 from unslow.analyse.memory.account import memory_account
+from unslow.analyse.memory.process_memory import limit
 from unslow.cause import CannotJudge, Cause, load
 from unslow.model import Diagnosis, Evidence, Finding, Location, Run, Unjudged
 from unslow.planning import fixes_for
 
 # Below this share of the time a cost is not worth a reader's attention, unless it grows.
 _WORTH = 0.02
-_FILLING = 0.1  # of the training, that memory which only grows is worth
+_FILLING = 0.1  # of the training, that memory is worth at least: it grows, or could be freed
 _MOST_TIMES = 1.5  # a leader's seconds: a symptom that takes more (1.2 in any example) has another reason as well
 _EXPLAINED = 0.7  # of an honest answer's seconds: costs up to this are put down to it
 
@@ -36,7 +38,9 @@ def diagnose(run: Run, causes: Sequence[Cause] | None = None, with_fixes: bool =
             why = f"it failed: {type(problem).__name__}: {problem}"
             unjudged.append(Unjudged(cause.id, why, blind=True))
     told = findings if len(run.processes) < 2 else fold(findings)
-    ranked = rank(merge((finding for finding in told if _worth(finding, run)), judged), run.trained)
+    worth_telling = (finding for finding in told if _worth(finding, run))
+    limits = [limit(process) for process in run.processes]
+    ranked = rank(merge(worth_telling, judged), run.trained, min(limits, default=0.0))
     account = account_of(run, ranked)
     return Diagnosis(
         run=run,
@@ -148,16 +152,44 @@ def _same_line(other: Finding, leader: Finding) -> bool:
     return (here.file, here.line) == (there.file, there.line)
 
 
-def rank(findings: Iterable[Finding], trained: float) -> list[Finding]:
-    """Faults before honest answers, and among them the most seconds first.
+def rank(findings: Iterable[Finding], trained: float, memory: float = 0.0) -> list[Finding]:
+    """Faults before honest answers, and among them the most harmful first.
 
-    What holds ever more memory costs nothing until the training ends by it: it counts for a part of the training.
+    Findings of one cause in one function count together, and stand together.
     """
+    found = list(findings)
+    together: dict[tuple[object, ...], float] = defaultdict(float)
+    for finding in found:
+        together[_group(finding)] += _harm(finding, trained, memory)
 
-    def worth(finding: Finding) -> float:
-        forecast = finding.forecast
-        fills = finding.grows and forecast is not None and forecast.bytes is not None
-        is_memory = fills or finding.frees > 0
-        return max(finding.seconds, _FILLING * trained if is_memory else 0.0)
+    def order(finding: Finding) -> tuple[bool, float, str, float]:
+        group = _group(finding)
+        harm = _harm(finding, trained, memory)
+        return not finding.fault, -together[group], str(group), -harm
 
-    return sorted(findings, key=lambda finding: (not finding.fault, -worth(finding)))
+    return sorted(found, key=order)
+
+
+def _group(finding: Finding) -> tuple[object, ...]:
+    """A cause in one function; at the top level of a file, one line."""
+    where = finding.location
+    if where is None:
+        return finding.fault, finding.cause
+    in_function = where.function not in ("", "<module>")
+    return finding.fault, finding.cause, where.file, where.function if in_function else where.line
+
+
+def _harm(finding: Finding, trained: float, memory: float) -> float:
+    """Seconds lost in this run, or what memory that grows will have cost by the forecast's step.
+
+    A run that is out of memory by then is lost as a whole; what fills a part of the memory counts
+    for that part.
+    """
+    forecast = finding.forecast
+    fills = finding.grows and forecast is not None and forecast.bytes is not None
+    if not fills:
+        return max(finding.seconds, _FILLING * trained if finding.frees > 0 else 0.0)
+    assert forecast is not None
+    in_memory = forecast.bytes if forecast.bytes and not forecast.on_disk else 0.0
+    lost = min(1.0, in_memory / memory) if memory > 0 else 0.0
+    return max(finding.seconds, max(_FILLING, lost) * trained)

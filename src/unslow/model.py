@@ -317,6 +317,7 @@ class Forecast:
     step_seconds: float | None = None
     bytes: float | None = None
     text: str = ""
+    on_disk: bool = False  # `bytes` are those of files
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from unslow.facts.process import Imported
 from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.schema import Place
 from unslow.facts.sessions import GraphGrew
-from unslow.model import Diagnosis, Location, Phase, Run, Sample, Shape, Trend
+from unslow.model import Diagnosis, Forecast, Location, Phase, Run, Sample, Shape, Trend
 from unslow.report.view import clean, view_of
 from unslow.report.view.charts import bucket_starts
 
@@ -33,6 +33,19 @@ def test_a_verdict_names_cost_share_and_line() -> None:
     assert verdict["text"].startswith("Training could be ≈3.4× faster: step is traced again")
     assert verdict["text"].endswith("at train.py:12.")
     assert verdict["more"] == "It takes 21.4 s of 30.3 s of training (71%)."
+
+
+def test_the_headline_names_time_memory_and_what_becomes_of_the_run() -> None:
+    diagnosis = retracing()
+    lead = diagnosis.findings[0]
+    peak = replace(lead, cause="memory-peak", seconds=0.0, frees=4e8)
+    ending = Forecast(step=10_000, bytes=3e10, text="out of memory in about 8,800 steps")
+    leak = replace(lead, cause="hoarded-tensors", seconds=0.0, grows=True, forecast=ending)
+    more = view_of(replace(diagnosis, findings=(lead, peak, leak)))["verdict"]["more"]
+    below = "2 more findings below: 400 MB of memory, out of memory in about 8,800 steps."
+    assert more.endswith(below)
+    first = view_of(replace(diagnosis, findings=(peak,), fixes={}))["verdict"]["more"]
+    assert first == "It costs 400 MB of memory."
 
 
 def test_a_run_that_got_slower_without_a_cause_is_not_called_healthy() -> None:

@@ -109,6 +109,7 @@ class FileGrowth(Cause):
                 bytes=folder.bytes + 9 * loop.steps * rate,
                 text=f"the disk is full after {more:,} more steps, "
                 f"{left} after the end of this run",
+                on_disk=True,
             ),
             advice=_advice(saver.call),
             detail=_Growth(rate, saver.call, saver.keep),

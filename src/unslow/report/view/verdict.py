@@ -87,21 +87,33 @@ def _speedup(finding: Row) -> float | None:
 
 def _cost(run: Run, finding: Row) -> str:
     whole, what = (run.trained, "training") if finding["of_training"] else (run.seconds, "the run")
-    if finding["grows"] and finding["seconds"] <= 0:
-        forecast = finding["forecast"]
-        told = forecast["text"] if forecast else ""
+    forecast = finding["forecast"]
+    told = forecast["text"] if forecast else ""
+    if finding["seconds"] <= 0 and finding["grows"]:
         return words.ended(words.capitalized(told or "it costs little yet, but it grows"))
+    if finding["seconds"] <= 0:
+        freed = words.size(finding["frees_bytes"])
+        return f"It costs {freed} of memory." if finding["frees_bytes"] else ""
     growing = ", and it grows" if finding["grows"] else ""
+    if growing and told:
+        growing = f"{growing}: {told}"
     cost = f"{words.seconds(finding['seconds'])} of {words.seconds(whole)}"
-    return f"It takes {cost} of {what} ({words.share(finding['share'])}){growing}."
+    return words.ended(f"It takes {cost} of {what} ({words.share(finding['share'])}){growing}")
 
 
 def _others(others: list[Row]) -> str:
+    """What the other findings cost: time, memory, and what becomes of the run."""
     if not others:
         return ""
     seconds = sum(finding["seconds"] for finding in others)
-    cost = f": {words.seconds(seconds)}" if seconds > 0 else ", about memory"
-    return f"{words.count(len(others), 'more finding')} below{cost}."
+    frees = sum(finding["frees_bytes"] for finding in others)
+    forecasts = [finding["forecast"] for finding in others if finding["grows"]]
+    told = [forecast["text"] for forecast in forecasts if forecast and forecast["text"]]
+    costs = [words.seconds(seconds)] if seconds > 0 else []
+    costs += [f"{words.size(frees)} of memory"] if frees > 0 else []
+    costs += told[:1]
+    count = words.count(len(others), "more finding")
+    return words.ended(f"{count} below: {', '.join(costs) or 'about memory'}")
 
 
 def _known(finding: Row) -> str:
@@ -148,6 +160,12 @@ def _not_explained(diagnosis: Diagnosis) -> str:
     if share >= NOTABLE:
         whole = "run" if diagnosis.account else "training"
         parts.append(f"{words.share(share)} of the {whole} is unexplained")
+    if diagnosis.account:
+        whole_run = max(diagnosis.account.seconds, 1e-9)
+        for part in diagnosis.account.uncovered:
+            at = f" at {part.location}" if part.location else ""
+            spent = words.share(part.seconds / whole_run)
+            parts.append(f"no finding covers {part.name}{at} ({spent} of the run)")
     if diagnosis.not_judged:
         parts.append(f"{words.count(len(diagnosis.not_judged), 'cause')} could not be judged")
     return words.capitalized(f"{' and '.join(parts)}.") if parts else ""
