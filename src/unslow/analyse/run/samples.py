@@ -31,7 +31,7 @@ def samples_of(process: Recorded, loops: Sequence[Loop]) -> Iterator[Sample]:
         if first_half[seen.id] + second_half[seen.id]:
             yield Sample(
                 stack=locations(seen.stack),
-                leaf=seen.leaf,
+                leaf=_leaf(seen),
                 process=process.index,
                 training=seen.trains,
                 first_half=first_half[seen.id],
@@ -44,6 +44,13 @@ def samples_of(process: Recorded, loops: Sequence[Loop]) -> Iterator[Sample]:
 
 def locations(stack: Stack) -> tuple[Location, ...]:
     return tuple(Location(*place) for place in stack)
+
+
+def _leaf(seen: StackSeen) -> str:
+    """What ran below the user's line; below a wrapper of ours it is what the wrapper is around."""
+    if seen.leaf != "unslow":
+        return seen.leaf
+    return "python" if _phase(seen.phase) is Phase.GC else "tensorflow"
 
 
 def _phase(number: int) -> Phase:
