@@ -82,11 +82,12 @@ class ComputeBound(Cause):
             location=say.place(run, loop.update),
             seconds=0.0,
             fault=False,
-            title=f"{say.share(share)} of a step of {say.time(window.wall)} is in kernels, "
-            f"mostly in {_kind(most[0][0])}",
+            # Profiling makes a short step longer: its seconds would contradict those of the loop.
+            title=f"{say.share(share)} of a profiled step is in kernels, mostly in "
+            f"{_kind(most[0][0])}",
             evidence=(
                 Evidence("in kernels, per step", window.kernels, "s"),
-                Evidence("a step", window.wall, "s"),
+                Evidence("a step while it is profiled", window.wall, "s"),
                 *(Evidence(f"in {_kind(kind)}, per step", seconds, "s") for kind, seconds in most),
                 Evidence("the most expensive op", window.ops[0].name),
                 Evidence("steps profiled", window.steps),
