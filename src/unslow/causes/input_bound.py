@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _USUAL = 0.5
 _QUEUED = 0.25  # of a step: a wait for a queue is seen in a few steps only
 _WORTH = 0.10  # of a step: a pipeline that keeps up still waits a little now and then
+_FEW_STEPS = 6  # with the first, which waits for buffers: fewer waits may be chance (judgement)
 _OWN_KINDS = ("threads", "parallel", "vectorise", "prefetch", "none")
 
 
@@ -108,8 +109,8 @@ class InputBound(Cause):
             best = best_remedy(run, wait) if known and wait.share >= _WORTH else None
             if best is None:
                 continue
-            if best.stage is None and contention(run, wait.loop).is_busy:
-                continue  # the batches were ready: threads waited for a processor
+            if best.stage is None and not _is_habit(run, wait):
+                continue
             if best.cache is not None and not best.cache.files:
                 yield cache_finding(self.id, run, wait, best)
             elif best.kind in _OWN_KINDS:
@@ -242,6 +243,11 @@ class InputBound(Cause):
             },
         ),
         Sketch(
+            "no stage explains the wait in a run of five steps",
+            seconds=[2.0] + [0.5] * 4,
+            phases={Phase.INPUT: 0.6, Phase.RUN: 0.3},
+        ),
+        Sketch(
             "a queue that is never empty",
             phases={Phase.RUN: 0.95},
             style="session",
@@ -299,6 +305,14 @@ def _usually_waits(run: Run, wait: Wait) -> bool:
     """Whether most steps wait, not only those in which Keras made a new iterator over arrays."""
     fetching = wait.loop.phases[amid_fit(run, wait.loop), Phase.INPUT]
     return len(fetching) > 0 and float(np.median(fetching)) > _USUAL * wait.per_step
+
+
+def _is_habit(run: Run, wait: Wait) -> bool:
+    """Whether a wait that no stage explains is the program's, and not that of a few steps.
+
+    On a busy machine the batches may have been ready while threads waited for a processor.
+    """
+    return wait.loop.steps > _FEW_STEPS and not contention(run, wait.loop).is_busy
 
 
 def _fetched_at(run: Run, wait: Wait) -> Location:
