@@ -12,6 +12,7 @@ from typing import Any
 from unslow.facts.phase import Phase
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane
+from unslow.record.engine.weak_table import WeakTable
 from unslow.record.probes.eager.op_timing import OpWindow, Past
 
 _RUN = int(Phase.RUN)
@@ -30,7 +31,7 @@ class Eager(Probe):
         self._sources: dict[
             int, Any
         ] = {}  # by their ids: what gradients were taken for, as long as it lives
-        self._weights: set[int] = set()  # ids of variables that a gradient was taken for
+        self._weights: WeakTable[bool] = WeakTable()  # variables that a gradient was taken for
         self._updates: list[str] = []  # one for each update that is under way, in any thread
         self._past: Past = {}
         self.recorder.signals.step.subscribe(self.name, self._look)
@@ -96,9 +97,10 @@ class Eager(Probe):
         try:
             for source in _flat(sources):
                 variable = _held(source)
-                self._weights.add(id(variable))
                 # A strategy's variable: what is assigned to is the component of each replica.
-                self._weights.update(map(id, _components(variable)))
+                for weight in (variable, *_components(variable)):
+                    if hasattr(weight, "__weakref__"):  # all variables have one
+                        self._weights.put(weight, True)
                 if self.recorder.is_trial:
                     self.recorder.kept_weights[id(variable)] = variable
                 if hasattr(source, "__weakref__"):  # once it is gone, its id may be another's
@@ -149,7 +151,7 @@ class Eager(Probe):
 
     def _assigned(self, original: Callable[..., Any], variable: Any, *args: Any) -> Any:
         lane = self.recorder.local.lane
-        if lane.updating or id(variable) not in self._weights or lane.busy:
+        if lane.updating or id(variable) not in self._weights.by_id or lane.busy:
             return original(variable, *args)
         if lane.tracing:
             self.steps.mark_updating()
