@@ -48,6 +48,19 @@ def test_the_headline_names_time_memory_and_what_becomes_of_the_run() -> None:
     assert first == "It costs 400 MB of memory."
 
 
+def test_two_steps_show_no_habit_and_the_sentence_says_so() -> None:
+    run = Sketch("", [0.5, 0.1], {Phase.RUN: 1.0}, before=0.0).run()
+    verdict = of_run(run)["verdict"]
+    assert verdict["text"].endswith("(600 ms): too few to show a habit.")  # type: ignore[index]
+
+
+def test_a_run_without_steps_names_what_it_did_in_plain_words() -> None:
+    traced = at(0, Trace(name="f", key="f", n=1))
+    seen = of_run(Sketch("", (), facts=[traced]).run())["seen_instead"]
+    assert "1 traced function" in seen  # type: ignore[operator]
+    assert not any("event" in line for line in seen)  # type: ignore[attr-defined]
+
+
 def test_a_run_that_got_slower_without_a_cause_is_not_called_healthy() -> None:
     verdict = view_of(GALLERY["slower"]())["verdict"]
     assert verdict["kind"] == "unexplained"

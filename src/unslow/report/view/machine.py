@@ -185,6 +185,16 @@ def seen_instead(run: Run) -> list[str]:
     for process in run.processes:
         versions.update(process.versions)
     imported = [f"{name} {version}" for name, version in sorted(versions.items()) if version]
-    kinds = Counter(event.kind for event in run.events) + run.table.counts()
-    seen = [words.count(count, f"{kind} event") for kind, count in kinds.most_common(6)]
+    kinds = run.table.counts()
+    seen = [words.count(kinds[kind], what) for kind, what in _DONE.items() if kinds[kind]]
     return [f"imported: {', '.join(imported)}", *seen] if imported else seen
+
+
+# What a program without steps may have done, by the kind of its facts.
+_DONE = {
+    "trace": "traced function",
+    "dataset": "data pipeline",
+    "iterator": "iterator over a pipeline",
+    "prediction": "call of predict or evaluate",
+    "save": "saved file",
+}

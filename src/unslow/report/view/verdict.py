@@ -8,6 +8,7 @@ from unslow.report.words import Row
 
 SLOWER = 0.2  # a step time that rose by more needs an explanation (judgement)
 NOTABLE = 0.1  # an unexplained share of the training that is stated beside the verdict (judgement)
+_TOO_FEW = 2  # steps: the first one prepares, and one more shows no habit
 WORTH_SAYING = 1.05  # a smaller gain is no headline (judgement)
 
 
@@ -144,6 +145,8 @@ def _no_problem(run: Run, loop: Loop) -> str:
     kind = "step" if loop.trains else "repeated call"
     found = f"No problem found in {words.count(run.steps, kind)} ({words.seconds(run.trained)})"
     no_training = "" if loop.trains else "No training step was seen. "
+    if run.steps <= _TOO_FEW:
+        return f"{no_training}{found}: too few to show a habit."
     return f"{no_training}{found}: {each}."
 
 
