@@ -275,7 +275,7 @@ def test_further_findings_about_memory_are_not_said_to_cost_no_time() -> None:
     slow, full = retracing(), GALLERY["hoarding"]()
     both = (slow.findings[0], full.findings[0])
     more = view_of(replace(slow, findings=both, fixes={}))["verdict"]["more"]
-    assert more.endswith("1 more finding below, about memory.")
+    assert more.endswith("1 more finding below: the memory is full 7,300 steps later.")
 
 
 def test_what_lies_outside_of_the_steps_is_measured_against_the_run() -> None:
