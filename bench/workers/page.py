@@ -37,8 +37,9 @@ collectives that all workers share, and says who the others wait for and why.
 
 ## Real jobs with one fault each
 
-Jobs of 2, 3 and 4 processes on one machine, with `MultiWorkerMirroredStrategy` over loopback (the fetches:
-a coordinator, two workers and a parameter server), about 150 steps each. The machine has 2 cores and was
+Jobs on one machine, with `MultiWorkerMirroredStrategy` over loopback (the fetches: a coordinator, two workers
+and a parameter server), about 110 steps each. The campaign plans jobs of 2, 3 and 4 processes, five of each kind;
+the table says how many were run so far, all others are still to be run. The machine has 2 cores and was
 shared with other heavy work, so a worker often waited for a core as well.
 """
 
@@ -56,7 +57,9 @@ def page(results: Sequence[Result]) -> str:
 
 
 def _table(cases: Sequence[Case], by_case: Mapping[str, Sequence[Result]]) -> list[str]:
-    lines = ["| fault | jobs | right worker or cause | right reason |", "|---|---|---|---|"]
+    sizes = sorted({result["workers"] for found in by_case.values() for result in found})
+    lines = [f"Workers in the jobs so far: {', '.join(map(str, sizes))}.", ""]
+    lines += ["| fault | jobs | right worker or cause | right reason |", "|---|---|---|---|"]
     totals = [0, 0, 0]
     for case in cases:
         found = by_case[case.name]
