@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,24 @@ def test_a_header_is_never_half_written(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
     with pytest.raises(Unreadable):
         runfile.read_header(str(tmp_path / "none"))
+
+
+def test_a_file_that_leads_out_of_the_folder_is_not_read(folder: Path, tmp_path: Path) -> None:
+    outside = tmp_path.parent / "secret.events"
+    outside.write_bytes(b"secret")
+    (folder / "host-9.events").symlink_to(outside)
+    with pytest.raises(OSError, match="leads out"):
+        runfile.read_inside(str(folder), "host-9.events")
+    with pytest.raises(OSError, match="leads out"):
+        runfile.read_inside(str(folder), "../secret.events")
+    assert sum(bool(log.lines) for log in runfile.read(str(folder)).logs) == 1
+
+
+def test_pipes_and_devices_in_a_folder_are_left_out(folder: Path) -> None:
+    os.mkfifo(folder / "host-8.events")
+    (folder / "host-7.steps").symlink_to("/dev/zero")
+    assert load(str(folder)).steps == 200
+    os.unlink(folder / "run.json")
+    os.mkfifo(folder / "run.json")
+    with pytest.raises(Unreadable, match="no plain file"):
+        runfile.read_header(str(folder))

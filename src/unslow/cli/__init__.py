@@ -114,7 +114,9 @@ def main(arguments: list[str] | None = None) -> Any:
 
 
 def _fail(problem: UnslowError, words: list[str]) -> None:
-    click.echo(f"unslow: {problem}", err=True)
+    from unslow.cli.output import say
+
+    say(f"unslow: {problem}")
     given = _options(words)
     text = json.dumps(problem.as_json())
     if given.get("form") == "json":

@@ -9,7 +9,7 @@ import click
 from unslow.cause import Cause, load
 from unslow.check import Report, check_paths
 from unslow.check.formats import FORMATS
-from unslow.cli.output import format_option
+from unslow.cli.output import format_option, say
 from unslow.cli.recorded import settings
 from unslow.errors import UnslowError, suggestion
 
@@ -71,5 +71,5 @@ def _tell_problems(reports: list[Report]) -> bool:
         for item in report.not_judged:
             problems.append(f"{report.file}: {item.cause} was not judged: {item.reason}")
     for problem in problems:
-        click.echo(f"unslow: {problem}", err=True)
+        say(f"unslow: {problem}")
     return not problems

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unslow.cli.output import format_option, progress, write_json
+from unslow.cli.output import format_option, progress, say, write_json
 from unslow.cli.recorded import chosen_run, settings
 from unslow.cli.show import diagnosis_of
 from unslow.errors import UnslowError, suggestion
@@ -89,7 +89,7 @@ def _fix(diagnosis: Diagnosis, folder: str, only: str | None, options: _Options,
     if whole:
         click.echo(_gained(whole), err=True)
     for file in written:
-        click.echo(f"unslow: wrote {file}", err=True)
+        say(f"unslow: wrote {file}")
 
 
 def _outcomes(
@@ -109,7 +109,7 @@ def _outcomes(
         _tell(outcome)
         is_told = any(outcome.proof is other.proof for other in found)
         if outcome.proof and not is_told:
-            click.echo(f"  {outcome.proof.text}", err=True)
+            say(f"  {outcome.proof.text}")
         if outcome.lacks_consent:
             click.echo("  left out: add `--accept review` if other weights are fine", err=True)
         elif outcome.proof and not outcome.accepted:
@@ -179,16 +179,16 @@ def _kept(folder: str) -> Diagnosis:
 def _tell(outcome: Outcome) -> None:
     finding, answer = outcome.step.finding, outcome.step.fix
     where = f" at {finding.location}" if finding.location else ""
-    click.echo(f"{finding.cause}{where}: {finding.title}", err=True)
+    say(f"{finding.cause}{where}: {finding.title}")
     if isinstance(answer, Fix):
         note = f": {answer.note}" if answer.note else ""
-        click.echo(f"  {answer.title}  [{answer.safety.name}]{note}", err=True)
+        say(f"  {answer.title}  [{answer.safety.name}]{note}")
         return
     elsewhere = answer.location and answer.location != finding.location
     line = f" ({answer.location})" if elsewhere else ""
-    click.echo(f"  no diff: {answer.reason}{line}", err=True)
+    say(f"  no diff: {answer.reason}{line}")
     if finding.advice:
-        click.echo(f"  instead: {finding.advice}", err=True)
+        say(f"  instead: {finding.advice}")
 
 
 def _diff(diagnosis: Diagnosis, texts: Mapping[str, str]) -> str:
@@ -205,21 +205,23 @@ def _print_diff(diff: str) -> None:
     if not sys.stdout.isatty():
         sys.stdout.write(diff)
         return
+    from unslow.report.words import plain
+
     for line in diff.splitlines():
         is_header = line.startswith(("+++", "---"))
-        click.secho(line, fg=None if is_header else _COLOURS.get(line[:1]))
+        click.secho(plain(line), fg=None if is_header else _COLOURS.get(line[:1]))
 
 
 def _nothing(diagnosis: Diagnosis, only: str | None) -> None:
     problems = [each for each in diagnosis.findings if each.fault and only in (None, each.cause)]
     if not problems:
         what = f"no {only} was found" if only else "no problem was found"
-        click.echo(f"unslow: nothing to fix: {what} in {diagnosis.run.folder}", err=True)
+        say(f"unslow: nothing to fix: {what} in {diagnosis.run.folder}")
         return
     refused = [diagnosis.findings[index] for index in diagnosis.fixes]
     for finding in problems:
         if finding.advice and finding not in refused:
-            click.echo(f"{finding.cause}: {finding.advice}", err=True)
+            say(f"{finding.cause}: {finding.advice}")
     click.echo("unslow: for all that is needed to change it by hand: unslow fix --brief", err=True)
 
 

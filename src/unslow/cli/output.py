@@ -67,5 +67,12 @@ def print_rich(part: Any, stream: TextIO | None = None, width: int = WIDTH) -> N
     console.print(part, width=min(console.width, width) if console.is_terminal else width)
 
 
+def say(text: str, err: bool = True) -> None:
+    """Text that may hold names from a recording or a source file: nothing in it acts."""
+    from unslow.report.words import plain
+
+    click.echo(plain(text), err=err)
+
+
 def progress(text: str) -> None:
-    click.echo(f"unslow: {text}", err=True)
+    say(f"unslow: {text}")

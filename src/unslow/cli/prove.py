@@ -10,12 +10,13 @@ from pathlib import Path
 
 import click
 
-from unslow.cli.output import format_option, progress, write_json
+from unslow.cli.output import format_option, progress, say, write_json
 from unslow.cli.recorded import chosen_run, settings
 from unslow.errors import UnslowError
 from unslow.model import Fix, Proof
 from unslow.settings.ignores import without_ignored
 
+_LONGEST_PATCH = 60.0  # seconds; a patch of a thousand files takes one
 _STEPS = 200  # of two scripts that were never recorded
 
 
@@ -108,7 +109,7 @@ def _show(proofs: Iterable[tuple[str, Proof]], form: str) -> None:
     for title, proof in proofs:
         rows.append({"title": title, **proof_row(proof)})
         if form == "terminal":
-            click.echo(f"{title}\n  {proof.text}")
+            say(f"{title}\n  {proof.text}", err=False)
     if form == "json":
         write_json({"proofs": rows})
 
@@ -117,17 +118,32 @@ def patched(sources: Mapping[str, str], patch: Path) -> dict[str, str]:
     """The recorded sources with a patch applied, by the `patch` program, in a temporary folder."""
     if not patch.is_file():
         raise UnslowError(f"cannot apply {patch}", "there is no such file", "", "cannot-prove")
-    own = {file: text for file, text in sources.items() if not Path(file).is_absolute()}
+    own = {file: text for file, text in sources.items() if _lies_below(file)}
     with tempfile.TemporaryDirectory(prefix="unslow-") as place:
         for file, text in own.items():
             target = Path(place) / file
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(text.encode("utf-8", "surrogatepass"))
         _apply(patch, place)
-        now = {
-            file: (Path(place) / file).read_bytes().decode("utf-8", "surrogatepass") for file in own
-        }
+        now = {file: _text(Path(place) / file, patch) for file in own}
     return {file: text for file, text in now.items() if text != own[file]}
+
+
+def _text(file: Path, patch: Path) -> str:
+    try:
+        return file.read_bytes().decode("utf-8", "surrogatepass")
+    except FileNotFoundError:
+        why = f"it deletes or renames {file.name}"
+    except ValueError:
+        why = f"it leaves {file.name} with bytes that are no UTF-8"
+    hint = "A patch may only change the text of recorded files."
+    raise UnslowError(f"cannot apply {patch}", why, hint, "cannot-prove")
+
+
+def _lies_below(file: str) -> bool:
+    """Whether a recorded file lies below the working directory."""
+    path = Path(file)
+    return not path.is_absolute() and ".." not in path.parts and "\0" not in file
 
 
 def _apply(patch: Path, place: str) -> None:
@@ -138,8 +154,11 @@ def _apply(patch: Path, place: str) -> None:
     done = subprocess.run(
         [program, "-p1", "--quiet", "-i", str(patch.resolve())],
         cwd=place,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
+        errors="replace",
+        timeout=_LONGEST_PATCH,
         check=False,
     )
     if done.returncode:

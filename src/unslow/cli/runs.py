@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from unslow.cli.output import format_option, write_json
+from unslow.cli.output import format_option, say, write_json
 from unslow.cli.recorded import recorded
 from unslow.runfolder import layout as runfile
 
@@ -25,7 +25,7 @@ def runs(form: str) -> None:
         write_json({"runs": rows})
         return
     for row in rows:
-        click.echo(_line(row))
+        say(_line(row), err=False)
     if not rows:
         click.echo("no recorded run here; record one: unslow run train.py")
 
@@ -68,6 +68,10 @@ def _unfinished(header: dict[str, Any]) -> str:
 
 
 def _line(row: dict[str, Any]) -> str:
+    return _described(row).replace("\n", "\\n")
+
+
+def _described(row: dict[str, Any]) -> str:
     if row["problem"]:
         return f"{row['name']}  unreadable: {row['problem']}"
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row["started"]))

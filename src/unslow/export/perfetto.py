@@ -15,6 +15,7 @@ from unslow.facts.profiler import ProfilerWindow
 from unslow.model import Diagnosis, Loop, Phase, Process, Run
 from unslow.report.view import clean
 from unslow.report.words import PHASES
+from unslow.runfolder.layout import read_inside
 
 STEPS = 20_000  # rows of one loop: about 10 MB of trace, which both viewers open at once
 TRACES = 2  # the first thread number of function traces; loops have 10 and up
@@ -138,7 +139,7 @@ def _windows(run: Run, process: Process) -> Iterator[dict[str, Any]]:
         if window.process != process.index or not window.file:
             continue
         try:
-            found = read((Path(run.folder) / window.file).read_bytes())
+            found = read(read_inside(run.folder, window.file))
         except (OSError, ValueError):
             continue
         begin = _opened(run, window)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -52,8 +53,8 @@ class Growing:
     def more(self) -> bytes:
         """What was added since the last look. A network folder shows its size only when opened."""
         try:
-            with self.path.open("rb") as file:
-                file.seek(self.taken)
+            with os.fdopen(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+                file.seek(self.taken)  # a pipe raises here
                 data = file.read(_MOST_READ)
         except OSError:  # a network folder that is away for a moment
             return b""
@@ -99,9 +100,10 @@ class Followed:
         digests = [line.get("digest") for line in self.of("source") if line.get("file") == file]
         if not digests:
             return None
-        kept = self.events_file.path.parent / runfile.SOURCES / f"{digests[0]}.py"
+        folder = str(self.events_file.path.parent)
         try:
-            self.sources[file] = Source(file, kept.read_text(encoding="utf-8"))
+            kept = runfile.read_inside(folder, runfile.SOURCES, f"{digests[0]}.py")
+            self.sources[file] = Source(file, kept.decode("utf-8"))
         except (OSError, ValueError, SyntaxError, RecursionError):
             self.sources[file] = None
         return self.sources[file]
@@ -109,7 +111,8 @@ class Followed:
     @property
     def began(self) -> int:
         """When the process started, by its own clock."""
-        return int(self.first("imported").get("since") or self.first("process").get("t") or 0)
+        moments = (self.first("imported").get("since"), self.first("process").get("t"))
+        return next((moment for moment in moments if moment and runfile.is_clock(moment)), 0)
 
     @property
     def seconds(self) -> float:
@@ -141,18 +144,21 @@ class Followed:
     def _take(self, raw: bytes) -> None:
         try:
             line = json.loads(raw)
-            moment = int(line["t"])
-        except (ValueError, KeyError, TypeError):  # a damaged line is one fact less
+            kind, moment = line["k"], line["t"]
+        except (ValueError, LookupError, TypeError, RecursionError):  # damaged: one fact less
+            return
+        if not runfile.is_clock(moment):
             return
         self.last = max(self.last, moment)
         if raw.startswith(_TICK):
             self.fresh_ticks.append(line)
-            self.rss = float(line.get("rss") or self.rss)
+            rss = line.get("rss")
+            self.rss = float(rss) if rss and runfile.is_clock(rss) else self.rss
             self.peak = max(self.peak, self.rss)
             self.ticked = (self.ticked[1], moment)
-        elif len(self.lines) < _MOST_LINES or line["k"] in ("end", "site"):
+        elif len(self.lines) < _MOST_LINES or kind in ("end", "site"):
             self.lines.append(line)
-        elif line["k"] in _PROGRESS:
+        elif kind in _PROGRESS:
             self._replace_oldest(line)
 
     def _replace_oldest(self, line: dict[str, Any]) -> None:

@@ -127,19 +127,21 @@ def _why(processes: list[Followed], long: bool) -> str:
     heads = [process.first("process") for process in processes]
     here = bool(heads) and all(head.get("host") == socket.gethostname() for head in heads)
     if here:
-        alive = any(_lives(int(head.get("pid") or 0)) for head in heads)
+        alive = any(_lives(head.get("pid")) for head in heads)
         return "" if alive else ": it is gone"
     return "; is its machine still there?" if long else ""
 
 
-def _lives(pid: int) -> bool:
+def _lives(pid: object) -> bool:
+    if not isinstance(pid, int) or pid <= 0:
+        return False
     try:
         os.kill(pid, 0)
     except PermissionError:  # another user's
         return True
     except (OSError, OverflowError):
         return False
-    return pid > 0
+    return True
 
 
 def _recent(loop: Loop) -> Loop:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import struct
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -55,6 +56,10 @@ _HEADER: dict[str, Callable[[object], bool]] = {
     "ended": lambda value: value is None or isinstance(value, str),
     "launcher": lambda value: isinstance(value, int),
 }
+
+
+# Bytes of one file that are read. The logs of ten million steps take 3 MB, a million facts 200 MB.
+_MOST_BYTES = 1 << 30
 
 
 class Unreadable(Exception):
@@ -108,16 +113,28 @@ def write_header(folder: str, header: dict[str, Any]) -> None:
     os.replace(draft, os.path.join(folder, HEADER))
 
 
+def read_inside(folder: str, *names: str) -> bytes:
+    """A file of a run folder. One that leads elsewhere, or that is no plain file, is an OSError:
+    a folder from a stranger must not make us read other files, or wait for a pipe.
+    """
+    path = os.path.realpath(os.path.join(folder, *names))
+    if not path.startswith(os.path.join(os.path.realpath(folder), "")):
+        raise PermissionError(f"{os.path.join(*names)} leads out of the run folder")
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise PermissionError(f"{os.path.join(*names)} is no plain file")
+        return file.read(_MOST_BYTES)
+
+
 def read_header(folder: str) -> dict[str, Any]:
-    path = os.path.join(folder, HEADER)
     try:
-        with open(path, encoding="utf-8") as file:
-            header = json.load(file)
+        header = json.loads(read_inside(folder, HEADER))
     except FileNotFoundError:
         raise Unreadable("it has no run.json, so it is not a run folder") from None
     except OSError as problem:
-        raise Unreadable(f"its run.json cannot be read: {problem.strerror}") from None
-    except ValueError:
+        why = problem.strerror or str(problem)
+        raise Unreadable(f"its run.json cannot be read: {why}") from None
+    except (ValueError, RecursionError):
         raise Unreadable("its run.json is cut off or is not JSON") from None
     if not isinstance(header, dict) or not isinstance(header.get("version"), int):
         raise Unreadable("its run.json was not written by unslow")
@@ -170,12 +187,14 @@ def read(folder: str) -> Folder:
             continue
         log = logs.setdefault(stem, ProcessLog(stem))
         path = os.path.join(folder, entry)
+        if os.path.islink(path) or not os.path.isfile(path):  # a stranger's folder
+            log.torn = True
+            continue
         if extension == ".steps":
             log.steps_path = path
             log.torn = log.torn or os.path.getsize(path) % ROW.size != 0
             continue
-        with open(path, "rb") as file:
-            log.lines = list(_lines(file.read(), log))
+        log.lines = list(_lines(read_inside(folder, entry), log))
     return Folder(folder, header, list(logs.values()))
 
 
@@ -185,7 +204,7 @@ def _lines(data: bytes, log: ProcessLog) -> Iterator[dict[str, Any]]:
     for raw in filter(None, raw_lines):
         try:
             line = json.loads(raw)
-            if isinstance(line["k"], str) and _is_clock(line["t"]):
+            if isinstance(line["k"], str) and is_clock(line["t"]):
                 yield line
                 continue
         except (ValueError, LookupError, TypeError, RecursionError):
@@ -193,7 +212,8 @@ def _lines(data: bytes, log: ProcessLog) -> Iterator[dict[str, Any]]:
         log.damaged += 1
 
 
-def _is_clock(value: object) -> bool:
+def is_clock(value: object) -> bool:
+    """Whether a value can be a moment of a process's clock, in nanoseconds."""
     return isinstance(value, int) and 0 <= value < 1 << 63
 
 

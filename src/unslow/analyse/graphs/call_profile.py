@@ -7,6 +7,7 @@ from pathlib import Path
 
 from unslow.analyse.host.xplane import Span, Thread, covered, read_trace
 from unslow.facts.functions import CallProfile, UnusualCall
+from unslow.runfolder.layout import read_inside
 
 _CALL = "EagerLocalExecute: __"  # followed by the name of a compiled function
 _KERNEL = "EagerKernelExecute"
@@ -16,15 +17,15 @@ _MOST_PROFILES = 256  # kept in memory
 
 def with_profile(call: UnusualCall, folder: str) -> UnusualCall:
     """A call with what the profiler window that was kept of it says."""
-    profile = read_call(Path(folder) / Path(call.trace).name) if call.trace else None
+    profile = read_call(folder, Path(call.trace).name) if call.trace else None
     return call if profile is None else call.replace(**profile._asdict())
 
 
 @lru_cache(_MOST_PROFILES)
-def read_call(path: Path) -> CallProfile | None:
+def read_call(folder: str, file: str) -> CallProfile | None:
     """The profile of a call that was kept in a file; None where it cannot be read."""
     try:
-        return call_profile(path.read_bytes())
+        return call_profile(read_inside(folder, file))
     except (OSError, ValueError):
         return None
 

@@ -7,12 +7,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 from unslow.analyse.host.xplane import Span, Thread, covered, read
 from unslow.analyse.input.profile_iterators import ProfiledIterator, gets, profiled_iterators
 from unslow.facts.profiler import ProfilerWindow
 from unslow.model import Loop, Run
+from unslow.runfolder.layout import read_inside
 
 READS = (ProfilerWindow,)
 
@@ -91,7 +91,7 @@ def profile_of(run: Run, window: ProfilerWindow) -> StepProfile | None:
 @lru_cache(_MOST_PROFILES)
 def _read_profile(folder: str, file: str) -> StepProfile | None:
     try:
-        return step_profile(read((Path(folder) / file).read_bytes()))
+        return step_profile(read(read_inside(folder, file)))
     except (OSError, ValueError):
         return None
 

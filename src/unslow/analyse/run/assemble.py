@@ -89,9 +89,9 @@ def _sources(folder: str, processes: Iterable[Recorded]) -> dict[str, str]:
     found: dict[str, str] = {}
     for process in processes:
         for source in process.of(SourceKept):
-            kept = Path(folder) / layout.SOURCES / Path(f"{source.digest}.py").name
             try:
-                found[source.file] = kept.read_bytes().decode("utf-8", "surrogatepass")
+                kept = layout.read_inside(folder, layout.SOURCES, f"{source.digest}.py")
+                found[source.file] = kept.decode("utf-8", "surrogatepass")
             except (OSError, ValueError):
                 continue
     return found
@@ -143,5 +143,9 @@ def _notes(raw: Folder, processes: Iterable[Recorded], table: FactTable) -> Iter
         if count:
             yield f"{count} damaged {what}{'s' if count > 1 else ''} of its logs left out"
     for failed in sorted(Path(raw.path).glob("failed-*.txt")):
-        pid, why = failed.stem.partition("-")[2], failed.read_text(errors="replace").strip()
+        try:
+            why = layout.read_inside(raw.path, failed.name).decode(errors="replace").strip()
+        except OSError:
+            continue
+        pid = failed.stem.partition("-")[2]
         yield f"recording could not start in process {pid}: {why}"
