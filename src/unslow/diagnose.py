@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 from unslow.analyse.account import account_of
 from unslow.analyse.memory.account import memory_account
@@ -12,6 +14,8 @@ from unslow.analyse.memory.process_memory import limit
 from unslow.cause import CannotJudge, Cause, load
 from unslow.model import Diagnosis, Evidence, Finding, Location, Run, Unjudged
 from unslow.planning import fixes_for
+
+T = TypeVar("T")
 
 # Below this share of the time a cost is not worth a reader's attention, unless it grows.
 _WORTH = 0.02
@@ -41,20 +45,32 @@ def diagnose(run: Run, causes: Sequence[Cause] | None = None, with_fixes: bool =
     worth_telling = (finding for finding in told if _worth(finding, run))
     limits = [limit(process) for process in run.processes]
     ranked = rank(merge(worth_telling, judged), run.trained, min(limits, default=0.0))
-    account = account_of(run, ranked)
+    failed: list[str] = []
+    account = _made("the account", partial(account_of, run, ranked), failed)
     return Diagnosis(
         run=run,
         account=account,
-        memory=memory_account(run),
+        memory=_made("the account of memory", partial(memory_account, run), failed),
         findings=tuple(ranked),
         fixes=fixes_for(ranked, run, judged) if with_fixes else {},
         not_judged=tuple(unjudged),
-        unexplained=account.unexplained,
+        unexplained=account.unexplained if account is not None else 0.0,
         own_seconds=sum(process.own.get("seconds", 0.0) for process in run.processes),
         own_peak_bytes=max(
             (process.own.get("recorder_bytes", 0.0) for process in run.processes), default=0.0
         ),
+        failed=tuple(failed),
     )
+
+
+def _made(name: str, make: Callable[[], T], failed: list[str]) -> T | None:
+    """A part of the diagnosis; one that fails is named, the rest speaks."""
+    try:
+        return make()
+    except Exception as problem:  # noqa: BLE001 - the fence of a part
+        why = f"{type(problem).__name__}: {problem}"
+        failed.append(f"{name} could not be made, which is a mistake in unslow: {why}")
+        return None
 
 
 def _missing(cause: Cause, run: Run) -> str:

@@ -446,6 +446,7 @@ class Diagnosis:
     own_peak_bytes: float
     account: Account | None = None  # where every second went
     memory: MemoryAccount | None = None  # what the peak of memory consists of
+    failed: tuple[str, ...] = ()  # parts that could not be made, with the reason
 
     @property
     def healthy(self) -> bool:
@@ -453,4 +454,5 @@ class Diagnosis:
         faults = any(finding.fault for finding in self.findings)
         blind = any(one.blind for one in self.not_judged)
         explained = self.account is None or self.account.complete
-        return self.run.steps > 0 and not faults and not blind and explained
+        whole = explained and not blind and not self.failed
+        return self.run.steps > 0 and not faults and whole

@@ -45,6 +45,12 @@ def _plan(cause: Cause, finding: Finding, run: Run) -> Fix | Refusal | None:
     except CannotEdit as problem:
         line = problem.line or where.line
         return Refusal(problem.reason, Location(where.file, line))
+    except Exception as problem:  # noqa: BLE001 - the fence of a cause: the report has the rest
+        return Refusal(_failure(problem), where)
+
+
+def _failure(problem: Exception) -> str:
+    return f"making the fix failed, a mistake in unslow: {type(problem).__name__}: {problem}"
 
 
 @dataclass(frozen=True)
@@ -93,4 +99,6 @@ class Composition:
             fix = cause.fix(finding, script)
         except CannotEdit as reason:
             return Refusal(f"it overlaps with a fix above: {reason}", where)
+        except Exception as problem:  # noqa: BLE001 - the fence of a cause
+            return Refusal(_failure(problem), where)
         return fix or Refusal("a fix above has already changed this place", where)

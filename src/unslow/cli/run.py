@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from unslow.cli.output import format_option, must_be_writable, write
+from unslow.cli.output import format_option, must_be_writable, say, write
 from unslow.cli.recorded import settings
 from unslow.cli.show import print_report, report_on, text_of
 from unslow.cli.until import until_option
@@ -122,7 +123,7 @@ def run(
         click.echo(
             f"unslow: the live view failed, the recording did not: {beside.problem}", err=True
         )
-    healthy = _report(folder, ended, after) if after.anything else True
+    healthy = _reported(folder, ended, after) if after.anything else True
     if after.check and not healthy and ended.code == 0:
         sys.exit(1)
     launch.die_as(ended)
@@ -170,6 +171,18 @@ def _must_be_no_option(word: str) -> None:
     known = [name for parameter in run.params for name in parameter.opts if name.startswith("--")]
     hint = suggestion(word, known) or "Options of the script go after its name."
     raise UnslowError(f"unslow run {word}", "there is no such option of unslow", hint, "usage")
+
+
+def _reported(folder: str, ended: launch.Ended, wanted: _Wanted) -> bool:
+    """The same as `_report`; a mistake of ours is shown, and the command keeps its exit code."""
+    try:
+        return _report(folder, ended, wanted)
+    except UnslowError as problem:
+        say(f"unslow: {problem}")
+    except Exception:  # noqa: BLE001 - the fence of the report: the training is over and recorded
+        traceback.print_exc()
+        say(f"unslow: the report failed, which is a mistake in unslow; recorded in {folder}")
+    return False
 
 
 def _report(folder: str, ended: launch.Ended, wanted: _Wanted) -> bool:

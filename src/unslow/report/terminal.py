@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -13,6 +14,7 @@ from rich.text import Text
 
 from unslow.report import job as jobs
 from unslow.report import outline, words
+from unslow.report.view.fence import failure
 from unslow.report.words import Row
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -35,18 +37,27 @@ def renderable(view: Row) -> RenderableType:
     problems, notes = outline.divided(view["findings"])
     parts: list[RenderableType] = [_head(view), *_verdict(view)]
     for number, finding in enumerate(problems, 1):
-        parts.append(_finding(f"{number}. ", finding, titled=number > 1))
+        make = partial(_finding, f"{number}. ", finding, titled=number > 1)
+        parts += _fenced(f"the details of {finding['cause']}", make)
     if notes:
         parts += [_title("Also worth knowing"), *map(_note, notes)]
     parts += [
-        *_job(view["job"]),
-        *_account(view),
-        *_loops(jobs.shown(view, view["loops"])),
-        *_memory(view),
-        *_hot_lines(view),
+        *_fenced("the job", partial(_job, view["job"])),
+        *_fenced("the account", partial(_account, view)),
+        *_fenced("the loops", partial(_loops, jobs.shown(view, view["loops"]))),
+        *_fenced("the memory", partial(_memory, view)),
+        *_fenced("the busiest lines", partial(_hot_lines, view)),
         *_limits(view),
     ]
     return _Unbroken(Group(*parts, *_footer(view)))
+
+
+def _fenced(name: str, make: Callable[[], list[RenderableType]]) -> list[RenderableType]:
+    """A part of the report; one that fails is named, the others are shown."""
+    try:
+        return list(make())
+    except Exception as problem:  # noqa: BLE001 - the fence of a part
+        return [_item(failure(name, problem))]
 
 
 class _Unbroken:
@@ -128,7 +139,7 @@ def _verdict(view: Row) -> list[RenderableType]:
     return parts
 
 
-def _finding(number: str, finding: Row, titled: bool = True) -> RenderableType:
+def _finding(number: str, finding: Row, titled: bool = True) -> list[RenderableType]:
     """The verdict has just shown the first one's title."""
     parts: list[RenderableType] = [_summary(number, finding)]
     if titled:
@@ -139,7 +150,7 @@ def _finding(number: str, finding: Row, titled: bool = True) -> RenderableType:
     if rows:
         parts.append(_pairs(rows))
     parts += [_way(*way) for way in outline.ways_out(finding)]
-    return Group(parts[0], *(_inside(part, 3) for part in parts[1:]))
+    return [parts[0], *(_inside(part, 3) for part in parts[1:])]
 
 
 def _summary(number: str, finding: Row) -> Text:
@@ -151,7 +162,7 @@ def _summary(number: str, finding: Row) -> Text:
 def _note(finding: Row) -> RenderableType:
     """What belongs to no line, such as a busy machine, takes one line."""
     if finding["location"]:
-        return _finding("", finding)
+        return Group(*_finding("", finding))
     return _item(f"{finding['cause']}: {finding['title'].rstrip('.')}.")
 
 

@@ -17,6 +17,7 @@ import json
 import os
 import stat
 import struct
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -60,6 +61,9 @@ _HEADER: dict[str, Callable[[object], bool]] = {
 
 # Bytes of one file that are read. The logs of ten million steps take 3 MB, a million facts 200 MB.
 _MOST_BYTES = 1 << 30
+
+
+_STALLED = 500_000_000  # nanoseconds: no write takes so long unless the disk hangs
 
 
 class Unreadable(Exception):
@@ -229,6 +233,7 @@ class Writer:
         self._known: list[Any] = [None, None]  # which file each descriptor is of
         self.lost = ""
         self.written = 0
+        self._since = 0  # when the write that is under way began
 
     def rows(self, data: bytes) -> None:
         self._append(0, data)
@@ -236,9 +241,16 @@ class Writer:
     def lines(self, data: bytes) -> None:
         self._append(1, data)
 
+    @property
+    def stalled(self) -> bool:
+        """Whether the disk has not answered for a while."""
+        since = self._since  # another thread may be done this very moment
+        return bool(since) and time.perf_counter_ns() - since > _STALLED
+
     def _append(self, which: int, data: bytes) -> None:
         if self.lost:
             return
+        self._since = time.perf_counter_ns()
         try:
             if not self._is_open(which):
                 flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
@@ -250,6 +262,8 @@ class Writer:
             self.written += len(data)
         except OSError as problem:
             self.lost = f"the run folder could not be written: {problem.strerror or problem}"
+        finally:
+            self._since = 0
 
     def _is_open(self, which: int) -> bool:
         """Whether a descriptor is still ours: a program may close all of them and use it again."""

@@ -171,6 +171,13 @@ class _LineTotal:
         self.written = 0  # count when it was last written
 
 
+def _cwd() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # the program deleted it
+        return ""
+
+
 class _Lanes(threading.local):
     def __init__(self, lanes: list[Lane], joining: list[Callable[[Lane], None]]) -> None:
         self.lane = Lane()
@@ -197,6 +204,7 @@ class Recorder:
         self.probes: dict[str, str] = {}
         self.signals = Signals(self._failed)
         self.limits = ALONE  # less in a large job
+        self.watched = False  # the watcher runs, and writes
         self.is_trial = False  # a trial is timed as it is: no expensive inspections
         self.is_worker = False  # one of several processes that wait for each other
         self.kept_weights: dict[int, Any] = {}  # in a trial: variables and sessions by their id
@@ -204,6 +212,7 @@ class Recorder:
         self._pending: list[str] = []
         self._counts: dict[tuple[str, str], _Count] = {}
         self._sources: set[str] = set()
+        self._copies: list[tuple[str, str]] = []  # sources that wait: digest and text
         self._totals: dict[tuple[str, int, int], _LineTotal] = {}
         self._kept: list[CodeType] = []  # of lines with totals: an id must not be used again
         self._lock = threading.Lock()
@@ -220,7 +229,7 @@ class Recorder:
                 wall_at=time.time_ns(),
                 clock_at=clock(),
                 cluster=os.environ.get("TF_CONFIG", ""),
-                cwd=os.getcwd(),
+                cwd=_cwd(),
             )
         )
 
@@ -228,8 +237,8 @@ class Recorder:
         """Write a fact whatever its number; for the few that must never be thinned."""
         try:
             text = json.dumps({"k": kind, "t": at, **data}, default=str)
-        except (TypeError, ValueError) as problem:
-            text = encode(Unwritten(of=kind, why=str(problem)), at)
+        except Exception as problem:  # noqa: BLE001 - called within the user's own calls
+            text = json.dumps({"k": Unwritten.kind, "t": at, "kind": kind, "why": repr(problem)})
         self._pending.append(text)
 
     def emit(self, fact: Fact, at: int | None = None) -> None:
@@ -237,16 +246,21 @@ class Recorder:
 
         `at` is its time, if that is not now.
         """
-        if isinstance(fact, Thinned):
-            counted = self._counted(fact.kind, fact.key, int(fact.took))
-            if not counted.is_written():
-                return
-            fact = fact.replace(n=counted.count, sum=counted.took)
         try:
+            if isinstance(fact, Thinned):
+                counted = self._counted(fact.kind, fact.key, int(fact.took))
+                if not counted.is_written():
+                    return
+                fact = fact.replace(n=counted.count, sum=counted.took)
             self._pending.append(encode(fact, clock() if at is None else at))
-        except (TypeError, ValueError) as problem:
-            self.emit(Unwritten(of=fact.kind, why=str(problem)))
-            self.lost(fact.probe, f"{type(fact).__name__} could not be written: {problem}")
+        except Exception as problem:  # noqa: BLE001 - called within the user's own calls
+            self._unwritten(fact, problem)
+
+    def _unwritten(self, fact: Fact, problem: Exception) -> None:
+        why = f"{type(problem).__name__}: {problem}"
+        self.line(Unwritten.kind, clock(), kind=fact.kind, why=why)
+        self.probes[fact.probe] = f"lost: {type(fact).__name__} could not be written: {why}"
+        self.line(ProbeState.kind, clock(), name=fact.probe, state=self.probes[fact.probe])
 
     def count(self, kind: type[Thinned], key: str, took: int = 0) -> None:
         """Count a fact whose details nobody wants; see `wants`."""
@@ -279,7 +293,11 @@ class Recorder:
 
     def stack(self, frame: FrameType | None, limit: int = 6) -> Stack:
         """The user's frames, innermost first; their files are kept with the run."""
-        return tuple(Place(*place) for place in self.kept(self.user.stack(frame, limit)))
+        try:
+            return tuple(Place(*place) for place in self.kept(self.user.stack(frame, limit)))
+        except Exception as problem:  # noqa: BLE001 - called within the user's own calls
+            self._failed("frames", problem)
+            return ()
 
     def kept(self, places: list[tuple[str, int, str]]) -> list[tuple[str, int, str]]:
         for file, _, _ in places:
@@ -300,18 +318,23 @@ class Recorder:
             return
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
         self.emit(SourceKept(file=file, digest=digest))
-        try:
-            os.makedirs(os.path.join(self.folder, "sources"), exist_ok=True)
-            with open(
-                os.path.join(self.folder, "sources", f"{digest}.py"),
-                "w",
-                encoding="utf-8",
-                newline="",
-                errors="surrogatepass",
-            ) as copy:
-                copy.write(text)
-        except OSError:
-            pass
+        self._copies.append((digest, text))
+
+    def _copy_sources(self) -> None:
+        while self._copies:
+            digest, text = self._copies.pop()
+            try:
+                os.makedirs(os.path.join(self.folder, "sources"), exist_ok=True)
+                with open(
+                    os.path.join(self.folder, "sources", f"{digest}.py"),
+                    "w",
+                    encoding="utf-8",
+                    newline="",
+                    errors="surrogatepass",
+                ) as copy:
+                    copy.write(text)
+            except OSError:
+                pass
 
     def tally(
         self,
@@ -381,6 +404,7 @@ class Recorder:
             # The list itself stays: another thread may be about to append to it.
             pending = self._pending[:]
             del self._pending[: len(pending)]
+            self._copy_sources()
             if pending:
                 data = "\n".join(pending) + "\n"
                 self.writer.lines(data.encode("utf-8", "backslashreplace"))
@@ -430,8 +454,10 @@ class Recorder:
     def after_fork(self) -> None:
         """In a forked child: nothing of the parent's is written again."""
         self.pid = os.getpid()
+        self.watched = False
         self.writer = Writer(self.folder, f"{_HOST}-{self.pid}")
         self._pending = []
+        self._copies = []
         self._counts = {}
         self._totals = {}
         self._sources = set()

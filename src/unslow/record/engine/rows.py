@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from unslow.facts.phase import Phase
 from unslow.record.engine.limits import ALONE
-from unslow.record.engine.recorder import PHASES, Recorder, clock
+from unslow.record.engine.recorder import PHASES, Recorder
 from unslow.runfolder.layout import ROW, WORDS
 
 # The first rows hold one update each. Past these, every further HALF rows hold twice as many updates
@@ -19,15 +19,15 @@ from unslow.runfolder.layout import ROW, WORDS
 FULL = ALONE.rows_in_full
 HALF = ALONE.rows_per_width
 
-# The training thread writes by itself when more than one row in 100 is unwritten, one in 32 later,
-# so that `kill -9` loses only a few percent of them, and when the last write is half a second old.
-# A write costs as much as ten rows. The watcher writes what waits for longer, and alone where
-# writes are slow (a stalled network disk).
+# At first the training thread writes by itself when more than one row in 100 is unwritten, so that
+# even a short run that is killed keeps nearly all of them. Later only the watcher writes, each time
+# it wakes: a disk that does not answer must not stop the training. Without a watcher the training
+# thread goes on, when more than one row in 32 is unwritten or the last write is half a second old.
 _UNWRITTEN_AT_FIRST, _UNWRITTEN = 100, 32
 _AT_FIRST = 256
 _OLD = 500_000_000
-_SLOW_WRITE = 2_000_000
-_SLOW_WRITES = 3
+# Rows that may wait for a disk that does not answer, about 50 MB; then the oldest are let go.
+_MOST_WAITING = 100_000
 
 _RUN, _OTHER = int(Phase.RUN), int(Phase.OTHER)
 _BEFORE, _BETWEEN = (0,) * _RUN, (0,) * (_OTHER - _RUN - 1)  # phases of a row that only ran
@@ -112,8 +112,6 @@ class Rows:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._slow = 0
-        self._deferred = False
         self.written = 0  # when something last was
         self.clear()
 
@@ -134,10 +132,24 @@ class Rows:
 
     def written_in_time(self, total: int, now: int) -> None:
         """Write if too many of all these rows are waiting, or for too long."""
+        if total > _AT_FIRST and self._recorder.watched:
+            if self._unwritten > _MOST_WAITING:
+                self._let_go()
+            return
         share = _UNWRITTEN if total > _AT_FIRST else _UNWRITTEN_AT_FIRST
         many = self._unwritten * share > total
-        if (many or now - self.written > _OLD) and not self._deferred:
+        if many or now - self.written > _OLD:
             self.write(now)
+
+    def _let_go(self) -> None:
+        self._waiting.clear()
+        self._unwritten = 0
+        self._recorder.lost("steps", "the run folder did not take them for too long")
+
+    @property
+    def wait(self) -> bool:
+        """Whether there is something to write."""
+        return bool(self._waiting)
 
     def _pack(self, rows: list[Raw | Calls]) -> Iterator[bytes]:
         """Rows as bytes: many at a time, at a fraction of the cost of one within a step."""
@@ -197,7 +209,7 @@ class Rows:
             yield row.pack()
 
     def write(self, now: int, last: bool = False) -> None:
-        """Append waiting rows and facts; `last` also writes merged rows that are not full."""
+        """Append waiting facts and rows; `last` also writes merged rows that are not full."""
         self.written = now
         if not self._writing.acquire(last, 1.0 if last else -1):  # the other thread is at it
             return
@@ -210,14 +222,11 @@ class Rows:
             if last:
                 data += b"".join(row.pack() for row in self._merged.values())
                 self._merged.clear()
+            self._recorder.flush(last)  # rows mean nothing without the fact of their site
             if data:
                 self._recorder.writer.rows(data)
         finally:
             self._writing.release()
-        self._recorder.flush(last)
-        if clock() - now > _SLOW_WRITE:
-            self._slow += 1
-            self._deferred = self._slow >= _SLOW_WRITES
 
 
 def _joined(rows: list[Raw | Calls]) -> list[Raw | Calls]:

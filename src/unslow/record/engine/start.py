@@ -121,9 +121,9 @@ class Recording:
         if not self._begun or self._ended or recorder.pid == os.getpid():
             return
         self._is_fork = True
-        self.watcher.after_fork()
-        recorder.after_fork()
-        steps.after_fork()
+        self._fenced("watcher", self.watcher.after_fork)
+        self._fenced("engine", recorder.after_fork)
+        self._fenced("steps", steps.after_fork)
         self.watcher = Watcher(recorder, steps)
 
         def first_step(lane: object, total: int) -> None:
@@ -138,23 +138,25 @@ class Recording:
             return
         self._ended = True
         atexit.unregister(self.end)
-        self.steps.leave_fast_path()
-        self.arming.uninstall()
-        self._show()
+        self._fenced("steps", self.steps.leave_fast_path)
+        self._fenced("engine", self.arming.uninstall)
+        self._fenced("engine", self._show)
         if self._attached:
-            self._forget()
+            self._fenced("engine", self._forget)
         if self.trial is not None:
-            self.trial.finish()
+            self._fenced("trial", self.trial.finish)
         if (
             not self._begun
             or self.recorder.pid != os.getpid()
             or (self._is_fork and not self.steps.total)
         ):
             return
-        self.watcher.stop()
-        self.steps.flush(last=True)
-        self.recorder.emit(self._end())
-        self.recorder.flush()
+        self._fenced("watcher", lambda: self.watcher.stop(self._write_last))
+
+    def _write_last(self) -> None:
+        self._fenced("steps", lambda: self.steps.flush(last=True))
+        self._fenced("engine", lambda: self.recorder.emit(self._end()))
+        self._fenced("writer", self.recorder.flush)
         self.recorder.writer.close()
 
     def _forget(self) -> None:
@@ -162,6 +164,13 @@ class Recording:
         _forks.follow(None)
         WRAPPERS.clear()
         self.recorder.joining.clear()
+
+    def _fenced(self, part: str, work: Callable[[], None]) -> None:
+        """A failure at the end must not show in the output of the program."""
+        try:
+            work()
+        except Exception as problem:  # noqa: BLE001 - the fence of a part
+            self.recorder.lost(part, f"{type(problem).__name__}: {problem}")
 
     def _how(self) -> str:
         """How the process ended, or that it goes on."""

@@ -256,6 +256,11 @@ class Steps:
         """When something was last written."""
         return self._rows.written
 
+    def write_waiting(self) -> None:
+        """Write rows that wait, and facts with them."""
+        if self._rows.wait:
+            self._rows.write(clock())
+
     def flush(self, last: bool = False) -> None:
         """Write what has gathered; `last` also writes merged rows that are not full yet."""
         path = self.fast_path

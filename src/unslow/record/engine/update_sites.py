@@ -150,7 +150,6 @@ class Sites:
                 trains=update.trains,
             )
         )
-        self._recorder.flush()  # rows mean nothing without their site, also where a run is killed
         return number
 
     def _loop(self, frame: FrameType | None) -> tuple[int, int, int] | None:

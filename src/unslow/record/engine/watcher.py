@@ -30,7 +30,8 @@ _TICKS_EARLY = 12, 36, 100
 _TICK_AT_LOWEST = 10_000_000_000  # nanoseconds between readings once the verdict is known
 _SAMPLES_EVERY = 250_000_000
 _SAMPLES_IN_FULL = 60  # then the distance doubles, and doubles again after as many
-_FLUSH = 1_000_000_000  # after the last write; a training thread that makes steps writes by itself
+_FLUSH = 1_000_000_000  # nanoseconds after the last write
+_LONGEST_END = 5.0  # seconds that a program waits at its exit for a disk that does not answer
 _MOST_STACKS = 3000
 _FRAMES = 6
 _OTHER, _RUN = int(Phase.OTHER), int(Phase.RUN)
@@ -50,6 +51,7 @@ class Watcher:
         self.stopping = False
         self.is_lowest = False  # the verdict is known: only steps and counters are recorded
         self._stop = _Stop()
+        self._last: Callable[[], None] | None = None
         self._thread = 0
         self._ended = _thread.allocate_lock()  # held while the thread runs
         self._stacks: dict[tuple[Any, ...], int] = {}
@@ -79,20 +81,34 @@ class Watcher:
         self._thread = _thread.get_ident()
         try:
             self._watch()
+            self._write_last()
         finally:
             ended.release()
 
-    def stop(self) -> None:
+    def stop(self, write_last: Callable[[], None]) -> None:
+        """Let the thread write the rest, and wait for that, but not for a disk that hangs."""
         self.stopping = True
+        self._last = write_last
         self._stop.set()
-        if self._ended.acquire(timeout=1.0):
+        if self._ended.acquire(timeout=_LONGEST_END):
             self._ended.release()
+            self._write_last()  # where the thread did not
         self._interval.uninstall()
-        self.tick(clock())
-        self._write_samples(clock())
+
+    def _write_last(self) -> None:
+        write, self._last = self._last, None
+        if write is None:
+            return
+        try:
+            self.tick(clock())
+            self._write_samples(clock())
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost("watcher", f"{type(problem).__name__}: {problem}")
+        write()
 
     def _watch(self) -> None:
         try:
+            self.recorder.watched = True
             self.call_cost = self._calibrate()
             self._began = began = clock()
             steps, period, trains = self.steps.total, _PERIOD, self.steps.trains
@@ -113,6 +129,8 @@ class Watcher:
                 began, steps = clock(), self.steps.total
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost("watcher", f"{type(problem).__name__}: {problem}")
+        finally:
+            self.recorder.watched = False
 
     def _wake(self) -> None:
         now = clock()
@@ -123,6 +141,7 @@ class Watcher:
             self.tick(now)
         if not self.is_lowest and now - self._sampled >= self._samples_distance:
             self._write_samples(now)
+        self.steps.write_waiting()
         if now - self.steps.flushed >= _FLUSH:
             self.steps.flush()
 

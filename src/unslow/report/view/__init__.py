@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import numbers
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timezone
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePath
 from typing import Any
@@ -18,7 +19,8 @@ from unslow.report.view.account import account_of
 from unslow.report.view.charts import step_charts
 from unslow.report.view.events import graphs_of, traces_of, workers_of
 from unslow.report.view.explanations import explanations_of
-from unslow.report.view.findings import finding_of
+from unslow.report.view.fence import Fence
+from unslow.report.view.findings import finding_of, outline_of
 from unslow.report.view.job import job_view
 from unslow.report.view.kernels import kernels_of
 from unslow.report.view.line_times import line_times
@@ -51,10 +53,8 @@ def view_of(
     """Everything a report may say: `proofs` by index of the finding, `ignored` with the reason."""
     run = diagnosis.run
     proofs = proofs or {}
-    findings = [
-        finding_of(run, finding, diagnosis.fixes.get(index), proofs.get(index))
-        for index, finding in enumerate(diagnosis.findings)
-    ]
+    fence = Fence()
+    findings = _findings(diagnosis, proofs, fence)
     whole = run.seconds or run.trained
     rules, times = _rules(), line_times(run)
     job = job_view(job_of(run))
@@ -71,15 +71,17 @@ def view_of(
         "ended": run.ended,
         "how": ended_of(run),
         "verdict": verdict_of(diagnosis, findings),
-        "loops": [loop_of(run, loop) for loop in run.loops],
+        "loops": _loops(run, fence),
         "findings": findings,
         "not_judged": [
             {"cause": each.cause, "reason": each.reason} for each in diagnosis.not_judged
         ],
         "ignored": [_ignored(finding, reason) for finding, reason in ignored],
         "next": next_commands(run, findings),
-        "account": account_of(diagnosis.account),
-        "memory_account": memory_account_of(diagnosis.memory),
+        "account": fence.part("the account", lambda: account_of(diagnosis.account), None),
+        "memory_account": fence.part(
+            "the account of memory", lambda: memory_account_of(diagnosis.memory), None
+        ),
         "unexplained_seconds": diagnosis.unexplained,
         "unexplained_share": unexplained_share(diagnosis),
         "own_cost": {
@@ -88,34 +90,58 @@ def view_of(
             "peak_rss_bytes": diagnosis.own_peak_bytes,
         },
         "healthy": diagnosis.healthy,
-        "memory": memory_of(run),
-        "hot_lines": hot_lines(run),
-        "processes": processes_of(run),
-        "lost_probes": lost_probes(run),
-        "seen_instead": seen_instead(run),
-        "notes": list(run.notes),
+        "memory": fence.part("the memory", lambda: memory_of(run), []),
+        "hot_lines": fence.part("the busiest lines", lambda: hot_lines(run), []),
+        "processes": fence.part("the processes", lambda: processes_of(run), []),
+        "lost_probes": fence.part("the lost probes", lambda: lost_probes(run), []),
+        "seen_instead": fence.part("what was seen instead", lambda: seen_instead(run), []),
         "at_lowest_rate": run.at_lowest_rate,
         "rules": rules,
         "explanations": explanations_of(findings, rules),
         "sources": sources_of(run, diagnosis.findings, times),
         "cwd": run.cwd,
         "command_line": command_line(run.command),
-        "workers": workers_of(run),
+        "workers": fence.part("the workers", lambda: workers_of(run), []),
         "job": job,
-        "start": start_of(run),
-        "pipelines": pipelines_of(run),
-        "kernels": kernels_of(run),
+        "start": fence.part("the first step", lambda: start_of(run), None),
+        "pipelines": fence.part("the pipelines", lambda: pipelines_of(run), []),
+        "kernels": fence.part("the kernels", lambda: kernels_of(run), []),
         "charts": {
-            "steps": step_charts(run, findings, shown),
-            "memory": memory_charts(run, shown),
-            "traces": traces_of(run),
-            "graphs": graphs_of(run),
+            **_charts(run, findings, shown, fence),
             "timeline": timeline_of(run, diagnosis.findings, times),
         },
         "versions": _versions(run),
     }
+    view["notes"] = [*run.notes, *diagnosis.failed, *fence.failed]
     cleaned: Row = clean(view)
     return cleaned
+
+
+def _findings(diagnosis: Diagnosis, proofs: Mapping[int, Proof], fence: Fence) -> list[Row]:
+    """The findings; one whose details fail keeps its cause, its title and its cost."""
+    run, rows = diagnosis.run, []
+    for index, finding in enumerate(diagnosis.findings):
+        make = partial(finding_of, run, finding, diagnosis.fixes.get(index), proofs.get(index))
+        bare = outline_of(run, finding)
+        rows.append(fence.part(f"the details of {finding.cause}", make, bare))
+    return rows
+
+
+def _loops(run: Run, fence: Fence) -> list[Row]:
+    made = [
+        fence.part(f"loop {number}", partial(loop_of, run, loop), {})
+        for number, loop in enumerate(run.loops, 1)
+    ]
+    return [row for row in made if row]
+
+
+def _charts(run: Run, findings: list[Row], shown: Collection[int], fence: Fence) -> Row:
+    return {
+        "steps": fence.part("the chart of steps", lambda: step_charts(run, findings, shown), []),
+        "memory": fence.part("the chart of memory", lambda: memory_charts(run, shown), []),
+        "traces": fence.part("the chart of traces", lambda: traces_of(run), []),
+        "graphs": fence.part("the chart of graphs", lambda: graphs_of(run), []),
+    }
 
 
 def _ignored(finding: Finding, reason: str) -> Row:

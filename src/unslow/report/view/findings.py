@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 
 from unslow.fix.edit.diff import unified_diff
 from unslow.model import Evidence, Finding, Fix, Forecast, Location, Proof, Refusal, Run
@@ -32,6 +33,12 @@ def finding_of(run: Run, finding: Finding, fix: Fix | Refusal | None, proof: Pro
         "refusal": _refusal(fix) if isinstance(fix, Refusal) else None,
         "proof": _proof(proof) if proof else None,
     }
+
+
+def outline_of(run: Run, finding: Finding) -> Row:
+    """A finding without its details."""
+    bare = replace(finding, evidence=(), forecast=None, location=None)
+    return finding_of(run, bare, None, None)
 
 
 def is_of_training(run: Run, finding: Finding) -> bool:

@@ -194,7 +194,7 @@ class Calls(Probe):
     def _kept(self, inside: bytes) -> str:
         """Write what a window saw into a file of its own, as long as there are not too many."""
         name = f"call-{os.getpid()}-{len(self._sizes) + 1}.trace"
-        if sum(self._sizes) + len(inside) > _MOST_BYTES:
+        if sum(self._sizes) + len(inside) > _MOST_BYTES or self.recorder.writer.stalled:
             return ""
         try:
             with open(os.path.join(self.recorder.folder, name), "wb") as file:

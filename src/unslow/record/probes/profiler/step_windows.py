@@ -127,6 +127,8 @@ class StepWindows(Probe):
         too_young = expected > 2 * _SPAN and age < _TIMES_ITS_LENGTH * expected
         if not warmed_up or too_young or self._is_taken() or now < self._due:
             return
+        if self.recorder.writer.stalled:
+            return
         self._due = now + _INTERVAL
         self._open(lane, self._steps_wanted(steps, age))
 
@@ -168,6 +170,9 @@ class StepWindows(Probe):
             return
         if self._shared:
             self._close_shared(session, lane)
+            return
+        if self.recorder.writer.stalled:  # the profile would have to be written
+            stop_window(session)
             return
         began = clock()
         if lane is not None:

@@ -1,0 +1,28 @@
+"""A part of a report that fails is left out and named; the other parts are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Fence:
+    """Makes parts one by one and remembers which could not be made."""
+
+    def __init__(self) -> None:
+        self.failed: list[str] = []
+
+    def part(self, name: str, make: Callable[[], T], without: T) -> T:
+        """The part, or `without` where making it failed."""
+        try:
+            return make()
+        except Exception as problem:  # noqa: BLE001 - the fence of a part
+            self.failed.append(failure(name, problem))
+            return without
+
+
+def failure(name: str, problem: Exception) -> str:
+    why = f"{type(problem).__name__}: {problem}"
+    return f"{name} could not be shown, which is a mistake in unslow: {why}"
