@@ -1,0 +1,1 @@
+# run: {python} -m package.run --fast

@@ -1,0 +1,1 @@
+# run: {python} -c 'import training; print(training.train(), __name__)' one two

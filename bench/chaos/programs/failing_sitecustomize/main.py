@@ -1,0 +1,4 @@
+# env: PYTHONPATH=site
+from training import train
+
+print(train())

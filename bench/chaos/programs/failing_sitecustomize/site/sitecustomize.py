@@ -1,0 +1,1 @@
+raise RuntimeError("a sitecustomize that fails")
