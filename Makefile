@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser unit live live-all lint format bench field workers gains claims recorded docs site clean watch-bench workers-scale attach-pythons screenshots
+.PHONY: help demo test browser unit live live-all lint format bench field workers gains claims recorded docs site clean watch-bench workers-scale attach-pythons screenshots chaos matrix
 
 help: ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -105,6 +105,12 @@ gains: $(READY) ## Measure what each automatic fix gives back, against what was 
 claims: $(READY) ## Put the claims of advice found on the web to the test (a quarter of an hour)
 	@$(BIN)/python -m bench.claims
 
+chaos: $(READY) ## Attack unslow in every way we know; writes docs/reliability.md (40 minutes; what held is kept)
+	@$(BIN)/python -m bench.chaos
+
+matrix: $(READY) ## Record on every supported TensorFlow and Python; writes docs/support.md (hours; what is there is kept)
+	@$(BIN)/python -m bench.matrix
+
 screenshots: $(READY) browser ## Make the README's pictures from a real run
 	@$(BIN)/python bench/screenshots.py
 
@@ -113,4 +119,4 @@ format: $(READY) ## Format the code
 	@$(BIN)/ruff check --fix .
 
 clean: ## Remove the environment and all that was generated
-	@rm -rf $(VENV) .unslow .pytest_cache .mypy_cache .ruff_cache site
+	@rm -rf $(VENV) .chaos .unslow .pytest_cache .mypy_cache .ruff_cache site

@@ -1,6 +1,6 @@
 """Trains under a recorder in which one part raises; every injection in a fork of one process.
 
-python -m bench.chaos.injected FOLDER     prints a line of JSON for each injection
+python -m bench.chaos.injected FOLDER SHARE SHARES     prints a line of JSON for each injection
 
 TensorFlow is imported once, before anything is run; each fork then starts a recorder of its own.
 """
@@ -203,14 +203,16 @@ def _in_child(work: Callable[[], str], out: Path) -> None:
     sys.exit(0)  # runs what was registered with atexit
 
 
-def main(place: Path, names: list[str]) -> None:
+def main(place: Path, share: int, shares: int) -> None:
     header = {"command": ["python", "train.py"], "cwd": str(place), "started": 1.0}
-    every = [one for one in injections() if not names or one.name in names]
+    every = list(injections())
     chance = random.Random(7)
-    pairs = [chance.sample(every, 2) for _ in range(len(every) // 4)] if not names else []
+    pairs = [chance.sample(every, 2) for _ in range(len(every) // 4)]
+    groups = [*([one] for one in every), *pairs]
+    chance.shuffle(groups)
     plain = _outcome(place / "plain", header, None)
     print(json.dumps({"name": "plain", "parts": [], **plain}), flush=True)
-    for number, group in enumerate([*([one] for one in every), *pairs]):
+    for number, group in enumerate(groups[share::shares]):
         found = _outcome(place / str(number), header, group)
         names_of = " and ".join(one.name for one in group)
         parts = [one.part for one in group if one.part]
@@ -230,4 +232,4 @@ def _outcome(folder: Path, header: dict[str, Any], group: list[Injection] | None
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

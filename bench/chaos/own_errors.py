@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -21,12 +21,16 @@ from bench.chaos.processes import environment
 
 _TIMEOUT = 1500.0
 _PAIRS = 200
+_SHARES = 8  # of the injections into the recorder, each with one import of TensorFlow
 _EXAMPLES = ("retracing", "feed_dict", "graph_growth", "memory_pressure", "input_bound")
 
 
 def attacks() -> list[Attack]:
     return [
-        Attack("each part of the recorder, alone and in pairs", recorder_parts),
+        *(
+            Attack(f"parts of the recorder, share {share + 1} of {_SHARES}", _share_of(share))
+            for share in range(_SHARES)
+        ),
         Attack("each cause", causes_one_by_one),
         Attack("causes in pairs", causes_in_pairs),
         Attack("each fix", fixes),
@@ -34,10 +38,14 @@ def attacks() -> list[Attack]:
     ]
 
 
-def recorder_parts(names: tuple[str, ...] = ()) -> Result:
+def _share_of(share: int) -> Callable[[], Result]:
+    return lambda: recorder_parts(share, _SHARES)
+
+
+def recorder_parts(share: int, shares: int) -> Result:
     """Training unaffected, nothing printed, and the report names the part."""
     with tempfile.TemporaryDirectory(prefix="unslow-chaos-") as place:
-        command = [sys.executable, "-m", "bench.chaos.injected", place, *names]
+        command = [sys.executable, "-m", "bench.chaos.injected", place, str(share), str(shares)]
         done = subprocess.run(
             command,
             cwd=ROOT,
@@ -164,15 +172,15 @@ def fixes() -> Result:
     return Result(tries, broke=tuple(broke))
 
 
-def report_parts() -> Result:
+def report_parts(names: Sequence[str] = (), examples: Sequence[str] = _EXAMPLES[:2]) -> Result:
     """Each function that makes a part of the view or of the terminal report raises in turn."""
     from unslow.report import terminal, view
 
     broke: list[str] = []
     tries = 0
-    for run in _runs(_EXAMPLES[:2]):
-        for module, names in ((view, _PARTS_OF_VIEW), (terminal, _PARTS_OF_TERMINAL)):
-            for name in names:
+    for run in _runs(examples):
+        for module, parts in ((view, _PARTS_OF_VIEW), (terminal, _PARTS_OF_TERMINAL)):
+            for name in (part for part in parts if not names or part in names):
                 tries += 1
                 with mock.patch.object(module, name, _raising):
                     broke += _report_without(run, name)
@@ -203,7 +211,7 @@ def _report_without(run: Any, part: str) -> list[str]:
     return [] if "Injected" in shown else [f"{part} is missing and not named"]
 
 
-def _runs(names: Any) -> Iterator[Any]:
+def _runs(names: Sequence[str]) -> Iterator[Any]:
     from unslow.analyse.run.assemble import load
 
     for name in names:

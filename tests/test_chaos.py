@@ -1,0 +1,82 @@
+"""A quick part of the chaos suite: every reader and every awkward program is there and can be run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.chaos import faults, hostile, load, own_errors, supply, transparency
+from bench.chaos.kept import Attack, Result, Results, run_all
+from bench.chaos.page import PARTS, page
+from bench.chaos.readers import READERS
+
+QUICK = {
+    "lines of facts": 300,
+    "rows of steps": 100,
+    "headers and the list of runs": 100,
+    "profiles": 50,
+    "patches given to prove": 5,
+    "settings files": 20,
+    "source given to check": 10,
+    "the live view": 2,
+}
+
+
+@pytest.mark.parametrize("reader", QUICK)
+def test_a_reader_survives_hostile_input(reader: str) -> None:
+    result = hostile.fuzz(reader, seed=1, count=QUICK[reader], timeout=100)
+    assert not result.broke
+
+
+def test_every_reader_is_fuzzed_with_100_000_inputs_in_all() -> None:
+    assert hostile.COUNTS.keys() == READERS.keys()
+    assert sum(hostile.COUNTS.values()) >= 100_000
+
+
+def test_there_are_40_awkward_programs_and_all_are_python() -> None:
+    programs = transparency.programs()
+    assert len(programs) >= 40
+    for program in programs:
+        compile(program.main.read_bytes(), program.name, "exec")
+
+
+def test_200_kills_are_tried() -> None:
+    assert sum(faults._KILLS.values()) == 200
+
+
+def test_a_cause_that_raises_is_named() -> None:
+    result = own_errors.report_parts(names=("hot_lines", "_account"), examples=("retracing",))
+    assert result.tries == 2 and not result.broke
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_has_attacks_with_names_of_their_own(part: str) -> None:
+    modules = {
+        "faults": faults,
+        "hostile": hostile,
+        "load": load,
+        "own_errors": own_errors,
+        "supply": supply,
+    }
+    if part == "transparency":  # its attacks need an environment
+        return
+    names = [attack.name for attack in modules[part].attacks()]
+    assert names and len(names) == len(set(names))
+
+
+def test_what_held_is_not_tried_again_and_what_broke_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.chaos.kept.KEPT", tmp_path)
+    tried: list[str] = []
+
+    def attack(name: str, *broke: str) -> Attack:
+        return Attack(name, lambda: tried.append(name) or Result(broke=broke))  # type: ignore[func-returns-value]
+
+    attacks = [attack("holds"), attack("breaks", "it fell")]
+    run_all("load", attacks, jobs=1)
+    run_all("load", attacks, jobs=1)
+    assert tried == ["holds", "breaks", "breaks"]
+    text = page({"load": Results.load("load")})
+    assert "it fell" in text and "**2 tries, 1 broke**" in text
