@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
@@ -55,12 +56,19 @@ def diagnose(run: Run, causes: Sequence[Cause] | None = None, with_fixes: bool =
         fixes=fixes_for(ranked, run, judged) if with_fixes else {},
         not_judged=tuple(unjudged),
         unexplained=account.unexplained if account is not None else 0.0,
-        own_seconds=sum(process.own.get("seconds", 0.0) for process in run.processes),
+        own_seconds=_own_seconds(run),
         own_peak_bytes=max(
             (process.own.get("recorder_bytes", 0.0) for process in run.processes), default=0.0
         ),
         failed=tuple(failed),
     )
+
+
+def _own_seconds(run: Run) -> float:
+    """What recording cost, in all processes; never more than the run took."""
+    spent = sum(process.own.get("seconds", 0.0) for process in run.processes)
+    most = sum(max(0.0, process.ended - process.started) for process in run.processes)
+    return min(spent, most) if math.isfinite(spent) else 0.0
 
 
 def _made(name: str, make: Callable[[], T], failed: list[str]) -> T | None:

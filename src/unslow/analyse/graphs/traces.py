@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from unslow.analyse.graphs.unusual_calls import innermost
 from unslow.analyse.run.thinned import weighted
 from unslow.facts.functions import FirstRun, FunctionTotals, Trace, UnusualCall
+from unslow.facts.schema import Fact
 from unslow.model import Location, Run
 
 READS = (Trace, FirstRun, FunctionTotals, UnusualCall)  # the facts that this module reads
@@ -80,11 +82,11 @@ def _own_part(call: TracedCall, trace: Trace, of_function: Sequence[Trace]) -> f
     A function that makes variables is traced twice in its first call: the last trace gets the
     call, without the other one.
     """
-    began = call.time - call.took
-    in_call = [each for each in of_function if began <= each.time <= call.time]
-    if not in_call or in_call[-1] is not trace:
+    after = bisect_right(of_function, call.time, key=_time)
+    if not after or of_function[after - 1] is not trace:
         return trace.took
-    return call.took - sum(each.took for each in in_call[:-1])
+    first = bisect_left(of_function, call.time - call.took, key=_time)
+    return call.took - sum(each.took for each in of_function[first : after - 1])
 
 
 def _by_function(calls: Iterable[TracedCall]) -> dict[tuple[int, int], list[TracedCall]]:
@@ -98,8 +100,14 @@ def _by_function(calls: Iterable[TracedCall]) -> dict[tuple[int, int], list[Trac
 
 def _around(trace: Trace, calls: Sequence[TracedCall]) -> TracedCall | None:
     """The call that a trace was part of: the next to end, if it traced as long as that."""
-    call = next((call for call in calls if call.time >= trace.time), None)
-    return call if call is not None and call.traced >= 0.99 * trace.took else None
+    at = bisect_left(calls, trace.time, key=_time)
+    if at == len(calls) or calls[at].traced < 0.99 * trace.took:
+        return None
+    return calls[at]
+
+
+def _time(fact: Fact) -> float:
+    return fact.time
 
 
 def in_training(run: Run, trace: OutermostTrace) -> bool:
