@@ -208,7 +208,7 @@ def page(rows: dict[str, dict[str, Any]]) -> str:
         "|---|---|---|---|---|",
     ]
     lines += [_row(cell, rows.get(cell.name)) for cell in cells()]
-    lines += ["", "## What differs", "", *(_differences(rows) or ["Nothing."])]
+    lines += ["", "## What differs", "", *(_differences(rows) or ["Nothing in what was run."])]
     return "\n".join(lines) + "\n"
 
 

@@ -23,7 +23,7 @@ PARTS = {
     "hostile": (
         "Hostile input",
         "A run folder, a source file, a patch or a settings file from a stranger: a result or a "
-        "clear error, never a crash, more than 20 seconds, or more than 4 GB. Seeds are fixed.",
+        "clear error, never a crash, more than 20 seconds of processor time, or more than 4 GB. Seeds are fixed.",
     ),
     "own_errors": (
         "Our own errors",

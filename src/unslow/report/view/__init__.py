@@ -128,8 +128,9 @@ def _findings(diagnosis: Diagnosis, proofs: Mapping[int, Proof], fence: Fence) -
 
 
 def _loops(run: Run, fence: Fence) -> list[Row]:
+    nothing: Row = {}
     made = [
-        fence.part(f"loop {number}", partial(loop_of, run, loop), {})
+        fence.part(f"loop {number}", partial(loop_of, run, loop), nothing)
         for number, loop in enumerate(run.loops, 1)
     ]
     return [row for row in made if row]

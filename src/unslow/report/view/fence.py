@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Fence:
@@ -14,7 +15,7 @@ class Fence:
     def __init__(self) -> None:
         self.failed: list[str] = []
 
-    def part(self, name: str, make: Callable[[], T], without: T) -> T:
+    def part(self, name: str, make: Callable[[], T], without: U) -> T | U:
         """The part, or `without` where making it failed."""
         try:
             return make()
