@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -57,6 +58,8 @@ def utils() -> ModuleType:
 @pytest.fixture
 def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
     recordings: list[Recording] = []
+    # Other tests may have left a TensorFlow behind that runs eagerly; here a graph is built.
+    monkeypatch.delitem(sys.modules, "tensorflow.python.eager.context", raising=False)
 
     def start(config: str = "") -> tuple[Recording, ModuleType]:
         monkeypatch.setenv("TF_CONFIG", config)

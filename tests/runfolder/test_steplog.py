@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from unslow.facts.phase import Phase
+from unslow.record.engine.limits import ALONE
 from unslow.record.engine.rows import Calls, Rows
 from unslow.runfolder.layout import ROW, WORDS
 from unslow.runfolder.steplog import parse, rows_of, taken
@@ -27,7 +28,8 @@ class Log:
 def log() -> Log:
     """A row, many calls as their times alone, and another row."""
     kept = Log()
-    rows = Rows(SimpleNamespace(writer=kept, flush=bool))  # type: ignore[arg-type]
+    recorder = SimpleNamespace(writer=kept, flush=bool, limits=ALONE)
+    rows = Rows(recorder)  # type: ignore[arg-type]
     rows.append((100, 0, 3, 1, [0] * len(Phase), 0, 8.0, 0.5))
     times = [time for call in range(CALLS) for time in (110 + 100 * call, 200 + 100 * call)]
     rows.add_calls(Calls(100, 3, 1, 8.0, times))
