@@ -7,10 +7,11 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from unslow.cli.output import format_option
 from unslow.cli.until import until_option
 from unslow.errors import UnslowError
 
@@ -42,13 +43,9 @@ class Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @click.option("--steps", type=int, help="Detach after this many steps.")
 @until_option
 @click.option("-o", "--out", type=click.Path(), help="The run folder (default: below .unslow/).")
+@format_option("terminal", "json")
 def attach(
-    pid: int | None,
-    name: str | None,
-    seconds: float | None,
-    steps: int | None,
-    until: float | None,
-    out: str | None,
+    pid: int | None, name: str | None, until: float | None, out: str | None, **options: Any
 ) -> None:
     """Record the running process PID, and say why its training is slow.
 
@@ -57,7 +54,7 @@ def attach(
     """
     from unslow.attach.session import attached
     from unslow.attach.target import find, target_of
-    from unslow.cli.show import print_report, report_on
+    from unslow.cli.show import print_report, report_on, text_of
     from unslow.live.known import UntilKnown
 
     if (pid is None) == (name is None):
@@ -74,10 +71,14 @@ def attach(
             f"for {_milliseconds(session.arming)} at most. Ctrl-C ends the recording, not the training.",
             err=True,
         )
-        _follow(session, seconds, steps)
+        _follow(session, options["seconds"], options["steps"])
     for sentence in _farewell(session):
         click.echo(f"unslow: {sentence}", err=True)
-    print_report(report_on(str(folder))[1], sys.stdout)
+    view = report_on(str(folder))[1]
+    if options["form"] == "json":
+        click.echo(text_of(view, "json"), nl=False)
+    else:
+        print_report(view, sys.stdout)
 
 
 def _farewell(session: Attached) -> Iterator[str]:
