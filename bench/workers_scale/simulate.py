@@ -212,7 +212,7 @@ def write(job: Simulated, folder: Path) -> None:
     header = {
         "unslow": "0.1.0",
         "command": [sys.executable, "train.py"],
-        "cwd": "/work",
+        "cwd": "/home/user",
         "started": STARTED,
         "ended": "exit 0",
         "code": 0,
@@ -271,7 +271,7 @@ def _rows(records: Records, worker: int, boot: int) -> Any:
 
 
 def _events(job: Simulated, records: Records, worker: int, boot: int) -> str:
-    line = Place("/work/train.py", 41, "train")
+    line = Place("/home/user/train.py", 41, "train")
     cluster = {"worker": [f"host{n:05d}:2222" for n in range(min(job.workers, 2))]}
     config = {"cluster": cluster, "task": {"type": "worker", "index": worker}}
     start = ProcessStart(
@@ -282,7 +282,7 @@ def _events(job: Simulated, records: Records, worker: int, boot: int) -> str:
         wall_at=int(STARTED * SECOND),
         clock_at=boot,
         cluster=json.dumps(config),
-        cwd="/work",
+        cwd="/home/user",
     )
     identity = WorkerIdentity(index=worker, size=job.workers, source="TF_CONFIG", job="simulated")
     head: list[Fact] = [
