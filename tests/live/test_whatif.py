@@ -34,6 +34,7 @@ def result(view: dict[str, Any], name: str) -> dict[str, Any]:
     return next(each for each in view["settings"] if each["name"] == name)
 
 
+@pytest.mark.slow
 def test_fit_gets_what_compile_and_fit_can_be_told(tmp_path: Path) -> None:
     view = measured("fit_arrays.py", "steps_per_execution,batch-x2,determinism-off", tmp_path)
     assert names(view, "settings") == {"steps_per_execution", "batch-x2"} and not view["failed"]
@@ -48,6 +49,7 @@ def test_a_custom_loop_gets_its_own_functions_compiled(tmp_path: Path) -> None:
     assert view["does_not_apply"][0]["reason"] == "fit() is not what trains here"
 
 
+@pytest.mark.slow
 def test_a_session_gets_threads_and_no_fit_settings(tmp_path: Path) -> None:
     view = measured("session_plain.py", "intra-op-1,execution,sgd", tmp_path)
     assert {"intra-op-1", "sgd"} <= names(view, "settings") and names(view, "does_not_apply") == {
@@ -102,6 +104,7 @@ def test_keras_2_has_the_switches_of_compile_and_fit_too(tmp_path: Path) -> None
     assert result(view, "mixed_bfloat16")["results"] == "differ" and not view["failed"]
 
 
+@pytest.mark.slow
 def test_a_setting_that_breaks_the_script_is_a_row_with_its_reason(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         (EXAMPLES / "styles" / "fit_arrays.py")
