@@ -128,7 +128,9 @@ def _run(program: Program, python: str, recorded: bool) -> Outcome:
         out = Path(scratch) / "recorded"
         command = _command(program, python)
         if recorded:
-            command = [sys.executable, "-m", "unslow", "run", "-q", "--out", str(out), *command]
+            # Isolated: a program's own sitecustomize is to run in the program, not in the launcher.
+            unslow = [sys.executable, "-I", "-m", "unslow"]
+            command = [*unslow, "run", "-q", "--out", str(out), *command]
         done = subprocess.run(
             command,
             cwd=folder,

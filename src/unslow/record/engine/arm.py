@@ -48,9 +48,12 @@ class Arming:
         return spec
 
     def _found(self, name: str, path: Any, target: Any) -> ModuleSpec | None:
-        for finder in sys.meta_path:
+        """What the finders behind this one find: those before it were asked already."""
+        finders = list(sys.meta_path)
+        own = next((place for place, finder in enumerate(finders) if finder is self), -1)
+        for finder in finders[own + 1 :]:
             find = getattr(finder, "find_spec", None)
-            if finder is self or find is None:
+            if find is None:
                 continue
             spec: ModuleSpec | None = find(name, path, target)
             if spec is not None:

@@ -115,12 +115,7 @@ def disguise(wrapper: Any, original: Any) -> None:
     code = getattr(wrapper, "__code__", None)
     if code is None:
         return
-    inner = original
-    while hasattr(inner, "__wrapped__"):
-        inner = inner.__wrapped__
-    target = getattr(inner, "__code__", None) or getattr(
-        getattr(inner, "__func__", None), "__code__", None
-    )
+    target = _code_of(original)
     if target is not None:
         code = code.replace(
             co_name=target.co_name,
@@ -129,6 +124,17 @@ def disguise(wrapper: Any, original: Any) -> None:
         )
         wrapper.__code__ = code
     WRAPPERS.add(code)
+
+
+def _code_of(function: Any) -> Any:
+    """The code of a function or method; of what it wraps where it has none of its own."""
+    while function is not None:
+        code = getattr(function, "__code__", None)
+        code = code or getattr(getattr(function, "__func__", None), "__code__", None)
+        if code is not None:
+            return code
+        function = getattr(function, "__wrapped__", None)
+    return None
 
 
 def clean(trace: TracebackType | None) -> TracebackType | None:
