@@ -1,4 +1,4 @@
-# ignore: saved/fingerprint.pb saved/saved_model.pb exported/saved_model.pb exported/fingerprint.pb
+# ignore: saved/fingerprint.pb saved/saved_model.pb exported/saved_model.pb exported/fingerprint.pb exported/variables
 import tensorflow as tf
 from training import fit, keras_model
 

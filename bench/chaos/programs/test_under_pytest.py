@@ -1,4 +1,4 @@
-# run: {python} -m pytest -q -p no:cacheprovider -p no:randomly --no-header -o addopts= test_under_pytest.py
+# run: {python} -m pytest -q -p no:cacheprovider -p no:randomly -p no:unslow --no-header -o addopts= test_under_pytest.py
 # mask: in \d+\.\d+s
 # exit: 1
 from training import train
