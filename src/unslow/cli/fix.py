@@ -108,8 +108,8 @@ def _outcomes(
     for outcome in proved(diagnosis, folder, wanted, progress):
         _tell(outcome)
         is_told = any(outcome.proof is other.proof for other in found)
-        if outcome.proof and not is_told:
-            say(f"  {outcome.proof.text}")
+        if outcome.proof:
+            say("  PROVED together with the fix above" if is_told else f"  {outcome.proof.text}")
         if outcome.lacks_consent:
             click.echo("  left out: add `--accept review` if other weights are fine", err=True)
         elif outcome.proof and not outcome.accepted:
