@@ -1,4 +1,4 @@
-# ignore: saved/fingerprint.pb saved/saved_model.pb exported/saved_model.pb exported/fingerprint.pb exported/variables
+# ignore: saved/fingerprint.pb saved/saved_model.pb exported/saved_model.pb exported/fingerprint.pb exported/variables model.keras
 import tensorflow as tf
 from training import fit, keras_model
 

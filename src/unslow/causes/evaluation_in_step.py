@@ -58,11 +58,11 @@ class EvaluationInStep(Cause):
             return
         at = np.flatnonzero(long & evaluated)
         period = int(np.median(np.diff(at))) if len(at) > 1 else 0
-        every = f"every {period} steps" if period else "once"
+        which = f"the long steps are validation, every {period} steps"
+        which = which if period else "one long step is validation"
         yield Finding(
             cause=self.id,
-            title=f"the long steps are validation, {every}: "
-            f"{spent:.3g} s, {say.share(spent / loop.total)} of the training",
+            title=f"{which}: {say.time(spent)}, {say.share(spent / loop.total)} of the training",
             location=loop.location,
             seconds=spent,
             fault=False,
