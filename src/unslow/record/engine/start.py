@@ -23,6 +23,11 @@ from unslow.record.engine.watcher import Watcher
 from unslow.record.trial.control import Trial
 
 
+def _is_probe(kind: object, module: ModuleType) -> bool:
+    own = isinstance(kind, type) and kind.__module__ == module.__name__
+    return own and issubclass(kind, Probe)  # type: ignore[arg-type]
+
+
 class Recording:
     """One process being recorded into a run folder."""
 
@@ -45,20 +50,13 @@ class Recording:
         for info in pkgutil.walk_packages(probes.__path__, f"{probes.__name__}."):
             try:
                 module = importlib.import_module(info.name)
-                kinds = [
-                    kind
-                    for kind in vars(module).values()
-                    if isinstance(kind, type) and kind.__module__ == module.__name__
-                ]
-                found += [
-                    kind(self.recorder, self.steps, self.watcher)
-                    for kind in kinds
-                    if isinstance(kind, type) and issubclass(kind, Probe)
-                ]
             except Exception as problem:  # noqa: BLE001 - the fence of a probe
-                self.recorder.lost(
-                    info.name.rpartition(".")[2], f"{type(problem).__name__}: {problem}"
-                )
+                name = info.name.rpartition(".")[2]
+                self.recorder.lost(name, f"{type(problem).__name__}: {problem}")
+                continue
+            for kind in list(vars(module).values()):
+                if _is_probe(kind, module):
+                    found += self._made(kind)
         if "UNSLOW_WHATIF" in os.environ:
             try:
                 found += importlib.import_module("unslow.record.trial.whatif").switches(
@@ -67,6 +65,14 @@ class Recording:
             except Exception as problem:  # noqa: BLE001 - the fence of a switch
                 self.recorder.lost("whatif", f"{type(problem).__name__}: {problem}")
         return found
+
+    def _made(self, kind: type[Probe]) -> list[Probe]:
+        """A probe; one that cannot be made is lost under its own name, which causes ask for."""
+        try:
+            return [kind(self.recorder, self.steps, self.watcher)]
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self.recorder.lost(kind.name, f"{type(problem).__name__}: {problem}")
+            return []
 
     def start(self) -> None:
         self.arming.install()
@@ -157,7 +163,7 @@ class Recording:
         self._fenced("steps", lambda: self.steps.flush(last=True))
         self._fenced("engine", lambda: self.recorder.emit(self._end()))
         self._fenced("writer", self.recorder.flush)
-        self.recorder.writer.close()
+        self._fenced("writer", self.recorder.writer.close)
 
     def _forget(self) -> None:
         """Keep nothing in a process that goes on."""

@@ -230,12 +230,19 @@ class _Lines:
                     self._add(self._token, stack, spent)
 
     def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
-        return self._line if self._user.owns(frame.f_code) else None
+        try:
+            return self._line if self._user.owns(frame.f_code) else None
+        except Exception:  # noqa: BLE001 - what a trace function raises, the user's line raises
+            return None
 
     def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if event in ("line", "return"):
-            here = frame if event == "line" else frame.f_back
+        if event not in ("line", "return"):
+            return self._line
+        here = frame if event == "line" else frame.f_back
+        try:
             self._turn(tuple(Place(*place) for place in self._user.stack(here, _TRACED_FRAMES)))
+        except Exception:  # noqa: BLE001 - as above: this frame is no longer followed
+            return None
         return self._line
 
     def _turn(self, stack: Stack) -> None:

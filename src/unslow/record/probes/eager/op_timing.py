@@ -100,7 +100,10 @@ class OpWindow:
     def _note(self, name: str, took: int, frame: FrameType | None) -> None:
         began = clock()
         self._ops.setdefault(name, []).append(took)
-        places = tuple(self._recorder.user.stack(frame, _FRAMES))
+        try:
+            places = tuple(self._recorder.user.stack(frame, _FRAMES))
+        except Exception:  # noqa: BLE001 - called within the user's own calls
+            places = ()
         line = self._lines.setdefault(places, [0, 0])
         line[0] += 1
         line[1] += took
