@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from unslow.analyse.input.python_calls import hottest
-from unslow.analyse.sketches.sketch import Sketch
+from unslow.analyse.input.python_calls import hottest, lines_inside
+from unslow.analyse.sketches.sketch import Sketch, at
+from unslow.facts.data import PythonFunction, PythonLine
+from unslow.facts.schema import Place
 from unslow.model import Location
 
 SOURCE = """def prepare(row):
@@ -53,3 +55,23 @@ def test_a_loop_whose_time_is_in_its_body_is_reported_by_its_hottest_line() -> N
 
 def test_the_lines_of_one_loop_count_together() -> None:
     assert hot(at_10=12, at_13=11, at_14=9) == 13
+
+
+def line_of_a_function_whose_calls_take(seconds: float) -> int:
+    """Samples fell on line 10, which releases Python's lock; the traced calls spent it in 13."""
+    function = Place("train.py", 9, "energy")
+    releases, computes = Place("train.py", 10, "energy"), Place("train.py", 13, "energy")
+    facts = [
+        at(90, PythonFunction(token="f", place=function, count=500, took=500 * seconds)),
+        at(90, PythonLine(token="f", stack=(releases,), count=40)),
+        at(90, PythonLine(token="f", stack=(computes,), count=30.0, way="traced")),
+    ]
+    run = Sketch("", source=SOURCE, facts=facts).run()
+    found = hottest(run, lines_inside(run, 0, {"f"}))
+    assert found is not None
+    return found.line
+
+
+def test_samples_of_short_calls_do_not_outweigh_what_was_traced() -> None:
+    assert line_of_a_function_whose_calls_take(0.0005) == 13
+    assert line_of_a_function_whose_calls_take(0.02) == 10

@@ -14,6 +14,7 @@ from unslow.model import Location, Loop, Run
 
 READS = (Dataset, PythonFunction, PythonLine)
 _FEWEST = 8  # samples: fewer may be chance
+_SHORT = 0.002  # seconds; the probe traces calls below it, since the watcher sees only their ends
 
 Stack = tuple[Location, ...]
 
@@ -63,7 +64,8 @@ def lines_inside(run: Run, process: int, tokens: Collection[str]) -> Counter[Sta
     """The time of some functions by the user's frames, innermost first.
 
     Samples where there are enough of them; where the functions have no line of the user's, samples
-    of the threads that they wait for. Calls too short to be sampled were traced now and then.
+    of the threads that they wait for. Calls too short to be sampled were traced now and then:
+    samples of those fall on the lines that release Python's lock.
     """
     last: dict[tuple[str, str, Stack], float] = {}
     for fact in run.facts(PythonLine, process):
@@ -74,8 +76,15 @@ def lines_inside(run: Run, process: int, tokens: Collection[str]) -> Counter[Sta
     for (_, way, stack), count in last.items():
         ways[way][stack] += round(count * 1000)
     sampled = ways["sampled"] or ways["workers"]
-    enough = sum(sampled.values()) >= _FEWEST * 1000
+    enough = sum(sampled.values()) >= _FEWEST * 1000 and not _are_short(run, process, tokens)
     return sampled if enough or not ways["traced"] else ways["traced"]
+
+
+def _are_short(run: Run, process: int, tokens: Collection[str]) -> bool:
+    """Whether a call usually ends before a sample can be taken inside of it."""
+    totals = {one.token: one for one in run.facts(PythonFunction, process) if one.token in tokens}
+    calls = sum(one.count for one in totals.values())
+    return sum(one.took for one in totals.values()) < calls * _SHORT
 
 
 def by_workers(run: Run, process: int, tokens: Collection[str]) -> bool:
