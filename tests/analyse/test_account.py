@@ -18,11 +18,13 @@ from unslow.analyse.account import (
     stretch_at,
 )
 from unslow.analyse.run.assemble import load
+from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.diagnose import diagnose
 from unslow.facts.data import IteratorMade
 from unslow.facts.schema import Place
 from unslow.model import Finding, Location, Phase, Run, Sample
+from unslow.report.view import view_of
 from unslow.report.view.loops import loop_of
 
 HERE = Location("train.py", 12)
@@ -146,6 +148,18 @@ def test_the_rest_of_a_loop_is_split_as_the_account_splits_it() -> None:
     assert bars["called"] == pytest.approx(found["your calls of TensorFlow", Kind.COMPUTE])
     assert bars["other"] == pytest.approx(found["your own Python", Kind.REST])
     assert bars["called"] == pytest.approx(0.3)
+
+
+def test_the_wait_for_data_inside_compiled_steps_is_no_run() -> None:
+    stages = (Made("TensorSlice", line=5), Made("Map", line=7, busy=0.008))
+    facts = pipeline_facts(*stages, wait=0.006, in_python=False)
+    run = Sketch("", phases={Phase.RUN: 0.95}, facts=facts, style="keras").run()
+    found = parts(run, [], TRAINING)
+    (row,) = view_of(diagnose(run))["loops"]
+    bars = {bar["phase"]: bar["seconds"] for bar in row["bars"]}
+    assert found["waiting for data", Kind.WASTE] == pytest.approx(0.6, rel=0.05)
+    assert bars["input"] == pytest.approx(found["waiting for data", Kind.WASTE])
+    assert bars["run"] == pytest.approx(found["TensorFlow runs", Kind.COMPUTE])
 
 
 def test_a_run_without_loops_is_the_program() -> None:

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from unslow.analyse.input.waits import hidden_in_runs
 from unslow.analyse.scopes import Scope
 from unslow.facts.data import IteratorMade
 from unslow.facts.process import Imported
@@ -190,6 +191,10 @@ def _steps(
     total = sum(loop.total for loop in loops)
     first = _first_steps(loops)
     phases = {phase: sum(loop.phase(phase) for loop in loops) - first[phase] for phase in Phase}
+    hidden = hidden_in_runs(run)
+    waited = sum(hidden.get((loop.process, loop.start), 0.0) for loop in loops)
+    phases[Phase.RUN] -= waited
+    phases[Phase.INPUT] += waited
     parts = [
         Part(name, phases[phase], kind) for phase, (name, kind) in _PHASES.items() if phases[phase]
     ]

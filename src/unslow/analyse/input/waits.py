@@ -36,8 +36,13 @@ class Wait:
     per_step: float
     step: float  # mean seconds of a step
     starts: float  # of the wait: for the first batches of iterators
-    compiled: bool  # the wait is inside compiled steps, where the iterator's model measured it
+    hidden: float  # of `per_step`: in compiled steps, where the iterator's model measured it
     steps: int
+
+    @property
+    def compiled(self) -> bool:
+        """Whether most of the wait is inside compiled steps."""
+        return self.hidden > self.per_step - self.hidden
 
     @property
     def seconds(self) -> float:
@@ -66,6 +71,15 @@ def waits(run: Run) -> list[Wait]:
         if wait is not None:
             found.append(wait)
     return found
+
+
+def hidden_in_runs(run: Run) -> dict[tuple[int, float], float]:
+    """Seconds of compiled steps that are a wait for data, by process and start of the loop."""
+    return {
+        (wait.loop.process, wait.loop.start): wait.hidden * wait.steps
+        for wait in waits(run)
+        if wait.hidden
+    }
 
 
 def _feeds(pipeline: Pipeline, loop: Loop) -> bool:
@@ -104,7 +118,7 @@ class _Measured:
             per_step=hidden + visible,
             step=step,
             starts=self._starts(in_python=not is_compiled),
-            compiled=is_compiled,
+            hidden=hidden,
             steps=self.steps,
         )
 

@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from unslow import cause
+from unslow.analyse.input.waits import hidden_in_runs
 from unslow.analyse.workers.assemble import job_of
 from unslow.model import Diagnosis, Finding, Proof, Run
 from unslow.report.view.account import account_of
@@ -129,8 +130,13 @@ def _findings(diagnosis: Diagnosis, proofs: Mapping[int, Proof], fence: Fence) -
 
 def _loops(run: Run, fence: Fence) -> list[Row]:
     nothing: Row = {}
+    hidden = fence.part("waits inside compiled steps", lambda: hidden_in_runs(run), {})
     made = [
-        fence.part(f"loop {number}", partial(loop_of, run, loop), nothing)
+        fence.part(
+            f"loop {number}",
+            partial(loop_of, run, loop, hidden.get((loop.process, loop.start), 0.0)),
+            nothing,
+        )
         for number, loop in enumerate(run.loops, 1)
     ]
     return [row for row in made if row]

@@ -29,7 +29,8 @@ STYLES = {
 }
 
 
-def loop_of(run: Run, loop: Loop) -> Row:
+def loop_of(run: Run, loop: Loop, hidden: float = 0.0) -> Row:
+    """`hidden` are the seconds that compiled steps wait for data."""
     total, typical = loop.total, loop.typical()
     first = float(loop.seconds[0]) if len(loop.seconds) else 0.0
     worker = next((each.worker for each in run.processes if each.index == loop.process), "")
@@ -47,20 +48,28 @@ def loop_of(run: Run, loop: Loop) -> Row:
         "first": first,
         "first_apart": first > APART * typical,
         "updates_per_step": loop.updates_per_step,
-        "phases": {phase.name.lower(): loop.phase(phase) for phase in Phase},
-        "bars": phase_bars(loop, called_share(loop, run.samples)),
+        "phases": phases_of(loop, hidden),
+        "bars": phase_bars(loop, hidden, called_share(loop, run.samples)),
         "trend": trend_of(loop.trend),
         "sparkline": sparkline_of(loop),
     }
 
 
-def phase_bars(loop: Loop, called: float = 0.0) -> list[Row]:
+def phases_of(loop: Loop, hidden: float) -> dict[str, float]:
+    """The seconds of each phase; the wait for data inside compiled steps is no run."""
+    taken = {phase.name.lower(): loop.phase(phase) for phase in Phase}
+    taken["run"] -= hidden
+    taken["input"] += hidden
+    return taken
+
+
+def phase_bars(loop: Loop, hidden: float = 0.0, called: float = 0.0) -> list[Row]:
     """The phases worth a bar, largest first; those below 0.5% are one.
 
     `called` is the share of TensorFlow in what is left of a step beside the phases.
     """
     total = loop.total
-    taken = {phase.name.lower(): loop.phase(phase) for phase in Phase}
+    taken = phases_of(loop, hidden)
     taken["called"] = called * taken["other"]
     taken["other"] -= taken["called"]
     rows = []
