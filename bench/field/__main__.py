@@ -10,6 +10,7 @@ import json
 import sys
 import traceback
 
+from bench.field import stability
 from bench.field.measure import KEPT
 from bench.field.page import page
 from bench.field.programs import ROOT, all_programs
@@ -43,7 +44,7 @@ def main() -> int:
     right = sum(one.right for one in scores)
     print(f"{right} of {len(scores)} right")
     if not options.names:
-        (ROOT / "docs" / "field.md").write_text(page(scores), encoding="utf-8")
+        (ROOT / "docs" / "field.md").write_text(page(scores, stability.known()), encoding="utf-8")
         print("written: docs/field.md")
     return 0 if len(scores) == len(chosen) else 1
 

@@ -69,16 +69,21 @@ def recorded(program: Program) -> tuple[Path, Ran]:
     if known is not None and target.is_dir():
         return target, Ran(**known)
     with tempfile.TemporaryDirectory() as place:
-        folder = _copied(program, Path(place), twin=False)
         out = Path(place) / "run"
-        words = [sys.executable, "-m", "unslow", "run", "-q", "--out", str(out), *program.command]
-        ran = _run(words, folder, program.environment)
+        ran = record_into(program, Path(place), out)
         shutil.rmtree(target, ignore_errors=True)
         target.parent.mkdir(parents=True, exist_ok=True)
         if out.is_dir():
             shutil.move(out, target)
     _keep(kept, digest, asdict(ran))
     return target, ran
+
+
+def record_into(program: Program, place: Path, out: Path) -> Ran:
+    """Record a copy of the program, made in an empty folder."""
+    folder = _copied(program, place, twin=False)
+    words = [sys.executable, "-m", "unslow", "run", "-q", "--out", str(out), *program.command]
+    return _run(words, folder, program.environment)
 
 
 def report(folder: Path) -> dict[str, Any]:

@@ -26,19 +26,26 @@ class Score:
     found: int  # of the expert's faults, those that stand in any place
     steps_right: bool
     unexplained: float  # share of the run
-    own_cost: float  # as reported, share of the run
+    own_seconds: float  # as reported
+    reported_seconds: float  # of the recorded process
+    peak_explained: float | None  # share of the peak that the account of memory names
     recorded_seconds: float
     bare_seconds: float
     twin_seconds: float | None
     bare_peak: int
     twin_peak: int | None
     claimed: float  # seconds that all findings which match a fault claim
+    claimed_bytes: float  # and what they would free of the peak
     has_diff: bool  # the first finding has an automatic diff
     twin_lines: int
 
     @property
     def right(self) -> bool:
         return self.right_cause and self.right_line and not self.false_alarms
+
+    @property
+    def own_share(self) -> float:
+        return self.own_seconds / max(self.reported_seconds, 1e-9)
 
     @property
     def saved(self) -> float | None:
@@ -65,7 +72,7 @@ def judged(
     first = findings[0] if findings else None
     expected = program.faults[0] if program.faults else None
     named = _matching(program, first, any_line=True) if first else None
-    claims = [f["seconds"] for f, fault in zip(findings, matched, strict=True) if fault]
+    claims = [f for f, fault in zip(findings, matched, strict=True) if fault]
     return Score(
         name=program.name,
         healthy=program.healthy,
@@ -79,16 +86,25 @@ def judged(
         found=len({id(fault) for fault in matched if fault}),
         steps_right=program.expert["steps"] in (None, said["steps"]),
         unexplained=said["unexplained_seconds"] / max(said["seconds"], 1e-9),
-        own_cost=said["own_cost"]["share"],
+        own_seconds=said["own_cost"]["seconds"],
+        reported_seconds=said["seconds"],
+        peak_explained=_peak_explained(said["memory_account"]),
         recorded_seconds=ran.seconds,
         bare_seconds=plain.seconds,
         twin_seconds=twin.seconds if twin else None,
         bare_peak=plain.peak_bytes,
         twin_peak=twin.peak_bytes if twin else None,
-        claimed=sum(claims),
+        claimed=sum(finding["seconds"] for finding in claims),
+        claimed_bytes=max((finding["frees_bytes"] or 0.0 for finding in claims), default=0.0),
         has_diff=bool(first and first.get("fix")),
         twin_lines=program.twin_lines,
     )
+
+
+def _peak_explained(account: Mapping[str, Any] | None) -> float | None:
+    if account is None or not account["peak_bytes"]:
+        return None
+    return 1.0 - float(account["unexplained_bytes"]) / float(account["peak_bytes"])
 
 
 def _where(finding: Mapping[str, Any]) -> str:
