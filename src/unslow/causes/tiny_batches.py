@@ -53,8 +53,8 @@ _STYLES = ("keras", "function", "session")
 _APART = (Phase.EVAL, Phase.SAVE, Phase.LOG, Phase.GC)
 
 
-def _seen(kernels: float, executor: float) -> Placed:
-    profile = StepProfile(kernels=0.01 * kernels, executor=0.01 * executor)
+def _seen(kernels: float, executor: float, calls: tuple[int, ...] = (10,)) -> Placed:
+    profile = StepProfile(kernels=0.01 * kernels, executor=0.01 * executor, calls=calls)
     return at(200, SketchedWindow(steps=10, step=200, wall=0.01, profile=profile))
 
 
@@ -107,7 +107,8 @@ class TinyBatches(Cause):
 
     The fixed cost is measured, not guessed from the size of the batch: by TensorFlow's profiler in
     a few steps, and by how the time of a step follows its size where sizes differ. A small batch
-    may still be what the training needs to learn well. For `predict` and `evaluate` it is inferred
+    may still be what the training needs to learn well. Nothing is said of steps that call several
+    compiled functions, such as those of an agent that acts between its updates. For `predict` and `evaluate` it is inferred
     from short batches of fewer rows than Keras's default.
     """
 
@@ -162,6 +163,8 @@ class TinyBatches(Cause):
         least = min(cost.fixed, by_size) if by_size is not None else cost.fixed
         if window.kernels > _KERNELS * step or least < _MOST * step:
             return
+        if window.functions > 1:
+            return  # an agent that acts between its updates: their number is not the batch's matter
         together = _together(run, loop) if loop.style == "keras" else 1
         saved = cost.fixed * (1 - 1 / _LARGER)
         instead = f"batches {_LARGER} times as large"
@@ -262,6 +265,13 @@ class TinyBatches(Cause):
             style="function",
             phases={Phase.RUN: 0.3},
             facts=[_seen(0.1, 0.2)],
+        ),
+        Sketch(
+            "an agent that acts by a compiled function between its updates",
+            seconds=(0.001,) * 1200,
+            style="function",
+            phases={Phase.RUN: 0.9},
+            facts=[_seen(0.1, 0.6, calls=(10, 5))],
         ),
         Sketch(
             "a short run",

@@ -18,6 +18,8 @@ READS = (ProfilerWindow,)
 
 _KERNEL = re.compile(r"^([^:]+):([A-Za-z_]\w*)$")  # "sequential/dense/MatMul:MatMul"
 _EAGER = "EagerLocalExecute: "
+_COMPILED = re.compile(r"^EagerLocalExecute: (?P<name>__\w+?)(_\d+)?$")
+_OFTEN = 4  # steps, of which a function is called in one: validation now and then is no part of one
 _PROCESS = "ExecutorState::Process"
 _WAITS = (
     "IteratorGetNext",
@@ -55,6 +57,7 @@ class StepProfile:
     looping_kernels: float = 0.0
     checks: float = 0.0  # the executor's time for kernels that a debugger puts behind the others
     iterators: tuple[ProfiledIterator, ...] = ()
+    calls: tuple[int, ...] = ()  # of each compiled function that Python called
 
 
 class SketchedWindow(ProfilerWindow):
@@ -78,6 +81,7 @@ class Window:
     looping: float
     looping_kernels: float
     checks: float
+    functions: int  # different compiled functions that Python calls in a step
     process: int
 
 
@@ -142,6 +146,7 @@ def _per_step(window: ProfilerWindow, profile: StepProfile) -> Window:
         looping=profile.looping / steps,
         looping_kernels=profile.looping_kernels / steps,
         checks=profile.checks / steps,
+        functions=sum(_OFTEN * count >= steps for count in profile.calls),
         process=window.process,
     )
 
@@ -180,7 +185,14 @@ def step_profile(threads: Iterable[Thread]) -> StepProfile:
         looping_kernels=covered(kernel.span for kernel in work if kernel.in_loop),
         checks=executor * checks / total if total else 0.0,
         iterators=profiled_iterators(threads, busy),
+        calls=_calls(spans),
     )
+
+
+def _calls(spans: Iterable[Span]) -> tuple[int, ...]:
+    """How often each compiled function was called; a new trace of one is no other function."""
+    found = Counter(call["name"] for span in spans if (call := _COMPILED.match(span.name)))
+    return tuple(found.values())
 
 
 def _most_expensive(kernels: Iterable[_Kernel]) -> tuple[Op, ...]:
