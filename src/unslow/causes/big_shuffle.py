@@ -138,16 +138,19 @@ class BigShuffle(Cause):
                     yield from self._judge(run, slowest, pipeline, stage)
 
     def _judge(self, run: Run, loop: Loop, pipeline: Pipeline, stage: Stage) -> Iterable[Finding]:
+        per_batch = _elements_per_batch(pipeline, stage)
         buffer = _Buffer(
-            elements=shuffle_elements(stage.asked) or stage.buffered,
+            elements=_held(pipeline, stage, per_batch),
             element_bytes=_element_bytes(stage),
-            per_batch=_elements_per_batch(pipeline, stage),
+            per_batch=per_batch,
             filling=_filling(loop, pipeline),
             memory=_memory(run, pipeline.process),
         )
         slow = buffer.is_slow(loop)
+        inflated = _inflated(run, pipeline, stage)
         if not (buffer.large or slow):
-            yield from self._inflated(run, pipeline, stage)
+            if inflated is not None:
+                yield self._too_early(run, stage, inflated)
             return
         place = say.place(run, stage.location or loop.location)
         smaller = buffer.smaller(slow)
@@ -176,38 +179,31 @@ class BigShuffle(Cause):
                 Evidence("batches it holds", round(buffer.elements / buffer.per_batch)),
             ),
             grows=buffer.large,
+            frees=inflated.frees if inflated is not None else 0.0,
             advice=f"{advice}.",
             detail=_Smaller(smaller if smaller < buffer.elements else 0),
             facts={"first_step": pipeline.in_python},
         )
 
-    def _inflated(self, run: Run, pipeline: Pipeline, stage: Stage) -> Iterable[Finding]:
-        """A buffer of elements that a map has made larger, where it is much of the peak."""
-        account = memory_account(run)
-        before = _before_maps(pipeline, stage)
-        if account is None or not before or stage.location is None:
-            return
-        buffers = [part for part in account.parts if part.part is Part.BUFFER]
-        held = max((each.bytes for each in buffers if each.name == stage.kind), default=0.0)
-        larger = _element_bytes(stage) / before
-        frees = held * (1 - 1 / larger)
-        if larger < _INFLATED or not is_worth_freeing(account, frees):
-            return
+    def _too_early(self, run: Run, stage: Stage, inflated: _Inflated) -> Finding:
+        """A map in front of the shuffle has made its elements larger."""
+        assert stage.location is not None
         place = say.place(run, stage.location)
-        yield Finding(
+        held, larger = inflated.held, inflated.larger
+        return Finding(
             cause=self.id,
             title=f"{say.code(place)} holds {say.size(held)} of mapped elements, {larger:.1f} times "
-            f"what they take in front of the map: ≈{say.size(frees)} of the "
-            f"{say.size(account.peak)} at the peak",
+            f"what they take in front of the map: ≈{say.size(inflated.frees)} of the "
+            f"{say.size(inflated.peak)} at the peak",
             location=place,
             seconds=0.0,
-            frees=frees,
+            frees=inflated.frees,
             certainty=Certainty.LIKELY,
             evidence=(
                 Evidence("the buffer at its largest", held, "B"),
                 Evidence("bytes of an element", round(_element_bytes(stage)), "B"),
-                Evidence("bytes of an element in front of the map", round(before), "B"),
-                Evidence("peak of memory", account.peak, "B"),
+                Evidence("bytes of an element in front of the map", round(inflated.before), "B"),
+                Evidence("peak of memory", inflated.peak, "B"),
             ),
             advice="Call `shuffle` in front of the `map`; the order of the elements is as random.",
             detail=_Smaller(0),
@@ -297,6 +293,39 @@ def _element_bytes(stage: Stage) -> float:
     if stage.buffered >= 1 and stage.buffered_bytes > 0:
         return stage.buffered_bytes / stage.buffered
     return stage.bytes or float(stage.asked.bytes)
+
+
+@dataclass(frozen=True)
+class _Inflated:
+    """A buffer that is much of the peak, since a map made its elements larger; in bytes."""
+
+    held: float
+    before: float  # an element, in front of the map
+    larger: float  # times
+    peak: float
+
+    @property
+    def frees(self) -> float:
+        return self.held * (1 - 1 / self.larger)
+
+
+def _inflated(run: Run, pipeline: Pipeline, stage: Stage) -> _Inflated | None:
+    account = memory_account(run)
+    before = _before_maps(pipeline, stage)
+    if account is None or not before:
+        return None
+    buffers = [part for part in account.parts if part.part is Part.BUFFER]
+    held = max((each.bytes for each in buffers if each.name == stage.kind), default=0.0)
+    found = _Inflated(held, before, _element_bytes(stage) / before, account.peak)
+    is_much = found.larger >= _INFLATED and is_worth_freeing(account, found.frees)
+    return found if is_much else None
+
+
+def _held(pipeline: Pipeline, stage: Stage, per_batch: float) -> float:
+    """Elements in the full buffer: what was asked for, or all of a dataset that has fewer."""
+    asked = shuffle_elements(stage.asked)
+    seen = max(stage.buffered, pipeline.length * per_batch)
+    return min(asked, seen) if asked and seen else asked or seen
 
 
 def _before_maps(pipeline: Pipeline, shuffle: Stage) -> float:

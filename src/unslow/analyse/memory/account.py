@@ -154,7 +154,9 @@ def _account(run: Run, process: Process) -> MemoryAccount | None:
 
 def is_worth_freeing(account: MemoryAccount, frees: float) -> bool:
     """Whether the peak would be much smaller, or no longer near the limit, without some bytes."""
-    own = account.peak - account.start
+    # What the C library keeps came from parts that were freed before: it is nobody's alone.
+    slack = sum(part.bytes for part in account.parts if part.part is Part.SLACK)
+    own = account.peak - account.start - slack
     frees = min(frees, own)
     if account.limit and account.peak >= _NEAR_LIMIT * account.limit:
         return frees >= WORTH_NAMING * account.peak
