@@ -42,14 +42,15 @@ lint: $(READY) ## Check style and types
 
 unit: $(READY) ## Run the tests that need no TensorFlow
 	@echo "==> tests without TensorFlow"
-	@$(BIN)/python -m pytest tests --ignore tests/live -n 2 -q
+	@$(BIN)/python -m pytest tests --ignore tests/live -n 2 -q -m "not slow"
 
 live: $(READY) ## Run the tests with real TensorFlow processes
 	@echo "==> tests with TensorFlow, in real processes (some minutes)"
 	@$(BIN)/python -m pytest tests/live -n 2 -q -m "not slow"
 
-live-all: $(READY) ## Run every live test, with the proof of every fix
+live-all: $(READY) ## Run every live test, with the proof of every fix, and what is slow without TensorFlow
 	@$(BIN)/python -m pytest tests/live -n 1 -q
+	@$(BIN)/python -m pytest tests --ignore tests/live -q -m slow
 
 # Environments of other interpreters, with TensorFlow and without unslow, outside of the tree.
 ATTACH_ENVS ?= $(HOME)/.cache/unslow/attach
