@@ -64,26 +64,36 @@ def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
         return None
     ops = int(np.median([window.ops for window in windows]))
     floor = min(window.floor for window in windows)
-    # The first step of an epoch also starts its data; the window of the usual size that computed least did not.
-    usual = [window for window in windows if 0.8 * ops <= window.ops <= 1.25 * ops] or windows
-    kernels = min(window.kernels for window in usual)
-    functions = float(np.median([window.functions_took for window in windows]))
-    steps = loop.steps - 1
+    computing = _computing(windows, ops)
     mean = float((loop.seconds[1:] * loop.count[1:]).sum() / max(1, loop.count[1:].sum()))
     last = windows[-1]
     return EagerCost(
         ops=ops,
         step=mean,
         eager=_eager_share(run, loop) * mean,
-        kernels=kernels + functions,
-        compiled=kernels + functions + compiled_dispatch(floor, ops),
+        kernels=computing,
+        compiled=computing + compiled_dispatch(floor, ops),
         floor=floor,
-        steps=steps,
-        tape=next((_located(window.tape) for window in windows if window.tape), ()),
+        steps=loop.steps - 1,
+        tape=_tape(windows),
         lines=tuple((_located(stack), count) for stack, count, _ in last.lines),
         top=last.top,
         random=next((window.random for window in windows if window.random), ""),
     )
+
+
+def _computing(windows: Sequence[EagerOps], ops: int) -> float:
+    """Seconds per step in kernels and compiled functions.
+
+    The first step of an epoch also starts its data; the window of the usual size that computed least did not.
+    """
+    usual = [window for window in windows if 0.8 * ops <= window.ops <= 1.25 * ops] or windows
+    functions = float(np.median([window.functions_took for window in windows]))
+    return min(window.kernels for window in usual) + functions
+
+
+def _tape(windows: Sequence[EagerOps]) -> tuple[Location, ...]:
+    return next((_located(window.tape) for window in windows if window.tape), ())
 
 
 def compiled_dispatch(floor: float, ops: int) -> float:

@@ -87,21 +87,10 @@ def _refit(run: Run, loop: Loop, place: Location, models: Sequence[Calls]) -> Re
     calls = [call for each in models for call in each]
     repeated = [call for each in models for call in each[1:]]
     first, _ = _rows(loop, repeated)
-    rest = amid_fit(run, loop)
-    number, again = sum(weight for _, weight in calls), repeated[0][0].time
-    apart = loop.phases[:, _NOT_OF_FIT].sum(axis=1) + loop.phases[:, Phase.OTHER] * _outside(
-        run, loop, place
-    )
-    around = loop.seconds - apart
-    usual = float(np.median(around[rest])) if len(rest) else 0.0
-    # Every call traces the same for its input: what one traces beyond that is another's, such as evaluate().
-    traced = loop.phases[first, Phase.TRACE]
-    beyond = np.maximum(0.0, traced - np.median(traced)) if len(first) else traced
-    extra = np.maximum(0.0, around[first] - beyond - usual)
-    keras = [trace for trace in run.facts(Trace) if trace.way == "keras"]
-    mine = [(trace, weight) for trace, weight in weighted(keras) if trace.process == loop.process]
-    traces = [(trace, weight) for trace, weight in mine if trace.time > again]
+    number = sum(weight for _, weight in calls)
+    traces = _keras_traces(run, loop.process, after=repeated[0][0].time)
     outermost = [(trace, weight) for trace, weight in traces if trace.depth == 0]
+    extra = _extra(run, loop, place, first)
     return Refit(
         location=place,
         calls=number,
@@ -110,8 +99,31 @@ def _refit(run: Run, loop: Loop, place: Location, models: Sequence[Calls]) -> Re
         arrays=all(fit.data in ("ndarray", "EagerTensor") for fit, _ in calls),
         trace_seconds=sum(weight * trace.took for trace, weight in outermost),
         models=len(models),
-        seconds=float(extra.sum()) * (number - len(models)) / max(1, len(first)),
+        seconds=extra * (number - len(models)) / max(1, len(first)),
     )
+
+
+def _extra(run: Run, loop: Loop, place: Location, first: Ints) -> float:
+    """Seconds that the first rows of repeated calls took beyond a usual row."""
+    outside = _outside(run, loop, place)
+    apart = loop.phases[:, _NOT_OF_FIT].sum(axis=1) + loop.phases[:, Phase.OTHER] * outside
+    around = loop.seconds - apart
+    rest = amid_fit(run, loop)
+    usual = float(np.median(around[rest])) if len(rest) else 0.0
+    # Every call traces the same for its input: what one traces beyond that is another's, such as evaluate().
+    traced = loop.phases[first, Phase.TRACE]
+    beyond = np.maximum(0.0, traced - np.median(traced)) if len(first) else traced
+    return float(np.maximum(0.0, around[first] - beyond - usual).sum())
+
+
+def _keras_traces(run: Run, process: int, after: float) -> list[tuple[Trace, int]]:
+    """Traces that Keras made in a process after a moment, with their weights."""
+    keras = [trace for trace in run.facts(Trace) if trace.way == "keras"]
+    return [
+        (trace, weight)
+        for trace, weight in weighted(keras)
+        if trace.process == process and trace.time > after
+    ]
 
 
 def _outside(run: Run, loop: Loop, place: Location) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -165,16 +165,11 @@ class _Kernel:
 def step_profile(threads: Iterable[Thread]) -> StepProfile:
     threads = list(threads)
     ours = [thread for thread in threads if not thread.name.startswith(_OTHER_THREADS)]
-    kernels = [kernel for thread in ours for kernel in _kernels(thread)]
-    work = [kernel for kernel in kernels if kernel.kind not in _WAITS]
-    waits = [kernel.span for kernel in kernels if kernel.kind in _WAITS]
-    spans = [span for thread in ours for span in thread.spans]
-    processing = [span for span in spans if span.name == _PROCESS]
+    work, waits = _worked_and_waited(ours)
+    processing = [span for thread in ours for span in thread.spans if span.name == _PROCESS]
     looping = [span for span in processing if span.iteration > 0]
     busy = [kernel.span for kernel in work]
     executor = covered([*processing, *busy])
-    checks = sum(one.span.length for one in work if one.kind.startswith(_CHECKS))
-    total = sum(span.length for span in busy)
     return StepProfile(
         kernels=covered(busy),
         executor=executor,
@@ -183,9 +178,9 @@ def step_profile(threads: Iterable[Thread]) -> StepProfile:
         iterations=max((span.iteration for span in looping), default=0),
         looping=covered(looping),
         looping_kernels=covered(kernel.span for kernel in work if kernel.in_loop),
-        checks=executor * checks / total if total else 0.0,
+        checks=executor * _share_of_checks(work),
         iterators=profiled_iterators(threads, busy),
-        calls=_calls(spans),
+        calls=_calls(span for thread in ours for span in thread.spans),
     )
 
 
@@ -193,6 +188,21 @@ def _calls(spans: Iterable[Span]) -> tuple[int, ...]:
     """How often each compiled function was called; a new trace of one is no other function."""
     found = Counter(call["name"] for span in spans if (call := _COMPILED.match(span.name)))
     return tuple(found.values())
+
+
+def _worked_and_waited(threads: Iterable[Thread]) -> tuple[list[_Kernel], list[Span]]:
+    """Kernels that computed, and the spans of those that only waited."""
+    kernels = [kernel for thread in threads for kernel in _kernels(thread)]
+    work = [kernel for kernel in kernels if kernel.kind not in _WAITS]
+    waits = [kernel.span for kernel in kernels if kernel.kind in _WAITS]
+    return work, waits
+
+
+def _share_of_checks(work: Sequence[_Kernel]) -> float:
+    """The share of kernels that only check values."""
+    total = sum(kernel.span.length for kernel in work)
+    checks = sum(kernel.span.length for kernel in work if kernel.kind.startswith(_CHECKS))
+    return checks / total if total else 0.0
 
 
 def _most_expensive(kernels: Iterable[_Kernel]) -> tuple[Op, ...]:

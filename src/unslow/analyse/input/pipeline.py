@@ -164,13 +164,12 @@ def _pipeline(
 ) -> Pipeline:
     last = [one.last for one in iterators]
     fetches = sum(one.fetches for one in last)
-    stack = next((one.stack for one in made if one.stack), ())
     length = max(one.length for one in iterators)
     cache = _Cache(built, iterators)
     return Pipeline(
         process=key.process,
         dataset=key.dataset,
-        location=say.place(run, stack[0]) if stack else None,
+        location=_made_at(run, made),
         stages=tuple(_stages(run, built, iterators, cache)),
         built=built,
         batches=sum(one.elements for one in last),
@@ -191,6 +190,12 @@ def _pipeline(
         cores=max(one.cpu_budget for one in last),
         spare_bytes=last[-1].ram_budget,
     )
+
+
+def _made_at(run: Run, made: Sequence[IteratorMade]) -> Location | None:
+    """Where its first iterator was made."""
+    stack = next((one.stack for one in made if one.stack), ())
+    return say.place(run, stack[0]) if stack else None
 
 
 def _per_step(iterators: Sequence[Readings]) -> float:
