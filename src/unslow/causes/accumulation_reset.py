@@ -85,32 +85,53 @@ class _Site:
 
 
 def _sites(source: Source) -> Iterator[_Site]:
-    """Calls of `apply_gradients`, of the user's functions that call it, and `tf.cond` with such a function."""
+    """Calls of `apply_gradients`, of the user's functions that call it, and `tf.cond` with such a
+    function."""
     appliers: dict[ast.AST, set[str]] = {}
+    for call in _method_calls(source.every(ast.Call), "apply_gradients"):
+        keys = _given_keys(call)
+        function = source.function(call)
+        if function is not None:
+            known = appliers.get(function, set())
+            appliers[function] = known | _expanded(source, keys, function)
+        yield _Site(call, keys, list(source.conditions(call)))
+    if not appliers:
+        return
     for call in source.every(ast.Call):
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "apply_gradients":
-            keys = {key for item in (*call.args, *call.keywords) for key in _keys(item)}
-            function = source.function(call)
-            if function is not None:
-                appliers[function] = appliers.get(function, set()) | _expanded(
-                    source, keys, function
-                )
-            yield _Site(call, keys, list(source.conditions(call)))
-    for call in source.every(ast.Call) if appliers else []:
-        found = source.callee(call)
-        if found is not None and found.node in appliers:
-            keys = {key for item in (*call.args, *call.keywords) for key in _keys(item)}
-            yield _Site(call, keys | appliers[found.node], list(source.conditions(call)))
-        elif source.name(call.func) == "tf.cond":
-            given = [
-                source.definition(item)
-                for item in (argument(call, "true_fn", 1),)
-                if item is not None
-            ]
-            test = argument(call, "pred", 0)
-            for definition in given:
-                if definition is not None and definition.node in appliers and test is not None:
-                    yield _Site(call, appliers[definition.node], [test, *source.conditions(call)])
+        site = _applying_site(source, call, appliers)
+        if site is not None:
+            yield site
+
+
+def _method_calls(nodes: Iterable[ast.AST], name: str) -> Iterator[ast.Call]:
+    """The calls of a method of this name among some nodes."""
+    for node in nodes:
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr == name:
+            yield node
+
+
+def _applying_site(
+    source: Source, call: ast.Call, appliers: dict[ast.AST, set[str]]
+) -> _Site | None:
+    """A call of a function that applies gradients, by its name or through `tf.cond`."""
+    found = source.callee(call)
+    if found is not None and found.node in appliers:
+        keys = _given_keys(call) | appliers[found.node]
+        return _Site(call, keys, list(source.conditions(call)))
+    if source.name(call.func) != "tf.cond":
+        return None
+    chosen, test = argument(call, "true_fn", 1), argument(call, "pred", 0)
+    definition = source.definition(chosen) if chosen is not None else None
+    if definition is None or test is None or definition.node not in appliers:
+        return None
+    return _Site(call, appliers[definition.node], [test, *source.conditions(call)])
+
+
+def _given_keys(call: ast.Call) -> set[str]:
+    """The names and `self.x` that the arguments of a call read."""
+    return {key for item in (*call.args, *call.keywords) for key in _keys(item)}
 
 
 def _keys(node: ast.AST) -> Iterator[str]:
@@ -205,17 +226,11 @@ def _line(node: ast.AST) -> int:
 
 def _counts(source: Source, test: ast.expr, turn: ast.AST) -> bool:
     """Whether a test is about a number of batches: a remainder, or a counter that the turn moves on."""
-    moved = {
-        _key(node.target)
-        for node in own_nodes(turn)
-        if isinstance(node, ast.AugAssign) and _key(node.target)
-    } | {
-        _key(node.func.value)
-        for node in own_nodes(turn)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "assign_add"
-    }
+    nodes = list(own_nodes(turn))
+    targets = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
+    moved = {_key(target) for target in targets if _key(target)}
+    for call in _method_calls(nodes, "assign_add"):
+        moved.add(_key(_receiver(call)))
     for part in ast.walk(test):
         if _is_remainder(source, part):
             return True
@@ -236,40 +251,34 @@ def _added(source: Source, node: ast.AST) -> set[str]:
     """The accumulators that a statement or call adds to."""
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         return _held(source, node.target)
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "assign_add"
-    ):
-        return _held(source, node.func.value)
-    if isinstance(node, ast.Assign):
+    for call in _method_calls([node], "assign_add"):
+        return _held(source, _receiver(call))
+    if isinstance(node, ast.Assign) and any(_is_sum(source, p) for p in ast.walk(node.value)):
         targets = {key for target in node.targets for key in _held(source, target)}
-        sums = any(
-            isinstance(part.op, ast.Add)
-            if isinstance(part, ast.BinOp)
-            else source.name(part.func) in _ADDS
-            for part in ast.walk(node.value)
-            if isinstance(part, (ast.BinOp, ast.Call))
-        )
-        return targets.intersection(_keys(node.value)) if sums else set()
+        return targets.intersection(_keys(node.value))
     return set()
+
+
+def _receiver(call: ast.Call) -> ast.expr:
+    """The object whose method is called."""
+    assert isinstance(call.func, ast.Attribute)
+    return call.func.value
+
+
+def _is_sum(source: Source, node: ast.AST) -> bool:
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.Add)
+    return isinstance(node, ast.Call) and source.name(node.func) in _ADDS
 
 
 def _zeroed(source: Source, node: ast.AST) -> set[str]:
     """The accumulators that a statement or call sets to zero."""
     if isinstance(node, ast.Assign) and _is_zero(source, node.value):
         return {key for target in node.targets for key in _held(source, target)}
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "assign"
-    ):
-        value = argument(node, "value", 0)
-        return (
-            _held(source, node.func.value)
-            if value is not None and _is_zero(source, value)
-            else set()
-        )
+    for call in _method_calls([node], "assign"):
+        value = argument(call, "value", 0)
+        if value is not None and _is_zero(source, value):
+            return _held(source, _receiver(call))
     return set()
 
 
@@ -288,48 +297,45 @@ def _held(source: Source, target: ast.AST) -> set[str]:
 
 
 def _is_zero(source: Source, value: ast.expr) -> bool:
-    if isinstance(value, ast.Constant):
-        return value.value is None or (value.value == 0 and not isinstance(value.value, bool))
-    if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
-        return _is_zero(source, value.elt)
-    if isinstance(value, ast.List):
-        return bool(value.elts) and all(_is_zero(source, item) for item in value.elts)
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
-        return isinstance(value.left, ast.List) and _is_zero(source, value.left)
-    if isinstance(value, ast.Lambda):
-        return _is_zero(source, value.body)
-    if not isinstance(value, ast.Call):
-        return source.name(value) in _ZEROS
-    name = source.name(value.func)
-    first = value.args[0] if value.args else None
-    return name in _ZEROS or (
-        name in (*_HOLDERS, *_MAPPERS) and first is not None and _is_zero(source, first)
-    )
+    """Whether a value is zero, or is made of zeros only."""
+    match value:
+        case ast.Constant(value=constant):
+            return constant is None or (constant == 0 and not isinstance(constant, bool))
+        case ast.List(elts=items):
+            return bool(items) and all(_is_zero(source, item) for item in items)
+        case ast.ListComp(elt=part) | ast.GeneratorExp(elt=part) | ast.Lambda(body=part):
+            return _is_zero(source, part)
+        case ast.BinOp(op=ast.Mult(), left=left):
+            return isinstance(left, ast.List) and _is_zero(source, left)
+        case ast.Call():
+            return _makes_zeros(source, value)
+        case _:
+            return source.name(value) in _ZEROS
+
+
+def _makes_zeros(source: Source, call: ast.Call) -> bool:
+    """Whether a call makes zeros, or keeps or maps what makes them."""
+    name = source.name(call.func)
+    if name in _ZEROS:
+        return True
+    passes_on = name in _HOLDERS or name in _MAPPERS
+    return passes_on and bool(call.args) and _is_zero(source, call.args[0])
 
 
 def _counters(source: Source, site: _Site) -> Iterator[tuple[ast.AST, str]]:
     """Counters of batches that do not exist, or that no batch moves."""
     for test in site.tests:
         for part in ast.walk(test):
-            left = (
-                part.left if isinstance(part, ast.BinOp) and _is_remainder(source, part) else None
-            )
-            names = (
-                [node for node in ast.walk(left) if isinstance(node, ast.Name)]
-                if left is not None
-                else []
-            )
+            if not isinstance(part, ast.BinOp) or not _is_remainder(source, part):
+                continue
+            names = [node for node in ast.walk(part.left) if isinstance(node, ast.Name)]
             missing = next((name for name in names if source.never_bound(name)), None)
             if missing is not None:
-                yield (
-                    missing,
-                    f"`{missing.id}` is never defined in this file, so that this test raises NameError",
-                )
-            elif left is not None and _stands_still(source, left, names):
-                yield (
-                    names[0],
-                    f"`{names[0].id}` never changes in this loop, so that the test never changes either",
-                )
+                text = "is never defined in this file, so that this test raises NameError"
+                yield missing, f"`{missing.id}` {text}"
+            elif _stands_still(source, part.left, names):
+                text = "never changes in this loop, so that the test never changes either"
+                yield names[0], f"`{names[0].id}` {text}"
 
 
 def _stands_still(source: Source, left: ast.expr, names: list[ast.Name]) -> bool:
