@@ -151,29 +151,18 @@ class HoardedTensors(Cause):
     def _judge(self, run: Run, loop: Loop, series: _Series, hidden: float) -> Finding | None:
         """`hidden`: bytes per step that its elements hold out of sight, as a tape does."""
         last = series.last
-        is_heavy = any(word in last.element for word in _HEAVY)
-        if last.bounded or not is_heavy:
-            return None
-        rate = hidden or series.rate()
-        held = last.bytes + rate * max(0, loop.steps - series.steps[-1])
-        if hidden:
-            held = hidden * loop.steps
-        is_joined = last.kind in _JOINED
-        slows = loop.trend.shape is Shape.DRIFTING and loop.trend.change > _SLOWER
-        slower = is_joined and slows
-        if rate <= 0 or held < (_LEAST_USED if slower else _LEAST_BYTES):
+        growth = _growth(loop, series, hidden)
+        if growth is None:
             return None
         line = last.line or growth_line(run.sources.get(last.file, ""), last.path)
-        if is_joined and not line:
+        if last.kind in _JOINED and not line:
             return None
         left = _left(process_of(run, loop))
-        until = int(left / rate)
-        grown = (
-            f"`{last.path}` keeps {_mb(rate)} of every step: {_mb(held)} after {loop.steps:,} steps"
-        )
+        until = int(left / growth.rate)
+        rate, held = growth.rate, growth.held
         return Finding(
             cause=self.id,
-            title=grown + (", and a step that uses all of it takes ever longer" if slower else ""),
+            title=_title(loop, last, growth),
             location=Location(last.file, line, last.function) if line else loop.update,
             seconds=0.0,
             grows=True,
@@ -183,7 +172,7 @@ class HoardedTensors(Cause):
                 text=f"out of memory in about {until:,} steps" if until else "",
             ),
             certainty=Certainty.LIKELY if hidden or not line else Certainty.MEASURED,
-            evidence=tuple(_evidence(loop, last, rate, bool(hidden), slower, left)),
+            evidence=tuple(_evidence(loop, last, growth, left)),
             advice=_ADVICE.get(last.kind, _KEEP_LESS).format(path=last.path),
             detail=_Hoard(last.path, last.kind, last.element, rate, is_line_known=bool(line)),
         )
@@ -240,17 +229,50 @@ class HoardedTensors(Cause):
                 )
 
 
-def _evidence(
-    loop: Loop, last: Container, rate: float, hidden: bool, slower: bool, left: float
-) -> Iterator[Evidence]:
+@dataclass(frozen=True)
+class _Growth:
+    """How a container grows, where it is worth a finding."""
+
+    rate: float  # bytes per step
+    held: float  # bytes at the end of the loop
+    hidden: bool  # its elements hold most of it out of sight
+    slower: bool  # steps use all of it and take ever longer
+
+
+def _growth(loop: Loop, series: _Series, hidden: float) -> _Growth | None:
+    last = series.last
+    is_heavy = any(word in last.element for word in _HEAVY)
+    if last.bounded or not is_heavy:
+        return None
+    slows = loop.trend.shape is Shape.DRIFTING and loop.trend.change > _SLOWER
+    slower = last.kind in _JOINED and slows
+    rate = hidden or series.rate()
+    held = last.bytes + rate * max(0, loop.steps - series.steps[-1])
+    if hidden:
+        held = hidden * loop.steps
+    least = _LEAST_USED if slower else _LEAST_BYTES
+    if rate <= 0 or held < least:
+        return None
+    return _Growth(rate, held, bool(hidden), slower)
+
+
+def _title(loop: Loop, last: Container, growth: _Growth) -> str:
+    kept, held = _mb(growth.rate), _mb(growth.held)
+    title = f"`{last.path}` keeps {kept} of every step: {held} after {loop.steps:,} steps"
+    if growth.slower:
+        return f"{title}, and a step that uses all of it takes ever longer"
+    return title
+
+
+def _evidence(loop: Loop, last: Container, growth: _Growth, left: float) -> Iterator[Evidence]:
     yield Evidence("container", last.path)
     yield Evidence("elements", last.length)
     yield Evidence("each is", last.element)
     yield Evidence("held at the last inspection", round(last.bytes / 1e6, 1), "MB")
-    if hidden:
+    if growth.hidden:
         yield Evidence("seen by", "all tensors that Python holds; no other container grows")
-    yield Evidence("growth", round(rate / 1e6, 3), "MB per step")
-    if slower:
+    yield Evidence("growth", round(growth.rate / 1e6, 3), "MB per step")
+    if growth.slower:
         yield Evidence("a step at first", loop.trend.before, "s")
         yield Evidence("a step at the end", loop.trend.after, "s")
     if left:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -60,19 +61,10 @@ class MemoryPressure(Cause):
 
     def _judge(self, run: Run, loop: Loop) -> Iterable[Finding]:
         process = process_of(run, loop)
-        share = used(process, loop)
-        stalled = gained(process, loop, "memory_stall") or 0.0
-        faults = gained(process, loop, "major_faults") or 0.0
-        paged = _paged(process, loop) if faults >= _FAULTS else None
-        _, swap = during(process, loop, "swap_used")
-        swapped = float(swap.max() - swap[0]) if len(swap) else 0.0
-        is_full = share >= _FULL or swapped >= _SWAPPED
-        waits = stalled >= _STALLED or faults >= _FAULTS
-        if not (is_full and waits):
+        pressure = _pressure(process, loop)
+        if not pressure.waits_for_memory:
             return
-        measured = max(stalled, paged or 0.0)
-        is_measured = measured >= _STALLED
-        lost = min(_MOST_LOST, measured if is_measured else faults * _PAGE_READ)
+        share, lost = pressure.share, pressure.lost
         is_container = bool(process.machine.get("limit_bytes"))
         where = "the container's limit" if is_container else "the machine's memory"
         growth = rise(run, loop, "rss")
@@ -84,23 +76,66 @@ class MemoryPressure(Cause):
             grows=rate > 0,
             title=f"{say.share(share)} of {where} is in use: "
             f"the training waits {say.share(lost)} of the time for memory",
-            certainty=Certainty.MEASURED if is_measured else Certainty.LIKELY,
+            certainty=Certainty.MEASURED if pressure.is_measured else Certainty.LIKELY,
             evidence=(
                 Evidence("limit", limit(process), "bytes"),
-                Evidence("of it in use", round(share, 3)),
-                Evidence("waited for memory", round(stalled, 3), "s per s"),
-                Evidence("pages read back", round(faults, 1), "per s"),
-                *(
-                    [Evidence("kernel and disk busy with them", round(paged, 3), "s per s")]
-                    if paged
-                    else []
-                ),
-                Evidence("moved to the swap", swapped, "bytes"),
+                *_evidence(pressure),
                 *(Evidence(f"held by {name}", size, "bytes") for name, size in _holders(run, loop)),
             ),
             forecast=_forecast(loop, limit(process), share, rate) if rate > 0 else None,
-            advice=_advice(run, loop, bool(paged)),
+            advice=_advice(run, loop, bool(pressure.paged)),
         )
+
+
+@dataclass(frozen=True)
+class _Pressure:
+    """How full the memory is, and how much a loop waits for it."""
+
+    share: float  # of the limit that is in use
+    swapped: float  # bytes that went to the swap
+    stalled: float  # seconds per second of waiting for memory, by the kernel's count
+    faults: float  # pages read back per second
+    paged: float | None  # seconds per second of disk and kernel work for pages, where known
+
+    @property
+    def waits_for_memory(self) -> bool:
+        is_full = self.share >= _FULL or self.swapped >= _SWAPPED
+        waits = self.stalled >= _STALLED or self.faults >= _FAULTS
+        return is_full and waits
+
+    @property
+    def measured(self) -> float:
+        return max(self.stalled, self.paged or 0.0)
+
+    @property
+    def is_measured(self) -> bool:
+        return self.measured >= _STALLED
+
+    @property
+    def lost(self) -> float:
+        """The share of the loop's time that is lost."""
+        return min(_MOST_LOST, self.measured if self.is_measured else self.faults * _PAGE_READ)
+
+
+def _pressure(process: Process, loop: Loop) -> _Pressure:
+    faults = gained(process, loop, "major_faults") or 0.0
+    _, swap = during(process, loop, "swap_used")
+    return _Pressure(
+        share=used(process, loop),
+        swapped=float(swap.max() - swap[0]) if len(swap) else 0.0,
+        stalled=gained(process, loop, "memory_stall") or 0.0,
+        faults=faults,
+        paged=_paged(process, loop) if faults >= _FAULTS else None,
+    )
+
+
+def _evidence(pressure: _Pressure) -> Iterator[Evidence]:
+    yield Evidence("of it in use", round(pressure.share, 3))
+    yield Evidence("waited for memory", round(pressure.stalled, 3), "s per s")
+    yield Evidence("pages read back", round(pressure.faults, 1), "per s")
+    if pressure.paged:
+        yield Evidence("kernel and disk busy with them", round(pressure.paged, 3), "s per s")
+    yield Evidence("moved to the swap", pressure.swapped, "bytes")
 
 
 def _holders(run: Run, loop: Loop) -> list[tuple[str, float]]:

@@ -227,17 +227,21 @@ def _forecast(run: Run, loop: Loop, per_step: float) -> Forecast:
 
 def _known(run: Run, loop: Loop) -> bool:
     """Whether something that has a cause of its own grew in the loop."""
-    late = loop.start + (loop.stop - loop.start) / 3
-    grown = [look for look in run.facts(GraphGrew) if look.new]
-    traces = sum(loop.holds(trace) and trace.time > late for trace in run.facts(Trace))
-    graphs = sum(loop.holds(look) and look.time > late for look in grown)
     profiled = any(fact.on for fact in run.facts(ProfilerSwitch))
     stages = [stage for fact in run.facts(Dataset) for stage in fact.stages]
     cached = any("Cache" in stage.kind for stage in stages)
     held = any(each.bytes > _LEAST / 2 for each in largest_containers(run, loop))
     variables = sum(line.bytes_kept for line in made_lines(run, loop)) > _LEAST / 2
-    repeats = traces >= _TRACES or graphs >= _TRACES
-    return repeats or profiled or cached or held or variables
+    return _keeps_tracing(run, loop) or profiled or cached or held or variables
+
+
+def _keeps_tracing(run: Run, loop: Loop) -> bool:
+    """Whether functions are traced, or graphs grow, after the first third of a loop."""
+    late = loop.start + (loop.stop - loop.start) / 3
+    grown = [look for look in run.facts(GraphGrew) if look.new]
+    traces = sum(loop.holds(trace) and trace.time > late for trace in run.facts(Trace))
+    graphs = sum(loop.holds(look) and look.time > late for look in grown)
+    return traces >= _TRACES or graphs >= _TRACES
 
 
 _FEWER_SHAPES = (
