@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -142,30 +142,9 @@ def _reason(job: Job) -> _Reason | None:
 def _reasons(job: Job) -> Iterable[_Reason]:
     """What may be the reason, from the most to the least specific."""
     kinds = job.collectives
-    sparse = tuple(kind for kind in kinds if kind.sparse)
-    gathered = sum(kind.bytes for kind in sparse)
-    yield _Reason(
-        "gathered slices",
-        f"{say.size(gathered)} of IndexedSlices are gathered from every worker",
-        "Make the gradient of the table dense where most rows are touched "
-        "(`tf.convert_to_tensor`), or look up fewer rows.",
-        sparse,
-    )
-    eager = tuple(kind for kind in kinds if kind.eager and not kind.within)
-    launched = sum(kind.count for kind in eager)
-    yield _Reason(
-        "many small collectives",
-        f"{launched:.0f} collectives a step, one for each tensor",
-        "Compile the step with `tf.function`: the gradients are then packed into one collective.",
-        eager if launched >= _MANY else (),
-    )
-    yield _Reason(
-        "many small collectives",
-        f"{job.per_step:.0f} collectives a step",
-        "Reduce all gradients in one call, and give `CommunicationOptions` a larger "
-        "`bytes_per_pack`.",
-        tuple(kinds) if job.per_step >= _MANY and _total(kinds) < _LARGE else (),
-    )
+    yield _gathered_slices(kinds)
+    yield _one_by_one(kinds)
+    yield _many_small(job)
     yield _Reason(
         "finite dataset",
         "before every element all workers are asked whether anyone has data",
@@ -178,8 +157,46 @@ def _reasons(job: Job) -> Iterable[_Reason]:
         "Keep the value on each worker (a metric), and reduce it every hundred steps.",
         tuple(kind for kind in kinds if kind.within == "reduce"),
     )
+    yield _large_gradients(kinds)
+
+
+def _gathered_slices(kinds: Sequence[CollectiveKind]) -> _Reason:
+    sparse = tuple(kind for kind in kinds if kind.sparse)
+    return _Reason(
+        "gathered slices",
+        f"{say.size(_total(sparse))} of IndexedSlices are gathered from every worker",
+        "Make the gradient of the table dense where most rows are touched "
+        "(`tf.convert_to_tensor`), or look up fewer rows.",
+        sparse,
+    )
+
+
+def _one_by_one(kinds: Sequence[CollectiveKind]) -> _Reason:
+    """Collectives that the program launches itself, without a compiled step to pack them."""
+    eager = tuple(kind for kind in kinds if kind.eager and not kind.within)
+    launched = sum(kind.count for kind in eager)
+    return _Reason(
+        "many small collectives",
+        f"{launched:.0f} collectives a step, one for each tensor",
+        "Compile the step with `tf.function`: the gradients are then packed into one collective.",
+        eager if launched >= _MANY else (),
+    )
+
+
+def _many_small(job: Job) -> _Reason:
+    kinds = job.collectives
+    return _Reason(
+        "many small collectives",
+        f"{job.per_step:.0f} collectives a step",
+        "Reduce all gradients in one call, and give `CommunicationOptions` a larger "
+        "`bytes_per_pack`.",
+        tuple(kinds) if job.per_step >= _MANY and _total(kinds) < _LARGE else (),
+    )
+
+
+def _large_gradients(kinds: Sequence[CollectiveKind]) -> _Reason:
     dense = tuple(kind for kind in kinds if not kind.sparse)
-    yield _Reason(
+    return _Reason(
         "large gradients",
         f"{say.size(_total(dense))} of gradients from every worker",
         "Larger batches per worker, gradients accumulated over several steps, or a smaller model.",

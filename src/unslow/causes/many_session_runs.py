@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,18 +62,8 @@ class ManySessionRuns(Cause):
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in inspected_loops(run):
             often = [site for site in sites(run, loop) if site.updates or site.per_step >= _OFTEN]
-            updates = [site for site in often if site.updates]
-            others = [site for site in often if not site.updates]
-            for update in updates:
-                fed_alike = [site for site in others if site.mergeable]
-                if len(updates) > 1:
-                    fed_alike = [site for site in fed_alike if site.update == update.line]
-                if fed_alike:
-                    yield self._finding(run, loop, update, fed_alike)
-            for base in others:
-                alike = [site for site in often if site.like == base.line and not site.mergeable]
-                if alike:
-                    yield self._finding(run, loop, base, alike)
+            for base, extra in (*_beside_updates(often), *_alike(often)):
+                yield self._finding(run, loop, base, extra)
 
     def _finding(self, run: Run, loop: Loop, base: Site, extra: Sequence[Site]) -> Finding:
         """Runs of which the base, mostly the update, could do the work too."""
@@ -154,6 +144,27 @@ class ManySessionRuns(Cause):
                     " is computed again",
                     "one session.run([a, b], feed_dict=...), if all may see the same weights",
                 )
+
+
+def _beside_updates(often: Sequence[Site]) -> Iterator[tuple[Site, list[Site]]]:
+    """Each run that updates weights, with the runs that are fed like it."""
+    updates = [site for site in often if site.updates]
+    mergeable = [site for site in often if not site.updates and site.mergeable]
+    for update in updates:
+        fed_alike = mergeable
+        if len(updates) > 1:
+            fed_alike = [site for site in mergeable if site.update == update.line]
+        if fed_alike:
+            yield update, fed_alike
+
+
+def _alike(often: Sequence[Site]) -> Iterator[tuple[Site, list[Site]]]:
+    """Each run that updates nothing, with the runs that could be part of it."""
+    rest = [site for site in often if not site.mergeable]
+    for base in often:
+        alike = [site for site in rest if site.like == base.line]
+        if alike and not base.updates:
+            yield base, alike
 
 
 def _fetched(run: Run, site: Site) -> str:

@@ -251,25 +251,32 @@ def _compiles_again(
     source: Source, call: ast.Call, loop: ast.For | ast.AsyncFor | ast.While
 ) -> bool:
     method = call.func
-    if (
-        not isinstance(method, ast.Attribute)
-        or method.attr != "compile"
-        or source.kind(method.value) is not Kind.MODEL
-    ):
+    if not isinstance(method, ast.Attribute) or method.attr != "compile":
+        return False
+    model = method.value
+    if source.kind(model) is not Kind.MODEL or _is_new_in_turn(source, model, call, loop):
         return False
     parts = _parts(source, call, loop)
-    if not source.bound_outside(method.value, loop) or not _fits(source, parts):
+    if not _fits(source, parts):
         return False
-    function = None if source.within(call, loop) else source.function(call)
-    bound = source.reaching(method.value) if isinstance(method.value, ast.Name) else []
-    if function is not None and any(source.within(binding.node, function) for binding in bound):
-        return False  # made, or handed over, in every turn
     # A layer that is frozen or thawed needs a new compile(), and so does another loss.
     if any(isinstance(part, ast.Attribute) and part.attr == "trainable" for part in parts):
         return False
     given = [*call.args, *(item.value for item in call.keywords)]
     optimizer = argument(call, "optimizer", 0)
     return not any(source.varies(value, loop) for value in given if value is not optimizer)
+
+
+def _is_new_in_turn(
+    source: Source, model: ast.expr, call: ast.Call, loop: ast.For | ast.AsyncFor | ast.While
+) -> bool:
+    """Whether a model is made, or handed over, in every turn of a loop."""
+    if not source.bound_outside(model, loop):
+        return True
+    function = None if source.within(call, loop) else source.function(call)
+    if function is None or not isinstance(model, ast.Name):
+        return False
+    return any(source.within(binding.node, function) for binding in source.reaching(model))
 
 
 def _makes_again(source: Source, call: ast.Call, loop: ast.For | ast.AsyncFor | ast.While) -> bool:

@@ -182,8 +182,7 @@ def _reads(
 ) -> str:
     """How often a name (a key of it) is read: never, sometimes (inside an `if`), or always."""
     parents = {child: node for node in ast.walk(scope) for child in ast.iter_child_nodes(node)}
-    names = [node for node in ast.walk(scope) if isinstance(node, ast.Name) and node.id == name]
-    reads = [node for node in names if isinstance(node.ctx, ast.Load)]
+    reads = [node for node in ast.walk(scope) if _loads(node, name)]
     if key is not None:
         reads = [node for node in reads if not _of_another_key(parents.get(node), key)]
     if not reads:
@@ -191,6 +190,10 @@ def _reads(
     loops = [node for node in around if isinstance(node, ast.For | ast.While)]
     always = bool(loops) and any(_in_every_step(read, loops[-1], parents, around) for read in reads)
     return "always" if always else "sometimes"
+
+
+def _loads(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
 
 
 def _in_every_step(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
@@ -240,41 +240,51 @@ class ProfilerLeftOn(Cause):
     )
 
     def spot(self, source: Source) -> Iterable[Spot]:
-        for start, stop in _PAIRS:
-            for call in source.calls(start):
-                ended = any(source.name(node) == stop for node in source.every(ast.Attribute))
-                if not ended and not any(source.conditions(call)):
-                    yield source.spot(
-                        call,
-                        f"this records until {stop} is called, and nothing in this file does so",
-                        "record ten steps in the middle of the training, then stop; or remove it",
-                    )
-        for made in source.calls("keras.callbacks.TensorBoard"):
-            span = argument(made, "profile_batch")
-            ends = (
-                [source.number_of(end) for end in span.elts]
-                if isinstance(span, ast.Tuple | ast.List)
-                else []
+        yield from _never_stopped(source)
+        yield from _profiled_batches(source)
+        yield from _traced_in_full(source)
+
+
+def _never_stopped(source: Source) -> Iterator[Spot]:
+    for start, stop in _PAIRS:
+        for call in source.calls(start):
+            ended = any(source.name(node) == stop for node in source.every(ast.Attribute))
+            if not ended and not any(source.conditions(call)):
+                yield source.spot(
+                    call,
+                    f"this records until {stop} is called, and nothing in this file does so",
+                    "record ten steps in the middle of the training, then stop; or remove it",
+                )
+
+
+def _profiled_batches(source: Source) -> Iterator[Spot]:
+    """TensorBoard callbacks that profile many batches."""
+    for made in source.calls("keras.callbacks.TensorBoard"):
+        span = argument(made, "profile_batch")
+        if not isinstance(span, ast.Tuple | ast.List) or len(span.elts) != 2:
+            continue
+        first, last = map(source.number_of, span.elts)
+        if first is not None and last is not None and last - first >= _MANY:
+            yield source.spot(
+                span,
+                f"this profiles {last - first + 1:,.0f} batches",
+                "profile_batch=(10, 20)",
             )
-            first, last = (ends[0], ends[1]) if len(ends) == 2 else (None, None)
-            if first is not None and last is not None and last - first >= _MANY:
-                yield source.spot(
-                    span or made,
-                    f"this profiles {last - first + 1:,.0f} batches",
-                    "profile_batch=(10, 20)",
-                )
-        for run in source.session_runs():
-            options = source.maker(argument(run, "options", 2))
-            if options is None or source.name(options.func) != "tf.RunOptions":
-                continue
-            if source.every_step(run) is None:
-                continue
-            if source.name(argument(options, "trace_level")) == "tf.RunOptions.FULL_TRACE":
-                yield source.spot(
-                    run,
-                    "every run of the loop is traced in full",
-                    "trace every thousandth: if step % 1000 == 0: ...",
-                )
+
+
+def _traced_in_full(source: Source) -> Iterator[Spot]:
+    for run in source.session_runs():
+        options = source.maker(argument(run, "options", 2))
+        if options is None or source.name(options.func) != "tf.RunOptions":
+            continue
+        if source.every_step(run) is None:
+            continue
+        if source.name(argument(options, "trace_level")) == "tf.RunOptions.FULL_TRACE":
+            yield source.spot(
+                run,
+                "every run of the loop is traced in full",
+                "trace every thousandth: if step % 1000 == 0: ...",
+            )
 
 
 def _recorded(run: Run, loop: Loop, what: str) -> _Recorded:
@@ -282,19 +292,31 @@ def _recorded(run: Run, loop: Loop, what: str) -> _Recorded:
     on = np.zeros(len(loop.end), dtype=bool)
     for switch in switches:
         on[loop.end > switch.time] = switch.on  # a step counts by when its update came
+    added = _added(loop.seconds[1:], on[1:])
+    if added is None:
+        added = _measured_inside(run, loop, what)
+    starts = [one.stack[0] for one in switches if one.on and one.stack]
+    place = say.place(run, starts[0]) if starts else None
+    counts = int(loop.count[on].sum()), int(loop.count[~on].sum())
+    return _Recorded(what, *counts, added, _writing(run, loop, what, switches), place)
+
+
+def _writing(run: Run, loop: Loop, what: str, switches: Iterable[ProfilerSwitch]) -> float:
+    """Seconds in which what was recorded is written."""
     stops = [one for one in switches if not one.on and one.time >= loop.start]
     writing = sum(one.took for one in stops)
     if what == _FULL:
         writing += sum(total.seconds for total in line_totals(run, loop, Timeline))
-    added = _added(loop.seconds[1:], on[1:])
-    if added is None and what == _FULL:
-        added = _beside_graph(run, loop)
-    if added is None and what in (_CHECKS, _DUMPS):
-        added = _checking(run, loop)
-    starts = [one.stack[0] for one in switches if one.on and one.stack]
-    place = say.place(run, starts[0]) if starts else None
-    counts = int(loop.count[on].sum()), int(loop.count[~on].sum())
-    return _Recorded(what, *counts, added, writing, place)
+    return writing
+
+
+def _measured_inside(run: Run, loop: Loop, what: str) -> float | None:
+    """What recording adds to a step, where there are no steps without it to compare with."""
+    if what == _FULL:
+        return _beside_graph(run, loop)
+    if what in (_CHECKS, _DUMPS):
+        return _checking(run, loop)
+    return None
 
 
 def _beside_graph(run: Run, loop: Loop) -> float | None:

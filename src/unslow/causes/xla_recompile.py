@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import Any
 
@@ -65,34 +65,10 @@ class XlaRecompile(Cause):
 
     def _finding(self, run: Run, calls: Sequence[Call]) -> Finding | None:
         usual = [call.fact.usual for call in calls if call.fact.usual > 0]
-        seen = profiles(calls)
-        if usual:
-            seconds = sum(max(0.0, call.fact.took - median(usual)) * call.weight for call in calls)
-        elif seen:
-            share = prepared_share(seen)
-            seconds = sum(_compiling(call, share) * call.weight for call in calls)
-        else:
+        seconds = _avoidable(calls, usual)
+        if seconds is None:
             return None
         count = sum(call.weight for call in calls)
-        shapes = max(call.fact.distinct for call in calls)
-        evidence = [
-            Evidence("shapes that were compiled for", shapes),
-            Evidence("calls that compiled again", round(count)),
-            Evidence(
-                "seconds of a call that compiles", median(call.fact.took for call in calls), "s"
-            ),
-            Evidence(
-                "calls of them that traced again",
-                round(sum(c.weight for c in calls if "traced" in c.fact.why)),
-            ),
-        ]
-        if usual:
-            evidence.append(Evidence("seconds of a usual call", median(usual), "s"))
-        compiling = [part.compile for part in seen if part.compile]
-        if compiling:
-            evidence.append(
-                Evidence("seconds of compiling, in a profiler window", median(compiling), "s")
-            )
         where = next((call.caller for call in calls if call.caller is not None), None)
         return Finding(
             cause=self.id,
@@ -100,20 +76,14 @@ class XlaRecompile(Cause):
             f"{say.time(seconds / count)} each",
             location=say.place(run, where) if where is not None else None,
             seconds=seconds,
-            evidence=tuple(evidence),
+            evidence=tuple(_evidence(calls, usual)),
             advice=_advice(calls),
         )
 
     def _in_fit(self, run: Run, calls: Sequence[Call]) -> Iterable[Finding]:
         """Inside fit() the shapes are not seen: calls that are long again and again under jit_compile tell it."""
-        fits = [fit for fit in run.facts(Fit) if fit.jit and fit.stack]
-        compiled = {fit.stack[0][:2] for fit in fits}
         usual = min((call.fact.usual for call in calls if call.fact.usual > 0), default=0.0)
-        least = max(_LONG * usual, _LONG_SECONDS)
-        unexplained = [call for call in calls if _UNEXPLAINED.issuperset(call.fact.why)]
-        fitted = [call for call in unexplained if call.fact.stack]
-        inside = [call for call in fitted if call.fact.stack[0][:2] in compiled]
-        long = [call for call in inside if usual > 0 and call.fact.took > least]
+        long = _long_again(_compiled_fits(run, calls), usual)
         count = sum(call.weight for call in long)
         if count < _FEW:
             return
@@ -135,6 +105,50 @@ class XlaRecompile(Cause):
             advice="Give fit() batches of one shape, or of a few: pad them to a few lengths in the dataset and use "
             "`drop_remainder=True`; or compile the model with `jit_compile=False`.",
         )
+
+
+def _avoidable(calls: Sequence[Call], usual: Sequence[float]) -> float | None:
+    """Seconds beyond usual calls, or those that windows saw in preparing; None where neither is known."""
+    if usual:
+        typical = median(usual)
+        return sum(max(0.0, call.fact.took - typical) * call.weight for call in calls)
+    seen = profiles(calls)
+    if not seen:
+        return None
+    share = prepared_share(seen)
+    return sum(_compiling(call, share) * call.weight for call in calls)
+
+
+def _evidence(calls: Sequence[Call], usual: Sequence[float]) -> Iterator[Evidence]:
+    took = median(call.fact.took for call in calls)
+    traced = sum(call.weight for call in calls if "traced" in call.fact.why)
+    shapes = max(call.fact.distinct for call in calls)
+    yield Evidence("shapes that were compiled for", shapes)
+    yield Evidence("calls that compiled again", round(sum(call.weight for call in calls)))
+    yield Evidence("seconds of a call that compiles", took, "s")
+    yield Evidence("calls of them that traced again", round(traced))
+    if usual:
+        yield Evidence("seconds of a usual call", median(usual), "s")
+    compiling = [part.compile for part in profiles(calls) if part.compile]
+    if compiling:
+        yield Evidence("seconds of compiling, in a profiler window", median(compiling), "s")
+
+
+def _compiled_fits(run: Run, calls: Sequence[Call]) -> list[Call]:
+    """Calls with no reason of their own at lines that call fit() on a model under jit_compile."""
+    fits = [fit for fit in run.facts(Fit) if fit.jit and fit.stack]
+    compiled = {fit.stack[0][:2] for fit in fits}
+    unexplained = [call for call in calls if _UNEXPLAINED.issuperset(call.fact.why)]
+    fitted = [call for call in unexplained if call.fact.stack]
+    return [call for call in fitted if call.fact.stack[0][:2] in compiled]
+
+
+def _long_again(calls: Sequence[Call], usual: float) -> list[Call]:
+    """Calls that took much longer than a usual one."""
+    if usual <= 0:
+        return []
+    least = max(_LONG * usual, _LONG_SECONDS)
+    return [call for call in calls if call.fact.took > least]
 
 
 def _compiling(call: Call, share: float) -> float:
