@@ -127,34 +127,41 @@ def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]
     An honest answer ("the machine was busy") takes in only what it can well explain: clearly less than its own. A
     fault without a line ("the memory is full") takes in what is not much more than its own.
     """
-    deeper = {cause.id: cause.deeper_than for cause in causes}
-    yielding = {cause.id for cause in causes if cause.yields}
     kept = list(findings)
-    there = {finding.cause for finding in kept}
+    depth = _Depth(causes, {finding.cause for finding in kept})
     gone: set[int] = set()  # ids: a run of a thousand processes may have as many findings
     named: dict[int, Finding] = {}
     for leader in sorted(kept, key=lambda finding: -finding.seconds):
-        symptoms = there.intersection(deeper.get(leader.cause, ()))
-        lines = there & yielding if leader.cause not in yielding else set()
+        symptoms, lines = depth.below(leader.cause)
         if id(leader) in gone or not (symptoms or lines):
             continue
-        absorbed = [
-            other
-            for other in kept
-            if id(other) not in gone
-            and (
-                _is_symptom(other, leader, symptoms)
-                or (other.cause in lines and _same_line(other, leader))
-            )
-        ]
+        absorbed = []
+        for other in kept:
+            if id(other) in gone:
+                continue
+            at_its_line = other.cause in lines and _same_line(other, leader)
+            if at_its_line or _is_symptom(other, leader, symptoms):
+                absorbed.append(other)
         gone.update(map(id, absorbed))
-        names = [
-            name
-            for other in absorbed
-            for name in (other.cause, *named.get(id(other), other).merged)
-        ]
-        named[id(leader)] = replace(leader, merged=(*leader.merged, *names))
+        names = list(leader.merged)
+        for other in absorbed:
+            names += [other.cause, *named.get(id(other), other).merged]
+        named[id(leader)] = replace(leader, merged=tuple(names))
     return [named.get(id(finding), finding) for finding in kept if id(finding) not in gone]
+
+
+class _Depth:
+    """Which of the causes that were found may be a symptom of which."""
+
+    def __init__(self, causes: Sequence[Cause], found: set[str]) -> None:
+        self._deeper = {cause.id: found.intersection(cause.deeper_than) for cause in causes}
+        self._yielding = {cause.id for cause in causes if cause.yields}
+        self._found = found
+
+    def below(self, leader: str) -> tuple[Collection[str], Collection[str]]:
+        """Causes that a leader explains anywhere, and those that it explains at its own line."""
+        at_its_line = set() if leader in self._yielding else self._found & self._yielding
+        return self._deeper.get(leader, ()), at_its_line
 
 
 def _is_symptom(other: Finding, leader: Finding, symptoms: Collection[str]) -> bool:
