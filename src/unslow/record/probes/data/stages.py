@@ -127,14 +127,19 @@ def _cardinality(dataset: Any) -> int:
 
 def _derived_length(dataset: Any, stage: dict[str, Any], below: Sequence[int]) -> int:
     """Elements in one pass as known while a graph is built, where `cardinality()` adds an op."""
-    kind: str = stage["kind"]
-    count: int | None = stage["count"]
-    if kind == "TensorSlice":
+    if stage["kind"] == "TensorSlice":
         return _slices_length(dataset)
-    if kind == "Range":
+    if stage["kind"] == "Range":
         return _range_length(dataset)
     length = below[0] if len(below) == 1 else UNKNOWN_LENGTH
-    if length == UNKNOWN_LENGTH or kind in _SAME_LENGTH:
+    return length if length == UNKNOWN_LENGTH else _length_after(stage, length)
+
+
+def _length_after(stage: dict[str, Any], length: int) -> int:
+    """Elements in one pass of a stage whose input has a known length."""
+    kind: str = stage["kind"]
+    count: int | None = stage["count"]
+    if kind in _SAME_LENGTH:
         return length
     if kind == "Repeat" and count is not None:
         return ENDLESS if count < 0 or length == ENDLESS else length * count

@@ -160,7 +160,9 @@ class Eager(Probe):
             not lane.graded or not self._executing()
         ):  # weights are put back or copied, between trainings or networks
             return original(variable, *args)
-        return self._updating(lane, "assign", variable, original, (variable, *args), {}, 3)
+        return self._updating(
+            lane, "assign", variable, functools.partial(original, variable, *args), 3
+        )
 
     def _apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local = self.recorder.local
@@ -175,26 +177,23 @@ class Eager(Probe):
                 return original(self, *args, **kwargs)
             if lane.updating or lane.busy:
                 return original(self, *args, **kwargs)
-            return probe._updating(lane, "optimizer", self, original, (self, *args), kwargs, 2)
+            run = functools.partial(original, self, *args, **kwargs)
+            return probe._updating(lane, "optimizer", self, run, 2)
 
         return apply
 
     def _updating(
-        self,
-        lane: Lane,
-        kind: str,
-        owner: Any,
-        original: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        depth: int,
-    ) -> Any:
-        """Run an update, so many frames below the line that asked for it; if it ran eagerly, the step ends here."""
+        self, lane: Lane, kind: str, owner: object, run: Callable[[], object], depth: int
+    ) -> object:
+        """Runs an update, `depth` frames below the line that asked for it.
+
+        If it ran eagerly, the step ends here.
+        """
         lane.updating += 1
         self._updates.append(kind)
         entry = self.recorder.open_span(lane, _RUN)
         try:
-            result = original(*args, **kwargs)
+            result = run()
         finally:
             self._updates.pop()
             lane.updating -= 1

@@ -8,7 +8,7 @@ import gc
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -192,22 +192,27 @@ def _containers(
 def _parts(name: str, held: Any, kind: type | None) -> Iterator[tuple[str, Any]]:
     """What a small container holds, a function closes over, or an object has as attributes."""
     if kind is dict and length(held) <= 50:
-        yield from (
-            (f"{name}[{key!r}]", value) for key, value in items(held) if type(key) in (str, int)
-        )
+        for key, value in items(held):
+            if type(key) in (str, int):
+                yield f"{name}[{key!r}]", value
     elif kind is list and length(held) <= 20:
-        yield from ((f"{name}[{index}]", value) for index, value in enumerate(values(held, 20)))
+        for index, value in enumerate(values(held, 20)):
+            yield f"{name}[{index}]", value
     elif type(held) is FunctionType:
         yield from _closure(held)
     elif kind is None and type(held) is not _CACHE:
-        own = list(attributes(held).items())
-        yield from (
-            (f"{name}.{attribute}", value)
-            for attribute, value in own
-            if not attribute.startswith("_")
-        )
-        methods = [value for base in type(held).__mro__ for value in vars(base).values()]
-        yield from (("", value) for value in methods if type(value) is _CACHE)
+        yield from _attributes(name, held)
+
+
+def _attributes(name: str, held: Any) -> Iterator[tuple[str, Any]]:
+    """The public attributes of an object, and the methods of its class that keep their results."""
+    for attribute, value in list(attributes(held).items()):
+        if not attribute.startswith("_"):
+            yield f"{name}.{attribute}", value
+    for base in type(held).__mro__:
+        for method in list(vars(base).values()):
+            if type(method) is _CACHE:
+                yield "", method
 
 
 def _cached(function: Any) -> Iterator[_Held]:
@@ -270,22 +275,33 @@ def _bytes(value: Any, seen: set[int], depth: int = 0) -> float:
     if id(value) in seen:
         return 8.0
     seen.add(id(value))
-    if is_tensor(value):  # its object and its buffer
-        size = float(getattr(value.dtype, "size", 4) or 4)
-        for dimension in value._shape_tuple() or ():
-            size *= dimension or 0
-        return size + 250
+    if is_tensor(value):
+        return _tensor_bytes(value)
     array = array_of(value)
     if array is not None:  # of a view: what it keeps is all of the array that it looks at
         return 100 + (float(array[0]) if array[3] is None else _bytes(array[3], seen, depth + 1))
     if depth >= 3:
         return 50.0
+    own, inside = _inside(value)
+    return own + sum(_bytes(inner, seen, depth + 1) for inner in inside)
+
+
+def _tensor_bytes(tensor: Any) -> float:
+    """A tensor's object and its buffer."""
+    size = float(getattr(tensor.dtype, "size", 4) or 4)
+    for dimension in tensor._shape_tuple() or ():
+        size *= dimension or 0
+    return size + 250
+
+
+def _inside(value: Any) -> tuple[float, Iterable[Any]]:
+    """What an object takes itself, and what it holds."""
     if type(value) is FunctionType:
-        return 50 + sum(_bytes(inner, seen, depth + 1) for _, inner in _closure(value))
+        return 50.0, (inner for _, inner in _closure(value))
     if container_of(value) is not None:
-        return 100 + sum(_bytes(inner, seen, depth + 1) for inner in values(value, 200))
-    inside = tuple.__iter__(value) if tuple in type(value).__mro__ else attributes(value).values()
-    return 60 + sum(_bytes(inner, seen, depth + 1) for inner in list(inside)[:200])
+        return 100.0, values(value, 200)
+    held = tuple.__iter__(value) if tuple in type(value).__mro__ else attributes(value).values()
+    return 60.0, list(held)[:200]
 
 
 def _described(value: Any, depth: int = 0) -> str:

@@ -147,10 +147,7 @@ class Window:
         update = last if before else first
         if ran.updates or not ran.ops or update.session is not ran.session:
             return {}
-        changing = [op for op in update.ops.values() if _writes(op) and len(op.inputs)]
-        written = {op.inputs[0].op.name for op in changing}
         types = [op.type for op in ran.ops.values()]
-        reads = {name for name, op in ran.ops.items() if op.type in _VARIABLES}
         alike = {} if self._like(index) is not None else _difference(ran, update)
         return {
             "same_before": before,
@@ -159,7 +156,7 @@ class Window:
             "random": any("Random" in kind or "Multinomial" in kind for kind in types),
             "draws": any(kind.startswith(_DRAWS) for kind in types),
             "writes": ran.writes(),
-            "depends": bool(written & reads),
+            "depends": _depends(ran, update),
             **alike,
         }
 
@@ -181,6 +178,14 @@ class Window:
             if other.session is ran.session and not changed and _fed_alike(ran, other):
                 return number
         return None
+
+
+def _depends(ran: Ran, update: Ran) -> bool:
+    """Whether a run reads a variable that an update writes."""
+    changing = [op for op in update.ops.values() if _writes(op) and len(op.inputs)]
+    written = {op.inputs[0].op.name for op in changing}
+    reads = {name for name, op in ran.ops.items() if op.type in _VARIABLES}
+    return bool(written & reads)
 
 
 def _difference(ran: Ran, other: Ran) -> dict[str, Any]:
