@@ -80,6 +80,14 @@ def python_type(
             return _of_attribute(source, node, seen)
         case ast.Call():
             return _of_call(source, node, seen)
+        case ast.expr() | ast.Slice():
+            return _of_parts(source, node, seen)
+    return None
+
+
+def _of_parts(source: Source, node: ast.AST, seen: Seen) -> PythonType | None:
+    """The type of an expression that is made of others."""
+    match node:
         case ast.UnaryOp(operand=operand):
             return python_type(source, operand, seen)
         case ast.BinOp(left=left, op=operator, right=right):

@@ -244,11 +244,11 @@ def _require_one_kind(script: Script, owner: ast.ClassDef, needs: Needs) -> None
     made = [call for call in script.every(ast.Call) if _makes(call, owner)]
     once = len(made) == 1 and _runs_once(script, made[0])
     for name, read in needs.attributes.items():
-        stores = [store for store in set_by_init(script, read) if store.owner is owner]
-        values = [item.assigned for s in stores for item in script.store_bindings(s.store)]
-        computed = all(isinstance(value, ast.Call | ast.BinOp) for value in values)
-        if not once and not (values and computed):
-            reason = f"more than one `{owner.name}` may be made, and not each with a `{name}` for these ops"
+        if not once and not _is_computed(script, owner, read):
+            reason = (
+                f"more than one `{owner.name}` may be made, and not each with a `{name}` for "
+                "these ops"
+            )
             raise script.refuse(reason, read)
     if "__slots__" in {node.id for node in inside(owner, ast.Name)}:
         raise script.refuse(f"`{owner.name}` has `__slots__`", owner)
@@ -256,6 +256,13 @@ def _require_one_kind(script: Script, owner: ast.ClassDef, needs: Needs) -> None
         problem = _shifted_seed(script, from_here(script, script.statement_of(call))[1:])
         if problem is not None:
             raise problem
+
+
+def _is_computed(script: Script, owner: ast.ClassDef, read: ast.Attribute) -> bool:
+    """Whether `__init__` sets an attribute only to what it computes itself."""
+    stores = [store for store in set_by_init(script, read) if store.owner is owner]
+    values = [item.assigned for s in stores for item in script.store_bindings(s.store)]
+    return bool(values) and all(isinstance(value, ast.Call | ast.BinOp) for value in values)
 
 
 def _makes(call: ast.Call, owner: ast.ClassDef) -> bool:
