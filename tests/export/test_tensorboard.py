@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from unslow.export import tensorboard as ours
 
 from ..report.gallery import GALLERY, retracing
 
+# TensorBoard imports all of TensorFlow unless this module exists (seen on 2.15 to 2.20).
+sys.modules.setdefault("tensorboard.compat.notf", ModuleType("tensorboard.compat.notf"))
 accumulators = pytest.importorskip(
     "tensorboard.backend.event_processing.event_accumulator",
     reason="tensorboard is not installed: not tested",
