@@ -103,7 +103,7 @@ def tried(cell: Cell, script: Path) -> dict[str, Any]:
             done = subprocess.run(
                 [str(cell.interpreter), "-m", "unslow", *words],
                 cwd=place,
-                env=environment(),
+                env=environment({"PYTHONPATH": str(ROOT / "src")}),
                 capture_output=True,
                 text=True,
                 timeout=_TIMEOUT,

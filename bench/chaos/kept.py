@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -58,13 +60,22 @@ class Results:
         return results
 
     def keep(self, name: str, result: Result) -> None:
-        with self._lock:
-            self.rows[name] = result
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+        """Add a result to what is kept by now: several suites may run at once."""
+        with self._lock, _only_one(self.path):
+            self.rows = {**Results.load(self.part).rows, name: result}
             text = json.dumps({name: asdict(row) for name, row in sorted(self.rows.items())})
             draft = self.path.with_suffix(".draft")
             draft.write_text(text, encoding="utf-8")
             draft.replace(self.path)
+
+
+@contextmanager
+def _only_one(path: Path) -> Iterator[None]:
+    """One process at a time changes a file of results."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_suffix(".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def run_all(part: str, attacks: Iterable[Attack], jobs: int, again: bool = False) -> Results:

@@ -18,8 +18,10 @@ import os
 import stat
 import struct
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import contextmanager
+from typing import IO, Any
 
 from unslow.facts.phase import Phase
 
@@ -86,6 +88,7 @@ class ProcessLog:
         self.lines = lines if lines is not None else []
         self.torn = False  # the end of a file was cut off
         self.damaged = 0  # lines that are no facts
+        self.left_out: Counter[str] = Counter()  # lines beyond what is read, by kind
 
     @property
     def rows(self) -> bytes:
@@ -118,6 +121,13 @@ def write_header(folder: str, header: dict[str, Any]) -> None:
 
 
 def read_inside(folder: str, *names: str) -> bytes:
+    """A file of a run folder; see `_opened_inside`."""
+    with _opened_inside(folder, *names) as file:
+        return file.read(_MOST_BYTES)
+
+
+@contextmanager
+def _opened_inside(folder: str, *names: str) -> Iterator[IO[bytes]]:
     """A file of a run folder. One that leads elsewhere, or that is no plain file, is an OSError:
     a folder from a stranger must not make us read other files, or wait for a pipe.
     """
@@ -127,7 +137,7 @@ def read_inside(folder: str, *names: str) -> bytes:
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise PermissionError(f"{os.path.join(*names)} is no plain file")
-        return file.read(_MOST_BYTES)
+        yield file
 
 
 def read_header(folder: str) -> dict[str, Any]:
@@ -183,9 +193,13 @@ def ask_for_lowest_rate(folder: str) -> None:
 
 def read(folder: str) -> Folder:
     """Everything in a run folder; damage at the end of a log is marked, never raised."""
+    from unslow.runfolder.eventlog import read_lines, share
+
     header = read_header(folder)
     logs: dict[str, ProcessLog] = {}
-    for entry in sorted(os.listdir(folder)):
+    entries = sorted(os.listdir(folder))
+    most = share(sum(entry.endswith(".events") for entry in entries))
+    for entry in entries:
         stem, extension = os.path.splitext(entry)
         if extension not in {".steps", ".events"}:
             continue
@@ -198,22 +212,11 @@ def read(folder: str) -> Folder:
             log.steps_path = path
             log.torn = log.torn or os.path.getsize(path) % ROW.size != 0
             continue
-        log.lines = list(_lines(read_inside(folder, entry), log))
+        with _opened_inside(folder, entry) as file:
+            found = read_lines(file, most, _MOST_BYTES)
+        log.lines, log.damaged, log.left_out = found.facts, found.damaged, found.left_out
+        log.torn = log.torn or found.torn
     return Folder(folder, header, list(logs.values()))
-
-
-def _lines(data: bytes, log: ProcessLog) -> Iterator[dict[str, Any]]:
-    raw_lines = data.split(b"\n")
-    log.torn = log.torn or bool(raw_lines.pop())
-    for raw in filter(None, raw_lines):
-        try:
-            line = json.loads(raw)
-            if isinstance(line["k"], str) and is_clock(line["t"]):
-                yield line
-                continue
-        except (ValueError, LookupError, TypeError, RecursionError):
-            pass
-        log.damaged += 1
 
 
 def is_clock(value: object) -> bool:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from unslow.analyse.graphs.traces import Change, OutermostTrace, in_training, nearest
+from unslow.analyse.graphs.traces import Change, OutermostTrace, in_training, nearest_changes
 from unslow.model import Location, Run
 
 # This many traces may be due to one argument before it is a problem: two modes, a last partial
@@ -61,10 +61,10 @@ def blamed(run: Run, found: Iterable[OutermostTrace]) -> Iterable[Blamed]:
 def _argument(run: Run, found: Sequence[OutermostTrace]) -> Blamed | None:
     """The argument that most of the traces of a function are due to."""
     groups: dict[tuple[str, str], list[tuple[OutermostTrace, Change]]] = defaultdict(list)
-    for index, trace in enumerate(found[1:], start=1):
+    for trace, changed in nearest_changes(found):
         if not in_training(run, trace):
             continue
-        for change in nearest(trace, found[:index]):
+        for change in changed:
             groups[change.argument, change.reason].append((trace, change))
     for (argument, reason), members in sorted(groups.items(), key=lambda group: -len(group[1])):
         change = members[0][1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from unslow.analyse.graphs.unusual_calls import innermost
@@ -160,8 +160,10 @@ def changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[Change]:
     found: dict[str, Change] = {}
     for leaf in [*new, *(leaf for leaf in old if leaf not in new)]:
         one, other = old.get(leaf, ""), new.get(leaf, "")
+        if one == other:
+            continue
         argument = re.split(r"[\[.]", leaf, maxsplit=1)[0]
-        if one != other and argument not in found:
+        if argument not in found:
             found[argument] = Change(argument, leaf, _reason(one, other), one, other)
     return list(found.values())
 
@@ -191,7 +193,32 @@ def _rank(shape: str) -> int:
     return shape.count(",") + 1 if shape else 0
 
 
-def nearest(trace: OutermostTrace, earlier: Sequence[OutermostTrace]) -> list[Change]:
-    """What changed since the earlier trace that differs in the fewest arguments, the latest one."""
-    compared = (changes(other.fact.args, trace.fact.args) for other in reversed(earlier))
-    return min(compared, key=len, default=[])
+# Earlier traces that a trace is compared with: a function that is traced more often than that
+# changes the same arguments each time.
+_COMPARED = 200
+
+
+def nearest_changes(
+    found: Sequence[OutermostTrace],
+) -> Iterator[tuple[OutermostTrace, list[Change]]]:
+    """Each trace but the first, with what changed since the earlier one that is most like it.
+
+    That is the one that differs in the fewest arguments, and of these the latest.
+    """
+    seen: set[frozenset[tuple[str, str]]] = set()
+    for index, trace in enumerate(found):
+        arguments = frozenset(trace.fact.args.items())
+        if index:
+            yield trace, [] if arguments in seen else _nearest(trace, found, index)
+        seen.add(arguments)
+
+
+def _nearest(trace: OutermostTrace, found: Sequence[OutermostTrace], index: int) -> list[Change]:
+    best: list[Change] = []
+    for other in reversed(found[max(0, index - _COMPARED) : index]):
+        changed = changes(other.fact.args, trace.fact.args)
+        if len(changed) == 1:
+            return changed
+        if not best or len(changed) < len(best):
+            best = changed
+    return best

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from unslow.analyse.graphs.call_profile import with_profile
@@ -17,7 +19,9 @@ from unslow.analyse.run.samples import samples_of
 from unslow.analyse.workers.clocks import origins, timed
 from unslow.errors import UnslowError
 from unslow.facts.functions import UnusualCall
+from unslow.facts.kinds import all_kinds
 from unslow.facts.process import SourceKept
+from unslow.facts.schema import Fact, Tally, Thinned
 from unslow.facts.table import FactTable
 from unslow.model import Process, Run
 from unslow.runfolder import layout
@@ -79,6 +83,7 @@ def shown_below(cwd: str) -> Callable[[str], str]:
     """Paths as they are shown: relative to the working directory where they lie below it."""
     below = cwd.rstrip("/") + "/"
 
+    @lru_cache(maxsize=4096)  # a path is read about as often as there are facts
     def shown(path: str) -> str:
         return os.path.relpath(path, cwd) if cwd and path.startswith(below) else path
 
@@ -129,6 +134,18 @@ def _age(folder: str) -> float:
     return time.time() - max(times, default=0.0)
 
 
+def _left_out(kinds: Counter[str], read: int) -> str:
+    """Facts beyond what is read; those that recur carry running totals."""
+    known = all_kinds()
+    lossy = sorted(kind for kind in kinds if not _is_running(known.get(kind)))
+    said = f"of {read + kinds.total():,} facts {read:,} were read; totals are those of all of them"
+    return f"{said}, except for {', '.join(lossy)}" if lossy else said
+
+
+def _is_running(kind: type[Fact] | None) -> bool:
+    return kind is not None and issubclass(kind, Thinned | Tally)
+
+
 def _notes(raw: Folder, processes: Iterable[Recorded], table: FactTable) -> Iterator[str]:
     for log in raw.logs:
         if log.torn:
@@ -142,6 +159,9 @@ def _notes(raw: Folder, processes: Iterable[Recorded], table: FactTable) -> Iter
     for count, what in ((lines, "line"), (rows, "row")):
         if count:
             yield f"{count} damaged {what}{'s' if count > 1 else ''} of its logs left out"
+    left_out: Counter[str] = sum((log.left_out for log in raw.logs), Counter())
+    if left_out:
+        yield _left_out(left_out, sum(len(log.lines) for log in raw.logs))
     for failed in sorted(Path(raw.path).glob("failed-*.txt")):
         try:
             why = layout.read_inside(raw.path, failed.name).decode(errors="replace").strip()

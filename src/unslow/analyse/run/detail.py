@@ -47,7 +47,7 @@ def _cut(log: ProcessLog, until: int, rows: bytes) -> ProcessLog:
         {**line, "t": until} for line in log.lines if line["t"] > until and line["k"] == "end"
     ]
     cut = ProcessLog(log.name, rows, lines)
-    cut.torn, cut.damaged = log.torn, log.damaged
+    cut.torn, cut.damaged, cut.left_out = log.torn, log.damaged, log.left_out
     return cut
 
 

@@ -6,18 +6,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from unslow.analyse.run.recorded import Recorded
+from unslow.facts.kinds import all_kinds
 from unslow.model import Event
-
-# Lines that other modules of this package take apart.
-_PLUMBING = frozenset(("process", "source", "tick", "samples", "stack", "site", "probe", "end"))
 
 Names = Callable[[str], str]
 
 
 def events_of(process: Recorded) -> Iterator[Event]:
     """Seconds instead of nanoseconds, and paths as they are shown. A damaged line is left out."""
+    declared = all_kinds()
     for line in process.log.lines:
-        if line["k"] in _PLUMBING:
+        if line["k"] in declared:
             continue
         data = {key: value for key, value in line.items() if key not in ("k", "t")}
         try:

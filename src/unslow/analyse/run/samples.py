@@ -27,7 +27,8 @@ def samples_of(process: Recorded, loops: Sequence[Loop]) -> Iterator[Sample]:
             bins[number].append((taken.since, taken.time, count))
             if begin <= middle <= end:
                 inside[number] += count
-    for seen in process.of(StackSeen):
+    stacks = {seen.id: seen for seen in process.of(StackSeen)}  # one that was written twice is one
+    for seen in stacks.values():
         if first_half[seen.id] + second_half[seen.id]:
             yield Sample(
                 stack=locations(seen.stack),
