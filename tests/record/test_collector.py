@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import sys
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from unslow.record.probes.memory.collector import _is_asked_for
+from unslow.record.probes.memory.collector import _Hidden, _is_asked_for
 
 
 @pytest.fixture
@@ -55,3 +57,66 @@ def test_what_python_does_by_itself_is_not(full_collections: list[bool]) -> None
     if not full_collections:
         pytest.skip("this Python never looks through everything at once by itself")
     assert full_collections == [False]
+
+
+@pytest.fixture
+def hidden() -> Iterator[list[str]]:
+    """A callback that the program does not see; the phases that it was called for."""
+    seen: list[str] = []
+    others = gc.callbacks[:]
+    gc.callbacks.clear()  # pytest or a library may have some
+    callback = _Hidden(lambda phase, info: seen.append(phase))
+    yield seen
+    callback.end()
+    gc.callbacks[:] = others
+
+
+def test_a_hidden_callback_is_called_and_not_seen(hidden: list[str]) -> None:
+    gc.collect()
+    assert hidden[:2] == ["start", "stop"]
+    assert type(gc.callbacks) is list and gc.callbacks == []
+
+
+def test_callbacks_of_the_program_are_called_by_the_collector_itself(hidden: list[str]) -> None:
+    callers: list[str] = []
+
+    def own(phase: str, info: dict[str, int]) -> None:
+        caller = sys._getframe().f_back
+        callers.append(caller.f_code.co_name if caller else "")
+
+    gc.callbacks.append(own)
+    gc.collect()
+    gc.callbacks.remove(own)
+    gc.collect()
+    name = test_callbacks_of_the_program_are_called_by_the_collector_itself.__name__
+    assert callers == [name, name]
+
+
+def test_a_callback_that_was_removed_is_freed_at_once(hidden: list[str]) -> None:
+    class Callback:
+        def __call__(self, phase: str, info: dict[str, int]) -> None:
+            pass
+
+    callback = Callback()
+    gc.callbacks.append(callback)
+    gc.collect()
+    gc.callbacks.clear()
+    alive = weakref.ref(callback)
+    del callback
+    assert alive() is None
+
+
+def test_at_the_end_the_list_of_the_program_is_the_collectors() -> None:
+    real = gc.callbacks
+    others = real[:]
+    real.clear()
+    called: list[str] = []
+    callback = _Hidden(lambda phase, info: None)
+    gc.callbacks.append(lambda phase, info: called.append(phase))
+    callback.end()
+    try:
+        assert gc.callbacks is real and len(real) == 1
+        gc.collect()
+        assert called == ["start", "stop"]
+    finally:
+        real[:] = others

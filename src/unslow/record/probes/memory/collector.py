@@ -23,12 +23,16 @@ class Collector(Probe):
         super().__init__(*parts)
         self._open: list[Any] = []
         self._asked = False
+        self._hidden: _Hidden | None = None
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {"tensorflow": self._on_tensorflow}
 
     def _on_tensorflow(self, module: ModuleType) -> None:
-        gc.callbacks.append(self._collecting)
+        if gc.callbacks or self.recorder.late:  # somebody may hold the list: it must stay the one
+            gc.callbacks.append(self._collecting)
+        else:
+            self._hidden = _Hidden(self._collecting)
 
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
         if not info["generation"]:  # of the youngest: short ones, and several in an eager step
@@ -55,8 +59,41 @@ class Collector(Probe):
                 )
 
     def disarm(self) -> None:
+        if self._hidden is not None:
+            self._hidden.end()
         if self._collecting in gc.callbacks:
             gc.callbacks.remove(self._collecting)
+
+
+class _Hidden:
+    """A callback of the collector that the program does not see in `gc.callbacks`.
+
+    The collector goes through the list that it made when it started, whatever the name
+    `gc.callbacks` stands for, and asks for its length after each call (Python 3.10 to 3.13). The
+    program gets a list of its own under that name. What is in it is put behind our callback
+    whenever a collection begins or ends, and taken away by the last callback.
+    """
+
+    def __init__(self, callback: Callable[[str, dict[str, int]], None]) -> None:
+        self._callback = callback
+        self._real = gc.callbacks
+        self._shown: list[Any] = []
+        self._real.append(self._first)
+        gc.callbacks = self._shown
+
+    def _first(self, phase: str, info: dict[str, int]) -> None:
+        if self._shown:
+            self._real[1:] = [*self._shown, self._last]
+        self._callback(phase, info)
+
+    def _last(self, phase: str, info: dict[str, int]) -> None:
+        del self._real[1:]
+
+    def end(self) -> None:
+        """The program's list becomes the collector's again."""
+        self._real[:] = self._shown
+        if gc.callbacks is self._shown:
+            gc.callbacks = self._real
 
 
 def _is_asked_for() -> bool:
