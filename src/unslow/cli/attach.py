@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unslow.cli.durations import Duration
 from unslow.cli.output import format_option
 from unslow.cli.until import until_option
 from unslow.errors import UnslowError
@@ -18,22 +18,7 @@ from unslow.errors import UnslowError
 if TYPE_CHECKING:
     from unslow.attach.session import Attached
 
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 _POLL = 0.5  # seconds between looks at the run folder
-
-
-class Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """`90`, `90s`, `2m` or `1.5h`."""
-
-    name = "duration"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, context: click.Context | None
-    ) -> float:
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value).strip())
-        if found is None:
-            self.fail(f"{value!r} is not a duration; write 90s, 2m or 1h", param, context)
-        return float(found[1]) * _UNITS[found[2]]
 
 
 @click.command(short_help="Record a training that already runs.")

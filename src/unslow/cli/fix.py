@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unslow.cli.durations import budget_option
 from unslow.cli.output import format_option, progress, say, write_json
 from unslow.cli.recorded import chosen_run, settings
 from unslow.cli.show import diagnosis_of
@@ -16,7 +17,7 @@ from unslow.errors import UnslowError, suggestion
 from unslow.model import Diagnosis, Fix, Proof, Refusal
 
 if TYPE_CHECKING:
-    from unslow.proof.fixing import Outcome, WholeRun
+    from unslow.proof.fixing import Outcome, Wanted, WholeRun
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class _Options:
     accept: str | None
     brief: bool
     steps: int | None
+    budget: float | None
 
 
 @click.command(short_help="Print the fixes as a diff; prove and apply them.")
@@ -50,6 +52,7 @@ class _Options:
 @click.option(
     "--steps", type=click.IntRange(min=5), help="Steps per trial (default: about ten seconds)."
 )
+@budget_option
 @format_option("terminal", "json")
 def fix(run: str | None, only: str | None, form: str, **switches: Any) -> None:
     """Print the fixes for RUN (a run folder, part of its name, or the newest one) as one diff.
@@ -69,12 +72,16 @@ def fix(run: str | None, only: str | None, form: str, **switches: Any) -> None:
 
 def _fix(diagnosis: Diagnosis, folder: str, only: str | None, options: _Options, form: str) -> None:
     from unslow.fix.edit.apply import write
-    from unslow.proof.fixing import whole_run
+    from unslow.proof.budget import Budget
+    from unslow.proof.fixing import Wanted, whole_run
 
-    outcomes = _outcomes(diagnosis, folder, only, options)
+    agreed = not options.apply or options.accept == "review"
+    wanted = Wanted(only, options.steps, agreed, Budget(options.budget))
+    outcomes = _outcomes(diagnosis, folder, wanted, options.prove)
     texts = _texts(outcomes)
     diff = _diff(diagnosis, texts)
-    whole = whole_run(diagnosis.run, folder, texts) if options.prove and texts else None
+    is_run = options.prove and texts
+    whole = whole_run(diagnosis.run, folder, texts, wanted.budget) if is_run else None
     written = write(diagnosis.run, texts) if options.apply and texts else []
     if form == "json":
         rows = [_row(outcome) for outcome in outcomes]
@@ -92,19 +99,16 @@ def _fix(diagnosis: Diagnosis, folder: str, only: str | None, options: _Options,
         say(f"unslow: wrote {file}")
 
 
-def _outcomes(
-    diagnosis: Diagnosis, folder: str, only: str | None, options: _Options
-) -> list[Outcome]:
+def _outcomes(diagnosis: Diagnosis, folder: str, wanted: Wanted, is_proved: bool) -> list[Outcome]:
     """What becomes of each fix, reported as it is known."""
-    from unslow.proof.fixing import Wanted, planned, proved
+    from unslow.proof.fixing import planned, proved
 
     found: list[Outcome] = []
-    if not options.prove:
-        for outcome in planned(diagnosis, only):
+    if not is_proved:
+        for outcome in planned(diagnosis, wanted.only):
             _tell(outcome)
             found.append(outcome)
         return found
-    wanted = Wanted(only, options.steps, not options.apply or options.accept == "review")
     for outcome in proved(diagnosis, folder, wanted, progress):
         _tell(outcome)
         is_told = any(outcome.proof is other.proof for other in found)

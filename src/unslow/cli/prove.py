@@ -6,10 +6,13 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
+from unslow.cli.durations import budget_option
 from unslow.cli.output import format_option, progress, say, write_json
 from unslow.cli.recorded import chosen_run, settings
 from unslow.errors import UnslowError
@@ -31,10 +34,9 @@ _STEPS = 200  # of two scripts that were never recorded
 @click.option(
     "--python", metavar="PATH", help="The Python that has TensorFlow, when two scripts are given."
 )
+@budget_option
 @format_option("terminal", "json")
-def prove(
-    what: tuple[str, ...], patch: str | None, steps: int | None, python: str | None, form: str
-) -> None:
+def prove(what: tuple[str, ...], patch: str | None, form: str, **options: Any) -> None:
     """Prove a change by running both, interleaved, in fresh processes.
 
     \b
@@ -45,48 +47,61 @@ def prove(
     """
     if len(what) > 2:
         raise click.UsageError("give a run, or two scripts")
+    limits = _Limits(options["steps"], options["budget"])
     if len(what) == 2:
-        proofs: Iterable[tuple[str, Proof]] = [_of_scripts(what[0], what[1], steps, python)]
+        scripts = _of_scripts(what[0], what[1], limits, options["python"])
+        proofs: Iterable[tuple[str, Proof]] = [scripts]
     elif patch:
-        proofs = [_of_patch(chosen_run(what[0] if what else None), patch, steps)]
+        proofs = [_of_patch(chosen_run(what[0] if what else None), patch, limits)]
     else:
-        proofs = _of_fixes(chosen_run(what[0] if what else None), steps)
+        proofs = _of_fixes(chosen_run(what[0] if what else None), limits)
     _show(proofs, form)
 
 
-def _of_scripts(
-    before: str, after: str, steps: int | None, python: str | None
-) -> tuple[str, Proof]:
+@dataclass(frozen=True)
+class _Limits:
+    """How long to try."""
+
+    steps: int | None  # per trial
+    seconds: float | None  # in all
+
+
+def _of_scripts(before: str, after: str, limits: _Limits, python: str | None) -> tuple[str, Proof]:
     from unslow.proof import launch
+    from unslow.proof.budget import Budget
     from unslow.proof.prove import Question
     from unslow.proof.prove import prove as run_both
     from unslow.proof.trials import Side
 
     here = str(Path.cwd())
     one, other = (Side(launch.command_for([name], python), here) for name in (before, after))
-    return after, run_both(one, other, Question(steps or _STEPS), progress)
+    question = Question(limits.steps or _STEPS, budget=Budget(limits.seconds))
+    return after, run_both(one, other, question, progress)
 
 
-def _of_patch(folder: str, patch: str, steps: int | None) -> tuple[str, Proof]:
+def _of_patch(folder: str, patch: str, limits: _Limits) -> tuple[str, Proof]:
     from unslow.analyse.run.assemble import load
+    from unslow.proof.budget import Budget
     from unslow.proof.prove import Question, steps_for
     from unslow.proof.prove import prove as run_both
     from unslow.proof.sides import side_of
 
     run = load(folder)
     texts = patched(run.sources, Path(patch))
-    question = Question(steps or steps_for(run))
+    question = Question(limits.steps or steps_for(run), budget=Budget(limits.seconds))
     return patch, run_both(side_of(run, folder), side_of(run, folder, texts), question, progress)
 
 
-def _of_fixes(folder: str, steps: int | None) -> Iterator[tuple[str, Proof]]:
+def _of_fixes(folder: str, limits: _Limits) -> Iterator[tuple[str, Proof]]:
     """Each fix of a run on top of those before it; those that were proved together share a proof."""
     from unslow.cli.show import diagnosis_of
+    from unslow.proof.budget import Budget
     from unslow.proof.fixing import Wanted, proved
 
+    wanted = Wanted(steps=limits.steps, budget=Budget(limits.seconds))
     diagnosis = without_ignored(diagnosis_of(folder), settings())[0]
     any_fix = False
-    for outcome in proved(diagnosis, folder, Wanted(steps=steps), progress):
+    for outcome in proved(diagnosis, folder, wanted, progress):
         if outcome.proof is None:
             continue
         any_fix = True

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from unslow.fix.edit.apply import check_unchanged
 from unslow.model import Diagnosis, Fix, Proof, Run, Safety, Verdict
 from unslow.planning import Composition, Step
+from unslow.proof.budget import Budget
 from unslow.proof.prove import Question, prove, question_for
 from unslow.proof.sides import side_of
 from unslow.proof.trials import record_side
@@ -51,6 +52,7 @@ class Wanted:
     only: str | None = None  # one cause
     steps: int | None = None  # per trial
     other_weights: bool = True  # whether a fix may lead to other weights, if it trains as well
+    budget: Budget = field(default_factory=Budget)  # for all proofs together
 
     def takes(self, proof: Proof) -> bool:
         agreed = self.other_weights or proof.quality is None
@@ -97,12 +99,12 @@ def _compared(
     """The texts before the first fix against those after the last one."""
     before = side_of(run, folder, fixes[0].before)
     after = side_of(run, folder, fixes[-1].after)
-    return prove(before, after, _question(run, fixes, wanted.steps), progress)
+    return prove(before, after, _question(run, fixes, wanted), progress)
 
 
-def _question(run: Run, fixes: list[Step], steps: int | None) -> Question:
+def _question(run: Run, fixes: list[Step], wanted: Wanted) -> Question:
     """What must be shown for all of them: the widest of what each asks for."""
-    asked = [question_for(run, step.finding, steps) for step in fixes]
+    asked = [question_for(run, step.finding, wanted.steps) for step in fixes]
     return Question(
         steps=max(question.steps for question in asked),
         whole=any(question.whole for question in asked),
@@ -110,6 +112,7 @@ def _question(run: Run, fixes: list[Step], steps: int | None) -> Question:
         peak=any(question.peak for question in asked),
         program=any(question.program for question in asked),
         quality=any(_is_review(step) for step in fixes),
+        budget=wanted.budget,
     )
 
 
@@ -126,10 +129,12 @@ class WholeRun:
     start: float  # of after: seconds until its first step began
 
 
-def whole_run(run: Run, folder: str, texts: Mapping[str, str]) -> WholeRun | None:
+def whole_run(run: Run, folder: str, texts: Mapping[str, str], budget: Budget) -> WholeRun | None:
     """Run the fixed program once to its end; None where it does not end as the recorded one did."""
+    if not budget.allows(run.seconds):
+        return None
     with tempfile.TemporaryDirectory(prefix="unslow-whole-") as place:
-        patience = 2 * run.seconds + _START
+        patience = min(2 * run.seconds + _START, budget.left)
         recorded = record_side(side_of(run, folder, texts), Path(place), {}, patience)
     if recorded.ended.text != run.ended:
         return None

@@ -11,6 +11,7 @@ from unslow.analyse.stats.growth import Slope, bootstrap_ratio, slope
 from unslow.errors import UnslowError
 from unslow.facts.memory import MemoryHigh
 from unslow.model import Finding, Growth, Peak, Proof, Quality, Run, Verdict
+from unslow.proof.budget import Budget, OutOfTime
 from unslow.proof.quality import compare_quality
 from unslow.proof.trials import Side, Trial, difference, run_trial
 from unslow.report import words
@@ -50,6 +51,7 @@ class Question:
     # Ends the trials early, given seconds per step before and after; by default a large and clear
     # difference does.
     is_decided: IsDecided | None = None
+    budget: Budget = field(default_factory=Budget)
 
     @property
     def times_runs(self) -> bool:
@@ -63,6 +65,7 @@ class _Trials:
 
     before: list[Trial] = field(default_factory=list)
     after: list[Trial] = field(default_factory=list)
+    pair_seconds: float = 0.0  # that the last pair took, starts and copies included
 
     def figures(self, question: Question) -> tuple[list[float], list[float]]:
         """Seconds per step of each trial, before and after."""
@@ -116,18 +119,48 @@ def _steps_to_peak(run: Run) -> int:
 def prove(
     before: Side, after: Side, question: Question, progress: Progress = lambda text: None
 ) -> Proof:
-    """Run A B B A … until the answer is clear, or enough has been tried."""
-    sides = (before, after)
-    question, trials = _first_pair(sides, question, progress)
-    while len(trials.before) < question.pairs:
-        is_decided = question.is_decided or _is_clear
-        if is_decided(*trials.figures(question)) or _is_lighter(trials, question):
-            break
-        _run_pair(trials, sides, question, progress)
-    proof = _judge(trials, before, question, progress)
-    if question.quality and proof.verdict is Verdict.RESULTS_DIFFER:
-        proof = _by_quality(proof, sides, question, progress)
+    """Run A B B A … until the answer is clear, enough has been tried, or the budget is spent."""
+    sides, trials = (before, after), _Trials()
+    try:
+        question = _first_pair(trials, sides, question, progress)
+        _more_pairs(trials, sides, question, progress)
+        proof = _judge(trials, before, question, progress)
+        if question.quality and proof.verdict is Verdict.RESULTS_DIFFER:
+            proof = _by_quality(proof, sides, question, progress)
+    except OutOfTime:
+        return _unfinished(trials, question)
     return replace(proof, text="; ".join(_sentences(proof)))
+
+
+def _more_pairs(
+    trials: _Trials, sides: tuple[Side, Side], question: Question, progress: Progress
+) -> None:
+    """Raises where the budget ends before the answer is clear: too few trials prove nothing."""
+    is_decided = question.is_decided or _is_clear
+    while len(trials.before) < question.pairs:
+        if is_decided(*trials.figures(question)) or _is_lighter(trials, question):
+            return
+        if not question.budget.allows(trials.pair_seconds):
+            raise OutOfTime
+        _run_pair(trials, sides, question, progress)
+
+
+def _unfinished(trials: _Trials, question: Question) -> Proof:
+    """What is known when the budget ends before there is an answer."""
+    pairs = min(len(trials.before), len(trials.after))
+    if not pairs:
+        steps, before, after = 0, (), ()
+        ratio, low, high = 1.0, 0.0, float("inf")
+    else:
+        figures = trials.figures(question)
+        before, after = (tuple(side[:pairs]) for side in figures)
+        ratio, low, high = bootstrap_ratio(before, after)
+        steps = min(trial.steps for trial in trials.every)
+    unit = "a run" if question.times_runs else "a step"
+    proof = Proof(Verdict.UNSURE, ratio, low, high, before, after, steps, None, None, "", unit=unit)
+    known = next(_sentences(proof)) if pairs else "UNSURE: not even one run of each ended"
+    given = words.seconds(question.budget.seconds or 0.0)
+    return replace(proof, text=f"{known}; stopped: the budget of {given} was spent")
 
 
 def _by_quality(
@@ -138,21 +171,22 @@ def _by_quality(
     if faster is not Verdict.PROVED and not proof.growth:
         return replace(proof, verdict=faster)
     progress("the weights differ, as this fix may: comparing the loss over several seeds")
-    quality = compare_quality(*sides, question.steps, progress)
+    quality = compare_quality(sides, question.steps, question.budget, progress)
     same = quality is not None and quality.same
     verdict = Verdict.PROVED if same else Verdict.RESULTS_DIFFER
     return replace(proof, verdict=verdict, quality=quality)
 
 
 def _first_pair(
-    sides: tuple[Side, Side], question: Question, progress: Progress
-) -> tuple[Question, _Trials]:
+    trials: _Trials, sides: tuple[Side, Side], question: Question, progress: Progress
+) -> Question:
     """The first trial of each side, after a number of steps at which both can end.
 
     A side that takes several steps in one call may end a few later; the other one can go as far.
     """
     for _ in range(_MOST_ADAPTIONS + 1):
-        trials = _Trials()
+        trials.before.clear()
+        trials.after.clear()
         _run_pair(trials, sides, question, progress)
         fewest, most = sorted(trial.steps for trial in trials.every)
         if fewest == most or question.program:
@@ -160,7 +194,7 @@ def _first_pair(
         common = fewest if fewest < question.steps else most
         progress(f"one side ends after {common} steps: both are compared there")
         question = replace(question, steps=common)
-    return question, trials
+    return question
 
 
 def _run_pair(
@@ -168,11 +202,21 @@ def _run_pair(
 ) -> None:
     """One trial of each side; every other pair begins with the second one."""
     order = (0, 1) if len(trials.before) % 2 == 0 else (1, 0)
+    began = question.budget.clock()
     for which in order:
-        trial = run_trial(sides[which], question.steps)
+        trial = _trial(sides[which], question)
         _must_have_trained(trial, _SIDES[which], question)
         (trials.before, trials.after)[which].append(trial)
         progress(f"trial {len(trials.every)} ({_SIDES[which]}): {_told(trial, question)}")
+    trials.pair_seconds = question.budget.clock() - began
+
+
+def _trial(side: Side, question: Question, nudge: float = 0.0) -> Trial:
+    """One trial within the budget; raises where that cuts it short."""
+    question.budget.must_be_left()
+    trial = run_trial(side, question.steps, nudge=nudge, timeout=question.budget.left)
+    question.budget.must_be_left()
+    return trial
 
 
 def _told(trial: Trial, question: Question) -> str:
@@ -312,14 +356,14 @@ def _results(trials: _Trials, before: Side, question: Question, progress: Progre
     found = difference(one.weights, other.weights)
     if found is None:
         return _Results(None, None, True)
-    again = trials.before[1] if len(trials.before) > 1 else run_trial(before, question.steps)
+    again = trials.before[1] if len(trials.before) > 1 else _trial(before, question)
     noise = difference(one.weights, again.weights) or 0.0
     if found <= max(3 * noise, ALWAYS_SAME):
         return _Results(found, noise, True)
     if found == float("inf"):
         return _Results(found, noise, False)
     progress("the weights differ: one more trial shows the effect of rounding in this training")
-    nudged = run_trial(before, question.steps, nudge=ROUNDING)
+    nudged = _trial(before, question, nudge=ROUNDING)
     noise = max(noise, difference(one.weights, nudged.weights) or 0.0)
     return _Results(found, noise, found <= 10 * noise)
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unslow.model import Quality
+from unslow.proof.budget import Budget
 from unslow.proof.trials import Side, run_trial
 
 SEEDS = 6  # of each side; with fewer, one odd seed decides (simulated in bench/quality.py)
@@ -30,13 +31,17 @@ Progress = Callable[[str], None]
 
 
 def compare_quality(
-    before: Side, after: Side, steps: int, progress: Progress = lambda text: None
+    sides: tuple[Side, Side], steps: int, budget: Budget, progress: Progress = lambda text: None
 ) -> Quality | None:
     """Run both sides with several seeds; None where no loss was seen to compare."""
     losses: list[tuple[Floats, Floats]] = []
     for seed in range(1, SEEDS + 1):
         progress(f"seed {seed} of {SEEDS}: comparing the loss")
-        pair = [run_trial(side, steps, seed=seed).losses for side in (before, after)]
+        pair = []
+        for side in sides:
+            budget.must_be_left()
+            pair.append(run_trial(side, steps, seed=seed, timeout=budget.left).losses)
+            budget.must_be_left()
         if any(len(one) < _FEWEST for one in pair):
             return None
         losses.append((pair[0], pair[1]))
