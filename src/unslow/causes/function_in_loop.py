@@ -119,13 +119,23 @@ class FunctionInLoop(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.edit.script import CannotEdit
+        from unslow.fix.moves.hoist_closure import closure_once
         from unslow.fix.moves.hoist_function import function_once
 
         detail = finding.detail
         assert isinstance(detail, _Detail) and finding.location is not None
         if detail.by_library:
             return None
-        edited = function_once(script, finding.location.line)
+        line = finding.location.line
+        try:
+            edited = function_once(script, line)
+        except CannotEdit as problem:
+            if _is_in_loop(script, line):
+                raise problem
+            edited = closure_once(script, line)
+            title = "make the compiled function once, and hand in what it used around it"
+            return Fix(title, Safety.CLOSE, {script.path: edited.text})
         return Fix("make the compiled function once", Safety.EXACT, {script.path: edited.text})
 
     def spot(self, source: Source) -> Iterable[Spot]:
@@ -143,6 +153,11 @@ class FunctionInLoop(Cause):
                     )
             elif loop is None:
                 yield from _made_per_call(source, node, calls)
+
+
+def _is_in_loop(script: Script, line: int) -> bool:
+    node = script.statement_at(line)
+    return node is None or bool(script.loops_around(node))
 
 
 _INSIDE = "Put the line into a `tf.function` that is made once: what it makes is then traced with it, and only then."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.first_step import (
@@ -20,7 +21,21 @@ from unslow.cause import Cause
 from unslow.facts.functions import CallProfile, Constants, Trace, UnusualCall
 from unslow.facts.process import Imported
 from unslow.facts.schema import Fact, Place
-from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run
+from unslow.model import (
+    Certainty,
+    Evidence,
+    Finding,
+    Fix,
+    Location,
+    Loop,
+    Phase,
+    Refusal,
+    Run,
+    Safety,
+)
+
+if TYPE_CHECKING:
+    from unslow.fix.edit.script import Script
 
 _TIMES = 10  # usual steps: a shorter first step needs no explanation
 _SECONDS = 0.3
@@ -80,6 +95,8 @@ class SlowFirstStep(Cause):
                     evidence=_evidence(run, loop, first),
                     certainty=Certainty.MEASURED if first.measured else Certainty.LIKELY,
                     advice=fault.advice,
+                    facts={"first_step": True},
+                    detail=_Detail(fault.kind),
                 )
         share = first.extra / max(run.trained, 1e-9)
         largest = max(first.parts, key=lambda part: first.parts[part])
@@ -96,11 +113,40 @@ class SlowFirstStep(Cause):
             advice=REMEDIES.get(largest, "") if share >= 0.1 else "",
         )
 
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.moves.constants_outside import constants_outside
+        from unslow.fix.moves.without_xla import without_xla
+
+        detail, where = finding.detail, finding.location
+        if not isinstance(detail, _Detail) or where is None:
+            return None
+        if detail.kind == _XLA_KIND:
+            found = without_xla(script, where.line)
+            safety = Safety.REVIEW if found.draws else Safety.CLOSE
+            note = "XLA draws other random numbers from the same seed" if found.draws else ""
+            return Fix("leave `jit_compile` off", safety, found.script.files, note)
+        if detail.kind == _CONSTANTS_KIND:
+            edited = constants_outside(script, where.line)
+            title = "make the arrays tensors once, outside of the function"
+            return Fix(title, Safety.EXACT, edited.files)
+        return None
+
+
+@dataclass(frozen=True)
+class _Detail:
+    """What the fix needs to know."""
+
+    kind: str
+
+
+_CONSTANTS_KIND, _PYTHON_KIND, _XLA_KIND = "constants", "python", "xla"
+
 
 @dataclass(frozen=True)
 class _Fault:
     """A part of the first step that could be had cheaper."""
 
+    kind: str
     title: str
     location: Location | None
     seconds: float
@@ -122,6 +168,7 @@ def _constants(run: Run, loop: Loop, first: FirstStep) -> _Fault | None:
         return None
     shape = "×".join(map(str, worst.shape))
     return _Fault(
+        _CONSTANTS_KIND,
         f"{say.size(worst.bytes)} of constants are baked into the graph of {worst.name}() (an "
         f"array of {shape} the largest): its first call takes {say.time(took)}",
         innermost(worst.stack),
@@ -140,6 +187,7 @@ def _python_work(run: Run, loop: Loop, first: FirstStep) -> _Fault | None:
     traces = [trace for trace in run.facts(Trace) if _in_first(trace, loop)]
     longest = max(traces, key=lambda trace: trace.took, default=None)
     return _Fault(
+        _PYTHON_KIND,
         f"tracing took {say.time(spent)} for {nodes:,} nodes: the Python code of the function did "
         "other work meanwhile",
         _definition(run, longest.place) if longest is not None else None,
@@ -174,6 +222,7 @@ def _xla(run: Run, loop: Loop, first: FirstStep) -> _Fault | None:
     compiled = [(profile.compile, call) for profile, call in profiled if profile is not None]
     longest = max(compiled, key=lambda found: found[0])[1] if compiled else None
     return _Fault(
+        _XLA_KIND,
         f"XLA compiled for {say.time(spent)} before the first step, and all {loop.steps - 1:,} "
         f"others together took {say.time(rest)}",
         longest.caller if longest is not None else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.unusual_calls import (
@@ -20,7 +20,10 @@ from unslow.cause import Cause
 from unslow.facts.functions import CallProfile, UnusualCall
 from unslow.facts.keras import Fit
 from unslow.facts.schema import Place
-from unslow.model import Certainty, Evidence, Finding, Location, Run
+from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
+
+if TYPE_CHECKING:
+    from unslow.fix.edit.script import Script
 
 _FEW = 3  # compilations beyond the first: a last partial batch and a validation batch are no fault
 _LONG = 10  # times the usual call: what a compilation is at least where no shape is seen
@@ -105,6 +108,16 @@ class XlaRecompile(Cause):
             advice="Give fit() batches of one shape, or of a few: pad them to a few lengths in the dataset and use "
             "`drop_remainder=True`; or compile the model with `jit_compile=False`.",
         )
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.moves.without_xla import without_xla
+
+        if finding.location is None:
+            return None
+        found = without_xla(script, finding.location.line)
+        safety = Safety.REVIEW if found.draws else Safety.CLOSE
+        note = "XLA draws other random numbers from the same seed" if found.draws else ""
+        return Fix("leave `jit_compile` off", safety, found.script.files, note)
 
 
 def _avoidable(calls: Sequence[Call], usual: Sequence[float]) -> float | None:

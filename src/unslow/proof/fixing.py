@@ -11,7 +11,7 @@ from unslow.fix.edit.apply import check_unchanged
 from unslow.model import Diagnosis, Fix, Proof, Run, Safety, Verdict
 from unslow.planning import Composition, Step
 from unslow.proof.budget import Budget
-from unslow.proof.prove import Question, prove, question_for
+from unslow.proof.prove import AfterFails, Question, failed, prove, question_for
 from unslow.proof.sides import side_of
 from unslow.proof.trials import record_side
 
@@ -99,7 +99,10 @@ def _compared(
     """The texts before the first fix against those after the last one."""
     before = side_of(run, folder, fixes[0].before)
     after = side_of(run, folder, fixes[-1].after)
-    return prove(before, after, _question(run, fixes, wanted), progress)
+    try:
+        return prove(before, after, _question(run, fixes, wanted), progress)
+    except AfterFails as problem:
+        return failed(problem)
 
 
 def _question(run: Run, fixes: list[Step], wanted: Wanted) -> Question:

@@ -33,6 +33,11 @@ TO_THE_END = 10**9  # steps: the program ends before
 _MOST_ADAPTIONS = 3  # times that the number of steps is changed so that both sides can end there
 _SIDES = ("before", "after")
 
+
+class AfterFails(UnslowError):
+    """The changed program ends with an error where the unchanged one does not."""
+
+
 Progress = Callable[[str], None]
 IsDecided = Callable[[Sequence[float], Sequence[float]], bool]
 
@@ -145,6 +150,13 @@ def _more_pairs(
         _run_pair(trials, sides, question, progress)
 
 
+def failed(problem: AfterFails) -> Proof:
+    """The verdict on a change after which the program fails."""
+    text = f"RESULTS_DIFFER: {problem.what}: {problem.why}"
+    verdict = Verdict.RESULTS_DIFFER
+    return Proof(verdict, 1.0, 0.0, float("inf"), (), (), 0, None, None, text)
+
+
 def _unfinished(trials: _Trials, question: Question) -> Proof:
     """What is known when the budget ends before there is an answer."""
     pairs = min(len(trials.before), len(trials.after))
@@ -233,7 +245,8 @@ def _must_have_trained(trial: Trial, name: str, question: Question) -> None:
         raise KeyboardInterrupt
     if not trial.ended.startswith("exit 0"):
         last = [line.strip() for line in trial.errors.splitlines() if line.strip()][-1:]
-        raise UnslowError(
+        kind = UnslowError if name == _SIDES[0] else AfterFails
+        raise kind(
             f"the script {name} the change fails",
             ": ".join([f"it ended with {trial.ended}", *last]),
             "Run it by itself to see all of it.",

@@ -91,7 +91,10 @@ def keyword_set(
 
 def remove_keyword(script: Script, line: int, function: str, name: str) -> Script:
     """Takes a keyword out of a call; a call that does not have it is left as it is."""
-    node = call(script, line, function)
+    return keyword_removed(script, call(script, line, function), name)
+
+
+def keyword_removed(script: Script, node: ast.Call, name: str) -> Script:
     if argument(script, node, name) is None:
         return script
     return script.edit([_written(script, node, lambda written: _without_keyword(written, name))])

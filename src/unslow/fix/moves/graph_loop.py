@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelled
 from unslow.fix.moves.decorators import decorator
+from unslow.fix.moves.tensor_array import arrays, collected
 from unslow.syntax.dataflow import flow
 from unslow.syntax.nodes import STATEMENT_LOOPS, NamedFunction, parameter_names
 from unslow.syntax.uses import uses
@@ -30,14 +31,21 @@ def range_to_graph(script: Script, line: int) -> Script:
         raise script.refuse(
             "the loop's function is not itself a tf.function, so its loops stay Python's", loop
         )
+    collections = list(collected(script, loop))
+    filled = {collection.append for collection in collections}
     for node in loop.body:
-        _plain(script, node)
+        if node not in filled:
+            _plain(script, node)
     _only_indexes(script, loop, loop.target.id)
-    _carried(script, function, loop)
+    _carried(script, function, loop, {collection.name for collection in collections})
     script, name = spelled(script, "tf.range", loop)
+    script, array = spelled(script, "tf.TensorArray", _loop(script, line))
     loop = _loop(script, line)
     assert isinstance(loop.iter, ast.Call)
-    return script.edit([replaced(script, loop.iter.func, name)])
+    splices = [replaced(script, loop.iter.func, name)]
+    for collection in collected(script, loop):
+        splices += arrays(script, collection, array)
+    return script.edit(splices)
 
 
 def _loop(script: Script, line: int) -> ast.For:
@@ -106,12 +114,12 @@ def _takes_tensor(script: Script, node: ast.AST) -> bool:
     return False
 
 
-def _carried(script: Script, function: NamedFunction, loop: ast.For) -> None:
+def _carried(script: Script, function: NamedFunction, loop: ast.For, collections: set[str]) -> None:
     """What the loop hands on must have a value before it: a graph's loop has no iteration that came
     first."""
     block, index = script.block(loop)
     after = flow(block[index + 1 :]).exposed
-    carried = uses(loop.body).writes & (flow(loop.body).exposed | after)
+    carried = uses(loop.body).writes & (flow(loop.body).exposed | after) - collections
     before = uses(block[:index]).writes | parameter_names(function)
     for parent in script.ancestors(loop):
         if parent is function:

@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from unslow.fix.edit.script import Script
+from unslow.fix.moves.tensor_lists import always_given_tensors
 from unslow.syntax.library import Kind
+from unslow.syntax.literals import FromCommandLine, Obstacle, find_literal
 from unslow.syntax.nodes import (
+    NAMED_FUNCTIONS,
     NamedFunction,
     inside,
     is_stored,
@@ -189,7 +192,7 @@ class _Judge:
                 if name in _WRAPPERS:
                     return all(self._is_python_sequence(value) for value in given)
                 if name == "range":
-                    return self._needs_no_tensor(given)
+                    return all(self._is_number(value) for value in given)
                 return last_name(function) in _PYTHON_SEQUENCES
             case ast.BinOp(left=left, right=right):
                 return self._is_python_sequence(left) and self._is_python_sequence(right)
@@ -200,6 +203,17 @@ class _Judge:
         written = ast.List | ast.Tuple | ast.ListComp | ast.GeneratorExp | ast.Constant
         return isinstance(node, written)
 
+    def _is_number(self, node: ast.expr) -> bool:
+        """Whether a value is surely Python's: computed of such, or written in a configuration."""
+        if self._needs_no_tensor([node]):
+            return True
+        try:
+            return isinstance(find_literal(self.script, node).value, int)
+        except FromCommandLine:
+            return True
+        except Obstacle:
+            return False
+
     def _is_bound_to_sequence(self, node: ast.Name) -> bool:
         if node.id in self.sequences or node.id in self._asked:
             return True
@@ -207,8 +221,15 @@ class _Judge:
         fixed = len(bindings) == 1 and not self.script.loops_around(bindings[0].node)
         if node.id in self.taken and not fixed:
             return False
+        if node.id in self.taken and self._is_given_tensors(node.id):
+            return True
         self._asked.add(node.id)
         return all(self._holds_sequence(binding) for binding in bindings)
+
+    def _is_given_tensors(self, name: str) -> bool:
+        function = self.calling[-1] if self.calling else None
+        is_named = isinstance(function, NAMED_FUNCTIONS)
+        return is_named and always_given_tensors(self.script, function, name)
 
     def _holds_sequence(self, binding: Binding) -> bool:
         value = binding.value

@@ -7,6 +7,7 @@ import ast
 from collections.abc import Sequence
 
 from unslow.fix.edit.script import Script
+from unslow.fix.moves.tensor_lists import is_list_of_tensors
 from unslow.syntax.nodes import NamedFunction, inside, is_stored
 from unslow.syntax.python_types import PythonType, called_objects, type_in_loops
 from unslow.syntax.uses import bound_in
@@ -61,7 +62,7 @@ def as_tensor(
     if not bound_around(script, value):
         return False
     kind = type_in_loops(script, value, script.loops_around(value))
-    if kind not in _RETRACING:
+    if kind not in _RETRACING or is_list_of_tensors(script, value):
         return False
     if kind in _NUMBERS and all(_tensor_will_do(script, use, kind) for use in reads(body, name)):
         return True

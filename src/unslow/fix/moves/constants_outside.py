@@ -1,0 +1,82 @@
+"""The move for arrays that are copied into a graph: they become tensors once, in front of the function."""
+
+from __future__ import annotations
+
+import ast
+
+from unslow.fix.edit.blocks import above, indent
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import Script
+from unslow.fix.edit.statements import spelled
+from unslow.syntax.library import TENSOR_LIKE, Kind
+from unslow.syntax.nodes import NamedFunction, inside, is_stored, parameter_names
+from unslow.syntax.scopes import Binding
+from unslow.syntax.uses import uses
+
+_CONSTANT = "tf.constant"
+_NO_ARRAYS = (*TENSOR_LIKE, Kind.MODEL, Kind.OPTIMIZER, Kind.METRIC)
+
+
+def constants_outside(script: Script, line: int) -> Script:
+    """`tf.gather(table, ids)` in a compiled function reads a tensor that is made before the function.
+
+    A tensor from outside is handed to the graph; an array would be copied into it, and with it
+    through every stage of making it.
+    """
+    function = script.function_at(line)
+    if function is None:
+        raise script.refuse("the line is in no function", line)
+    if script.function_of(function) is not None or script.class_of_method(function) is not None:
+        raise script.refuse("the function is not at the module's level", function)
+    script, _ = spelled(script, _CONSTANT)
+    function = script.function_at(line)
+    assert function is not None
+    reads = _arrays(script, function)
+    if not reads:
+        raise script.refuse("no array of the module is handed to TensorFlow there", line)
+    return _replaced(script, function, reads)
+
+
+def _arrays(script: Script, function: NamedFunction) -> list[ast.Name]:
+    """Where the function gives TensorFlow an array that the module binds before it, and only once."""
+    local = uses(function.body).writes | parameter_names(function)
+    found = []
+    for node in inside(function.body, ast.Name):
+        if is_stored(node) or node.id in local or not _is_given(script, node):
+            continue
+        bindings = script.bindings(node.id, node)
+        one_early = len(bindings) == 1 and _is_array_before(script, bindings[0], function)
+        if one_early and script.kind(node) not in _NO_ARRAYS:
+            found.append(node)
+    return found
+
+
+def _is_given(script: Script, node: ast.Name) -> bool:
+    """Whether a name as a whole is an argument of one of TensorFlow's functions."""
+    parent = script.parents[node]
+    if not isinstance(parent, ast.Call) or node not in parent.args:
+        return False
+    name = script.name(parent.func)
+    return name.startswith("tf.") and name != _CONSTANT
+
+
+def _is_array_before(script: Script, binding: Binding, function: NamedFunction) -> bool:
+    node = binding.node
+    at_top = script.function_of(node) is None and not script.loops_around(node)
+    before = int(getattr(node, "lineno", 0)) < function.lineno
+    plain = isinstance(binding.assigned, ast.Constant)
+    is_assigned = isinstance(node, ast.Assign | ast.AnnAssign)
+    return at_top and before and is_assigned and not plain
+
+
+def _replaced(script: Script, function: NamedFunction, reads: list[ast.Name]) -> Script:
+    constant = script.alias(_CONSTANT, function)
+    if constant is None:
+        raise script.refuse("TensorFlow is imported too late for this function", function)
+    names = {node.id: script.fresh(f"{node.id}_tensor") for node in reads}
+    margin, newline = indent(script, function), script.lines.newline
+    rows = [f"{margin}{new} = {constant}({old}){newline}" for old, new in names.items()]
+    start = above(script, function)
+    made = Splice(start, start, "".join(rows) + newline * 2)
+    uses_ = [Splice(*script.span(node), names[node.id]) for node in reads]
+    return script.edit([made, *uses_])

@@ -1,0 +1,73 @@
+"""The move for a function or model that XLA compiles at too high a cost: TensorFlow's own graph runs it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from unslow.fix.edit.script import Script
+from unslow.fix.edit.statements import replaced
+from unslow.fix.moves.call_arguments import keyword_removed
+from unslow.syntax.nodes import argument, is_constant, last_name, method_of
+
+_FLAG = "jit_compile"
+_FUNCTION = "tf.function"
+_DRAWS = ("tf.random.", "tf.image.random_", "tf.nn.dropout")
+_NOISY_LAYERS = ("Dropout", "GaussianNoise", "GaussianDropout", "AlphaDropout", "Random")
+
+
+@dataclass(frozen=True)
+class WithoutXla:
+    """The edited script, and whether it draws random numbers, which XLA draws differently."""
+
+    script: Script
+    draws: bool
+
+
+def without_xla(script: Script, line: int) -> WithoutXla:
+    """Takes `jit_compile=True` off what a line calls: a compiled function, or a model that is fitted."""
+    calls = script.calls_at(line)
+    found = next(filter(None, (_setting(script, call) for call in calls)), None)
+    if found is None:
+        raise script.refuse(f"`{_FLAG}` is not set for what this line calls", line)
+    return WithoutXla(_taken_off(script, found), _draws(script))
+
+
+def _setting(script: Script, call: ast.Call) -> ast.Call | None:
+    """The call that sets the flag for what a call runs."""
+    if method_of(call) == "fit":
+        compiles = [each for each in script.every(ast.Call) if method_of(each) == "compile"]
+        flagged = [each for each in compiles if argument(each, _FLAG) is not None]
+        return flagged[0] if len(flagged) == 1 else None
+    found = script.definition(call.func)
+    if found is not None and found.source is script and isinstance(found.node, ast.FunctionDef):
+        return _flagged(script, found.node.decorator_list)
+    return _flagged(script, [value for value in script.possible_values(call.func) if value])
+
+
+def _flagged(script: Script, nodes: list[ast.expr]) -> ast.Call | None:
+    for node in nodes:
+        is_call = isinstance(node, ast.Call) and argument(node, _FLAG) is not None
+        if is_call and isinstance(node, ast.Call) and script.name(node.func) == _FUNCTION:
+            return node
+    return None
+
+
+def _taken_off(script: Script, setting: ast.Call) -> Script:
+    value = argument(setting, _FLAG)
+    assert value is not None
+    if not is_constant(value, True):
+        return script.with_value(value, lambda literal: "False")
+    is_decorator = isinstance(script.parents[setting], ast.FunctionDef)
+    if is_decorator and len(setting.keywords) == 1 and not setting.args:
+        return script.edit([replaced(script, setting, script.source(setting.func))])
+    return keyword_removed(script, setting, _FLAG)
+
+
+def _draws(script: Script) -> bool:
+    """Whether the file draws random numbers in a graph, as far as it is written there."""
+    for call in script.every(ast.Call):
+        is_layer = last_name(call.func).startswith(_NOISY_LAYERS)
+        if is_layer or script.name(call.func).startswith(_DRAWS):
+            return True
+    return False

@@ -1,0 +1,71 @@
+"""A function that is compiled in every call of another is compiled once, with more arguments."""
+
+from __future__ import annotations
+
+import pytest
+
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.moves.hoist_closure import closure_once
+
+_TF = "import tensorflow as tf\n"
+_ROUND = (
+    "def train(net, opt, x, n):\n    @tf.function\n    def step():\n        return use(net, opt, x)\n\n"
+    "    for _ in range(n):\n        loss = step()\n    return loss\n"
+)
+
+
+def once(source: str, line: int) -> str:
+    return closure_once(Script("a.py", _TF + source), line).text
+
+
+def test_what_it_used_becomes_its_arguments() -> None:
+    text = once(_ROUND, 4)
+    assert (
+        "@tf.function\ndef step(net, opt, x):\n    return use(net, opt, x)\n\n\ndef train" in text
+    )
+    assert (
+        "def train(net, opt, x, n):\n    for _ in range(n):\n        loss = step(net, opt, x)"
+        in text
+    )
+
+
+def test_with_self_it_becomes_a_method() -> None:
+    text = once(
+        "class A:\n    def go(self, x):\n        def up(a):\n            return self.f(a, x)\n\n"
+        "        up = tf.function(up, reduce_retracing=True)\n        return up(up(x))\n",
+        7,
+    )
+    assert "    @tf.function(reduce_retracing=True)\n    def up(self, a, x):\n" in text
+    assert "return self.up(self.up(x, x), x)" in text
+
+
+def test_a_call_with_keywords_gets_more_of_them() -> None:
+    source = (
+        "def go(x):\n    @tf.function\n    def f(a):\n        return a + x\n\n    return f(a=1)\n"
+    )
+    assert "return f(a=1, x=x)" in once(source, 4)
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "reason"),
+    [
+        (_ROUND.replace("    for _", "    x = g(x)\n    for _"), 4, "more than one place"),
+        (_ROUND.replace("    @tf", "    opt = tf.keras.optimizers.Adam()\n    @tf", 1), 5, "opt"),
+        (_ROUND.replace("return loss", "return step"), 4, "not only called"),
+        (_ROUND.replace("step():", "step(*a):"), 4, "more than plain arguments"),
+        (_ROUND.replace("use(net", "np.sum(x) + use(net"), 4, "would be a tensor"),
+    ],
+    ids=["set again", "a new optimizer each time", "handed on", "any arguments", "needs arrays"],
+)
+def test_what_would_change_its_meaning_is_refused(source: str, line: int, reason: str) -> None:
+    with pytest.raises(CannotEdit, match=reason):
+        once("import numpy as np\n" + source, line + 1)
+
+
+def test_objects_that_may_be_equal_get_no_compiled_method() -> None:
+    source = (
+        "class A:\n    def __eq__(self, o):\n        return True\n\n    def go(self, x):\n        @tf.function\n"
+        "        def f():\n            return self.w * x\n\n        return f()\n"
+    )
+    with pytest.raises(CannotEdit, match="may be equal"):
+        once(source, 8)

@@ -1,0 +1,46 @@
+"""A list that an unrolled loop fills becomes a tf.TensorArray of a loop of the graph."""
+
+from __future__ import annotations
+
+import pytest
+
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.moves.graph_loop import range_to_graph
+
+_HEAD = "import tensorflow as tf\n@tf.function\ndef f(x, n):\n    h = tf.zeros([3])\n    out = []\n"
+
+
+def rolled(rest: str) -> str:
+    return range_to_graph(Script("a.py", _HEAD + rest), 6).text
+
+
+def test_collected_tensors_are_written_into_an_array() -> None:
+    text = rolled(
+        "    for t in range(n):\n        h = tf.tanh(h)\n        out.append(h * 2)\n    return tf.stack(out)\n"
+    )
+    assert "    out = tf.TensorArray(h.dtype, n)\n    for t in tf.range(n):\n" in text
+    assert "        out = out.write(t, h * 2)\n    return out.stack()\n" in text
+
+
+def test_the_type_is_followed_through_names_of_the_loop() -> None:
+    text = rolled(
+        "    for t in range(9):\n        h = h + 1.0\n        y = h @ w\n        out.append(y)\n    return tf.stack(out)\n"
+    )
+    assert "tf.TensorArray(h.dtype, 9)" in text
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "    for t in range(n):\n        h = g(h)\n        out.append(h)\n    return out\n",
+        "    for t in range(n):\n        h = g(h)\n        out.append(h)\n    return tf.stack(out, axis=1)\n",
+        "    for t in range(n):\n        h = g(h)\n        out.append(tf.argmax(h))\n    return tf.stack(out)\n",
+        "    for t in range(1, n):\n        h = g(h)\n        out.append(h)\n    return tf.stack(out)\n",
+        "    for t in range(n):\n        h = g(h)\n        out.insert(0, h)\n    return tf.stack(out)\n",
+        "    for t in range(n):\n        h = g(h)\n        out.append(h)\n    return tf.stack(out) + len(out)\n",
+    ],
+    ids=["the list itself", "another axis", "another type", "from one on", "insert", "its length"],
+)
+def test_lists_that_are_more_than_stacked_stay_python(rest: str) -> None:
+    with pytest.raises(CannotEdit, match="fills a Python container"):
+        rolled(rest)
