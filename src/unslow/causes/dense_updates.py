@@ -13,8 +13,11 @@ from unslow.analyse.host.step_profile import (
     updating,
     windows,
 )
+from unslow.analyse.input import waits as waits_module
+from unslow.analyse.input.waits import waits
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.keras import Fit
 from unslow.facts.memory import Table, Weights
 from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.schema import Place
@@ -34,6 +37,9 @@ _KEEPS = {
     "Lion": 1,
     "Ftrl": 2,
 }
+
+
+_FIT = (Place("train.py", 10, "<module>"),)
 
 
 def _weights(touched: int) -> Placed:
@@ -80,7 +86,7 @@ class DenseUpdates(Cause):
     """
 
     title = "the optimizer rewrites whole tables for a few rows"
-    reads = (Weights, ProfilerWindow)
+    reads = (Weights, ProfilerWindow, Fit, *waits_module.READS)
     from_the_start = "the gradients of a compiled step are seen when it is traced"
     deeper_than = ("compute-bound",)
 
@@ -92,8 +98,8 @@ class DenseUpdates(Cause):
 
     def _judge(self, run: Run, loop: Loop, weights: Weights) -> Iterable[Finding]:
         table = max(weights.tables, key=lambda each: each.bytes)
-        touched, rows = table.touched, table.rows
-        if touched > _FEW * rows:
+        touched, rows = table.touched or _batch_rows(run, loop), table.rows
+        if not touched or touched > _FEW * rows:
             return
         looked = windows(run, loop)
         if not looked:
@@ -107,7 +113,6 @@ class DenseUpdates(Cause):
             return
         optimizer = weights.optimizer
         keeps = _KEEPS.get(optimizer.removesuffix("Optimizer"), int(weights.momentum))
-        some = f"{touched:,}" if touched else "a few"
         name = table.name or "a table"
         advice = _LOOK_UP_FIRST if table.dense else _APART
         yield Finding(
@@ -115,11 +120,11 @@ class DenseUpdates(Cause):
             location=_where(run, loop, weights),
             seconds=seconds,
             certainty=Certainty.LIKELY,
-            title=f"{optimizer} rewrites all {rows:,} rows of {name} in each step for {some}: "
+            title=f"{optimizer} rewrites all {rows:,} rows of {name} in each step for {touched:,}: "
             f"{say.time(spent)} of {say.time(window.wall)}",
             evidence=(
                 Evidence("rows of the table", rows),
-                Evidence("rows in a batch, at most", touched or "unknown"),
+                Evidence("rows in a batch, at most", touched),
                 Evidence("bytes of the table", table.bytes, "bytes"),
                 Evidence("bytes that the optimizer keeps for it", keeps * table.bytes, "bytes"),
                 Evidence("the optimizer's kernels, per step", update, "s"),
@@ -129,10 +134,20 @@ class DenseUpdates(Cause):
         )
 
     FIRES = (
+        Sketch(
+            "a batch of 512 rows, which the graph leaves open",
+            phases={Phase.RUN: 1.0},
+            facts=[_weights(0), _seen(0.7), at(0, Fit(stack=_FIT, batch_size=512))],
+        ),
         Sketch("500 of 100,000 rows", phases={Phase.RUN: 1.0}, facts=[_weights(500), _seen(0.7)]),
     )
     QUIET = (
         Sketch("half of the rows", phases={Phase.RUN: 1.0}, facts=[_weights(50_000), _seen(0.7)]),
+        Sketch(
+            "a batch of unknown size looks up rows of a small table",
+            phases={Phase.RUN: 1.0},
+            facts=[_weights(0), _seen(0.7), at(0, Fit(stack=_FIT, batch_size=30_000))],
+        ),
         Sketch("the update is cheap", phases={Phase.RUN: 1.0}, facts=[_weights(500), _seen(0.03)]),
     )
 
@@ -148,6 +163,16 @@ _LOOK_UP_FIRST = (
     "too: look up the rows first, and change only those (multiply what `tf.gather` gives by the "
     "mask)."
 )
+
+
+def _batch_rows(run: Run, loop: Loop) -> int:
+    """Rows in a batch where the graph does not tell; 0 where nothing does."""
+    fits = [fit.batch_size for fit in run.facts(Fit) if loop.holds(fit) or fit.time <= loop.start]
+    known = [size for size in fits if size]
+    if known:
+        return int(known[-1])
+    sizes = [wait.pipeline.batch_size for wait in waits(run) if wait.loop is loop and wait.pipeline]
+    return int(max(sizes, default=0.0))
 
 
 def _where(run: Run, loop: Loop, weights: Weights) -> Location:
