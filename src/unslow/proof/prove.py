@@ -160,10 +160,10 @@ def failed(problem: AfterFails) -> Proof:
 def _unfinished(trials: _Trials, question: Question) -> Proof:
     """What is known when the budget ends before there is an answer."""
     pairs = min(len(trials.before), len(trials.after))
-    if not pairs:
-        steps, before, after = 0, (), ()
-        ratio, low, high = 1.0, 0.0, float("inf")
-    else:
+    steps, ratio, low, high = 0, 1.0, 0.0, float("inf")
+    before: tuple[float, ...] = ()
+    after: tuple[float, ...] = ()
+    if pairs:
         figures = trials.figures(question)
         before, after = (tuple(side[:pairs]) for side in figures)
         ratio, low, high = bootstrap_ratio(before, after)

@@ -12,12 +12,13 @@ import numpy as np
 from unslow.analyse.graphs.unusual_calls import unusual_calls
 from unslow.analyse.input import pipeline as pipeline_module
 from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest, without
+from unslow.facts.functions import UnusualCall
 from unslow.model import Loop, Phase, Run
 
 if TYPE_CHECKING:
     from unslow.model import Floats
 
-READS = pipeline_module.READS
+READS = (*pipeline_module.READS, UnusualCall)
 
 # A fetch in Python of a batch that is ready takes 0.1 ms on 2.21, and up to 1 ms on a busy machine.
 _FETCH = 1e-4

@@ -228,8 +228,9 @@ class _Judge:
 
     def _is_given_tensors(self, name: str) -> bool:
         function = self.calling[-1] if self.calling else None
-        is_named = isinstance(function, NAMED_FUNCTIONS)
-        return is_named and always_given_tensors(self.script, function, name)
+        if not isinstance(function, NAMED_FUNCTIONS):
+            return False
+        return always_given_tensors(self.script, function, name)
 
     def _holds_sequence(self, binding: Binding) -> bool:
         value = binding.value

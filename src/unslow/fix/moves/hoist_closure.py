@@ -127,8 +127,8 @@ def _require_movable(script: Script, closure: _Closure) -> None:
         for name in inside(decorator, ast.Name):
             if name.id in closure.captured:
                 raise script.refuse(f"its decorator reads `{name.id}`", decorator)
-    for name in closure.captured:
-        _require_argument(script, closure, name)
+    for captured in closure.captured:
+        _require_argument(script, closure, captured)
     if closure.holder is not None:
         _require_plain_class(script, closure.around)
 
