@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -26,9 +26,31 @@ class Slotted:
     observations: Any
 
 
+class Snapshot(NamedTuple):
+    step: int
+    vectors: Any
+
+
 class Nested:
     def __init__(self, inner: Any) -> None:
         self.inner = inner
+
+
+class Everything:
+    """Every class is the user's."""
+
+    def is_users(self, value: Any) -> bool:
+        return True
+
+    def is_wholly_users(self, value: Any) -> bool:
+        return True
+
+
+class OfALibrary(Everything):
+    """Every class is the user's, and has a base that is not."""
+
+    def is_wholly_users(self, value: Any) -> bool:
+        return False
 
 
 def array() -> Any:
@@ -43,9 +65,10 @@ def array() -> Any:
         lambda: {"x": array()},
         lambda: Rollout(array()),
         lambda: Slotted(array()),
+        lambda: Snapshot(3, array()),
         lambda: Nested(Rollout(array())),
     ],
-    ids=["array", "tuple", "dict", "dataclass", "slots", "nested"],
+    ids=["array", "tuple", "dict", "dataclass", "slots", "named", "nested"],
 )
 def test_an_element_is_as_large_as_what_it_is_made_of(make: Any) -> None:
     found = _sizes([make() for _ in range(10)])
@@ -90,9 +113,7 @@ def test_what_a_cache_without_a_limit_keeps_is_found_at_its_function() -> None:
     for step in range(40):
         noise.draw(step)
         noise.bounded(step)
-    ((path, kept, maker),) = _containers(
-        "noise", noise, set(), lambda value: isinstance(value, Noise), clock() + 10**9
-    )
+    ((path, kept, maker),) = _containers("noise", noise, set(), Everything(), clock() + 10**9)
     assert path == "draw()" and len(kept) == 40 and maker is not None
     assert maker[:2] == (__file__, "draw")
 
@@ -117,3 +138,24 @@ def test_a_function_over_a_tape_says_so() -> None:
         return lambda: (tape, data)
 
     assert _sizes([kept()]).element == "function over GradientTape"
+
+
+class Memo:
+    def __init__(self) -> None:
+        self._kept = {}
+        self.seen = []
+
+
+@pytest.mark.parametrize(
+    ("owners", "paths"),
+    [(Everything(), ["memo._kept", "memo.seen"]), (OfALibrary(), ["memo.seen"])],
+)
+def test_private_attributes_are_the_users_where_no_other_class_may_fill_them(
+    owners: Everything, paths: list[str]
+) -> None:
+    found = _containers("memo", Memo(), set(), owners, clock() + 10**9)
+    assert [held.path for held in found] == paths
+
+
+def test_an_array_over_a_buffer_that_is_no_array_is_as_large_as_itself() -> None:
+    assert _sizes([np.frombuffer(bytearray(BIG), np.float32) for _ in range(10)]).bytes > 9 * BIG

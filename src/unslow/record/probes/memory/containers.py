@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from types import FrameType, FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from unslow.facts.memory import Container, Containers
 from unslow.record.engine.probe import Probe
@@ -113,7 +113,7 @@ class Memory(Probe):
         found: list[Container] = []
         seen: set[int] = set()
         for scope, name, value in self._names.of(frame):
-            for held in _containers(name, value, seen, self._names.is_users, until):
+            for held in _containers(name, value, seen, self._names, until):
                 file, function = scope if held.cached is None else held.cached[:2]
                 if self._has_grown((file, function, held.path), _count(held.container)):
                     found.append(_described_container(held, file, function))
@@ -134,6 +134,14 @@ class Memory(Probe):
             self._grown[key] = self._grown.get(key, 0) + 1
         by_many = before is not None and size > before + _MANY
         return self._grown.get(key, 0) >= 2 or by_many
+
+
+class Owners(Protocol):
+    """Tells whose class an object has."""
+
+    def is_users(self, value: Any) -> bool: ...
+
+    def is_wholly_users(self, value: Any) -> bool: ...
 
 
 class _Held(NamedTuple):
@@ -165,7 +173,7 @@ def _containers(
     name: str,
     held: Any,
     seen: set[int],
-    is_users: Callable[[Any], bool],
+    owners: Owners,
     until: int,
     depth: int = 0,
 ) -> Iterator[_Held]:
@@ -182,14 +190,14 @@ def _containers(
         yield _Held(name, held)
     elif type(held) is _CACHE:
         yield from _cached(held)
-    elif type(held) is not FunctionType and not (is_users(held) and clock() < until):
+    elif type(held) is not FunctionType and not (owners.is_users(held) and clock() < until):
         return
     seen.add(id(held))
-    for path, value in _parts(name, held, kind):
-        yield from _containers(path, value, seen, is_users, until, depth + 1)
+    for path, value in _parts(name, held, kind, owners):
+        yield from _containers(path, value, seen, owners, until, depth + 1)
 
 
-def _parts(name: str, held: Any, kind: type | None) -> Iterator[tuple[str, Any]]:
+def _parts(name: str, held: Any, kind: type | None, owners: Owners) -> Iterator[tuple[str, Any]]:
     """What a small container holds, a function closes over, or an object has as attributes."""
     if kind is dict and length(held) <= 50:
         for key, value in items(held):
@@ -201,13 +209,13 @@ def _parts(name: str, held: Any, kind: type | None) -> Iterator[tuple[str, Any]]
     elif type(held) is FunctionType:
         yield from _closure(held)
     elif kind is None and type(held) is not _CACHE:
-        yield from _attributes(name, held)
+        yield from _attributes(name, held, private=owners.is_wholly_users(held))
 
 
-def _attributes(name: str, held: Any) -> Iterator[tuple[str, Any]]:
-    """The public attributes of an object, and the methods of its class that keep their results."""
+def _attributes(name: str, held: Any, private: bool) -> Iterator[tuple[str, Any]]:
+    """The attributes of an object, and the methods of its class that keep their results."""
     for attribute, value in list(attributes(held).items()):
-        if not attribute.startswith("_"):
+        if private or not attribute.startswith("_"):
             yield f"{name}.{attribute}", value
     for base in type(held).__mro__:
         for method in list(vars(base).values()):
@@ -279,7 +287,8 @@ def _bytes(value: Any, seen: set[int], depth: int = 0) -> float:
         return _tensor_bytes(value)
     array = array_of(value)
     if array is not None:  # of a view: what it keeps is all of the array that it looks at
-        return 100 + (float(array[0]) if array[3] is None else _bytes(array[3], seen, depth + 1))
+        is_view = array_of(array[3]) is not None  # of TensorFlow's buffer, no array is behind it
+        return 100 + (_bytes(array[3], seen, depth + 1) if is_view else float(array[0]))
     if depth >= 3:
         return 50.0
     own, inside = _inside(value)
@@ -318,7 +327,7 @@ def _described(value: Any, depth: int = 0) -> str:
         return f"{kind} of {len(value)} × {_described(first, depth + 1)}"
     if type(value) is FunctionType:
         return _described_closure(value, depth)
-    largest = max(attributes(value).values(), key=lambda inner: _bytes(inner, set()), default=None)
+    largest = max(_inside(value)[1], key=lambda inner: _bytes(inner, set()), default=None)
     if largest is not None and _bytes(largest, set()) > _WORTH_NAMING:
         return f"{kind} with {_described(largest, depth + 1)}"
     return kind

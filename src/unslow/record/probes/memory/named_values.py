@@ -14,6 +14,7 @@ from unslow.record.engine.safe_inspection import module_file, module_names
 Scope = tuple[str, str]  # file and function
 Named = tuple[Scope, str, Any]  # where a name is bound, the name, its value
 _FRAMES = 12
+_WITHOUT_ATTRIBUTES = ("builtins", "abc", "typing", "collections.abc")  # modules of base classes
 
 
 class NamedValues:
@@ -39,7 +40,17 @@ class NamedValues:
 
     def is_users(self, value: Any) -> bool:
         """Whether an object's class is the user's own: its attributes are theirs to fill."""
-        name = type(value).__module__
+        return self._made_by_user(type(value))
+
+    def is_wholly_users(self, value: Any) -> bool:
+        """Whether nobody else's class fills attributes of an object, private ones included."""
+        return all(
+            base.__module__ in _WITHOUT_ATTRIBUTES or self._made_by_user(base)
+            for base in type(value).__mro__
+        )
+
+    def _made_by_user(self, kind: type) -> bool:
+        name = kind.__module__
         if name == "__main__":
             return True
         file = module_file(sys.modules.get(name)) if type(name) is str else ""
