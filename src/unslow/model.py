@@ -449,10 +449,21 @@ class Diagnosis:
     failed: tuple[str, ...] = ()  # parts that could not be made, with the reason
 
     @property
+    def explained(self) -> bool:
+        """Whether time and memory have names, by findings or by the accounts."""
+        in_time = self.account is None or self.account.complete
+        return in_time and not self.unnamed_growth
+
+    @property
+    def unnamed_growth(self) -> float:
+        """Bytes that the process gained with its steps, where no finding is about memory."""
+        named = any(finding.grows or finding.frees > 0 for finding in self.findings)
+        return 0.0 if self.memory is None or named else self.memory.large_growth
+
+    @property
     def healthy(self) -> bool:
-        """Nothing was found, the time is explained, and no signal was missing."""
+        """Nothing was found, time and memory are explained, and no signal was missing."""
         faults = any(finding.fault for finding in self.findings)
         blind = any(one.blind for one in self.not_judged)
-        explained = self.account is None or self.account.complete
-        whole = explained and not blind and not self.failed
+        whole = self.explained and not blind and not self.failed
         return self.run.steps > 0 and not faults and whole

@@ -6,6 +6,7 @@ import pytest
 
 from unslow.analyse.memory.account import Part, memory_account
 from unslow.analyse.sketches.sketch import Sketch, at
+from unslow.diagnose import diagnose
 from unslow.facts.functions import Constants
 from unslow.facts.keras import Prediction
 from unslow.facts.memory import (
@@ -18,7 +19,8 @@ from unslow.facts.memory import (
     Weights,
 )
 from unslow.facts.schema import Place
-from unslow.model import Run
+from unslow.model import Diagnosis, Phase, Run
+from unslow.report.view import view_of
 
 LINE = Place("train.py", 2, "<module>")
 SOURCE = "x = load()\nmodel.fit(x)\n"
@@ -113,3 +115,19 @@ def test_what_is_gained_while_a_model_first_runs_are_its_activations() -> None:
         "gained in the first steps": pytest.approx(1e8),
     }
     assert not account.rest
+
+
+def gained(rate: float) -> Diagnosis:
+    """A short healthy loop whose process gains some bytes in every step, and nobody knows why."""
+    ticks = {"rss": [5e8 + rate * step for step in range(100)]}
+    high = at(99, MemoryHigh(bytes=5e8 + 99 * rate, rss=5e8 + 99 * rate, stack=(LINE,)))
+    steps = Sketch("", phases={Phase.RUN: 1.0}, ticks=ticks, source=SOURCE, facts=[high], before=0)
+    return diagnose(steps.run(), causes=[])
+
+
+def test_growth_that_no_finding_names_is_not_healthy() -> None:
+    leaking, steady = gained(7e6), gained(1e5)
+    assert leaking.unnamed_growth > 3e8 and not leaking.healthy
+    assert steady.unnamed_growth == 0.0 and steady.healthy
+    found = view_of(leaking)["verdict"]
+    assert found["kind"] == "unexplained" and "of memory that the process gained" in found["more"]

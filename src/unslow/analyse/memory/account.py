@@ -100,6 +100,12 @@ class MemoryAccount:
         return sum(each.bytes for each in self.parts if each.part is Part.REST)
 
     @property
+    def large_growth(self) -> float:
+        """Bytes gained in the later steps, where they are a real part of the peak."""
+        gained = sum(each.bytes for each in self.parts if each.part is Part.GROWTH)
+        return gained if is_worth_freeing(self, gained) else 0.0
+
+    @property
     def unowned(self) -> float:
         """What nobody is known to hold: temporaries, copies, and what no other part explains."""
         loose = (Part.TEMPORARY, Part.COPIES, Part.GROWTH, Part.REST)

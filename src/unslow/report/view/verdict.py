@@ -23,7 +23,7 @@ def verdict_of(diagnosis: Diagnosis, findings: list[Row]) -> Row:
     loop = max(run.loops, key=lambda each: each.total)
     rest = _not_explained(diagnosis)
     got_slower = loop.trend.shape in (Shape.DRIFTING, Shape.JUMPED) and loop.trend.change > SLOWER
-    if diagnosis.account and not diagnosis.account.complete:
+    if not diagnosis.explained:
         return _verdict("unexplained", "This run could not be fully explained.", rest)
     blind = [one for one in diagnosis.not_judged if one.blind]
     if blind:
@@ -169,6 +169,11 @@ def _not_explained(diagnosis: Diagnosis) -> str:
             at = f" at {part.location}" if part.location else ""
             spent = words.share(part.seconds / whole_run)
             parts.append(f"no finding covers {part.name}{at} ({spent} of the run)")
+    if diagnosis.unnamed_growth:
+        grown = words.size(diagnosis.unnamed_growth)
+        parts.append(
+            f"no finding covers the {grown} of memory that the process gained in its steps"
+        )
     if diagnosis.not_judged:
         parts.append(f"{words.count(len(diagnosis.not_judged), 'cause')} could not be judged")
     return words.capitalized(f"{' and '.join(parts)}.") if parts else ""
