@@ -105,17 +105,17 @@ class RepeatedEagerCalls(Cause):
         )
 
 
-def _window(step: int, kernels: float, outside: bool = False) -> Placed:
+def _window(step: int, kernels: float, outside: bool = False, ops: int = 200) -> Placed:
     stack = (Place("train.py", 11, "<module>"),)
     return at(
         step,
         EagerOps(
             step=step,
-            ops=200,
-            took=0.008,
+            ops=ops,
+            took=4e-5 * ops,
             floor=2e-5,
             kernels=kernels,
-            wall=0.01,
+            wall=5e-5 * ops,
             lines=((stack, 200, 0.008),),
             top=(("MatMul", 100),),
             outside=outside,
@@ -139,6 +139,13 @@ RepeatedEagerCalls.FIRES = (
         source=_SOURCE,
     ),
     Sketch(
+        "a dozen ops for each element of a dataset",
+        style="data",
+        facts=[_window(step, 0.00005, ops=13) for step in (5, 9, 17, 33, 65)],
+        samples=[_sampled(1.0, 2.0)],
+        source=_SOURCE,
+    ),
+    Sketch(
         "features are computed op by op before the training",
         phases={Phase.RUN: 1.0},
         style="function",
@@ -156,6 +163,14 @@ RepeatedEagerCalls.QUIET = (
         facts=[_window(8, 0.0095), _window(16, 0.0095)],
         samples=[_sampled(1.0, 2.0)],
         source=_SOURCE,
+    ),
+    Sketch(
+        "a few ops around long calls of a loaded function",
+        style="function",
+        before=10.0,
+        facts=[_window(0, 0.0001, outside=True, ops=20)] * 3,
+        samples=[_sampled(0.0, 10.0)],
+        source="\n" * 9 + "for row in rows:\n    serve(row)\n" + "train()\n",
     ),
     Sketch(
         "a line that is not in a loop",

@@ -16,7 +16,7 @@ from unslow.model import Location, Phase, Run, Sample
 READS: tuple[type[Fact], ...] = (EagerOps,)
 _MOST = 0.6  # of the samples at a line: the next frame inwards is named only while it holds as many
 _FEW_SAMPLES = 15  # 0.3 s at the highest rate: fewer name no line
-_FEW_OPS = 50  # in a window: fewer are no loop over ops
+_FEW_OPS = 50  # fewer are no loop over ops
 # Dispatching an op with the Python around it, as a multiple of the dispatch alone: 5 to 15 were seen
 # for plain ops, more for Keras layers. Time beyond that is not spent on dispatching ops.
 _AROUND = 15.0
@@ -61,7 +61,9 @@ def eager_calls(run: Run) -> Iterator[EagerCalls]:
             continue
         location, count = where
         cost = _Cost.of(windows)
-        if cost.ops < _FEW_OPS:
+        # The window of a step is one turn of the loop; one outside of steps may hold many.
+        repeated = cost.ops if region.stretch else sum(window.ops for window in windows)
+        if repeated < _FEW_OPS:
             continue
         seconds = count * second_per_sample
         yield EagerCalls(
