@@ -195,7 +195,7 @@ def _sketch(says: str, *held: Holding, wide: float = 0.0) -> Sketch:
     return Sketch(says, facts=facts, ticks=ticks, source=_SOURCE, style="keras")
 
 
-def _predicted(batch: int | None, call: str = "predict") -> Sketch:
+def _predicted(batch: int | None, call: str = "predict", after: float = 0.0) -> Sketch:
     stack = (Place("train.py", 5, "<module>"),)
     size = None if batch is None else float(batch)
     called = Prediction(call=call, batch_size=size, rows=4000.0, took=0.5, stack=stack)
@@ -204,6 +204,7 @@ def _predicted(batch: int | None, call: str = "predict") -> Sketch:
         _high(1, 8e8),
         _high(88, 1.4e9, line=5),
         at(90, called),
+        *([_high(95, after, line=6)] if after else []),
     ]
     ticks = {"rss": [5e8, 8e8, 1.4e9]}
     return Sketch("a batch", facts=facts, ticks=ticks, source=_SOURCE, style="keras")
@@ -227,6 +228,7 @@ MemoryPeak.FIRES = (
         _held("x", 8e8, fed="fit"),
     ),
     _predicted(4000),
+    _predicted(4000, after=1.45e9),
     _predicted(None, "predict_on_batch"),
     _constant(3e8),
 )
@@ -238,5 +240,6 @@ MemoryPeak.QUIET = (
     _sketch("one-hot labels of a few MB", _held("y", 2e7, one_hot=True, fed="fit")),
     _sketch("float64 arrays that are not given to the model", _held("z", 8e8, dtype="float64")),
     _predicted(64),
+    _predicted(4000, after=3e9),
     _constant(2e6),
 )

@@ -33,6 +33,7 @@ READS = (*ACCOUNT_READS, Prediction, Fit)
 _FLOAT32 = 4  # bytes of a number
 _KERAS_BATCH = 32  # the batch of fit, evaluate and predict where none is given
 _LARGER_BATCH = 4  # times that of fit: below, the batch is no reason for a peak
+_NEAR_PEAK = 0.9  # of the peak: a call that comes so close to it made most of it
 _ON_BATCH = "_on_batch"  # predict_on_batch, test_on_batch: all rows are one batch
 _ONE_ELEMENT = 32 << 20  # bytes of a single element of a pipeline that holds all of the data
 _COPIES = (
@@ -155,13 +156,13 @@ def _batches(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     highs = facts_of(run, MemoryHigh, account.process)
     for call in facts_of(run, Prediction, account.process):
         began = call.time - call.took
-        is_peak = began <= account.time <= call.time
+        inside = max((one.bytes for one in highs if began <= one.time <= call.time), default=0.0)
         on_batch = call.call.endswith(_ON_BATCH)
         used = call.rows if on_batch else min(_number(call.batch_size), call.rows)
-        if not is_peak or used < _LARGER_BATCH * usual:
+        if inside < _NEAR_PEAK * account.peak or used < _LARGER_BATCH * usual:
             continue
         before = max((high.bytes for high in highs if high.time < began), default=account.start)
-        frees = (account.peak - before) * (1 - usual / used)
+        frees = (inside - before) * (1 - usual / used)
         where = say.place(run, call.stack[0])
         reason = Reason.ONE_BATCH if on_batch else Reason.BATCH
         yield Cut(reason, frees, where, call.call, instead=f"{usual:.0f}")
