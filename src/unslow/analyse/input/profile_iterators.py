@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from unslow.analyse.host.xplane import Span, Thread, covered
 
@@ -101,7 +102,7 @@ class _Profile:
     def walk(self, thread: Thread) -> None:
         outermost: Span | None = None  # the last one that no other stage called in this thread
         for span, around in _nested(thread):
-            caller = _innermost(around, _STAGE)
+            caller = around[-1].stage if around else None
             if span.name.startswith(_STAGE):
                 self._add(span, caller, around)
                 outermost = span if caller is None else outermost
@@ -112,17 +113,17 @@ class _Profile:
             elif span.name == _PROCESS:
                 call = span.facts.get("id", 0)
                 self._ends[call] = max(self._ends.get(call, 0.0), span.end)
-                if _innermost(around, _PROCESS) is None:
+                if not around or around[-1].process is None:
                     self._work[call] += span.length
 
-    def _add(self, span: Span, caller: Span | None, around: Sequence[Span]) -> None:
+    def _add(self, span: Span, caller: Span | None, around: Sequence[_Enclosing]) -> None:
         facts, place = span.facts, _place(span)
         number = facts.get("id", 0)
         if "parent_id" in facts:
             self._parents[number] = facts["parent_id"]
         else:
             self.roots[number] = dict(facts)
-            self.waits[number] += [one for one in around if _is_get(one)]
+            self.waits[number] += [one.span for one in around if _is_get(one.span)]
         self._stages[number, place].merge(
             ProfiledStage(
                 count=1,
@@ -159,18 +160,27 @@ class _Profile:
         return next(iter(self.roots)) if len(self.roots) == 1 else None
 
 
-def _nested(thread: Thread) -> Iterator[tuple[Span, Sequence[Span]]]:
+class _Enclosing(NamedTuple):
+    """A span that others are in, with the innermost stage and executor up to it."""
+
+    span: Span
+    stage: Span | None
+    process: Span | None
+
+
+def _nested(thread: Thread) -> Iterator[tuple[Span, Sequence[_Enclosing]]]:
     """Each span with those around it in its thread, the outermost first."""
-    around: list[Span] = []
+    around: list[_Enclosing] = []
     for span in thread.spans:
-        while around and around[-1].end <= span.start:
+        while around and around[-1].span.end <= span.start:
             around.pop()
         yield span, around
-        around.append(span)
-
-
-def _innermost(around: Sequence[Span], name: str) -> Span | None:
-    return next((span for span in reversed(around) if span.name.startswith(name)), None)
+        _, stage, process = around[-1] if around else (None, None, None)
+        if span.name.startswith(_STAGE):
+            stage = span
+        if span.name.startswith(_PROCESS):
+            process = span
+        around.append(_Enclosing(span, stage, process))
 
 
 def _is_get(span: Span) -> bool:
