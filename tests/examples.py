@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import zipfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from unslow.analyse.run.assemble import load
+from unslow.diagnose import diagnose
+from unslow.model import Diagnosis
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
@@ -48,6 +55,14 @@ class Example:
     def lines(self, mark: str) -> list[int]:
         """The lines that end in `# <-- mark`."""
         return marked(self.path.read_text(), mark)
+
+
+@cache
+def diagnosis_of(recording: Path) -> Diagnosis:
+    """What is found in a recording; read once in every process of the tests."""
+    with TemporaryDirectory() as place, zipfile.ZipFile(recording) as packed:
+        packed.extractall(place)
+        return diagnose(load(place))
 
 
 def limits_memory() -> bool:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import zipfile
-from functools import cache
-from tempfile import TemporaryDirectory
-
 import pytest
 
-from tests.examples import Example, all_examples, marked
+from tests.examples import Example, all_examples, diagnosis_of, marked
 from unslow.cause import HEADINGS, Cause, load
 from unslow.diagnose import diagnose
-from unslow.model import Diagnosis
 
 CAUSES, BROKEN = load()
 RUNNING = [cause for cause in CAUSES if cause.ran]
@@ -55,18 +50,9 @@ def test_a_cause_stays_quiet(cause: Cause, sketch: object) -> None:
     assert not [one for one in found.not_judged if "failed" in one.reason]
 
 
-@cache
-def diagnosis_of(example: Example) -> Diagnosis:
-    from unslow.analyse.run.assemble import load as read
-
-    with TemporaryDirectory() as place, zipfile.ZipFile(example.recording) as packed:
-        packed.extractall(place)
-        return diagnose(read(place))
-
-
 @pytest.mark.parametrize("example", RECORDED, ids=lambda example: example.name)
 def test_only_what_an_example_names_is_found_in_its_recording(example: Example) -> None:
-    diagnosis = diagnosis_of(example)
+    diagnosis = diagnosis_of(example.recording)
     assert not [one for one in diagnosis.not_judged if "failed" in one.reason]
     faults = [finding for finding in diagnosis.findings if finding.fault]
     strangers = [
@@ -79,7 +65,7 @@ def test_only_what_an_example_names_is_found_in_its_recording(example: Example) 
     "example", [e for e in RECORDED if e.expected], ids=lambda example: example.name
 )
 def test_the_cause_that_an_example_names_comes_first_at_its_line(example: Example) -> None:
-    diagnosis = diagnosis_of(example)
+    diagnosis = diagnosis_of(example.recording)
     findings = diagnosis.findings
     assert findings and findings[0].cause == example.expected
     where = findings[0].location

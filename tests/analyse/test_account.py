@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import pytest
 
-from tests.examples import RECORDED
+from tests.examples import RECORDED, diagnosis_of
 from unslow.analyse.account import (
     IMPORT,
     PROGRAM,
@@ -17,7 +16,6 @@ from unslow.analyse.account import (
     account_of,
     stretch_at,
 )
-from unslow.analyse.run.assemble import load
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.diagnose import diagnose
@@ -124,10 +122,8 @@ def test_time_that_nobody_sampled_is_unexplained() -> None:
 
 
 @pytest.mark.parametrize("recording", sorted(RECORDED.glob("*.zip")), ids=lambda path: path.stem)
-def test_the_account_of_every_recording_adds_up(recording: Path, tmp_path: Path) -> None:
-    with zipfile.ZipFile(recording) as packed:
-        packed.extractall(tmp_path)
-    diagnosis = diagnose(load(str(tmp_path)), with_fixes=False)
+def test_the_account_of_every_recording_adds_up(recording: Path) -> None:
+    diagnosis = diagnosis_of(recording)
     account = diagnosis.account
     assert account is not None
     for stretch in account.stretches:
