@@ -45,6 +45,23 @@ def test_200_kills_are_tried() -> None:
     assert sum(faults._KILLS.values()) == 200
 
 
+def test_fifty_thousand_facts_are_judged_in_seconds_and_bounded_memory() -> None:
+    # A tenth of the time that comparing each trace with all others took.
+    assert not load.many_facts(50_000, load.Bound(20, 400)).broke
+
+
+def test_a_thousand_functions_are_judged_in_seconds() -> None:
+    assert not load.many_functions(1_000, load.Bound(8, 200)).broke
+
+
+def test_a_hundred_runs_are_listed_compared_and_watched() -> None:
+    assert not load.many_runs(100, watched=3.0).broke
+
+
+def test_eight_processes_record_into_one_folder() -> None:
+    assert not load.many_processes(8).broke
+
+
 def test_a_cause_that_raises_is_named() -> None:
     result = own_errors.report_parts(names=("hot_lines", "_account"), examples=("retracing",))
     assert result.tries == 2 and not result.broke

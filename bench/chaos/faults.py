@@ -2,51 +2,62 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import resource
 import shutil
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.chaos.damage import RECORDED
-from bench.chaos.hanging import served
-from bench.chaos.kept import Attack, Result
+from bench.chaos.hanging import Disk, served
+from bench.chaos.kept import ROOT, Attack, Result
 from bench.chaos.processes import TIMEOUT, environment
 
 SCRIPT = Path(__file__).parent / "faulty.py"
-_KILLS = {signal.SIGKILL: 80, signal.SIGTERM: 60, signal.SIGINT: 60}  # 200 in all
-_PER_ATTACK = 10
+_KILLS = {signal.SIGKILL: 80, signal.SIGTERM: 60, signal.SIGINT: 60}  # 200 in all …
+_LAUNCHED = 4  # … of each, so many by way of `unslow run`; the others are forks of one process
 _LOST = 1.0  # second of steps that a kill may lose, and the time of a wake-up on a busy machine
 _SLACK = 1.0
+_FORKS_TIMEOUT = 1500.0
 _LONGEST_HUNG = 60.0  # seconds for the rest of the training and its exit
 
 
 def attacks() -> list[Attack]:
-    kills = [
-        Attack(f"{number.name} at a random moment, part {part + 1}", _killer(number, part))
-        for number, times in _KILLS.items()
-        for part in range(times // _PER_ATTACK)
-    ]
     return [
-        *kills,
+        *(
+            Attack(f"{number.name} at a random moment", _forks_killed(number, times - _LAUNCHED))
+            for number, times in _KILLS.items()
+        ),
+        *(
+            Attack(f"{number.name} at a random moment, under `unslow run`", _launched(number))
+            for number in _KILLS
+        ),
         Attack("a segfault in native code", _ends_by("import ctypes; ctypes.string_at(0)", -11)),
         Attack("os._exit", _ends_by("os._exit(7)", 7)),
         Attack("abort", _ends_by("os.abort()", -6)),
         Attack("the clock steps back and forth", clock_steps),
         Attack("the disk of the run folder is full", full_disk),
-        Attack("the run folder becomes read-only", read_only),
+        Attack("files may not grow any more", quota),
+        Attack("the disk of the run folder becomes read-only", read_only),
+        Attack("the disk of the run folder vanishes", vanished_disk),
         Attack("the run folder is deleted", deleted),
         Attack("the disk of the run folder hangs", hanging_disk),
+        Attack("the disk of the run folder is slow", slow_disk),
         Attack("out of memory under a cgroup's limit", out_of_memory),
+        Attack("no more address space", no_address_space),
         Attack("cut off at every byte of the last block", cut_off_everywhere),
         Attack("one bit flipped", flipped_bits),
     ]
@@ -105,16 +116,63 @@ def training(steps: int, folder: Path | None = None, **variables: str) -> Iterat
                 process.wait()
 
 
-def _killer(number: signal.Signals, part: int) -> Callable[[], Result]:
+def _forks_killed(number: signal.Signals, count: int) -> Callable[[], Result]:
     def kill() -> Result:
-        chance = random.Random(f"{number} {part}")
-        broke: list[str] = []
-        most = 0.0
-        for _ in range(_PER_ATTACK):
-            lost, problems = _killed(number, chance.uniform(0.0, 2.5))
-            most = max(most, lost)
-            broke += problems
-        return Result(_PER_ATTACK, f"{most:.2f} s of steps", tuple(broke))
+        with tempfile.TemporaryDirectory(prefix="unslow-chaos-") as place:
+            words = [place, str(int(number)), "25", str(count)]
+            done = subprocess.run(
+                [sys.executable, "-m", "bench.chaos.forked", *words],
+                cwd=ROOT,
+                env=environment({"PYTHONPATH": str(ROOT)}),
+                capture_output=True,
+                text=True,
+                timeout=_FORKS_TIMEOUT,
+                check=False,
+            )
+            rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+            broke = [] if len(rows) == count else [f"{len(rows)} ended: {done.stderr[-300:]}"]
+            most = 0.0
+            for row in rows:
+                lost, told = _lost(Path(row["folder"]), row["steps"])
+                ending = _Ending(number, row["code"], row["output"], row["moment"])
+                most = max(most, lost)
+                broke += ending.problems(lost, told)
+        return Result(count, f"{most:.2f} s of steps", tuple(broke))
+
+    return kill
+
+
+@dataclass(frozen=True)
+class _Ending:
+    """How a training that was killed ended."""
+
+    number: signal.Signals
+    code: int
+    output: object
+    moment: float
+
+    def problems(self, lost: float, told: str) -> list[str]:
+        name = self.number.name
+        found = []
+        if self.code != -self.number:
+            found.append(f"{name}: it ended with {self.code}: {self.output!r}")
+        if f"killed by {name}" not in told:
+            found.append(f"{name}: the report says {told!r}")
+        if lost > _LOST + _SLACK:
+            found.append(f"{name} after {self.moment:.2f} s lost {lost:.2f} s")
+        return found
+
+
+def _launched(number: signal.Signals) -> Callable[[], Result]:
+    """Trainings under `unslow run`, all at once."""
+
+    def kill() -> Result:
+        chance = random.Random(int(number))
+        moments = [chance.uniform(0.0, 2.5) for _ in range(_LAUNCHED)]
+        with ThreadPoolExecutor(_LAUNCHED) as pool:
+            found = list(pool.map(lambda moment: _killed(number, moment), moments))
+        broke = [text for _, problems in found for text in problems]
+        return Result(_LAUNCHED, f"{max(lost for lost, _ in found):.2f} s of steps", tuple(broke))
 
     return kill
 
@@ -124,23 +182,13 @@ def _killed(number: signal.Signals, moment: float) -> tuple[float, list[str]]:
     with training(10**6) as one:
         one.until_it_trains()
         time.sleep(moment)
-        pid = _child_of(one.process.pid)
-        os.kill(pid, number)
+        os.kill(_child_of(one.process.pid), number)
         code, output = one.end()
-        steps = one.steps
-        problems = []
-        if code != -number:
-            problems.append(f"{number.name}: it ended with {code}: {output[-200:]!r}")
-        lost, told = _lost(one.folder, steps, moment)
-        expected = f"killed by {number.name}"
-        if expected not in told:
-            problems.append(f"{number.name}: the report says {told!r}")
-        if lost > _LOST + _SLACK:
-            problems.append(f"{number.name} after {moment:.2f} s lost {lost:.2f} s")
-        return lost, problems
+        lost, told = _lost(one.folder, one.steps)
+        return lost, _Ending(number, code, output[-200:], moment).problems(lost, told)
 
 
-def _lost(folder: Path, steps: int, seconds: float) -> tuple[float, str]:
+def _lost(folder: Path, steps: int) -> tuple[float, str]:
     """Seconds of steps that are not in the recording, and how it says that it ended."""
     from unslow.analyse.run.assemble import load
     from unslow.diagnose import diagnose
@@ -162,7 +210,7 @@ def _ends_by(fault: str, expected: int) -> Callable[[], Result]:
     def end() -> Result:
         with training(10**6, FAULT=fault, AT="300") as one:
             code, output = one.end()
-            lost, told = _lost(one.folder, one.steps, 1.0)
+            lost, told = _lost(one.folder, one.steps)
             broke = []
             if code != expected:
                 broke.append(f"it ended with {code}: {output[-200:]!r}")
@@ -173,14 +221,58 @@ def _ends_by(fault: str, expected: int) -> Callable[[], Result]:
     return end
 
 
+_STEPS_OF_CLOCK = (86_400, -86_400, 3_600, -7_200, 0)  # seconds that the wall clock is off by
+_SHIM = Path(__file__).parent / "stepped_clock.c"
+
+
 def clock_steps() -> Result:
-    """The wall clock of the machine jumps by a day, by way of `time.time` of the process."""
-    if shutil.which("faketime") is None:
-        return Result(skipped="faketime is not installed, and the machine's clock is not ours")
-    with training(300, FAKETIME="+0") as one:
-        one.until_it_trains()
-        code, _ = one.end()
-        return Result(1, "nothing", () if code == 0 else (f"exit {code}",))
+    """The wall clock of the launcher and of the training jumps by hours and by days."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        return Result(skipped="there is no C compiler for the shim that steps the clock")
+    with tempfile.TemporaryDirectory(prefix="unslow-chaos-") as name:
+        shim, offset = Path(name) / "stepped_clock.so", Path(name) / "offset"
+        subprocess.run(
+            [compiler, "-shared", "-fPIC", "-o", str(shim), str(_SHIM), "-ldl"], check=True
+        )
+        offset.write_bytes(struct.pack("q", 0))
+        began = time.time()
+        with training(900, LD_PRELOAD=str(shim), STEPPED_CLOCK=str(offset)) as one:
+            one.until_it_trains()
+            for seconds in _STEPS_OF_CLOCK:
+                with offset.open("r+b") as file:
+                    file.write(struct.pack("q", seconds))
+                time.sleep(0.5)
+            code, output = one.end()
+            broke = [] if code == 0 else [f"exit {code}: {output[-200:]!r}"]
+            seen = float(output.split(b"wall ")[1].split()[0]) if b"wall " in output else 0.0
+            if abs(seen) < 3_600:
+                broke.append(f"the training did not see the steps: {seen:.0f} s")
+            broke += _wrong_times(one.folder, time.time() - began)
+        return Result(len(_STEPS_OF_CLOCK), "nothing", tuple(broke), "by a shim for libc")
+
+
+def _wrong_times(folder: Path, most: float) -> Iterator[str]:
+    """No duration of a run can be longer than the attack, and none can be negative."""
+    from unslow.analyse.run.assemble import load
+    from unslow.facts.process import Tick
+
+    run = load(str(folder))
+    loop = run.loops[0]
+    if run.steps != 900:
+        yield f"{run.steps} steps, not 900"
+    if not 900 * 0.005 <= loop.total <= most:
+        yield f"its steps take {loop.total:.1f} s"
+    if not loop.total <= run.seconds <= most:
+        yield f"it took {run.seconds:.1f} s"
+    durations = {"a step": loop.seconds.min(), "its start": loop.start}
+    durations |= {"a pause": float((loop.end[1:] - loop.end[:-1]).min())}
+    yield from (f"{what} took {value:.3f} s" for what, value in durations.items() if value < 0)
+    late = [fact.time for fact in run.facts(Tick) if not -1.0 <= fact.time <= most]
+    if late:
+        yield f"a counter was read at {late[0]:.1f} s"
+    if abs(run.started - time.time()) > 600:
+        yield f"it started at {run.started:.0f}"
 
 
 def full_disk() -> Result:
@@ -205,18 +297,82 @@ def _fill(path: Path) -> None:
         return
 
 
+def quota() -> Result:
+    """A limit on the size of files in the middle, as a quota is; this kernel has no real one."""
+    with training(800) as one:
+        one.until_it_trains()
+        child = _child_of(one.process.pid)
+        size = max(path.stat().st_size for path in one.folder.glob("*.events"))
+        resource.prlimit(child, resource.RLIMIT_FSIZE, (size + 100, size + 100))
+        return _unharmed(one, "what came after the limit")
+
+
 def read_only() -> Result:
-    with _mounted("tmpfs", "size=20m") as disk:
+    """An ext4 that gives itself up, as after an error of the disk: writes fail with EROFS."""
+    with _image() as disk:
         if disk is None:
             return Result(skipped="no permission to mount")
         with training(800, disk / "run") as one:
             one.until_it_trains()
-            time.sleep(0.5)
-            command = ["mount", "-o", "remount,ro", str(disk)]
-            done = subprocess.run(command, check=False, capture_output=True)
-            if done.returncode:  # files are open for writing: it is refused, as by a real disk
-                shutil.rmtree(disk / "run", ignore_errors=True)
-            return _unharmed(one, "what came after", readable=not done.returncode)
+            time.sleep(1.0)
+            subprocess.run(["mount", "-o", "remount,abort", str(disk)], check=True)
+            return _unharmed(one, "what came after")
+
+
+@contextmanager
+def _image() -> Iterator[Path | None]:
+    """An ext4 of its own in a file."""
+    with tempfile.TemporaryDirectory() as scratch:
+        image, mount = Path(scratch) / "image", Path(scratch) / "mount"
+        mount.mkdir()
+        with image.open("wb") as file:
+            file.truncate(16 << 20)
+        make = ["mkfs.ext4", "-q", str(image)]
+        loop = ["mount", "-o", "loop", str(image), str(mount)]
+        can = not os.geteuid() and shutil.which(make[0]) is not None
+        if not can or any(subprocess.run(one, check=False).returncode for one in (make, loop)):
+            yield None
+            return
+        try:
+            yield mount
+        finally:
+            subprocess.run(["umount", "-l", str(mount)], check=False, capture_output=True)
+
+
+def vanished_disk() -> Result:
+    """The server of a FUSE mount is killed: writes fail with ENOTCONN, as of a network disk."""
+    with tempfile.TemporaryDirectory() as scratch, served(Path(scratch)) as disk:
+        if disk is None or disk.kill is None:
+            return Result(skipped="no permission to mount, or no bindfs")
+        with training(800, disk.mount / "run") as one:
+            one.until_it_trains()
+            time.sleep(1.0)
+            disk.kill()
+            return _unharmed(one, "what came after", readable=False)
+
+
+def slow_disk() -> Result:
+    """A disk that answers for a tenth of the time."""
+    with tempfile.TemporaryDirectory() as scratch, served(Path(scratch)) as disk:
+        if disk is None:
+            return Result(skipped="no permission to mount")
+        with training(800, disk.mount / "run") as one:
+            one.until_it_trains()
+            slow = threading.Event()
+            thread = threading.Thread(target=_hesitate, args=(disk, slow))
+            thread.start()
+            try:
+                return _unharmed(one, "nothing", complete=True)
+            finally:
+                slow.set()
+                thread.join()
+
+
+def _hesitate(disk: Disk, done: threading.Event) -> None:
+    while not done.wait(0.03):
+        disk.hang()
+        done.wait(0.3)
+        disk.answer()
 
 
 def deleted() -> Result:
@@ -273,7 +429,7 @@ def out_of_memory() -> Result:
             child = _child_of(one.process.pid)
             (group / "cgroup.procs").write_text(str(child))
             code, output = one.end()
-            lost, told = _lost(one.folder, one.steps, 1.0)
+            lost, told = _lost(one.folder, one.steps)
             broke = [] if code == -signal.SIGKILL else [f"it ended with {code}: {output[-200:]!r}"]
             if lost > _LOST + _SLACK:
                 broke.append(f"{lost:.2f} s lost")
@@ -283,16 +439,36 @@ def out_of_memory() -> Result:
         group.rmdir()
 
 
-def _unharmed(one: Training, lost: str, readable: bool = True) -> Result:
+def no_address_space() -> Result:
+    """The training has a MemoryError of its own, and ends by it; the recorder adds nothing."""
+    eat = (
+        "import resource; size = int(open('/proc/self/statm').read().split()[0]) * 4096; "
+        "resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 24), size + (1 << 24))); "
+        "held = [bytearray(8 << 20) for _ in range(64)]"
+    )
+    with training(10**6, FAULT=eat, AT="300") as one:
+        code, output = one.end()
+        lost, told = _lost(one.folder, one.steps)
+        broke = [] if code == 1 else [f"it ended with {code}: {output[-200:]!r}"]
+        if b"MemoryError" not in output or b"unslow" in output:
+            broke.append(f"it printed {output[-300:]!r}")
+        if lost > _LOST + _SLACK:
+            broke.append(f"{lost:.2f} s lost")
+        return Result(1, f"{lost:.2f} s of steps", tuple(broke), f"the report says: {told}")
+
+
+def _unharmed(one: Training, lost: str, readable: bool = True, complete: bool = False) -> Result:
     """The training must reach its end; what there is of the recording must be readable."""
     code, output = one.end()
     broke = []
     if code != 0 or not output.endswith(b"done\n"):
         broke.append(f"it ended with {code}: {output[-300:]!r}")
-    if readable:
-        missing, told = _lost(one.folder, one.steps, 1.0)
-        return Result(1, lost, tuple(broke), f"{missing:.1f} s of steps missing; {told}")
-    return Result(1, lost, tuple(broke))
+    if not readable:
+        return Result(1, lost, tuple(broke))
+    missing, told = _lost(one.folder, one.steps)
+    if complete and missing:
+        broke.append(f"{missing:.2f} s of steps are missing")
+    return Result(1, lost, tuple(broke), f"{missing:.1f} s of steps missing; {told}")
 
 
 @contextmanager

@@ -19,6 +19,7 @@ class Disk:
     hang: Callable[[], None]
     answer: Callable[[], None]
     kind: str
+    kill: Callable[[], None] | None = None  # the disk is gone for good
 
 
 @contextmanager
@@ -48,6 +49,7 @@ def _by_fuse(place: Path, mount: Path) -> Iterator[Disk]:
             lambda: server.send_signal(signal.SIGSTOP),
             lambda: server.send_signal(signal.SIGCONT),
             "a FUSE mount whose server was stopped",
+            server.kill,
         )
     finally:
         server.send_signal(signal.SIGCONT)

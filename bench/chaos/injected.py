@@ -39,25 +39,31 @@ class Injection:
         return f"{self.part} {self.how}".strip()
 
 
-def raising(*_: Any, **__: Any) -> Any:
-    raise Injected("injected")
+_RAISED = "raised"  # a file of the parts that raised: one that is never called need not be named
 
 
-def after(calls: int, original: Callable[..., Any]) -> Callable[..., Any]:
+def raising(part: str) -> Callable[..., Any]:
+    def fail(*_: Any, **__: Any) -> Any:
+        with Path(_RAISED).open("a") as file:
+            file.write(f"{part}\n")
+        raise Injected("injected")
+
+    return fail
+
+
+def after(calls: int, original: Callable[..., Any], part: str) -> Callable[..., Any]:
     """Works so many times, then raises for ever."""
-    left = [calls]
+    left, fail = [calls], raising(part)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         left[0] -= 1
-        if left[0] < 0:
-            raise Injected("injected")
-        return original(*args, **kwargs)
+        return fail() if left[0] < 0 else original(*args, **kwargs)
 
     return call
 
 
-def set_to(owner: Any, name: str, calls: int = 0) -> Callable[[], None]:
-    return lambda: setattr(owner, name, after(calls, getattr(owner, name)))
+def set_to(owner: Any, name: str, part: str, calls: int = 0) -> Callable[[], None]:
+    return lambda: setattr(owner, name, after(calls, getattr(owner, name), part))
 
 
 def injections() -> Iterator[Injection]:
@@ -69,7 +75,7 @@ def _probes() -> Iterator[Injection]:
     from unslow.record.engine.signals import Signal
 
     for kind in probe_kinds():
-        yield Injection(kind.name, "cannot be made", set_to(kind, "__init__"))
+        yield Injection(kind.name, "cannot be made", set_to(kind, "__init__", kind.name))
         yield Injection(kind.name, "cannot be armed", lambda kind=kind: _closed_doors(kind))
         yield Injection(
             kind.name, "fails when asked", lambda kind=kind: _failing_handlers(Signal, kind.name)
@@ -95,14 +101,14 @@ def probe_kinds() -> list[Any]:
 
 def _closed_doors(kind: Any) -> None:
     doors = kind.doors
-    kind.doors = lambda self: dict.fromkeys(doors(self), raising)
+    kind.doors = lambda self: dict.fromkeys(doors(self), raising(kind.name))
 
 
 def _failing_handlers(signals: Any, name: str) -> None:
     subscribe = signals.subscribe
 
     def fails(self: Any, probe: str, handler: Any) -> None:
-        subscribe(self, probe, raising if probe == name else handler)
+        subscribe(self, probe, raising(name) if probe == name else handler)
 
     signals.subscribe = fails
 
@@ -130,7 +136,7 @@ def _engine() -> Iterator[Injection]:
         label = f"{getattr(owner, '__name__', owner).rpartition('.')[2]}.{name}"
         for calls in (0, 5):
             how = f"{label} raises {'at once' if not calls else f'after {calls} calls'}"
-            yield Injection(part, how, set_to(owner, name, calls))
+            yield Injection(part, how, set_to(owner, name, part, calls))
 
 
 def train() -> str:
@@ -177,6 +183,7 @@ def recorded(folder: Path, installs: list[Callable[[], None]]) -> str:
 
 def in_fork(work: Callable[[], str], out: Path) -> dict[str, Any]:
     """What a fork returned, printed and exited with; it leaves as a program does."""
+    (out / _RAISED).touch()
     child = os.fork()
     if child == 0:
         _in_child(work, out)
@@ -191,6 +198,7 @@ def in_fork(work: Callable[[], str], out: Path) -> dict[str, Any]:
 
 def _in_child(work: Callable[[], str], out: Path) -> None:
     signal.alarm(TIMEOUT)
+    os.chdir(out)
     file = os.open(out / "output", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
     os.dup2(file, 1)
     os.dup2(file, 2)
@@ -215,7 +223,8 @@ def main(place: Path, share: int, shares: int) -> None:
     for number, group in enumerate(groups[share::shares]):
         found = _outcome(place / str(number), header, group)
         names_of = " and ".join(one.name for one in group)
-        parts = [one.part for one in group if one.part]
+        raised = set((place / str(number) / _RAISED).read_text().split())
+        parts = [one.part for one in group if one.part in raised]
         row = {"name": names_of, "parts": parts, "folder": str(place / str(number)), **found}
         print(json.dumps(row), flush=True)
 

@@ -60,10 +60,15 @@ def page(results: Mapping[str, Results]) -> str:
         "",
         f"Last written on {date.today().isoformat()}: **{tried:,} tries, {broke} broke**.",
         "",
-        "| part | attacks | tries | broke | not tried here |",
-        "|---|---:|---:|---:|---:|",
+        "| part | attacks | tries | broke | not tried here | minutes |",
+        "|---|---:|---:|---:|---:|---:|",
     ]
     lines += [_summary(PARTS[part][0], each) for part, each in results.items()]
+    lines += [
+        "",
+        "Minutes are those of the attacks one by one; two run at a time, and they take longer where "
+        "other things run. What held is kept: a second `make chaos` tries what broke or is new.",
+    ]
     for part, each in results.items():
         lines += ["", *_part(part, each)]
     lines += ["", "## Known limits", "", *_OPEN]
@@ -74,7 +79,8 @@ def _summary(title: str, results: Results) -> str:
     rows = list(results.rows.values())
     tried = [row for row in rows if not row.skipped]
     tries, broke = sum(row.tries for row in tried), sum(len(row.broke) for row in rows)
-    return f"| {title} | {len(tried)} | {tries:,} | {broke} | {len(rows) - len(tried)} |"
+    counts = f"{len(tried)} | {tries:,} | {broke} | {len(rows) - len(tried)}"
+    return f"| {title} | {counts} | {sum(row.seconds for row in tried) / 60:.0f} |"
 
 
 def _part(part: str, results: Results) -> Iterator[str]:

@@ -203,10 +203,10 @@ class Exports:
 
     def read(self, given: Path) -> None:
         from unslow.cli.show import diagnosis_of
-        from unslow.export import FORMATS, export
+        from unslow.export import export
 
         diagnosis = diagnosis_of(str(given), with_fixes=False)
-        for form in FORMATS:
+        for form in ("tensorboard", "perfetto", "parquet", "opentelemetry"):
             export(diagnosis, form, given / f"exported-{form}")
 
 

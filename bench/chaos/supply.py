@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench.chaos.damage import RECORDED
@@ -40,47 +42,86 @@ def attacks() -> list[Attack]:
 
 
 def without_network() -> Result:
-    """In a network namespace that has no interface, not even loopback."""
+    """In a network namespace that has no interface that is up, not even loopback.
+
+    An audit hook in every process also notes who tries to connect, to listen or to find a host.
+    """
     unshare = shutil.which("unshare")
     if unshare is None or subprocess.run([unshare, "-rn", "true"], check=False).returncode:
         return Result(skipped="this user may make no network namespace")
-    inside = [unshare, "-rn"]
-    with _project() as place:
-        broke = _commands(Path(place), [*inside, sys.executable, "-m", "unslow"])
-        script = (
-            "import tensorflow as tf\nw = tf.Variable(1.0)\n"
-            "for _ in range(30):\n    w.assign_sub(0.1)\n"
-        )
-        (Path(place) / "train.py").write_text(script)
-        command = [*inside, sys.executable, "-m", "unslow", "run", "train.py"]
-        broke += _failed(command, Path(place))
-    return Result(len(_COMMANDS) + 1, "", tuple(broke))
+    unslow = [unshare, "-rn", sys.executable, "-m", "unslow"]
+    with _project() as name, tempfile.TemporaryDirectory(prefix="unslow-chaos-") as audit:
+        place, tried = Path(name), Path(audit) / "tried"
+        (Path(audit) / "sitecustomize.py").write_text(_AUDIT.format(tried=str(tried)))
+        variables = {"PYTHONPATH": audit}
+        broke = _commands(place, unslow, variables)
+        (place / "train.py").write_text(_TRAINING)
+        for words in _RUNNING:
+            broke += _failed([*unslow, *words], place, variables)
+        if tried.exists():
+            broke += [f"network: {line}" for line in sorted(set(tried.read_text().splitlines()))]
+    return Result(len(_COMMANDS) + len(_RUNNING), "", tuple(broke))
 
 
+# A retraced function, so that there is something to fix and to prove.
+_TRAINING = """import tensorflow as tf
+w = tf.Variable(1.0)
+
+@tf.function
+def step(scale):
+    w.assign_sub(0.001 * scale * w)
+
+for number in range(120):
+    step(float(number))
+"""
+# Commands that run the training, in this order.
+_RUNNING: tuple[tuple[str, ...], ...] = (
+    ("run", "train.py"),
+    ("fix", "--prove", "--steps", "20"),
+    ("prove", "train.py", "train.py", "--steps", "20"),
+    ("why",),
+)
+_AUDIT = """import sys
+
+def hook(event, arguments):
+    if event in ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto"):
+        if not isinstance(arguments[-1], (str, bytes)):  # a socket of this machine has a path
+            with open({tried!r}, "a") as file:
+                file.write(f"{{event}} {{arguments[-1]}} {{sys.argv[:2]}}\\n")
+
+sys.addaudithook(hook)
+"""
 _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("--help",),
+    ("--version",),
     ("runs",),
     ("why",),
     *(("why", "--format", form) for form in ("json", "html", "sarif", "markdown")),
     ("fix",),
-    ("check", "source.py"),
+    ("check", "retracing.py"),
     ("explain", "retracing"),
     ("compare", "one", "one"),
     ("live", "one"),
+    ("watch", "one"),
+    ("env", "job"),
     ("config",),
-    *(("export", form) for form in ("perfetto",)),
+    ("export", "perfetto", "one"),
 )
 
 
-def _commands(place: Path, unslow: Sequence[str]) -> list[str]:
-    return [text for words in _COMMANDS for text in _failed([*unslow, *words], place)]
+def _commands(
+    place: Path, unslow: Sequence[str], variables: Mapping[str, str] | None = None
+) -> list[str]:
+    return [text for words in _COMMANDS for text in _failed([*unslow, *words], place, variables)]
 
 
-def _failed(command: Sequence[str], place: Path) -> list[str]:
+def _failed(
+    command: Sequence[str], place: Path, variables: Mapping[str, str] | None = None
+) -> list[str]:
     done = subprocess.run(
         command,
         cwd=place,
-        env=environment(),
+        env=environment(variables),
         capture_output=True,
         text=True,
         timeout=_TIMEOUT,
@@ -92,12 +133,15 @@ def _failed(command: Sequence[str], place: Path) -> list[str]:
 
 
 def _project() -> tempfile.TemporaryDirectory[str]:
-    """A directory with one recorded run and one source file."""
+    """A directory with one run, as if it had been recorded there, and its source."""
     place = tempfile.TemporaryDirectory(prefix="unslow-chaos-")
     folder = Path(place.name) / ".unslow" / "one"
     with zipfile.ZipFile(RECORDED / "retracing.zip") as archive:
         archive.extractall(folder)
-    shutil.copy(ROOT / "examples" / "retracing.py", Path(place.name) / "source.py")
+        recorded_in = json.loads(archive.read("run.json"))["cwd"]
+    for path in (folder / "run.json", *folder.glob("*.events")):
+        path.write_text(path.read_text().replace(recorded_in, place.name))
+    shutil.copy(ROOT / "examples" / "retracing.py", Path(place.name))
     return place
 
 
@@ -125,16 +169,47 @@ def distributions() -> Result:
             return Result(broke=(built,))
         files = sorted((place / "dist").iterdir())
         broke = [_run([python, "-m", "twine", "check", "--strict", *map(str, files)])]
+        broke += _unlicensed(files)
         for number, file in enumerate(files):
             fresh = _environment(place / f"pip{number}", [str(file)])
-            broke += _commands_of(fresh)
+            broke += [*_commands_of(fresh), *_records(fresh)]
             by_uv = place / f"uv{number}"
             uv = [python, "-m", "uv"]
             broke.append(_run([*uv, "venv", "-q", "--python", sys.executable, str(by_uv)]))
             target = str(by_uv / "bin" / "python")
             broke.append(_run([*uv, "pip", "install", "-q", "--python", target, str(file)]))
-            broke += _commands_of(target)
-        return Result(len(files) * 2, "", tuple(filter(None, broke)))
+            broke += [*_commands_of(target), *_records(target)]
+        names = ", ".join(file.name for file in files)
+        return Result(len(files) * 2, "", tuple(filter(None, broke)), names)
+
+
+def _unlicensed(files: Sequence[Path]) -> list[str]:
+    """The licence of what is vendored must be in both distributions."""
+    broke = []
+    for file in files:
+        if file.suffix == ".whl":
+            with zipfile.ZipFile(file) as wheel:
+                names = wheel.namelist()
+        else:
+            with tarfile.open(file) as source:
+                names = source.getnames()
+        for wanted in ("LICENSE", "uPlot.LICENSE"):
+            if not any(name.endswith(f"/{wanted}") for name in names):
+                broke.append(f"{file.name} has no {wanted}")
+    return broke
+
+
+def _records(python: str) -> list[str]:
+    """A fresh installation records a training that runs in the environment of this suite."""
+    with tempfile.TemporaryDirectory(prefix="unslow-chaos-") as name:
+        (Path(name) / "train.py").write_text(_TRAINING)
+        words = ["run", "--json", "report.json", sys.executable, "train.py"]
+        broke = _failed([python, "-m", "unslow", *words], Path(name))
+        if broke:
+            return broke
+        report = json.loads((Path(name) / "report.json").read_text(encoding="utf-8"))
+        steps = [loop["steps"] for loop in report["loops"]]
+        return [] if steps == [120] else [f"a fresh installation counted {steps} steps"]
 
 
 def _lowest() -> list[str]:
@@ -150,7 +225,7 @@ def _with(pinned: list[str], label: str) -> Result:
     place = KEPT / f"bounds-{label}"
     shutil.rmtree(place, ignore_errors=True)
     try:
-        python = _environment(place, [str(ROOT), *pinned])
+        python = _environment(place, [str(ROOT), "pytest", "pytest-timeout", *pinned])
     except subprocess.CalledProcessError as problem:
         return Result(broke=(f"cannot be installed: {problem.stderr[-300:]}",))
     listed = subprocess.run(
@@ -158,9 +233,14 @@ def _with(pinned: list[str], label: str) -> Result:
     ).stdout.split()
     known = ("click", "rich", "numpy", "libcst", "jinja2", "protobuf")
     shown = sorted(line for line in listed if line.lower().partition("==")[0] in known)
-    broke = _commands_of(python)
+    tests = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *_READER_TESTS]
+    broke = [*_commands_of(python), *_failed(tests, ROOT)]
     shutil.rmtree(place, ignore_errors=True)
-    return Result(len(_COMMANDS), "", tuple(broke), ", ".join(shown))
+    return Result(len(_COMMANDS) + 1, "", tuple(broke), ", ".join(shown))
+
+
+# Tests of what reads recordings and writes reports; they need no TensorFlow.
+_READER_TESTS = ("tests/runfolder", "tests/facts", "tests/analyse/run", "tests/test_diagnose.py")
 
 
 def _commands_of(python: str) -> list[str]:
