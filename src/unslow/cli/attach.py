@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import os
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +20,7 @@ from unslow.errors import UnslowError
 
 if TYPE_CHECKING:
     from unslow.attach.session import Attached
+    from unslow.live.screen import Whole
 
 _POLL = 0.5  # seconds between looks at the run folder
 
@@ -34,8 +38,9 @@ def attach(
 ) -> None:
     """Record the running process PID, and say why its training is slow.
 
-    The training need not be prepared and is not restarted. Ctrl-C ends the recording, never the training: everything
-    is taken out of the process again, and the report is printed.
+    The training need not be prepared and is not restarted. On a terminal it is shown as by `unslow live`.
+    Ctrl-C ends the recording, never the training: everything is taken out of the process again, and the
+    report is printed.
     """
     from unslow.attach.session import attached
     from unslow.attach.target import find, target_of
@@ -56,7 +61,9 @@ def attach(
             f"for {_milliseconds(session.arming)} at most. Ctrl-C ends the recording, not the training.",
             err=True,
         )
-        _follow(session, options["seconds"], options["steps"])
+        terminal = sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+        draws = terminal and options["form"] == "terminal"
+        _follow(session, options["seconds"], options["steps"], draws)
     for sentence in _farewell(session):
         click.echo(f"unslow: {sentence}", err=True)
     view = report_on(str(folder))[1]
@@ -87,18 +94,49 @@ def _milliseconds(seconds: float) -> str:
     return f"{max(1, round(1e3 * seconds))} ms"
 
 
-def _follow(session: Attached, seconds: float | None, steps: int | None) -> None:
-    """Wait until the time or the steps are over, the process ends, or Ctrl-C is typed."""
-    from unslow.live.watch import Watch
+class _Looks:
+    """Looks at the recording from time to time, and draws it on the terminal as `unslow live` does."""
 
-    watch = Watch(str(session.folder))
-    end = time.monotonic() + seconds if seconds is not None else None
-    try:
-        while not session.is_over():
-            if end is not None and time.monotonic() >= end:
-                return
-            if steps is not None and watch.look()["steps"] >= steps:
-                return
-            time.sleep(_POLL)
-    except KeyboardInterrupt:
-        click.echo("unslow: detaching", err=True)
+    def __init__(self, folder: Path, screen: Whole | None) -> None:
+        from unslow.live.watch import Watch
+
+        self._watch, self._screen = Watch(str(folder)), screen
+        self._next = 0.0
+
+    def steps(self) -> int:
+        """Steps that were recorded by the last look."""
+        if time.monotonic() >= self._next:
+            before = time.thread_time()
+            self._view = self._watch.look()
+            self._draw()
+            self._next = time.monotonic() + self._watch.rest(before)
+        return int(self._view["steps"])
+
+    def _draw(self) -> None:
+        from unslow.report.live import frame, painted
+
+        if self._screen is not None:
+            columns, rows = self._screen.room
+            self._screen.draw(painted(frame(self._view, columns, rows), columns))
+
+
+def _follow(session: Attached, seconds: float | None, steps: int | None, draws: bool) -> None:
+    """Wait until the time or the steps are over, the process ends, or Ctrl-C is typed."""
+    from unslow.live.screen import Whole, given_back_on_stop
+
+    screen = Whole(sys.stdout.fileno()) if draws else None
+    looks = _Looks(session.folder, screen) if draws or steps is not None else None
+    end = time.monotonic() + (math.inf if seconds is None else seconds)
+    with ExitStack() as opened:
+        if screen is not None:
+            opened.callback(screen.close)
+            opened.enter_context(given_back_on_stop(screen.close))
+        try:
+            while not session.is_over() and time.monotonic() < end:
+                done = looks.steps() if looks is not None else 0
+                if steps is not None and done >= steps:
+                    return
+                time.sleep(_POLL)
+        except KeyboardInterrupt:
+            opened.close()
+            click.echo("unslow: detaching", err=True)

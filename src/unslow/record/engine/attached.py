@@ -11,7 +11,6 @@ import json
 import os
 import sys
 import time
-from typing import Any
 
 from unslow.record.engine.start import Recording
 
@@ -61,34 +60,16 @@ def _is_importing() -> bool:
 
 
 def _record(folder: str, attacher: int) -> None:
+    """What is reported as `held` is the longest that this thread worked without a rest."""
     recording = Recording(folder, attached=True)
-    arming = _Stopwatch()
-    recording.start()
-    recording.look_around()
-    _report(folder, state="recording", **arming.read())
+    recording.start_late()
+    _report(folder, state="recording", held=recording.beside.longest)
     while not _asked_to_stop(folder, attacher):
         time.sleep(_ASK_EVERY)
-    disarming = _Stopwatch()
+    leaving = time.thread_time()
     recording.end()
     problem = recording.recorder.writer.lost
-    _report(folder, state="detached", problem=problem, **disarming.read())
-
-
-class _Stopwatch:
-    """How long our thread works, and how long it had Python's lock at most meanwhile.
-
-    The training runs on while our thread waits for the lock or for a processor.
-    """
-
-    def __init__(self) -> None:
-        self._began = time.perf_counter()
-        self._worked = time.thread_time()
-
-    def read(self) -> dict[str, Any]:
-        return {
-            "took": time.perf_counter() - self._began,
-            "held": time.thread_time() - self._worked,
-        }
+    _report(folder, state="detached", problem=problem, held=time.thread_time() - leaving)
 
 
 def _asked_to_stop(folder: str, attacher: int) -> bool:

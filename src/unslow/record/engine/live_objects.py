@@ -1,26 +1,24 @@
 """What a process that runs already holds: functions, iterators, sessions, optimizers, models.
 
-One bounded pass over the live objects, on a thread of ours. Nothing of theirs is called.
+One bounded pass over what the program can reach, on a thread of ours. Nothing of theirs is called.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from unslow.facts.process import FoundLiving
-from unslow.record.engine.safe_inspection import instances_of
+from unslow.record.engine.frames import UserCode
+from unslow.record.engine.reachable import POLYMORPHIC, Walk, held_by_program
 
-# Blocks that Python has allocated; about a quarter of them are objects that `gc` knows (a program with
-# Keras has 1.2 million and 300,000). To go through them is one call, in which nobody else runs Python.
-_MOST_BLOCKS = 3_000_000
+_AT_ONCE = 300  # objects between two rests: two milliseconds
 _MOST_OF_A_KIND = 1000
-_POLYMORPHIC = "tensorflow.python.eager.polymorphic_function.polymorphic_function"
 # Private names were seen on TensorFlow 2.15 to 2.21; a class that is missing is not looked for.
 _CLASSES = {
-    "functions": ((_POLYMORPHIC, "Function"),),
+    "functions": ((POLYMORPHIC, "Function"),),
     "iterators": (("tensorflow.python.data.ops.iterator_ops", "OwnedIterator"),),
     "sessions": (("tensorflow.python.client.session", "BaseSession"),),
     "optimizers": (
@@ -64,25 +62,21 @@ class Living:
         )
 
 
-def find_living() -> Living:
-    """Every object of the classes that probes ask for."""
+def find_living(user: UserCode, rest: Callable[[], None]) -> Living:
+    """Every object of the classes that probes ask for; `rest` is called again and again."""
     began = time.perf_counter_ns()
     living = Living()
     wanted = {kind: getattr(living, name) for name in _CLASSES for kind in _kinds(name)}
-    if sys.getallocatedblocks() > _MOST_BLOCKS:
-        living.complete = False
-    else:
-        _sort(wanted)
+    walk = Walk()
+    for number, found in enumerate(walk.objects(held_by_program(user))):
+        if number % _AT_ONCE == 0:
+            rest()
+        held = wanted.get(type(found))
+        if held is not None and len(held) < _MOST_OF_A_KIND:
+            held.append(found)
+    living.complete = walk.complete
     living.took = time.perf_counter_ns() - began
     return living
-
-
-def _sort(wanted: dict[type, list[Any]]) -> None:
-    """Put every object into the list of its class."""
-    for found in instances_of(wanted):
-        held = wanted[type(found)]
-        if len(held) < _MOST_OF_A_KIND:
-            held.append(found)
 
 
 def _kinds(name: str) -> Iterator[type]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import sys
@@ -18,13 +19,16 @@ def instances_of(kinds: Iterable[type]) -> list[Any]:
 
     In one call of C code, so that no other thread runs meanwhile: while somebody holds a tuple that
     another thread is still filling, tuple() fails there, which would end the program. Not by
-    `gc.get_referrers`, which crashed for TensorFlow's tensors (2.21), nor with `itertools.tee`,
-    which goes on to hold objects.
+    `gc.get_referrers`, which crashed for TensorFlow's tensors (2.21).
     """
-    everything = itertools.chain.from_iterable(itertools.starmap(gc.get_objects, [()]))
-    twice = itertools.chain.from_iterable(map(itertools.repeat, everything, itertools.repeat(2)))
-    is_wanted = map(frozenset(kinds).__contains__, map(type, twice))
-    return list(itertools.compress(twice, is_wanted))
+    flattened = itertools.chain.from_iterable
+    everything = itertools.starmap(gc.get_objects, [()])  # one list, once it is asked for
+    twice = flattened(map(itertools.repeat, everything, itertools.repeat(2)))
+    types = map(functools.partial(map, type), twice)
+    is_wanted = map(functools.partial(map, frozenset(kinds).__contains__), types)
+    # The first copy of the list is what is chosen from, the second what chooses. Nothing that existed when
+    # the list was made may hold it at the end, which `itertools.tee` would: they would keep each other alive.
+    return list(flattened(map(itertools.compress, twice, is_wanted)))
 
 
 def container_of(value: Any) -> Any:

@@ -70,6 +70,8 @@ class Signals:
         self.call_begins: Signal[[Call]] = Signal(failed)
         self.call_was_unusual: Signal[[InspectedCall]] = Signal(failed)
         self.call_raised: Signal[[Lane]] = Signal(failed)
+        # In a recording that began late: an iterator that was made before gives its next element.
+        self.iterator_met: Signal[[Any]] = Signal(failed)
         # TensorFlow threw away its prepared kernels.
         self.kernels_reset: Signal[[]] = Signal(failed)
         # A session's graph trains (once for each); a session repeats one run (True) or ceases to.

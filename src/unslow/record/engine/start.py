@@ -15,6 +15,7 @@ from types import ModuleType
 from unslow.facts.process import End, Imported
 from unslow.record import probes
 from unslow.record.engine.arm import Arming
+from unslow.record.engine.giving_way import GivingWay
 from unslow.record.engine.live_objects import find_living
 from unslow.record.engine.probe import WRAPPERS, Probe, hide_wrappers
 from unslow.record.engine.recorder import Recorder, clock
@@ -32,6 +33,8 @@ class Recording:
     """One process being recorded into a run folder."""
 
     def __init__(self, folder: str, trial: str = "", attached: bool = False) -> None:
+        self._attached = attached  # to a program that runs already, and goes on after the end
+        self.beside = GivingWay()
         self.recorder = Recorder(folder, late=attached)
         self.steps = Steps(self.recorder)
         self.watcher = Watcher(self.recorder, self.steps)
@@ -39,7 +42,6 @@ class Recording:
         self.trial = Trial(trial, self.recorder, self.steps) if trial else None
         self.own_bytes = 0  # memory that the recorder took before the program began
         self._show = hide_wrappers()
-        self._attached = attached  # to a program that runs already, and goes on after the end
         self._begun = False
         self._ended = False
         self._is_fork = False
@@ -57,6 +59,8 @@ class Recording:
             for kind in list(vars(module).values()):
                 if _is_probe(kind, module):
                     found += self._made(kind)
+            if self._attached:
+                self.beside.rest()
         if "UNSLOW_WHATIF" in os.environ:
             try:
                 found += importlib.import_module("unslow.record.trial.whatif").switches(
@@ -79,13 +83,15 @@ class Recording:
         atexit.register(self.end)
         _forks.follow(self)
 
-    def look_around(self) -> None:
-        """In a process that runs already: learn what is there, in one bounded pass."""
-        lane = self.recorder.local.lane
-        lane.busy = True  # what we call on this thread is not the program's
-        living = find_living()
+    def start_late(self) -> None:
+        """In a process that runs already: learn what is there, in one bounded pass, before the first step."""
+        self.recorder.local.lane.busy = True  # what we call on this thread is not the program's
+        living = find_living(self.recorder.user, self.beside.rest)
+        self.beside.rest()
+        self.start()
         self.arming.inherit(living)
         self.recorder.emit(living.described())
+        self.beside.stretch_ends()
 
     def begin(self, module: ModuleType) -> None:
         """TensorFlow is there: from now on this process writes."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.facts.process import OwnStep
+from unslow.facts.process import FoundLiving, OwnStep
 from unslow.model import Location, Loop, Process, Run
 from unslow.report import words
 from unslow.report.words import Row
@@ -49,6 +49,11 @@ def _while_attached(run: Run) -> str:
     if len(rising) == 1:
         name, both = rising[0]
         counted += f", from step {both[0]:,} to {both[-1]:,} by its own {name}"
+    if not all(found.complete for found in run.facts(FoundLiving)):
+        counted += (
+            "; it holds too many objects to go through, so what it made before is not known"
+            " until it is used"
+        )
     return f"{end}; {counted}"
 
 

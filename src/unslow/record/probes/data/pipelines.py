@@ -71,6 +71,7 @@ class Pipeline(Probe):
         self._datasets: dict[str, int] = {}
         self._sources: dict[int, int] = {}  # dataset number → sources of it that were made
         self._sites: dict[str, _Site] = {}
+        self._foreign: set[type] = set()  # classes of iterators that fetch from another one
         self._made = 0
         self._next_reading = 2  # the step after which the models are read next
         self._next_watched = 0  # number of the next iterator that is watched, once there are many
@@ -102,23 +103,44 @@ class Pipeline(Probe):
             self.replace(module.Iterator, "make_initializer", self._initialize_in_graph)
 
     def inherit(self, living: Living) -> None:
-        """Iterators that were made before; who made them, and at which line, is not known."""
+        """Iterators that were made before; that of a `for` is met when it gives its next element."""
         evaluating = _evaluating(living.models)
         for iterator in living.iterators[-_MOST_WATCHED:]:
-            dataset = attributes(iterator).get("_dataset")
-            if dataset is None:
-                continue
-            self._made += 1
-            number = self._dataset_number(dataset, graph=False)
-            made = IteratorMade(
-                key="before",
-                iterator=self._made,
-                dataset=number,
-                evaluates=id(iterator) in evaluating,
-                sources=self._sources_of(dataset, number),
-            )
-            self.recorder.emit(made)
-            self._watched.append(_Watched(made, iterator))
+            self._meet(iterator, id(iterator) in evaluating)
+        self.recorder.signals.iterator_met.subscribe(self.name, self._met)
+
+    def _met(self, iterator: Any) -> None:
+        lane = self.recorder.local.lane
+        began = clock()
+        busy, lane.busy = lane.busy, True
+        try:
+            self._meet(iterator, lane.within == _EVAL)
+        finally:
+            lane.busy = busy
+        self.recorder.keep_out(lane, clock() - began, self.name)
+
+    def _meet(self, iterator: Any, evaluates: bool) -> None:
+        """Who made it, and at which line, is not known."""
+        if type(iterator) in self._foreign or FETCHED.get(iterator) is not None:
+            return
+        dataset = attributes(iterator).get("_dataset")
+        if dataset is None:
+            self._foreign.add(type(iterator))
+            return
+        FETCHED.put(iterator, [0, 0])
+        if len(self._watched) >= _MOST_WATCHED:
+            return
+        self._made += 1
+        number = self._dataset_number(dataset, graph=False)
+        made = IteratorMade(
+            key="before",
+            iterator=self._made,
+            dataset=number,
+            evaluates=evaluates,
+            sources=self._sources_of(dataset, number),
+        )
+        self.recorder.emit(made)
+        self._watched.append(_Watched(made, iterator))
 
     def _dataset(self, original: Callable[..., Any]) -> Callable[..., Any]:
         recorder, lost, made_at = self.recorder, self._lost, self._made_at
@@ -215,6 +237,8 @@ class Pipeline(Probe):
             self._next_watched = self._made + self._made // 10
             alive = [known for known in self._watched if known.iterator() is not None]
             self._watched = [*alive[-_MOST_WATCHED + 1 :], _Watched(made, iterator)]
+        elif not graph:
+            FETCHED.put(iterator, [0, 0])  # it was not made before the recording began
 
     def _number_at(self, key: str, dataset: Any, graph: bool) -> int:
         """The number of a pipeline; comparing pipelines takes 1 ms, and a line repeats its own."""

@@ -46,6 +46,7 @@ class Input(Probe):
         local, open_span = self.recorder.local, self.recorder.open_span
         close, tally = self.recorder.close_span, self.recorder.tally
         steps = self.steps
+        count = self._count
 
         def fetch(self: Any, *args: Any, **kwargs: Any) -> Any:
             lane = local.lane
@@ -57,13 +58,13 @@ class Input(Probe):
                 try:
                     return original(self, *args, **kwargs)
                 finally:
-                    _count(self, clock() - began)
+                    count(self, clock() - began)
             entry = open_span(lane, _INPUT)
             try:
                 result = original(self, *args, **kwargs)
             finally:
                 took = close(lane, entry)
-                _count(self, took)
+                count(self, took)
             if lane.within != _EVAL:
                 lane.elements = _elements(result)
                 tally(Next, sys._getframe().f_back, took, lane.elements)
@@ -73,12 +74,13 @@ class Input(Probe):
 
         return fetch
 
-
-def _count(iterator: Any, took: int) -> None:
-    counts = FETCHED.get(iterator)
-    if counts is not None:
-        counts[0] += 1
-        counts[1] += took
+    def _count(self, iterator: Any, took: int) -> None:
+        counts = FETCHED.get(iterator)
+        if counts is not None:
+            counts[0] += 1
+            counts[1] += took
+        elif self.recorder.late:
+            self.recorder.signals.iterator_met.send(iterator)
 
 
 def _elements(batch: Any) -> float:

@@ -1,0 +1,1 @@
+"""Measures what it costs a training to be attached to."""

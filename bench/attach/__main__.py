@@ -1,0 +1,26 @@
+"""Measures what attaching costs and keeps the results, from which `make docs` writes docs/attached.md.
+
+python -m bench.attach rounds             fifty rounds on one training
+python -m bench.attach after              a step after detaching, beside one of a training that nobody attached to
+python -m bench.attach pythons PYTHON …   every style of loop on other interpreters, by the live tests
+python -m bench.attach                    rounds and after
+"""
+
+from __future__ import annotations
+
+import sys
+
+from bench.attach import measure, pythons, results
+
+
+def main(words: list[str]) -> None:
+    if words[:1] == ["pythons"]:
+        results.store("pythons", pythons.tried(words[1:]))
+        return
+    stages = {"rounds": measure.rounds, "after": measure.after}
+    for stage in words or list(stages):
+        print(f"==> {stage}", flush=True)
+        results.store(stage, stages[stage]())
+
+
+main(sys.argv[1:])

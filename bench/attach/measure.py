@@ -1,0 +1,161 @@
+"""Attaches to a training again and again, and compares it with one that nobody attached to."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from unslow.attach.session import Attached, attached
+from unslow.attach.target import target_of
+
+PROGRAM = Path(__file__).with_name("training.py")
+STYLES = ("session", "eager", "compiled")
+ROUNDS = 50
+ATTACHED = 0.2  # seconds of each round
+BLOCKS = 60  # pairs of blocks in which a step after detaching is compared with a bare one
+BLOCK_SECONDS = 0.2
+NANO = 1e-9
+
+
+class Training:
+    """A training in another process that does what it is told."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self.pid = process.pid
+        assert self._answer() == "ready"
+
+    def tell(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+    def ask(self, line: str) -> str:
+        self.tell(line)
+        return self._answer()
+
+    def steps(self, number: int) -> float:
+        """Seconds of a step."""
+        return int(self.ask(str(number))) * NANO / number
+
+    def resident(self) -> int:
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+@contextmanager
+def training(style: str) -> Iterator[Training]:
+    process = subprocess.Popen(
+        [sys.executable, str(PROGRAM), style],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        yield Training(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def rounds() -> dict[str, Any]:
+    """Fifty rounds on one training: memory, steps, and how long it stood still, by its own clock."""
+    held: list[dict[str, float]] = []
+    memory: list[int] = []
+    with training("compiled") as sick, tempfile.TemporaryDirectory() as place:
+        sick.steps(500)
+        for number in range(ROUNDS):
+            held.append(_round(sick, Path(place) / f"run-{number}"))
+            memory.append(sick.resident())
+        count, weights = sick.ask("").split()
+    with training("compiled") as bare:
+        bare.steps(int(count) - 1)
+        same = bare.ask("") == f"{count} {weights}"
+    return {"rounds": held, "memory": memory, "steps": int(count), "same": same}
+
+
+def _round(sick: Training, folder: Path) -> dict[str, float]:
+    sick.tell("go")
+    time.sleep(0.15)  # of undisturbed steps, to compare with
+    began = time.monotonic_ns()
+    with attached(target_of(sick.pid), folder) as session:
+        armed = time.monotonic_ns()
+        time.sleep(ATTACHED)
+        leaving = time.monotonic_ns()
+    left = time.monotonic_ns()
+    ends = json.loads(sick.ask("stop"))
+    assert session.disarming is not None, session.problem
+    return {
+        **_windows(ends, (began, armed), (leaving, left)),
+        **_said(session),
+    }
+
+
+def _said(session: Attached) -> dict[str, float]:
+    return {"said_attach": session.arming, "said_detach": session.disarming or 0.0}
+
+
+def _windows(
+    ends: Sequence[int], arming: tuple[int, int], leaving: tuple[int, int]
+) -> dict[str, float]:
+    undisturbed = [later - end for end, later in itertools.pairwise(ends) if later < arming[0]]
+    usual = statistics.median(undisturbed)
+    found = {"usual": usual * NANO, "usual_longest": max(undisturbed) * NANO}
+    for name, (begin, end) in (("attach", arming), ("detach", leaving)):
+        gaps = _gaps(ends, begin, end)
+        found[f"longest_{name}"] = max(gaps) * NANO
+        found[f"lost_{name}"] = sum(gap - usual for gap in gaps) * NANO
+    return found
+
+
+def _gaps(ends: Sequence[int], begin: int, end: int) -> list[int]:
+    """Nanoseconds of the steps of which any part was between two moments."""
+    pairs = itertools.pairwise(ends)
+    return [later - first for first, later in pairs if later > begin and first < end]
+
+
+def after() -> dict[str, Any]:
+    """A step of a training that was attached to and left, beside one that never was, in turns."""
+    return {style: _compared(style) for style in STYLES}
+
+
+def _compared(style: str) -> dict[str, Any]:
+    with training(style) as left, training(style) as bare, tempfile.TemporaryDirectory() as place:
+        for warm in (left, bare):
+            warm.steps(300)
+        number = max(20, int(BLOCK_SECONDS / bare.steps(300)))
+        before = _ratios(left, bare, number, BLOCKS // 3)
+        for turn in range(3):
+            _round(left, Path(place) / f"run-{turn}")
+        ratios = _ratios(left, bare, number, BLOCKS)
+        step = bare.steps(number)
+    return {"step": step, "steps": number, "before": before, "after": ratios}
+
+
+def _ratios(left: Training, bare: Training, number: int, pairs: int) -> list[float]:
+    """Ratios of blocks that follow each other; who begins changes with every pair."""
+    found = []
+    for pair in range(pairs):
+        if pair % 2:
+            other = bare.steps(number)
+            own = left.steps(number)
+        else:
+            own = left.steps(number)
+            other = bare.steps(number)
+        found.append(own / other)
+    return found

@@ -1,0 +1,45 @@
+"""Runs the live tests of attaching on other interpreters, and keeps what they printed."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+TESTS = "tests/live/test_attach.py"
+_LOOP = re.compile(r"^(\w+): (\d+) steps, held up (\d+) ms and (\d+) ms", re.MULTILINE)
+_VERSIONS = "import sys, importlib.metadata as m; print('%d.%d' % sys.version_info[:2], m.version('tensorflow-cpu'))"
+
+
+def tried(pythons: Sequence[str]) -> list[dict[str, Any]]:
+    """One row for each interpreter; an error where its tests do not pass."""
+    return [_tried(python) for python in pythons]
+
+
+def _tried(python: str) -> dict[str, Any]:
+    words = [sys.executable, "-m", "pytest", "-q", "-s", TESTS]
+    done = subprocess.run(
+        words,
+        cwd=ROOT,
+        env={**os.environ, "UNSLOW_ATTACH_PYTHONS": python},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    print(done.stdout[-3000:], flush=True)
+    if done.returncode:
+        raise SystemExit(f"the tests do not pass with {python}")
+    version, tensorflow = subprocess.run(
+        [python, "-c", _VERSIONS], capture_output=True, text=True, check=True
+    ).stdout.split()
+    return {"python": version, "tensorflow": tensorflow, "loops": list(_loops(done.stdout))}
+
+
+def _loops(said: str) -> Iterator[dict[str, Any]]:
+    for style, steps, arming, disarming in _LOOP.findall(said):
+        yield {"style": style, "steps": int(steps), "held": max(int(arming), int(disarming))}

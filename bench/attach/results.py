@@ -1,0 +1,110 @@
+"""Keeps what was measured, and says it in the words of docs/attached.md."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).with_name("results.json")
+MILLI = 1e3
+
+
+def read() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    return found
+
+
+def store(stage: str, found: Any) -> None:
+    RESULTS.write_text(json.dumps({**read(), stage: found}, indent=1) + "\n")
+
+
+def section() -> str:
+    """What attaching costs, for the page."""
+    found = read()
+    parts: list[str] = []
+    if "rounds" in found:
+        parts += _rounds(found["rounds"])
+    if "after" in found:
+        parts += _after(found["after"])
+    if "pythons" in found:
+        parts += _pythons(found["pythons"])
+    return "\n".join(parts) + "\n"
+
+
+def _rounds(found: dict[str, Any]) -> Iterator[str]:
+    rounds, memory = found["rounds"], [held / 1e6 for held in found["memory"]]
+    usual = MILLI * statistics.median(one["usual"] for one in rounds)
+    yield "## What attaching costs"
+    yield ""
+    yield (
+        f"{len(rounds)} rounds of attaching and detaching on one training with steps of {usual:.2g} ms, which "
+        "noted the end of every step itself (`python -m bench.attach`). Its processor was shared with other programs, "
+        f"which held it up for {_median_and_most(rounds, 'usual_longest')} where nobody attached."
+    )
+    yield ""
+    yield "| | longest step, median (most) | training time lost, median (most) | said by `unslow attach`, most |"
+    yield "|---|---|---|---|"
+    for name in ("attach", "detach"):
+        longest = _median_and_most(rounds, f"longest_{name}")
+        lost = _median_and_most(rounds, f"lost_{name}")
+        said = MILLI * max(one[f"said_{name}"] for one in rounds)
+        yield f"| {name} | {longest} | {lost} | {said:.0f} ms |"
+    yield ""
+    same = "the same" if found["same"] else "NOT the same"
+    shown = ", ".join(
+        f"{memory[at - 1]:.0f}" for at in (1, 10, 20, 30, 40, 50) if at <= len(memory)
+    )
+    yield (
+        f"After {found['steps']:,} steps its weights and its count of steps were {same} as those of a training that "
+        f"nobody attached to. Its resident memory after rounds 1, 10, 20, 30, 40 and 50: {shown} MB."
+    )
+    yield ""
+
+
+def _median_and_most(rounds: Sequence[dict[str, float]], name: str) -> str:
+    values = [MILLI * one[name] for one in rounds]
+    return f"{statistics.median(values):.0f} ms ({max(values):.0f} ms)"
+
+
+def _after(found: dict[str, Any]) -> Iterator[str]:
+    yield (
+        "A step after detaching (three rounds), beside the same training in a process that was never attached to, in "
+        "blocks of 0.2 s by turns; the ratio before attaching is that of the two processes as such."
+    )
+    yield ""
+    yield "| loop | a bare step | ratio before attaching | ratio after detaching |"
+    yield "|---|---|---|---|"
+    for style, one in found.items():
+        before, after = (_ratio(one[name]) for name in ("before", "after"))
+        yield f"| {style} | {MILLI * one['step']:.2f} ms | {before} | {after} |"
+    yield ""
+
+
+def _ratio(ratios: Sequence[float]) -> str:
+    """The median and an interval that holds it with 95 % certainty, by order statistics."""
+    ordered = sorted(ratios)
+    reach = round(0.98 * len(ordered) ** 0.5)  # 1.96 standard deviations of the rank of the median
+    middle = len(ordered) // 2
+    low, high = ordered[max(0, middle - reach)], ordered[min(len(ordered) - 1, middle + reach)]
+    return f"{statistics.median(ordered):.3f} ({low:.3f} to {high:.3f})"
+
+
+def _pythons(found: Sequence[dict[str, Any]]) -> Iterator[str]:
+    yield "## Loops that were attached to while they ran"
+    yield ""
+    yield (
+        "By `make attach-pythons`, without unslow in the environment of the process. Each loop ended with the weights and "
+        "the count of a run that nobody attached to, bit by bit, and every attribute of TensorFlow and Keras was what it "
+        "had been."
+    )
+    yield ""
+    yield "| Python | TensorFlow | loops | held up at most |"
+    yield "|---|---|---|---|"
+    for one in found:
+        held = max(loop["held"] for loop in one["loops"])
+        names = ", ".join(loop["style"].replace("_", " ") for loop in one["loops"])
+        yield f"| {one['python']} | {one['tensorflow']} | {names} | {held} ms |"
+    yield ""

@@ -1,0 +1,88 @@
+"""A training that is attached to: `python training.py STYLE`.
+
+A number on its stdin asks for as many steps; it answers with the nanoseconds that they took. `go` lets it
+train until the next line, and to that it answers with the end of each step on the clock that all processes share.
+An empty line ends it; it answers with the number of its steps and a digest of its weights.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import select
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+Step = Callable[[], Any]
+
+
+def arrays() -> tuple[Any, Any]:
+    rng = np.random.RandomState(0)
+    x = rng.rand(64, 8).astype("float32")
+    return x, x.sum(1, keepdims=True)
+
+
+def session() -> tuple[Step, Step]:
+    v1 = tf.compat.v1
+    graph = tf.Graph()
+    with graph.as_default():
+        x, y = arrays()
+        fed, wanted = v1.placeholder(tf.float32, [None, 8]), v1.placeholder(tf.float32, [None, 1])
+        weights = v1.get_variable("weights", [8, 1], initializer=v1.zeros_initializer())
+        loss = tf.reduce_mean((fed @ weights - wanted) ** 2)
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+        opened = v1.Session(graph=graph)
+        opened.run(v1.global_variables_initializer())
+    return lambda: opened.run(train, {fed: x, wanted: y}), lambda: opened.run(weights)
+
+
+def eager() -> tuple[Step, Step]:
+    x, y = map(tf.constant, arrays())
+    weights = tf.Variable(tf.zeros([8, 1]))
+    optimizer = tf.keras.optimizers.SGD(0.01)
+
+    def step() -> None:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((x @ weights - y) ** 2)
+        optimizer.apply_gradients([(tape.gradient(loss, weights), weights)])
+
+    return step, weights.numpy
+
+
+def compiled() -> tuple[Step, Step]:
+    step, weights = eager()
+    return tf.function(step), weights
+
+
+def main() -> None:
+    step, weights = {"session": session, "eager": eager, "compiled": compiled}[sys.argv[1]]()
+    step()
+    count = 1
+    print("ready", flush=True)
+    for line in sys.stdin:
+        asked = line.strip()
+        if not asked:
+            break
+        ends = []
+        if asked == "go":
+            while not select.select([sys.stdin], [], [], 0)[0]:
+                step()
+                ends.append(time.monotonic_ns())
+            sys.stdin.readline()
+            print(json.dumps(ends), flush=True)
+            count += len(ends)
+        else:
+            began = time.perf_counter_ns()
+            for _ in range(int(asked)):
+                step()
+            print(time.perf_counter_ns() - began, flush=True)
+            count += int(asked)
+    print(count, hashlib.sha256(np.asarray(weights()).tobytes()).hexdigest(), flush=True)
+
+
+main()
