@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser unit live live-all lint format bench field workers gains claims recorded docs site clean watch-bench workers-scale attach-pythons screenshots chaos matrix
+.PHONY: help demo test browser unit live live-all lint format bench field workers gains claims recorded docs site clean watch-bench workers-scale attach-pythons attach-bench screenshots chaos matrix
 
 help: ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -63,7 +63,11 @@ attach-pythons: $(READY) ## Attach to processes of other Pythons: make attach-py
 		$$env/bin/python -m pip install -qq "tensorflow-cpu==2.21.*"; \
 		found="$$found $$env/bin/python"; \
 	done; \
-	UNSLOW_ATTACH_PYTHONS="$$found" $(BIN)/python -m pytest -q -s tests/attach/test_session.py tests/live/test_attach.py
+	UNSLOW_ATTACH_PYTHONS="$$found" $(BIN)/python -m pytest -q -s tests/attach/test_session.py && \
+	$(BIN)/python -m bench.attach pythons $$found && $(BIN)/python bench/make_docs.py
+
+attach-bench: $(READY) ## Measure what attaching costs a training: fifty rounds, and steps after detaching (five minutes)
+	@$(BIN)/python -m bench.attach && $(BIN)/python bench/make_docs.py
 
 recorded: $(READY) ## Record every example again into examples/recorded
 	@$(BIN)/python bench/record_examples.py

@@ -1,9 +1,10 @@
-"""The page that says which causes are found by `unslow attach`, made from the causes and the tests."""
+"""The page that says what `unslow attach` finds and costs, made from the causes, the tests and the measurements."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bench.attach import results as measured
 from tests.live.attached_examples import TRIED
 from unslow.cause import Cause
 
@@ -23,7 +24,7 @@ def page(causes: Sequence[Cause]) -> str:
     judged = [cause for cause in ran if not cause.from_the_start]
     tried = [cause for cause in judged if cause.id in TRIED]
     intro = _INTRO.format(all=len(ran), judged=len(judged), tried=len(tried))
-    return "\n".join([intro, *map(_row, ran)]) + "\n"
+    return "\n".join([intro, *map(_row, ran), "", measured.section()])
 
 
 def _row(cause: Cause) -> str:

@@ -50,7 +50,9 @@ def pages() -> dict[str, str]:
         "reference/cli.md": f"{GENERATED.format('src/unslow/cli')}\n\n{cli_page()}",
         "reference/api.md": f"{GENERATED.format('the docstrings')}\n\n{api_page()}",
     }
-    attached = GENERATED.format("src/unslow/causes and tests/live/attached_examples.py")
+    attached = GENERATED.format(
+        "src/unslow/causes, tests/live/attached_examples.py and bench/attach/results.json"
+    )
     others["attached.md"] = f"{attached}\n\n{attached_page(causes)}"
     return {**made, **others}
 

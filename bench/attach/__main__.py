@@ -15,7 +15,7 @@ from bench.attach import measure, pythons, results
 
 def main(words: list[str]) -> None:
     if words[:1] == ["pythons"]:
-        results.store("pythons", pythons.tried(words[1:]))
+        results.store("pythons", pythons.tried(words[1:], results.read().get("pythons", ())))
         return
     stages = {"rounds": measure.rounds, "after": measure.after}
     for stage in words or list(stages):

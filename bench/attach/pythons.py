@@ -16,13 +16,14 @@ _LOOP = re.compile(r"^(\w+): (\d+) steps, held up (\d+) ms and (\d+) ms", re.MUL
 _VERSIONS = "import sys, importlib.metadata as m; print('%d.%d' % sys.version_info[:2], m.version('tensorflow-cpu'))"
 
 
-def tried(pythons: Sequence[str]) -> list[dict[str, Any]]:
-    """One row for each interpreter; an error where its tests do not pass."""
-    return [_tried(python) for python in pythons]
+def tried(pythons: Sequence[str], before: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row for each interpreter, also for those of earlier runs; an error where tests do not pass."""
+    rows = {row["python"]: row for row in [*before, *map(_tried, pythons)]}
+    return [rows[version] for version in sorted(rows, key=lambda name: int(name.partition(".")[2]))]
 
 
 def _tried(python: str) -> dict[str, Any]:
-    words = [sys.executable, "-m", "pytest", "-q", "-s", TESTS]
+    words = [sys.executable, "-m", "pytest", "-q", "-s", TESTS, "-k", "every_style"]
     done = subprocess.run(
         words,
         cwd=ROOT,

@@ -5,24 +5,19 @@ Each loop runs until a file appears, or as often as it did in an earlier run, an
 
 from __future__ import annotations
 
-import gc
-import hashlib
 import json
 import sys
-import threading
-import time
-import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from attached_identity import attributes, changed, digest  # type: ignore[import-not-found]
 
 STOPS = Path(sys.argv[1])
 STYLES = sys.argv[2].split(",")
 COUNTS = json.loads(sys.argv[3]) if len(sys.argv) > 3 else {}
-LIBRARIES = ("tensorflow", "keras", "tf_keras")
 
 
 def turns(style: str) -> Iterator[int]:
@@ -31,13 +26,6 @@ def turns(style: str) -> Iterator[int]:
     while number < COUNTS[style] if COUNTS else not stop.exists():
         yield number
         number += 1
-
-
-def digest(values: Any) -> str:
-    whole = hashlib.sha256()
-    for value in values:
-        whole.update(np.asarray(value).tobytes())
-    return whole.hexdigest()
 
 
 def arrays() -> tuple[Any, Any]:
@@ -121,8 +109,9 @@ class Until(tf.keras.callbacks.Callback):  # type: ignore[misc]
             self.model.stop_training = True
 
 
-def fitted(model: Any, style: str) -> tuple[int, str]:
-    tf.keras.utils.set_random_seed(1)
+def fitted(make: Callable[[], Any], style: str) -> tuple[int, str]:
+    tf.keras.utils.set_random_seed(1)  # layers draw their seeds when they are made
+    model = make()
     x, y = arrays()
     data = tf.data.Dataset.from_tensor_slices((x, y)).repeat().batch(16)
     model.compile("sgd", "mse")
@@ -130,9 +119,14 @@ def fitted(model: Any, style: str) -> tuple[int, str]:
     return int(model.optimizer.iterations.numpy()), digest(model.get_weights())
 
 
+def two_layers() -> Any:
+    return tf.keras.Sequential(
+        [tf.keras.layers.Dense(4, activation="relu"), tf.keras.layers.Dense(1)]
+    )
+
+
 def fit() -> tuple[int, str]:
-    layers = [tf.keras.layers.Dense(4, activation="relu"), tf.keras.layers.Dense(1)]
-    return fitted(tf.keras.Sequential(layers), "fit")
+    return fitted(two_layers, "fit")
 
 
 class Custom(tf.keras.Model):  # type: ignore[misc]
@@ -153,7 +147,7 @@ class Custom(tf.keras.Model):  # type: ignore[misc]
 
 
 def custom_step() -> tuple[int, str]:
-    return fitted(Custom(), "custom_step")
+    return fitted(Custom, "custom_step")
 
 
 def reinforcement() -> tuple[int, str]:
@@ -180,23 +174,6 @@ def reinforcement() -> tuple[int, str]:
     return int(optimizer.iterations.numpy()), digest(network.get_weights())
 
 
-def attributes() -> dict[str, int]:
-    """The identity of every attribute of the libraries and of what else is wrapped."""
-    found: dict[str, int] = {}
-    watched = [gc, sys, threading, time, traceback, json]
-    modules = [one for name, one in list(sys.modules.items()) if name.split(".")[0] in LIBRARIES]
-    for module in [*modules, *watched]:
-        for name, value in list(vars(module).items()):
-            found[f"{module.__name__}.{name}"] = id(value)
-            if isinstance(value, type):
-                for inner, held in list(vars(value).items()):
-                    found[f"{value.__module__}.{value.__qualname__}.{inner}"] = id(held)
-    found["sys.excepthook"] = id(sys.excepthook)
-    found["gc.callbacks"] = len(gc.callbacks)
-    found["sys.meta_path"] = len(sys.meta_path)
-    return found
-
-
 def main() -> None:
     loops: dict[str, Callable[[], tuple[int, str]]] = {
         "session": session,
@@ -212,10 +189,7 @@ def main() -> None:
         print("begun", style, flush=True)
         count, weights = loops[style]()
         after = attributes()
-        changed = sorted(
-            name for name in before.keys() & after.keys() if before[name] != after[name]
-        )
-        said = {"count": count, "weights": weights, "changed": changed}
+        said = {"count": count, "weights": weights, "changed": changed(before, after)}
         print(json.dumps(said), flush=True)
 
 

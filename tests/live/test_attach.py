@@ -142,35 +142,55 @@ def _counted_by_program(run: Run) -> int:
 
 @pytest.mark.slow
 def test_two_workers_are_attached_to_while_they_train_together(tmp_path: Path) -> None:
-    ports = [_free_port(), _free_port()]
-    workers = [_worker(index, ports, tmp_path) for index in range(2)]
-    try:
-        for worker in workers:
+    with workers(tmp_path) as both:
+        for worker in both:
             assert line_of(worker) == "begun"
-        targets = [target_of(worker.pid) for worker in workers]
+        targets = [target_of(worker.pid) for worker in both]
         with (
             attached(targets[0], tmp_path / "run-0") as first,
             attached(targets[1], tmp_path / "run-1") as second,
         ):
             time.sleep(4.0)
-        assert [worker.poll() for worker in workers] == [None, None]
-        assert first.disarming is not None and second.disarming is not None
-        for number in range(2):
-            run = report_on(str(tmp_path / f"run-{number}"))[0].run
-            print(f"worker {number}: {run.steps} steps, {_lost(run)}")
-            assert run.steps > 0
-            assert _lost(run) == []
+        last = _let_them_end(tmp_path)
+        said = [json.loads(line_of(worker)) for worker in both]
+    assert first.disarming is not None and second.disarming is not None
+    for number in range(2):
+        run = report_on(str(tmp_path / f"run-{number}"))[0].run
+        print(f"worker {number}: {run.steps} steps, {_lost(run)}")
+        assert run.steps > 0
+        assert _lost(run) == []
+    with workers(tmp_path, str(last)) as both:
+        for worker, disturbed in zip(both, said, strict=True):
+            assert line_of(worker) == "begun"
+            assert json.loads(line_of(worker)) == disturbed
+
+
+def _let_them_end(place: Path) -> int:
+    """Tell both workers of an epoch that neither of them has reached."""
+    reached = max(int((place / f"epoch-{index}").read_text() or 0) for index in range(2))
+    last = reached + 40
+    (place / "soon").write_text(str(last))
+    (place / "soon").rename(place / "stop")
+    return last
+
+
+@contextmanager
+def workers(place: Path, *last: str) -> Iterator[list[subprocess.Popen[str]]]:
+    ports = [_free_port(), _free_port()]
+    both = [_worker(index, ports, str(place), *last) for index in range(2)]
+    try:
+        yield both
     finally:
-        for worker in workers:
+        for worker in both:
             worker.kill()
             worker.communicate()
 
 
-def _worker(index: int, ports: list[int], place: Path) -> subprocess.Popen[str]:
+def _worker(index: int, ports: list[int], *arguments: str) -> subprocess.Popen[str]:
     cluster = {"worker": [f"127.0.0.1:{port}" for port in ports]}
     config = {"cluster": cluster, "task": {"type": "worker", "index": index}}
     return subprocess.Popen(
-        [sys.executable, str(PROGRAM.with_name("attached_worker.py")), str(place)],
+        [sys.executable, str(PROGRAM.with_name("attached_worker.py")), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

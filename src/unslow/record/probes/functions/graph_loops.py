@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unslow.facts.functions import GraphLoop
 from unslow.facts.schema import Place, Stack
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import clock
+from unslow.record.probes.functions.compiled import traces_of
+
+if TYPE_CHECKING:
+    from unslow.record.engine.live_objects import Living
 
 _MOST_OPS = 3000  # of a loop's body: a larger one is taken to need the iteration before
 _FRAMES = 4
+_WHILE = ("While", "StatelessWhile")
+_LONGEST = 10_000_000  # nanoseconds for graphs that were made before: a tenth of the pause that is promised
 _PIPELINE = os.path.join("tensorflow", "python", "data", "")
 _SUMS = ("Add", "AddV2", "AddN", "Sub")
 _MAKERS = ("map_fn", "scan", "foldl", "foldr", "rnn")
@@ -30,6 +37,30 @@ class Loops(Probe):
     def _on_while(self, module: ModuleType) -> None:
         # Seen on 2.15 to 2.21. Without it loops inside graphs are not reported.
         self.replace(module, "_build_while_op", self._build)
+
+    def inherit(self, living: Living) -> None:
+        """Loops of functions that were traced before; who called what is in the trace of the op."""
+        until = time.thread_time_ns() + _LONGEST
+        for function in living.functions:
+            for concrete in traces_of(function)[-1:]:
+                for op in concrete.graph.get_operations():
+                    if time.thread_time_ns() > until:
+                        return
+                    # The op keeps it for its gradient, seen on 2.15 to 2.21.
+                    body = getattr(op, "_body_graph", None) if op.type in _WHILE else None
+                    if body is not None:
+                        self._note_made_before(op, body)
+
+    def _note_made_before(self, op: Any, body: Any) -> None:
+        if "Grad" in type(body).__name__:
+            return
+        frames = list(op.traceback or ())
+        self._emit(
+            body,
+            self._users(frames),
+            {frame.name for frame in frames},
+            any(_PIPELINE in frame.filename for frame in frames),
+        )
 
     def _build(self, original: Callable[..., Any]) -> Callable[..., Any]:
         probe = self
@@ -55,8 +86,14 @@ class Loops(Probe):
         while frame is not None:
             codes.append(frame.f_code)
             frame = frame.f_back
-        callers = {code.co_name for code in codes}
-        stack = self._lines()
+        self._emit(
+            body,
+            self._lines(),
+            {code.co_name for code in codes},
+            any(_PIPELINE in code.co_filename for code in codes),
+        )
+
+    def _emit(self, body: Any, stack: Stack, callers: set[str], pipeline: bool) -> None:
         self.recorder.emit(
             GraphLoop(
                 key=str(stack[:1]),
@@ -65,7 +102,7 @@ class Loops(Probe):
                 made_by=next((name for name in _MAKERS if name in callers), "while_loop"),
                 carried=carried(body),
                 ops=len(body.get_operations()),
-                pipeline=any(_PIPELINE in code.co_filename for code in codes),
+                pipeline=pipeline,
                 step=self.steps.total,
             )
         )
@@ -73,7 +110,9 @@ class Loops(Probe):
     def _lines(self) -> Stack:
         """The user's frames; TensorFlow maps the code that AutoGraph generates back to theirs."""
         tf_stack: Any = sys.modules.get("tensorflow.python.util.tf_stack")
-        frames = list(tf_stack.extract_stack()) if tf_stack is not None else []
+        return self._users(list(tf_stack.extract_stack()) if tf_stack is not None else [])
+
+    def _users(self, frames: list[Any]) -> Stack:
         owned = [frame for frame in frames if self.recorder.user.owns_file(frame.filename)]
         innermost = owned[: -_FRAMES - 1 : -1]
         for frame in innermost:
