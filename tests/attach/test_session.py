@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -262,3 +263,16 @@ def test_the_state_file_is_as_long_as_it_was(start: Start, tmp_path: Path) -> No
     with attached(target_of(process.pid), tmp_path / "run"):
         pass
     assert len((tmp_path / "run" / STATE).read_bytes()) == 4096
+
+
+@pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
+def test_gdb_is_a_way_in_where_there_is_no_other(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inject, "_ways", lambda target: [("gdb", inject._gdb)])
+    process = start(TELLS)
+    with attached(target_of(process.pid), tmp_path / "run") as recording:
+        assert recording.way == "gdb" and recording.state() == "recording"
+        time.sleep(0.3)
+    assert recording.disarming is not None
+    assert said(process) == "True False"

@@ -33,6 +33,7 @@ class Probe:
         self.steps = steps
         self.watcher = watcher
         self._restore: list[tuple[Any, str, Any, Any]] = []
+        self.is_over = False  # everything was put back: what is under way must add nothing
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         raise NotImplementedError
@@ -41,15 +42,23 @@ class Probe:
         """Learn what was there before, where the recording began late. Runs on a thread of ours."""
 
     def replace(self, owner: Any, attribute: str, make: Callable[[Any], Any]) -> None:
-        """Put `make(original)` in the place of an attribute; `disarm` puts the original back."""
+        """Put `make(original)` in the place of an attribute; `disarm` puts the original back.
+
+        A call that began before may come here while another thread disarms, or after it.
+        """
+        if self.is_over:
+            return
         held = vars(owner).get(attribute, _MISSING)  # a static method must go back as one
         original = getattr(owner, attribute)
         wrapper = make(original)
         functools.update_wrapper(wrapper, original)
         disguise(wrapper, original)
         placed = staticmethod(wrapper) if isinstance(held, staticmethod) else wrapper
+        entry = (owner, attribute, held, placed)
+        self._restore.append(entry)
         setattr(owner, attribute, placed)
-        self._restore.append((owner, attribute, held, placed))
+        if self.is_over:
+            _put_back(*entry)
 
     def spanned(self, owner: Any, attribute: str, phase: int) -> None:
         """Count the time inside a call for a phase."""
@@ -71,6 +80,8 @@ class Probe:
         for owner, attribute, held, placed in self._entries(*attributes):
             if vars(owner).get(attribute, _MISSING) is held:  # nobody wrapped it meanwhile
                 setattr(owner, attribute, placed)
+                if self.is_over:
+                    _put_back(owner, attribute, held, placed)
 
     def _entries(self, *attributes: str, owner: Any = None) -> list[tuple[Any, str, Any, Any]]:
         return [
@@ -80,6 +91,7 @@ class Probe:
         ]
 
     def disarm(self) -> None:
+        self.is_over = True
         for entry in reversed(self._restore):
             _put_back(*entry)
         self._restore.clear()

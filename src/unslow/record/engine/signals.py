@@ -34,6 +34,9 @@ class Signal(Generic[P]):
     def silence(self, probe: str) -> None:
         self._subscribers = [entry for entry in self._subscribers if entry[0] != probe]
 
+    def clear(self) -> None:
+        self._subscribers = []
+
     def __bool__(self) -> bool:
         return bool(self._subscribers)
 
@@ -81,6 +84,12 @@ class Signals:
         self.full_trace: Signal[[bool, FrameType | None, int]] = Signal(failed)
         # The program uses TensorFlow's profiler, of which a process has one: ours must be closed.
         self.profiler_taken: Signal[[]] = Signal(failed)
+
+    def ignore_program(self) -> None:
+        """Send nothing more of what happens on the program's threads, which go on while we leave."""
+        for name, signal in vars(self).items():
+            if name not in ("wake", "tick", "sample"):
+                signal.clear()
 
     def silence(self, probe: str) -> None:
         """Nothing is sent to this probe any more."""

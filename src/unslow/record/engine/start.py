@@ -151,6 +151,8 @@ class Recording:
         self._ended = True
         atexit.unregister(self.end)
         self._fenced("steps", self.steps.leave_fast_path)
+        if self._attached:
+            self._fenced("engine", self.recorder.signals.ignore_program)
         self._fenced("engine", self.arming.uninstall)
         self._fenced("engine", self._show)
         if self._attached:

@@ -225,9 +225,12 @@ class Eager(Probe):
             self.replace(self._tape, "__enter__", self._enter)
             # A step may have several updates, each of which ends a row.
             self._window.rows = max(1, round(self.steps.total / max(1, self.steps.led)))
+            if self.is_over:  # disarmed on another thread meanwhile
+                self._window.close(self.steps.total)
             self.steps.ask_again()
 
     def disarm(self) -> None:
+        self.is_over = True
         if self._window is not None:
             self._window.close(self.steps.total)
         super().disarm()

@@ -62,6 +62,8 @@ class OutsideSteps(Probe):
         lane = next((lane for lane in self.recorder.lanes if lane.thread == thread), None)
         if lane is not None and self._ops is not None:
             self._window, self._opened = OpWindow(self.recorder, self._ops, self._past, lane), now
+        if self.is_over:  # disarmed on another thread meanwhile
+            self._close()
 
     def _close_in_time(self) -> None:
         if self._window is not None and clock() - self._opened >= _WINDOW:
@@ -73,5 +75,6 @@ class OutsideSteps(Probe):
             window.close(self.steps.total, outside=True)
 
     def disarm(self) -> None:
+        self.is_over = True
         self._close()
         super().disarm()

@@ -149,6 +149,8 @@ class StepWindows(Probe):
         finally:
             lane.busy = False
         self._opened = (self.steps.led, clock())
+        if self.is_over:  # disarmed on another thread meanwhile
+            self._close(None)
         self.recorder.keep_out(lane, self._opened[1] - now, self.name)
 
     def _folder(self) -> str:
@@ -235,6 +237,7 @@ class StepWindows(Probe):
         return ""
 
     def disarm(self) -> None:
+        self.is_over = True
         if self._session is not None:
             self._close(None)
         super().disarm()
