@@ -79,12 +79,18 @@ def _proved(folders: list[str], runs: tuple[Run, Run], repeat: int, limit: float
     from unslow.compare.regression import LOOKS, is_decided
     from unslow.proof.prove import Question, prove, steps_for
     from unslow.proof.sides import side_of
+    from unslow.proof.turns import can_take_turns
 
     before, after = (side_of(run, folder) for run, folder in zip(runs, folders, strict=True))
     ends = None
     if limit is not None and repeat >= LOOKS[0]:
         ends = partial(is_decided, limit=limit)
-    question = Question(min(map(steps_for, runs)), pairs=repeat, is_decided=ends)
+    question = Question(
+        min(map(steps_for, runs)),
+        pairs=repeat,
+        is_decided=ends,
+        in_turns=can_take_turns(runs),
+    )
     return prove(before, after, question, progress)
 
 

@@ -5,38 +5,38 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
 # A decision is looked for at these numbers of pairs only: every further look is another chance for
-# noise. With fewer than eight pairs the test below cannot reach its level.
-LOOKS = (8, 12, 16, 20)
-# Chance of a look to take noise for a regression. Four looks stay below 1 in 100 together:
-# simulated over recorded noise, see docs/ci-noise.md.
-_LEVEL = 0.004
-# The same for "it is not slower than allowed", which only ends the trials sooner.
-_LEVEL_OF_FINE = 0.05
+# noise. A quiet machine needs 10 to 14; the later ones are for machines with other work to do.
+LOOKS = (10, 14, 20, 28, 40, 56, 80)
+# Chance of a look to take noise for a regression. All looks stay below 1 in 100 together: simulated
+# over recorded noise, see docs/ci-noise.md. With fewer than ten pairs no test can reach it.
+_LEVEL = 0.0015
+# A slowdown by this much more than the limit is what is promised to be found. Where it can be ruled
+# out, the trials end.
+MARGIN = 0.03
+_LEVEL_OF_FINE = 0.004  # chance of a look to end the trials of such a slowdown
 
 
 class Decision(enum.Enum):
     REGRESSED = "surely slower than allowed"
-    FINE = "not slower than allowed"
+    FINE = "no regression"
     OPEN = "cannot be told"
 
 
 def decide(before: Sequence[float], after: Sequence[float], limit: float) -> Decision:
-    """Judge seconds per step of pairs of trials, run one after the other.
+    """Judge seconds per step of pairs of trials, which both met the same machine.
 
-    A regression is surely slower at all, and slower by more than the limit in the median. Both
-    trials of a pair saw the same machine, and a test of ranks is not misled by one burst of other
-    work.
+    A regression is surely slower at all, and slower by more than the limit in the median. A test of
+    ranks is not misled by one burst of other work.
     """
     slowdown = np.log(np.asarray(after, dtype=float) / np.asarray(before, dtype=float))
-    allowed = math.log1p(limit)
-    estimate = _middle(slowdown)
-    if estimate > allowed and _chance(slowdown) <= _LEVEL:
+    if _middle(slowdown) > math.log1p(limit) and _chance(slowdown) <= _LEVEL:
         return Decision.REGRESSED
-    if estimate <= 0 or _chance(allowed - slowdown) <= _LEVEL_OF_FINE:
+    if _chance(math.log1p(limit + MARGIN) - slowdown) <= _LEVEL_OF_FINE:
         return Decision.FINE
     return Decision.OPEN
 
@@ -54,13 +54,18 @@ def _middle(values: np.ndarray) -> float:
 
 def _chance(values: np.ndarray) -> float:
     """Wilcoxon's signed-rank test: the chance of such large positive values if the median were 0."""
-    sizes = np.abs(values)
-    ranks = sizes.argsort().argsort() + 1
+    ranks = np.abs(values).argsort().argsort() + 1
     observed = int(ranks[values > 0].sum())
-    counts = np.zeros(int(ranks.sum()) + 1)
-    counts[0] = 1.0
-    for rank in ranks:
-        shifted = np.zeros_like(counts)
-        shifted[rank:] = counts[: len(counts) - rank]
-        counts = counts + shifted
-    return float(counts[observed:].sum() / 2.0 ** len(values))
+    return float(_upper_tail(len(values))[observed])
+
+
+@lru_cache(maxsize=128)
+def _upper_tail(count: int) -> np.ndarray:
+    """Of that many values: the chance that the positive ones' ranks sum to at least each number."""
+    chances = np.ones(1)
+    for rank in range(1, count + 1):
+        without = np.pad(chances, (0, rank))
+        with_it = np.pad(chances, (rank, 0))
+        chances = (without + with_it) / 2
+    tail: np.ndarray = chances[::-1].cumsum()[::-1]
+    return tail

@@ -148,15 +148,31 @@ def environment(folder: str, extra: Mapping[str, str] | None = None) -> dict[str
     return env
 
 
-def record(
+@dataclass(frozen=True)
+class Started:
+    """A recorded command that runs; `about` is the header of its run folder."""
+
+    child: subprocess.Popen[bytes]
+    folder: str
+    about: dict[str, object]
+    began: float
+    register: Register | None = None
+
+    def ended(self, code: int, interrupted: bool = False) -> Ended:
+        """Note how it ended; `code` as `subprocess` says it."""
+        how = ended_with(code, time.perf_counter() - self.began, interrupted)
+        _finish(self.folder, self.about, ending(how), self.register)
+        return how
+
+
+def start(
     command: Sequence[str],
     folder: str,
     extra: Mapping[str, str] | None = None,
-    timeout: float | None = None,
     register: Register | None = None,
     **options: object,
-) -> Ended:
-    """Run a command with its own terminal and streams, recorded into a folder.
+) -> Started:
+    """Start a command with its own terminal and streams, recorded into a folder.
 
     `register`: the folder belongs to a job of which this command is one process.
     """
@@ -168,10 +184,25 @@ def record(
         child = subprocess.Popen(command, env=env, **options)  # type: ignore[call-overload]
     except OSError as problem:
         raise cannot_start(command[0], folder, problem) from None
-    code, interrupted = _wait(child, began + timeout if timeout else None)
-    ended = ended_with(code, time.perf_counter() - began, interrupted)
-    _finish(folder, about, ending(ended), register)
-    return ended
+    return Started(child, folder, about, began, register)
+
+
+def record(
+    command: Sequence[str],
+    folder: str,
+    extra: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    register: Register | None = None,
+    **options: object,
+) -> Ended:
+    """Run a command, recorded into a folder, to its end."""
+    return wait(start(command, folder, extra, register, **options), timeout)
+
+
+def wait(started: Started, timeout: float | None = None) -> Ended:
+    """Wait for a command; after `timeout` seconds it is killed."""
+    code, interrupted = _wait(started.child, started.began + timeout if timeout else None)
+    return started.ended(code, interrupted)
 
 
 def _begin(folder: str, about: dict[str, object], register: Register | None) -> None:

@@ -14,6 +14,7 @@ from unslow.model import Finding, Growth, Peak, Proof, Quality, Run, Verdict
 from unslow.proof.budget import Budget, OutOfTime
 from unslow.proof.quality import compare_quality
 from unslow.proof.trials import Side, Trial, difference, run_trial
+from unslow.proof.turns import run_in_turns
 from unslow.report import words
 
 PAIRS = 5  # trials of each side at most
@@ -53,6 +54,7 @@ class Question:
     program: bool = False  # the cost lies outside of the steps: time the program to its end
     pairs: int = PAIRS
     quality: bool = False  # other weights are no objection if the loss is as good
+    in_turns: bool = False  # both trials of a pair run at once, a fraction of a second each in turn
     # Ends the trials early, given seconds per step before and after; by default a large and clear
     # difference does.
     is_decided: IsDecided | None = None
@@ -215,8 +217,7 @@ def _run_pair(
     """One trial of each side; every other pair begins with the second one."""
     order = (0, 1) if len(trials.before) % 2 == 0 else (1, 0)
     began = question.budget.clock()
-    for which in order:
-        trial = _trial(sides[which], question)
+    for which, trial in _pair(sides, question, order):
         _must_have_trained(trial, _SIDES[which], question)
         (trials.before, trials.after)[which].append(trial)
         progress(f"trial {len(trials.every)} ({_SIDES[which]}): {_told(trial, question)}")
@@ -229,6 +230,17 @@ def _trial(side: Side, question: Question, nudge: float = 0.0) -> Trial:
     trial = run_trial(side, question.steps, nudge=nudge, timeout=question.budget.left)
     question.budget.must_be_left()
     return trial
+
+
+def _pair(
+    sides: tuple[Side, Side], question: Question, order: tuple[int, int]
+) -> Iterator[tuple[int, Trial]]:
+    if question.in_turns:
+        question.budget.must_be_left()
+        yield from enumerate(run_in_turns(sides, question.steps, first=order[0]))
+        return
+    for which in order:
+        yield which, _trial(sides[which], question)
 
 
 def _told(trial: Trial, question: Question) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from unslow.proof import launch
 from unslow.proof.workspace import Workspace
 
 Floats = npt.NDArray[np.float64]
+_FOLDER, _ERRORS, _WEIGHTS = "run", "stderr", "weights"  # in the place of a trial
 
 
 @dataclass(frozen=True)
@@ -84,27 +86,41 @@ class Recorded:
     errors: bytes  # what it wrote to stderr
 
 
-def record_side(side: Side, place: Path, extra: Mapping[str, str], timeout: float) -> Recorded:
-    """Run a side to its end in a copy of its directory; the recording goes into `place`."""
-    folder = place / "run"
+@contextlib.contextmanager
+def started_side(
+    side: Side, place: Path, extra: Mapping[str, str], **options: object
+) -> Iterator[launch.Started]:
+    """Start a side in a copy of its directory; what it leaves goes into `place`."""
+    folder = place / _FOLDER
     folder.mkdir()
-    errors = place / "stderr"
     with (
         Workspace(side.cwd, side.texts) as workspace,
-        errors.open("wb") as stderr,
+        (place / _ERRORS).open("wb") as stderr,
         Path(side.stdin or os.devnull).open("rb") as stdin,
     ):
-        ended = launch.record(
+        yield launch.start(
             workspace.command(side.command),
             str(folder),
             {**workspace.environment(), **side.env, **extra},
+            None,
             cwd=str(workspace.cwd),
-            timeout=timeout,
             stdin=stdin,
             stdout=subprocess.DEVNULL,
             stderr=stderr,
+            **options,
         )
-    return Recorded(ended, load(str(folder)), errors.read_bytes())
+
+
+def recorded_in(place: Path, ended: launch.Ended) -> Recorded:
+    """What a side that has ended left in its place."""
+    return Recorded(ended, load(str(place / _FOLDER)), (place / _ERRORS).read_bytes())
+
+
+def record_side(side: Side, place: Path, extra: Mapping[str, str], timeout: float) -> Recorded:
+    """Run a side to its end; the recording goes into `place`."""
+    with started_side(side, place, extra) as started:
+        ended = launch.wait(started, timeout)
+    return recorded_in(place, ended)
 
 
 def run_trial(
@@ -119,32 +135,28 @@ def run_trial(
 
     `seed` is also added to the seeds that the script sets itself.
     """
-    with tempfile.TemporaryDirectory(prefix="unslow-trial-") as place:
-        out = Path(place) / "weights"
-        setting = {
-            "steps": steps,
-            "out": str(out),
-            "seed": seed,
-            "nudge": nudge,
-            "seconds": seconds,
-            "repeats": side.repeats,
-        }
-        extra = {"UNSLOW_TRIAL": json.dumps(setting), "PYTHONHASHSEED": "0"}
-        recorded = record_side(side, Path(place), extra, timeout)
-        return _trial(recorded, out)
+    with tempfile.TemporaryDirectory(prefix="unslow-trial-") as folder:
+        place = Path(folder)
+        setting = {"steps": steps, "seed": seed, "nudge": nudge, "seconds": seconds}
+        recorded = record_side(side, place, trial_environment(side, place, setting), timeout)
+        return trial_of(recorded, place)
 
 
-def _trial(recorded: Recorded, out: Path) -> Trial:
+def trial_environment(side: Side, place: Path, setting: Mapping[str, object]) -> dict[str, str]:
+    """What makes a recorded process a trial; see `record.trial.control`."""
+    chosen = {**setting, "out": str(place / _WEIGHTS), "repeats": side.repeats}
+    return {"UNSLOW_TRIAL": json.dumps(chosen), "PYTHONHASHSEED": "0"}
+
+
+def trial_of(recorded: Recorded, place: Path) -> Trial:
+    """What a process that ended showed."""
     ended, run, errors = recorded.ended, recorded.run, recorded.errors
     loops = sorted(run.loops, key=lambda loop: loop.start)
-    # Updates are compared, not groups: one side may make several in a call, the other one.
-    seconds = _joined(
-        [np.repeat(loop.seconds / loop.group, loop.count * loop.group) for loop in loops]
-    )
+    seconds = every_step(loops, [loop.seconds for loop in loops])
     ends = _joined([np.repeat(loop.end, loop.count * loop.group) for loop in loops])
     rss, steps = _memory(run, loops)
     files, files_steps = _files(run)
-    weights, peak = _weights(out)
+    weights, peak = _weights(place / _WEIGHTS)
     return Trial(
         ended=ended.text,
         steps=len(seconds),
@@ -169,6 +181,19 @@ def _trial(recorded: Recorded, out: Path) -> Trial:
             for name, why in process.probes.items()
             if why != "armed"
         },
+    )
+
+
+def every_step(loops: Sequence[Loop], seconds: Sequence[Floats]) -> Floats:
+    """Seconds of each update, in order; `seconds` are those of each loop's rows.
+
+    Updates are compared, not groups: one side may make several in a call, the other one.
+    """
+    return _joined(
+        [
+            np.repeat(each / loop.group, loop.count * loop.group)
+            for loop, each in zip(loops, seconds, strict=True)
+        ]
     )
 
 
