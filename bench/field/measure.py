@@ -15,7 +15,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -50,14 +51,22 @@ def recorder_digest() -> str:
 def bare(program: Program, twin: bool = False) -> Ran:
     """The program without unslow, or with the expert's change; measured once per version of it."""
     kept = KEPT / program.name / ("twin.json" if twin else "bare.json")
-    known = _known(kept, program.digest)
-    if known is not None:
-        return Ran(**known)
+    found = known(kept, program.digest)
+    if found is not None:
+        return Ran(**found)
     with tempfile.TemporaryDirectory() as place:
         folder = _copied(program, Path(place), twin)
         ran = _run([sys.executable, *program.command], folder, program.environment)
-    _keep(kept, program.digest, asdict(ran))
+    keep(kept, program.digest, asdict(ran))
     return ran
+
+
+def patched_run(program: Program, diff: str) -> Ran:
+    """The program without unslow, with a diff applied."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = _copied(program, Path(place), twin=False)
+        subprocess.run(["patch", "-p1", "-s"], cwd=folder, input=diff, text=True, check=True)
+        return _run([sys.executable, *program.command], folder, program.environment)
 
 
 def recorded(program: Program) -> tuple[Path, Ran]:
@@ -65,9 +74,9 @@ def recorded(program: Program) -> tuple[Path, Ran]:
     kept = KEPT / program.name / "recorded.json"
     target = KEPT / program.name / "run"
     digest = f"{program.digest}-{recorder_digest()}"
-    known = _known(kept, digest)
-    if known is not None and target.is_dir():
-        return target, Ran(**known)
+    found = known(kept, digest)
+    if found is not None and target.is_dir():
+        return target, Ran(**found)
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "run"
         ran = record_into(program, Path(place), out)
@@ -75,7 +84,7 @@ def recorded(program: Program) -> tuple[Path, Ran]:
         target.parent.mkdir(parents=True, exist_ok=True)
         if out.is_dir():
             shutil.move(out, target)
-    _keep(kept, digest, asdict(ran))
+    keep(kept, digest, asdict(ran))
     return target, ran
 
 
@@ -84,6 +93,20 @@ def record_into(program: Program, place: Path, out: Path) -> Ran:
     folder = _copied(program, place, twin=False)
     words = [sys.executable, "-m", "unslow", "run", "-q", "--out", str(out), *program.command]
     return _run(words, folder, program.environment)
+
+
+@contextmanager
+def restored(program: Program, folder: Path) -> Iterator[None]:
+    """The program where its recording says that it ran: a trial copies that folder."""
+    place = Path(json.loads((folder / "run.json").read_text(encoding="utf-8"))["cwd"])
+    if place.exists():
+        yield
+        return
+    try:
+        _copied(program, place.parent, twin=False)
+        yield
+    finally:
+        shutil.rmtree(place.parent, ignore_errors=True)
 
 
 def report(folder: Path) -> dict[str, Any]:
@@ -122,7 +145,7 @@ def _run(words: list[str], folder: Path, environment: Mapping[str, str]) -> Ran:
     return Ran(round(seconds, 3), usage.ru_maxrss * 1024, process.returncode)
 
 
-def _known(path: Path, digest: str) -> dict[str, Any] | None:
+def known(path: Path, digest: str) -> dict[str, Any] | None:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -130,7 +153,7 @@ def _known(path: Path, digest: str) -> dict[str, Any] | None:
     return found["measured"] if found.get("digest") == digest else None
 
 
-def _keep(path: Path, digest: str, measured: Mapping[str, Any]) -> None:
+def keep(path: Path, digest: str, measured: Mapping[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         json.dumps({"digest": digest, "measured": measured}, indent=1), encoding="utf-8"

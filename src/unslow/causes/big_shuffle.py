@@ -210,10 +210,15 @@ class BigShuffle(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix.moves.dataset_pipeline import smaller_shuffle
+        from unslow.fix.edit.script import CannotEdit
+        from unslow.fix.moves.dataset_pipeline import shuffle_first, smaller_shuffle
 
         where, detail = finding.location, finding.detail
         assert where is not None and isinstance(detail, _Smaller)
+        try:
+            return shuffle_first(script, where.line)
+        except CannotEdit:
+            pass
         if not detail.size:
             return Refusal(
                 "a smaller buffer would no longer mix the batches: shuffle what is small", where

@@ -21,12 +21,13 @@ from unslow.facts.memory import Holding, Inventory, MemoryHigh, Weights
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_after, replaced
-from unslow.fix.moves.call_arguments import set_keyword
+from unslow.fix.moves.call_arguments import rename_call, set_keyword
 from unslow.fix.moves.float32 import narrow
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 
 _TO_ONE_HOT = "to_categorical"
 _LOSS = "categorical_crossentropy"
+_WHOLE = "predict_on_batch"
 _MOST = 0.5  # of what a copy holds: a fix that frees less does not keep the promise
 
 _WORDS = {
@@ -126,6 +127,12 @@ class MemoryPeak(Cause):
                 script, where.line, cut.name, "batch_size", cut.instead, position=position
             )
             title = f"`{cut.name}` in batches of {cut.instead} rows"
+            return Fix(title, Safety.CLOSE, {where.file: fixed.text})
+        if cut.reason is Reason.ONE_BATCH and cut.name == _WHOLE:
+            fixed = rename_call(script, where.line, _WHOLE, "predict")
+            fixed = set_keyword(fixed, where.line, "predict", "batch_size", cut.instead)
+            fixed = set_keyword(fixed, where.line, "predict", "verbose", "0")
+            title = f"`predict` in batches of {cut.instead} rows"
             return Fix(title, Safety.CLOSE, {where.file: fixed.text})
         if cut.reason is Reason.COPY and cut.dropped < _MOST * cut.frees:
             why = f"`{cut.name}` and `{cut.instead}` are both needed while `{cut.instead}` is made"

@@ -151,11 +151,14 @@ class ModelRebuilt(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.moves.cached_load import loads_model
         from unslow.fix.moves.hoist_model import model_once
 
         if finding.facts["what"] == "load":
-            return None
+            return _loaded_once(finding, script)
         if finding.facts["what"] == "model" and not finding.facts["weights"]:
+            if finding.location is not None and loads_model(script, finding.location.line):
+                return _loaded_once(finding, script)
             return Refusal(
                 "the model has no weights yet when it is compiled, so there is nothing to start again from: "
                 "give it an Input",
@@ -198,6 +201,16 @@ class ModelRebuilt(Cause):
                     "make and compile it once, before the loop, and start each turn with model.set_weights(first) and"
                     " the optimizer's first state; or run each turn in a process of its own",
                 )
+
+
+def _loaded_once(finding: Finding, script: Script) -> Fix | None:
+    from unslow.fix.moves.cached_load import load_once
+
+    if finding.location is None:
+        return None
+    edited = load_once(script, finding.location.line)
+    note = "A file that changes while the program runs is not read again."
+    return Fix("keep what was loaded", Safety.REVIEW, {script.path: edited.text}, note)
 
 
 _RESETS = (

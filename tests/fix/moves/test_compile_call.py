@@ -78,3 +78,14 @@ def test_a_model_that_is_made_in_a_loop_is_not_compiled_again_and_again() -> Non
     )
     with pytest.raises(CannotEdit, match="made again"):
         compile_call(Script("a.py", text), 5)
+
+
+def test_a_text_that_only_tensorflow_reads_is_handed_in_as_a_tensor() -> None:
+    source = (
+        "import tensorflow as tf\ndef load(path):\n    return tf.io.decode_jpeg(tf.io.read_file(path))\n"
+        "for path in paths:\n    images.append(load(str(path)))\n"
+    )
+    text = compile_call(Script("a.py", source), 5).script.text
+    assert "load(tf.constant(str(path)))" in text
+    with pytest.raises(CannotEdit, match="a text that changes"):
+        compile_call(Script("a.py", source.replace("read_file(path)", "read_file(path + 'x')")), 5)

@@ -5,12 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
+from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before, spelled
 from unslow.fix.moves.call_arguments import call, keyword_set
 from unslow.fix.moves.method_chain import add_link, chain_at, pipeline_end, swap_links
 from unslow.model import Fix, Safety
-from unslow.syntax.nodes import NAMED_FUNCTIONS, parameter_names
+from unslow.syntax.nodes import (
+    NAMED_FUNCTIONS,
+    NamedFunction,
+    argument,
+    inside,
+    last_name,
+    parameter_names,
+)
 from unslow.syntax.uses import changed, declared, uses
 
 # Ops that treat every number alike, so that a batch of elements goes through them like one element.
@@ -154,7 +162,9 @@ def _stateful(script: Script, node: ast.Call, local: set[str]) -> str:
 
 def whole_batches(script: Script, line: int, types: Collection[str], scalars: bool) -> Fix:
     """`.map(f).batch(n)` becomes `.batch(n).map(f)` where the function treats every number alike."""
-    strange = sorted(set(types or ["an unknown op"]) - _ELEMENTWISE)
+    parse = _single_parse(script, line)
+    alike = _ELEMENTWISE if parse is None else _ELEMENTWISE | _OF_PARSING
+    strange = sorted(set(types or ["an unknown op"]) - alike)
     if strange:
         raise script.refuse(
             f"the function may mean something else for a whole batch: it uses {', '.join(strange[:3])}",
@@ -165,8 +175,74 @@ def whole_batches(script: Script, line: int, types: Collection[str], scalars: bo
             "the function uses arrays that would meet another shape in a batch",
             call(script, line, "map"),
         )
-    edited = swap_links(script, line, "map", "batch")
+    edited = script
+    if parse is not None:
+        edited = script.edit([Splice(*script.span(parse.func), _parse_many(script, parse))])
+    edited = swap_links(edited, line, "map", "batch")
     return Fix("call the function once per batch", Safety.CLOSE, {script.path: edited.text})
+
+
+# What parsing records and stacking their numbers is made of.
+_OF_PARSING = frozenset(("ParseSingleExample", "ParseExampleV2", "Pack", "ExpandDims", "Reshape"))
+
+
+def _single_parse(script: Script, line: int) -> ast.Call | None:
+    """The call that parses one record in the mapped function, where a whole batch is parsed alike.
+
+    Every feature must be a single number, and what is stacked must be stacked along the last axis.
+    """
+    function = _mapped(script, line)
+    calls = [] if function is None else list(inside(function.body, ast.Call))
+    parses = [each for each in calls if script.name(each.func) in _PARSES]
+    if len(parses) != 1 or not all(_is_last_axis(script, each) for each in calls):
+        return None
+    spec = argument(parses[0], "features", 1)
+    features = script.only_value(spec) if isinstance(spec, ast.Name) else spec
+    values = list(inside(features, ast.Call)) if features is not None else []
+    scalars = [each for each in values if _is_scalar_feature(script, each)]
+    return parses[0] if values and len(scalars) == len(values) else None
+
+
+_PARSES = ("tf.io.parse_single_example", "tf.parse_single_example")
+
+
+def _mapped(script: Script, line: int) -> NamedFunction | None:
+    """The function that is mapped at a line, where nothing else uses it."""
+    given = argument(call(script, line, "map"), "map_func", 0)
+    if not isinstance(given, ast.Name):
+        return None
+    uses_of_it = [node for node in script.every(ast.Name) if node.id == given.id]
+    found = script.definition(given)
+    is_own = found is not None and found.source is script and len(uses_of_it) == 1
+    node = found.node if found is not None and is_own else None
+    return node if isinstance(node, NAMED_FUNCTIONS) else None
+
+
+def _is_last_axis(script: Script, node: ast.Call) -> bool:
+    if script.name(node.func) not in ("tf.stack", "tf.concat", "tf.reshape", "tf.expand_dims"):
+        return True
+    axis = argument(node, "axis", 1)
+    return script.name(node.func) != "tf.reshape" and axis is not None and ast.unparse(axis) == "-1"
+
+
+def _is_scalar_feature(script: Script, node: ast.Call) -> bool:
+    shape = argument(node, "shape", 0)
+    is_empty = isinstance(shape, ast.List | ast.Tuple) and not shape.elts
+    return last_name(node.func) == "FixedLenFeature" and is_empty
+
+
+def _parse_many(script: Script, parse: ast.Call) -> str:
+    return script.source(parse.func).replace("parse_single_example", "parse_example")
+
+
+def shuffle_first(script: Script, line: int) -> Fix:
+    """`.map(f).shuffle(n)` becomes `.shuffle(n).map(f)`: the buffer holds what is small."""
+    edited = swap_links(script, line, "map", "shuffle")
+    if edited == script:
+        raise script.refuse("no `map` stands right in front of the shuffle", line)
+    note = "A function that draws random numbers draws them for other elements."
+    title = "shuffle in front of the map"
+    return Fix(title, Safety.REVIEW, {script.path: edited.text}, note)
 
 
 def work_ahead(script: Script, line: int) -> Fix:

@@ -73,7 +73,10 @@ class _Value:
 def _with_logs(script: Script, found: ast.Call) -> Script:
     """Every value that is read from the history becomes one of the batch's logs."""
     splices = []
-    for use in _uses(script, found):
+    uses = list(_uses(script, found))
+    if not uses:
+        raise script.refuse("what fit() returns is used", found)
+    for use in uses:
         value = _value_read(script, use)
         logs, key = script.source(value.history), script.source(value.key)
         splices.append(Splice(*script.span(value.whole), f"float({logs}[{key}])"))

@@ -6,10 +6,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import insert_before
-from unslow.fix.moves.hoist import hoist_statement
-from unslow.syntax.nodes import StatementLoop, dotted
+from unslow.fix.moves.hoist import dependence, hoist_statement
+from unslow.syntax.nodes import StatementLoop, argument, dotted, given_values
 
 
 def model_once(script: Script, lines: Sequence[int]) -> Script:
@@ -17,7 +18,10 @@ def model_once(script: Script, lines: Sequence[int]) -> Script:
     innermost first."""
     node, loop = _in_loop(script, lines)
     if isinstance(node, ast.Expr) and _is_compile(node, None):
-        return hoist_statement(script, script.recorded(node))
+        try:
+            return hoist_statement(script, script.recorded(node))
+        except CannotEdit as problem:
+            return _compiled_once(script, node, loop, problem)
     if not isinstance(node, ast.Assign) or len(node.targets) != 1:
         raise script.refuse("the model is not kept under one name", node)
     name = dotted(node.targets[0])
@@ -35,6 +39,40 @@ def model_once(script: Script, lines: Sequence[int]) -> Script:
     edited = insert_before(edited, header, _saved(name, script))
     body = _loop_at(edited, header).body[0]
     return insert_before(edited, edited.recorded(body), _restored(name, script))
+
+
+def _compiled_once(
+    script: Script, node: ast.Expr, loop: StatementLoop, problem: CannotEdit
+) -> Script:
+    """Compiles before the loop where only the learning rate changes, which each turn then sets."""
+    call = node.value
+    assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+    optimizer = argument(call, "optimizer", 0)
+    if not isinstance(optimizer, ast.Call):
+        raise problem
+    rate = argument(optimizer, "learning_rate", 0)
+    rest = [part for part in given_values(call) if part is not optimizer]
+    rest += [part for part in given_values(optimizer) if part is not rate]
+    is_keras = script.name(optimizer.func).startswith("keras.optimizers.")
+    changing = dependence(script, loop, [call.func.value, *rest])
+    if rate is None or not is_keras or changing is not None:
+        raise problem
+    model = script.source(call.func.value)
+    start, end = script.span(rate)
+    given = next((word for word in optimizer.keywords if word.value is rate), None)
+    if given is not None:
+        start, end = script.span(given)
+    after = script.lines.text[end:].lstrip(" ")
+    if after.startswith(","):
+        end = script.lines.text.index(",", end) + 1
+        end += len(script.lines.text[end:]) - len(script.lines.text[end:].lstrip(" "))
+    without = script.source(call)
+    whole = script.span(call)[0]
+    without = without[: start - whole] + without[end - whole :]
+    edited = script.edit(
+        [Splice(*script.span(call), f"{model}.optimizer.learning_rate = {script.source(rate)}")]
+    )
+    return insert_before(edited, script.recorded(loop), f"{without}\n")
 
 
 def _in_loop(script: Script, lines: Sequence[int]) -> tuple[ast.stmt, StatementLoop]:

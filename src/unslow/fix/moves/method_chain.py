@@ -8,7 +8,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
-from unslow.fix.edit.blocks import statement
+from unslow.fix.edit.blocks import extent, statement
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.syntax.nodes import header
@@ -115,6 +115,8 @@ def swap_links(script: Script, line: int, first: str, second: str) -> Script:
     if (first, second) not in pairs:
         if (second, first) in pairs:
             return script
+        if names in ([first], [second]):
+            return _swap_statements(script, line, first, second)
         raise script.refuse(f"`.{second}` does not follow `.{first}` in this chain", links[0].call)
     one = links[pairs.index((first, second))]
     two = links[pairs.index((first, second)) + 1]
@@ -127,6 +129,37 @@ def swap_links(script: Script, line: int, first: str, second: str) -> Script:
     return script.edit(
         [_whole(script, links, text[begin : one.dot] + swapped + text[two.end : links[-1].end])]
     )
+
+
+def _swap_statements(script: Script, line: int, first: str, second: str) -> Script:
+    """The same for `ds = ds.map(f)` and `ds = ds.batch(n)` below each other; the line is of either."""
+    node = statement(script, line)
+    block, index = script.block(node)
+    pair = block[index : index + 2]
+    if _only_link(node) == second:
+        pair = block[max(0, index - 1) : index + 1]
+    found = [_only_link(each) for each in pair]
+    if found == [second, first]:
+        return script
+    if found != [first, second] or _bound_name(pair[0]) != _bound_name(pair[1]):
+        raise script.refuse(f"`.{second}` does not follow `.{first}` in this pipeline", node)
+    spans = [extent(script, [each]) for each in pair]
+    texts = [script.lines.text[start:end] for start, end in spans]
+    if not all(text.endswith(("\n", "\r")) for text in texts):
+        raise script.refuse("the two share a line", node)
+    between = script.lines.text[spans[0][1] : spans[1][0]]
+    return script.edit([Splice(spans[0][0], spans[1][1], texts[1] + between + texts[0])])
+
+
+def _only_link(node: ast.stmt) -> str | None:
+    """The method of `ds = ds.method(…)`."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id=target)],
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)),
+        ) if target == name:
+            return method
+    return None
 
 
 def _whole(script: Script, links: list[Link], text: str) -> Splice:

@@ -10,8 +10,11 @@ from unslow.fix.edit.blocks import above, at_end, extent, indent, reindented, si
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.extract_function import read_afterwards
-from unslow.syntax.nodes import StatementLoop
+from unslow.syntax.nodes import StatementLoop, words
 from unslow.syntax.uses import jumps, uses
+
+_BATCH_METHODS = words("on_train_batch_begin on_train_batch_end on_batch_begin on_batch_end")
+_CALLBACKS = ("keras.callbacks.Callback", "keras.callbacks.callback.Callback")
 
 
 def guard(script: Script, line: int, every: int, last: int | None = None) -> Script:
@@ -24,7 +27,11 @@ def guard(script: Script, line: int, every: int, last: int | None = None) -> Scr
         raise script.refuse(f"the statement already runs every {present} steps only", part[0])
     loops = script.loops_around(part[0])
     if not loops:
-        raise script.refuse("the statement is not in a loop", part[0])
+        batch = _batch_number(script, part[0])
+        if batch is None:
+            raise script.refuse("the statement is not in a loop", part[0])
+        _may_be_left_out(script, part)
+        return script.edit([_guarded(script, part, batch, every)])
     _may_be_left_out(script, part)
     loop = loops[0]
     counter = _counter(script, loop)
@@ -51,6 +58,17 @@ def _period(script: Script, node: ast.stmt) -> int | None:
         ) if node in parent.body:
             return period
     return None
+
+
+def _batch_number(script: Script, node: ast.stmt) -> str | None:
+    """The parameter of a Keras callback that counts the batches of an epoch, in a method for these."""
+    function = script.function_of(node)
+    if function is None or function.name not in _BATCH_METHODS or len(function.args.args) < 2:
+        return None
+    owner = script.class_of_method(function)
+    is_callback = owner is not None and script.inherits(owner, *_CALLBACKS)
+    name = function.args.args[1].arg
+    return name if is_callback and name not in uses(function.body).changes else None
 
 
 def _may_be_left_out(script: Script, part: Sequence[ast.stmt]) -> None:

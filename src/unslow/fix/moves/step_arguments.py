@@ -64,6 +64,8 @@ def as_tensor(
     kind = type_in_loops(script, value, script.loops_around(value))
     if kind not in _RETRACING or is_list_of_tensors(script, value):
         return False
+    if kind is PythonType.TEXT and all(_is_given_on(script, use) for use in reads(body, name)):
+        return True
     if kind in _NUMBERS and all(_tensor_will_do(script, use, kind) for use in reads(body, name)):
         return True
     what = _RETRACING[kind]
@@ -74,6 +76,14 @@ def as_tensor(
 
 def reads(body: Sequence[ast.stmt], name: str) -> list[ast.Name]:
     return [node for node in inside(body, ast.Name) if node.id == name and not is_stored(node)]
+
+
+def _is_given_on(script: Script, node: ast.Name) -> bool:
+    """Whether a text goes to TensorFlow's own functions as a whole, which take tensors as well."""
+    match script.parents[node]:
+        case ast.Call(func=function, args=given):
+            return node in given and script.name(function).startswith(("tf.io.", "tf.strings."))
+    return False
 
 
 def _tensor_will_do(script: Script, node: ast.Name, kind: PythonType) -> bool:

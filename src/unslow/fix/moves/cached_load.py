@@ -1,0 +1,98 @@
+"""The move for a model that is loaded from its file again and again: it is kept once it was loaded."""
+
+from __future__ import annotations
+
+import ast
+
+from unslow.fix.edit.blocks import above, indent
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import Script
+from unslow.fix.edit.statements import spelled
+from unslow.syntax.nodes import DEFINITIONS, inside, is_stored, words
+
+_LOADERS = (
+    "keras.models.load_model",
+    "keras.saving.load_model",
+    "tf.saved_model.load",
+)
+_CACHE = "functools.cache"
+# What is done with a model that leaves it as it is.
+_HARMLESS = words(
+    "predict predict_on_batch evaluate test_on_batch summary get_weights signatures count_params"
+    " layers input_shape output_shape inputs outputs weights trainable_variables"
+)
+
+
+def loads_model(script: Script, line: int) -> bool:
+    """Whether a line loads a model from a file."""
+    return _load(script, line) is not None
+
+
+def load_once(script: Script, line: int) -> Script:
+    """The call that loads a model goes into a cached function: one load per path."""
+    call = _load(script, line)
+    if call is None:
+        raise script.refuse("no model is loaded on this line", line)
+    _require_unchanged(script, call)
+    script, cache = spelled(script, _CACHE)
+    call = _load(script, line)
+    assert call is not None
+    owners = [each for each in script.ancestors(call) if isinstance(each, DEFINITIONS)]
+    top = owners[-1] if owners else script.statement_of(call)
+    return script.edit(_edits(script, call, top, cache))
+
+
+def _load(script: Script, line: int) -> ast.Call | None:
+    calls = script.calls_at(line)
+    return next((call for call in calls if script.name(call.func) in _LOADERS), None)
+
+
+def _require_unchanged(script: Script, call: ast.Call) -> None:
+    """Raises where the loaded model may be changed: the next one to ask for it would get that."""
+    parent = script.parents[call]
+    if isinstance(parent, ast.Attribute) and parent.attr in _HARMLESS:
+        return
+    match parent:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            pass
+        case _:
+            raise script.refuse("what is loaded there is handed on", call)
+    scope = script.function_of(call) or script.tree
+    for use in inside(scope, ast.Name):
+        if use.id != name or is_stored(use):
+            continue
+        around = script.parents[use]
+        reads = isinstance(around, ast.Attribute) and around.attr in _HARMLESS
+        calls = isinstance(around, ast.Call) and around.func is use
+        if not reads and not calls:
+            raise script.refuse(f"`{name}` may be changed or kept here", use)
+
+
+def _edits(script: Script, call: ast.Call, top: ast.stmt, cache: str) -> list[Splice]:
+    newline = script.lines.newline
+    parameters, given, inner = [], [], []
+    for number, value in enumerate(call.args):
+        if isinstance(value, ast.Constant):
+            inner.append(script.source(value))
+            continue
+        if isinstance(value, ast.Starred):
+            raise script.refuse("the call unpacks its arguments", value)
+        name = value.id if isinstance(value, ast.Name) else f"path{number or ''}"
+        parameters.append(name)
+        given.append(script.source(value))
+        inner.append(name)
+    for keyword in call.keywords:
+        if not isinstance(keyword.value, ast.Constant):
+            raise script.refuse("it is loaded with more than a path and settings", call)
+        inner.append(script.source(keyword))
+    kept = script.fresh("loaded_model")
+    margin = indent(script, top)
+    rows = (
+        f"@{cache}",
+        f"def {kept}({', '.join(parameters)}):",
+        f"    return {script.source(call.func)}({', '.join(inner)})",
+    )
+    text = "".join(f"{margin}{row}{newline}" for row in rows) + newline * 2
+    start = above(script, top)
+    use = Splice(*script.span(call), f"{kept}({', '.join(given)})")
+    return [Splice(start, start, text), use]

@@ -1,0 +1,31 @@
+"""A model that is loaded again and again is kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.moves.cached_load import load_once
+
+_HEAD = "from keras.models import load_model\n\ndef vote(paths, rows):\n    for path in paths:\n"
+
+
+def test_it_is_loaded_once_for_each_path() -> None:
+    body = "        net = load_model(path, compile=False)\n        use(net.predict(rows))\n"
+    text = load_once(Script("a.py", _HEAD + body), 5).text
+    assert "import functools\n" in text
+    assert (
+        "@functools.cache\ndef loaded_model(path):\n    return load_model(path, compile=False)"
+        in text
+    )
+    assert "        net = loaded_model(path)\n" in text
+
+
+@pytest.mark.parametrize(
+    "use",
+    ["net.fit(rows)", "net.trainable = False", "kept.append(net)", "net.compile()"],
+)
+def test_a_model_that_may_be_changed_is_loaded_anew(use: str) -> None:
+    body = f"        net = load_model(path)\n        {use}\n"
+    with pytest.raises(CannotEdit, match="changed or kept"):
+        load_once(Script("a.py", _HEAD + body), 5)

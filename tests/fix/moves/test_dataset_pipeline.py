@@ -1,0 +1,48 @@
+"""Pipelines in several statements, records that are parsed in batches, and shuffles of what is small."""
+
+from __future__ import annotations
+
+import pytest
+
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.moves.dataset_pipeline import shuffle_first, whole_batches
+
+_PARSE = (
+    "import tensorflow as tf\nSPEC = {{n: tf.io.FixedLenFeature({shape}, tf.int64) for n in names}}\n"
+    "def parse(r):\n    row = tf.io.parse_single_example(r, SPEC)\n"
+    "    return tf.stack([row[n] for n in names], axis={axis})\n"
+    "ds = ds.map(parse)\nds = ds.batch(9)\n"
+)
+_OPS = ("ParseExampleV2", "Pack", "Cast")
+
+
+def batched(shape: str = "[]", axis: str = "-1") -> str:
+    script = Script("a.py", _PARSE.format(shape=shape, axis=axis))
+    return whole_batches(script, 6, _OPS, True).files["a.py"]
+
+
+def test_single_numbers_are_parsed_a_batch_at_a_time() -> None:
+    text = batched()
+    assert "row = tf.io.parse_example(r, SPEC)" in text
+    assert "ds = ds.batch(9)\nds = ds.map(parse)\n" in text
+
+
+@pytest.mark.parametrize(("shape", "axis"), [("[8]", "-1"), ("[]", "0")])
+def test_what_would_have_another_shape_is_left_alone(shape: str, axis: str) -> None:
+    with pytest.raises(CannotEdit, match="something else for a whole batch"):
+        batched(shape, axis)
+
+
+@pytest.mark.parametrize("line", [1, 2])
+def test_a_shuffle_goes_in_front_of_the_map(line: int) -> None:
+    if line == 1:
+        script = Script("a.py", "ds = files.map(decode).shuffle(99).batch(3)\n")
+        assert "files.shuffle(99).map(decode).batch(3)" in shuffle_first(script, 1).files["a.py"]
+        return
+    script = Script("a.py", "ds = ds.map(decode)\nds = ds.shuffle(99)\n")
+    assert shuffle_first(script, 2).files["a.py"] == "ds = ds.shuffle(99)\nds = ds.map(decode)\n"
+
+
+def test_a_shuffle_without_a_map_in_front_is_left_alone() -> None:
+    with pytest.raises(CannotEdit):
+        shuffle_first(Script("a.py", "ds = ds.batch(3)\nds = ds.shuffle(99)\n"), 2)
