@@ -324,3 +324,24 @@ def test_a_gain_is_proved_on_a_busy_machine() -> None:
 def test_a_busy_machine_proves_nothing_of_a_script_against_itself() -> None:
     found = wandering(1.0)
     assert found.count(Verdict.PROVED) + found.count(Verdict.SLOWER) <= 6
+
+
+@pytest.mark.parametrize(
+    ("steps", "off", "expected"),
+    [
+        (8, 1.5e-5, Verdict.PROVED),
+        (8, 3e-5, Verdict.RESULTS_DIFFER),
+        (1000, 9e-5, Verdict.PROVED),
+        (1000, 2e-4, Verdict.RESULTS_DIFFER),
+    ],
+)
+def test_each_step_may_round_once_more(
+    trials: Callable[..., None], steps: int, off: float, expected: Verdict
+) -> None:
+    rng = np.random.default_rng(0)
+    trials(
+        lambda after: trial(
+            noisy(rng, 0.005 if after else 0.01, steps), weights=1.0 + off if after else 1.0
+        )
+    )
+    assert verdict(Question(steps)) is expected

@@ -239,6 +239,8 @@ def _weights(out: Path) -> tuple[dict[str, Any], float]:
         return {}, 0.0
     found: dict[str, Any] = {}
     for entry in index:
+        if not entry["name"]:
+            continue  # a tensor that gradients were taken for, as fast weights are: no variable
         try:
             kind = np.dtype(entry["dtype"])
         except TypeError:  # bfloat16 and the like: compared as raw 16-bit numbers

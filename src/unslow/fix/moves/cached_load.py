@@ -52,6 +52,14 @@ def _require_unchanged(script: Script, call: ast.Call) -> None:
     parent = script.parents[call]
     if isinstance(parent, ast.Attribute) and parent.attr in _HARMLESS:
         return
+    function = script.function_of(call)
+    if isinstance(parent, ast.Return) and function is not None:
+        sites = script.possible_calls(function)
+        if not sites:
+            raise script.refuse("what is loaded there is handed on", call)
+        for site in sites:
+            _require_unchanged(script, site)
+        return
     match parent:
         case ast.Assign(targets=[ast.Name(id=name)]):
             pass
