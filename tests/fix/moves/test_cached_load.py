@@ -29,3 +29,14 @@ def test_a_model_that_may_be_changed_is_loaded_anew(use: str) -> None:
     body = f"        net = load_model(path)\n        {use}\n"
     with pytest.raises(CannotEdit, match="changed or kept"):
         load_once(Script("a.py", _HEAD + body), 5)
+
+
+def test_a_method_that_only_loads_is_followed_to_its_callers() -> None:
+    source = (
+        "import tensorflow as tf\nclass H:\n    def load(self):\n        return tf.saved_model.load(self.path)\n\n"
+        "    def handle(self, x):\n        return self.load().signatures['rank'](x)\n"
+    )
+    text = load_once(Script("a.py", source), 4).text
+    assert "        return loaded_model(self.path)\n" in text
+    with pytest.raises(CannotEdit, match="handed on"):
+        load_once(Script("a.py", source.replace(".signatures['rank'](x)", "")), 4)

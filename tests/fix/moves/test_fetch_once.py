@@ -46,3 +46,36 @@ def test_an_outer_loop_is_where_it_is_fetched() -> None:
 def test_a_loop_that_may_need_tensors_is_left_alone(body: str, reason: str) -> None:
     with pytest.raises(CannotEdit, match=reason):
         fetched(body, 4)
+
+
+_RETURNS = (
+    "import tensorflow as tf\nimport numpy as np\nclass A:\n    def returns(self, given, ends):\n"
+    "        rewards = tf.constant(given, tf.float32)\n        ends = tf.constant(ends)\n        out = []\n"
+    "        run = tf.constant(0.0)\n        for t in reversed(range(len(rewards))):\n            if ends[t]:\n"
+    "                run = tf.constant(0.0)\n            run = rewards[t] + self.gamma * run\n"
+    "            out.insert(0, run)\n        out = tf.stack(out)\n        return out - tf.reduce_mean(out)\n"
+)
+
+
+def test_a_number_that_is_computed_of_elements_is_numpys() -> None:
+    text = fetch_once(Script("a.py", _RETURNS), 12).text
+    assert "rewards_values = rewards.numpy()\n" in text
+    assert "        out = []\n        run = np.float32(0.0)\n" in text
+    assert "        for t in reversed(range(len(rewards))):\n" in text
+    assert "if ends_values[t]:\n                run = np.float32(0.0)" in text
+    assert "run = rewards_values[t] + self.gamma * run\n" in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("self.gamma * run", "tf.sqrt(run)"),
+        ("out.insert(0, run)", "self.keep(run)"),
+        ("tf.stack(out)\n", "tf.stack(out)\n        tf.print(run)\n"),
+        ("        out = tf.stack(out)", "        keep(out)\n        out = tf.stack(out)"),
+    ],
+    ids=["another op", "handed on", "read afterwards", "a list that is more than stacked"],
+)
+def test_a_number_that_may_have_to_be_a_tensor_stays_one(old: str, new: str) -> None:
+    with pytest.raises(CannotEdit):
+        fetch_once(Script("a.py", _RETURNS.replace(old, new)), 12)

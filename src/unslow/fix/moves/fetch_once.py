@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import insert_before
+from unslow.fix.edit.statements import insert_before, spelled
+from unslow.fix.moves.running_numbers import running_numbers
 from unslow.syntax.library import TENSOR_LIKE
 from unslow.syntax.nodes import StatementLoop, inside, is_stored
 from unslow.syntax.uses import bound_in
 
 _TO_PYTHON = ("float", "int", "bool", "str")
+_NUMBER = "numpy.float32"
 _WRAPPERS = ("zip", "enumerate", "reversed")
 
 
@@ -29,8 +31,22 @@ def fetch_once(script: Script, line: int) -> Script:
     tensors = _tensors(script, outer[-1])
     if not tensors:
         raise script.refuse("no tensor from outside of the loop is read element by element", line)
-    found = [_Read(script, outer[-1], name) for name in tensors]
+    if running_numbers(script, outer[-1], set(tensors)):
+        script, _ = spelled(script, _NUMBER)
+    return _fetched(script, line)
+
+
+def _fetched(script: Script, line: int) -> Script:
+    loops = script.loops_around(script.statement_at(line) or script.tree)
+    outer = [loop for loop in loops if isinstance(loop, ast.For | ast.While)]
+    tensors = _tensors(script, outer[-1])
+    numbers = running_numbers(script, outer[-1], set(tensors))
+    computed = {name for number in numbers for name in number.statements}
+    found = [_Read(script, outer[-1], name, computed) for name in tensors]
     splices = [splice for read in found for splice in read.splices()]
+    for number in numbers:
+        for start in number.starts:
+            splices.append(Splice(*script.span(start.func), script.alias(_NUMBER, start) or ""))
     before = script.recorded(outer[-1])
     script = script.edit(splices)
     for read in found:
@@ -66,6 +82,12 @@ def _iterated(script: Script, node: ast.AST) -> ast.For | None:
     return None
 
 
+def _is_length(script: Script, node: ast.Name) -> bool:
+    """Whether only the length of a tensor is asked for, which costs nothing."""
+    parent = script.parents[node]
+    return isinstance(parent, ast.Call) and script.name(parent.func) == "len"
+
+
 @dataclass(frozen=True)
 class _Read:
     """One tensor that a loop takes apart."""
@@ -73,6 +95,7 @@ class _Read:
     script: Script
     loop: StatementLoop
     name: str
+    computed: set[ast.stmt]  # statements that compute with numbers only
 
     @property
     def fetched(self) -> str:
@@ -91,7 +114,7 @@ class _Read:
                 yield Splice(*self.script.span(node), self.fetched)
                 for use in self._targets(iteration):
                     yield self._value(use, use.id)
-            else:
+            elif not _is_length(self.script, node):
                 reason = f"the loop also uses `{self.name}` as a whole"
                 raise self.script.refuse(reason, node)
 
@@ -110,6 +133,8 @@ class _Read:
     def _value(self, element: ast.expr, new: str) -> Splice:
         """Another text for an element whose value alone is asked for; with its own `.numpy()`."""
         parent = self.script.parents[element]
+        if self.script.statement_of(element) in self.computed:
+            return Splice(*self.script.span(element), new)
         match parent:
             case ast.Compare() | ast.If() | ast.While() | ast.UnaryOp(op=ast.Not()):
                 return Splice(*self.script.span(element), new)
