@@ -59,7 +59,11 @@ class EagerCost:
 
 def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
     """The cost of a loop's eager ops; None where no window saw any."""
-    windows = [seen for seen in run.facts(EagerOps) if loop.holds(seen) and seen.ops]
+    windows = [
+        seen
+        for seen in run.facts(EagerOps)
+        if loop.holds(seen) and seen.ops and not seen.outside  # a moment is not a step
+    ]
     if not windows or loop.steps < 2:
         return None
     ops = int(np.median([window.ops for window in windows]))
