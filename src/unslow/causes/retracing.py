@@ -313,6 +313,13 @@ Retracing.FIRES = (
 )
 Retracing.QUIET = (
     Sketch(
+        "three stages of a training, each with numbers of its own",
+        facts=[
+            _trace(step, x="float32[64]", stage=f"str {name}", smoothing=f"float {number}")
+            for step, name, number in ((1, "warm-up", 0.0), (30, "main", 0.1), (60, "end", 0.05))
+        ],
+    ),
+    Sketch(
         "training and evaluation, each with a last partial batch",
         facts=[
             _trace(step, x=f"float32[{rows}]", training=f"bool {mode}")

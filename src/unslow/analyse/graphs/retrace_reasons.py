@@ -15,6 +15,7 @@ from unslow.model import Location, Run
 _ALLOWED = {"number": 2, "object": 2, "variable": 2}
 _ALLOWED_FLOAT = 1
 _ALLOWED_ELSE = 3
+_STRUCTURE = ("string", "flag", "none")  # what decides which graph is made
 _HANDFUL = 8  # graphs for as many shapes, all made early: buckets of lengths
 _EARLY = 1 / 3  # of the steps
 
@@ -64,7 +65,9 @@ def _argument(run: Run, found: Sequence[OutermostTrace]) -> Blamed | None:
     for trace, changed in nearest_changes(found):
         if not in_training(run, trace):
             continue
-        for change in changed:
+        # Numbers that change along with the structure would not spare this trace as tensors.
+        structural = [change for change in changed if change.reason in _STRUCTURE]
+        for change in structural or changed:
             groups[change.argument, change.reason].append((trace, change))
     for (argument, reason), members in sorted(groups.items(), key=lambda group: -len(group[1])):
         change = members[0][1]
