@@ -11,6 +11,7 @@ from unslow.analyse.run.tallies import line_totals
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.files import Folder, Log, Save
+from unslow.facts.keras import Epoch
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import set_keyword
@@ -18,6 +19,7 @@ from unslow.model import Evidence, Finding, Fix, Forecast, Location, Loop, Refus
 
 _LEAST_BYTES = 16 << 20  # a run may leave this much behind (judgement)
 _LEAST_FILES = 4
+_LONGER = 10  # times the run, for which the disk must have room (judgement)
 _SOON = 7 * 86_400.0  # seconds until the disk is full: later is not worth a warning (judgement)
 _KEPT = 5  # the default of tf.train.Saver
 _POSITION = {"CheckpointManager": 2}  # of max_to_keep
@@ -73,14 +75,16 @@ class FileGrowth(Cause):
 
     title = "files pile up"
     yields = True
-    reads = (Folder, Save, Log)
+    reads = (Folder, Save, Log, Epoch)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
             saves = {found.last.folder: found for found in reversed(saves_of(run, loop))}
             for growth in folder_growth(run, loop):
                 saver = saves.get(growth.last.folder)
-                if _grows_on(growth, saver) and _seconds_left(loop, growth) <= _SOON:
+                is_wanted = _once_an_epoch(run, loop, saver) and _fits(growth)
+                is_soon = _seconds_left(loop, growth) <= _SOON
+                if _grows_on(growth, saver) and is_soon and not is_wanted:
                     yield self._finding(run, loop, growth, saver)
 
     def _finding(self, run: Run, loop: Loop, growth: FolderGrowth, saves: Saves | None) -> Finding:
@@ -166,6 +170,16 @@ class FileGrowth(Cause):
             facts=[_folder(at, at * 1e6, at) for at in (10, 25, 50, 75, 100)],
         ),
         Sketch(
+            "one checkpoint of every epoch",
+            [0.01] * 100,
+            style="keras",
+            facts=[
+                *[_folder(at, at * 1e6, at // 10) for at in (20, 40, 60, 80, 100)],
+                *[at(step, Epoch(epoch=step // 10, step=step)) for step in range(10, 101, 10)],
+                *[_save(step, -1) for step in range(10, 101, 10)],
+            ],
+        ),
+        Sketch(
             "event files of a few MB",
             facts=[_folder(at, at * 1e5, 1, 1e9, "summaries") for at in (10, 50, 75, 100)],
         ),
@@ -179,6 +193,17 @@ def _grows_on(growth: FolderGrowth, saves: Saves | None) -> bool:
     if growth.last.holds == "checkpoints" and growth.new_files < _LEAST_FILES:
         return False  # the same few files are overwritten
     return saves is None or saves.last.keep <= 0
+
+
+def _once_an_epoch(run: Run, loop: Loop, saves: Saves | None) -> bool:
+    """Whether one checkpoint of every epoch is kept: their number is what the program asks for."""
+    epochs = sum(loop.holds(epoch) for epoch in run.facts(Epoch))
+    return saves is not None and 0 < saves.count <= epochs
+
+
+def _fits(growth: FolderGrowth) -> bool:
+    """Whether a training that is much longer leaves room on the disk."""
+    return _LONGER * growth.gained < growth.last.free
 
 
 def _seconds_left(loop: Loop, growth: FolderGrowth) -> float:
