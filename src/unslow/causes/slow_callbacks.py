@@ -35,6 +35,9 @@ from unslow.model import (
 
 _WORTH = 0.05  # of the training time
 _FEWEST = 3  # calls of a hook
+# A hook that was called more rarely, once in each of a few epochs, may be what the script is for.
+_HABIT = 8
+_WORTH_RARELY = 0.25
 _RARE = 0.01  # the share that a hook which is called less often may still take
 _TREND = 12  # calls, at least, to tell growth from noise (judgement)
 _GROWN = 1.5  # a late call against an early one: less may be the machine (judgement)
@@ -105,9 +108,10 @@ class SlowCallbacks(Cause):
 
     def _judge(self, run: Run, loop: Loop, calls: list[Hook]) -> Iterable[Finding]:
         last = calls[-1]
-        seconds = last.own_sum
+        seconds = _seconds(calls)
         growth = _growth(calls, loop)
-        if last.n < _FEWEST or (seconds < _WORTH * run.trained and growth is None):
+        worth = _WORTH if last.n >= _HABIT else _WORTH_RARELY
+        if last.n < _FEWEST or (seconds < worth * run.trained and growth is None):
             return
         each = seconds / last.n
         share = say.share(seconds / max(run.trained, 1e-9))
@@ -184,6 +188,15 @@ class SlowCallbacks(Cause):
     )
     QUIET = (
         Sketch(
+            "what a script does after each of four epochs",
+            style="keras",
+            phases={Phase.RUN: 0.8, Phase.HOOKS: 0.15},
+            facts=[
+                _called(epoch * 25, epoch, 0.04, _HOOK.replace(hook="on_epoch_end"))
+                for epoch in range(1, 5)
+            ],
+        ),
+        Sketch(
             "a light hook for every batch",
             style="keras",
             phases={Phase.RUN: 0.97, Phase.HOOKS: 0.03},
@@ -199,6 +212,13 @@ class SlowCallbacks(Cause):
             ],
         ),
     )
+
+
+def _seconds(calls: list[Hook]) -> float:
+    """All calls together, the first counted as a later one: it also prepares what it uses."""
+    own = [call.own for call in calls]
+    later = float(np.median(own[1:])) if len(own) > 1 else own[0]
+    return calls[-1].own_sum - max(0.0, own[0] - later)
 
 
 @dataclass(frozen=True)
