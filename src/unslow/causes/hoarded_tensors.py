@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from unslow.analyse.host.machine import process_of
-from unslow.analyse.memory.container_growth import growth_line
+from unslow.analyse.memory.container_growth import growth_place
 from unslow.analyse.memory.process_memory import tensors_held
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
@@ -154,8 +154,9 @@ class HoardedTensors(Cause):
         growth = _growth(loop, series, hidden)
         if growth is None:
             return None
-        line = last.line or growth_line(run.sources.get(last.file, ""), last.path)
-        if last.kind in _JOINED and not line:
+        place = (last.file, last.line) if last.line else None
+        place = place or growth_place(run.sources, last.file, last.path)
+        if last.kind in _JOINED and place is None:
             return None
         left = _left(process_of(run, loop))
         until = int(left / growth.rate)
@@ -163,7 +164,7 @@ class HoardedTensors(Cause):
         return Finding(
             cause=self.id,
             title=_title(loop, last, growth),
-            location=Location(last.file, line, last.function) if line else loop.update,
+            location=Location(*place, last.function) if place else loop.update,
             seconds=0.0,
             grows=True,
             forecast=Forecast(
@@ -171,10 +172,12 @@ class HoardedTensors(Cause):
                 bytes=held + rate * loop.steps * 9,
                 text=f"out of memory in about {until:,} steps" if until else "",
             ),
-            certainty=Certainty.LIKELY if hidden or not line else Certainty.MEASURED,
+            certainty=Certainty.LIKELY if hidden or place is None else Certainty.MEASURED,
             evidence=tuple(_evidence(loop, last, growth, left)),
             advice=_ADVICE.get(last.kind, _KEEP_LESS).format(path=last.path),
-            detail=_Hoard(last.path, last.kind, last.element, rate, is_line_known=bool(line)),
+            detail=_Hoard(
+                last.path, last.kind, last.element, rate, is_line_known=place is not None
+            ),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:

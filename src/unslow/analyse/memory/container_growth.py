@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 _GROWING = frozenset(
     ["append", "extend", "add", "insert", "update", "setdefault", "appendleft", "push", "store"]
 )
 _Line = tuple[int, int]  # line, and the number of loops around it
+
+
+def growth_place(sources: Mapping[str, str], file: str, path: str) -> tuple[str, int] | None:
+    """The file and line that grow `path`, a name in `file`; an attribute may grow in any file."""
+    others = [other for other in sources if other != file] if "." in path else []
+    for each in (file, *others):
+        line = growth_line(sources.get(each, ""), path)
+        if line is not None:
+            return each, line
+    return None
 
 
 def growth_line(source: str, path: str) -> int | None:
@@ -21,15 +31,19 @@ def growth_line(source: str, path: str) -> int | None:
     found = list(_mutations(tree, 0, lambda node: ast.unparse(node) == wanted))
     attribute = wanted.rpartition(".")[2]
     if not found and attribute != wanted:
-        # The holder has another name there: `self.history` is `trainer.history` outside.
-        found = list(_mutations(tree, 0, lambda node: _is_attribute(node, attribute)))
+        # The holder has another name there: `self.history` is `trainer.history` outside, and a key
+        # of it may be any value: `self.series[name]` is `log.series['loss']`.
+        name, _, key = attribute.partition("[")
+        found = list(_mutations(tree, 0, lambda node: _is_attribute(node, name, bool(key))))
     if not found:
         return None
     deepest = max(depth for _, depth in found)
     return next(line for line, depth in found if depth == deepest)
 
 
-def _is_attribute(node: ast.AST, name: str) -> bool:
+def _is_attribute(node: ast.AST, name: str, at_a_key: bool) -> bool:
+    if at_a_key:
+        return isinstance(node, ast.Subscript) and _is_attribute(node.value, name, at_a_key=False)
     return isinstance(node, ast.Attribute) and node.attr == name
 
 
