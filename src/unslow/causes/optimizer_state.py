@@ -10,7 +10,7 @@ from unslow.analyse.host.step_profile import repeated, updating, windows
 from unslow.analyse.memory.process_memory import limit
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
-from unslow.facts.memory import Weights
+from unslow.facts.memory import Built, Weights
 from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Loop, Run
@@ -71,7 +71,7 @@ class OptimizerState(Cause):
     """
 
     title = "the optimizer's state is large"
-    reads = (Weights, ProfilerWindow)
+    reads = (Weights, Built, ProfilerWindow)
     needs = ("machine",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -89,7 +89,9 @@ class OptimizerState(Cause):
         if not len(rss):
             return None
         weights, whole, slots = data.bytes, float(rss.max()), slots_of(data)
-        state = state_bytes(data)
+        # Options such as amsgrad and averaging keep more than the optimizer's kind tells.
+        made = [fact.bytes for fact in run.facts(Built, loop.process) if fact.what == "slots"]
+        state = max(state_bytes(data), *made, 0.0)
         if state < _LEAST or state < _SHARE * whole:
             return None
         rest = max(0.0, whole - 2 * weights - state)
@@ -147,6 +149,11 @@ def _weights(optimizer: str, size: float, momentum: bool = False) -> Placed:
 
 _TICKS = {"rss": [1.2e9] * 10}
 OptimizerState.FIRES = (
+    Sketch(
+        "AdamW that also keeps maxima and averages",
+        facts=[_weights("AdamW", 1e8), at(1, Built(what="slots", bytes=4e8))],
+        ticks=_TICKS,
+    ),
     Sketch("Adam on a large model", facts=[_weights("Adam", 1.5e8)], ticks=_TICKS),
     Sketch("a momentum on a larger one", facts=[_weights("SGD", 3e8, True)], ticks=_TICKS),
 )
