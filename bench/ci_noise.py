@@ -217,7 +217,8 @@ _ON_FIGURES = (
     "What makes it quiet enough are turns: both processes of a pair live at the same time, and each runs for a tenth of a",
     "second while the other one is halted, so both meet the same machine. Where that is not possible (a GPU, little memory,",
     "Windows), trials follow each other. Such pairs of four of these trainings differed by 8% to 16% on this machine, which",
-    "would take hundreds of pairs to tell 5%.",
+    "would take hundreds of pairs to tell 5%. Turns have a price: a wait for a disk or a server goes on while its process is",
+    "halted, so 5% more of waits that take 20 to 100 ms each show as 3% to 4.5%. Other waits and all computation show in full.",
 )
 
 

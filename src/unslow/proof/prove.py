@@ -242,7 +242,10 @@ def _pair(
 ) -> Iterator[tuple[int, Trial]]:
     if question.in_turns:
         question.budget.must_be_left()
-        yield from enumerate(run_in_turns(sides, question.steps, first=order[0]))
+        left = question.budget.left
+        pair = run_in_turns(sides, question.steps, first=order[0], timeout=left)
+        question.budget.must_be_left()
+        yield from enumerate(pair)
         return
     for which in order:
         yield which, _trial(sides[which], question)
