@@ -11,6 +11,7 @@ from unslow.report import words
     ("value", "text"),
     [
         (0, "0 s"),
+        (1.78e-17, "0 s"),
         (4.2e-7, "0.420 µs"),
         (0.000047, "47.0 µs"),
         (0.0123, "12.3 ms"),

@@ -98,6 +98,7 @@ def digits(value: float, wanted: int = 3) -> str:
     return f"{rounded:,.{places}f}"
 
 
+_NANOSECOND = 1e-9
 # Each unit with the size from which on it is used: below, three digits would round up into it.
 _TIME_UNITS = (
     (7200.0, 3600.0, "h"),
@@ -114,7 +115,11 @@ _SIZE_UNITS = (
 
 
 def seconds(value: float) -> str:
-    return _in_unit(value, _TIME_UNITS) or ("0 s" if value == 0 else f"{digits(value * 1e6)} µs")
+    """Nothing here is measured to less than a nanosecond: what is left below is rounding."""
+    known = _in_unit(value, _TIME_UNITS)
+    if known or abs(value) < _NANOSECOND:
+        return known or "0 s"
+    return f"{digits(value * 1e6)} µs"
 
 
 def size(value: float) -> str:
