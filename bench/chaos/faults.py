@@ -31,6 +31,7 @@ _KILLS = {signal.SIGKILL: 80, signal.SIGTERM: 60, signal.SIGINT: 60}  # 200 in a
 _LAUNCHED = 4  # … of each, so many by way of `unslow run`; the others are forks of one process
 _LOST = 1.0  # second of steps that a kill may lose, and the time of a wake-up on a busy machine
 _SLACK = 1.0
+_LONG_SILENCE = 4.0  # seconds without steps that the report must mention
 _FORKS_TIMEOUT = 1500.0
 _LONGEST_HUNG = 60.0  # seconds for the rest of the training and its exit
 
@@ -468,7 +469,15 @@ def _unharmed(one: Training, lost: str, readable: bool = True, complete: bool = 
     missing, told = _lost(one.folder, one.steps)
     if complete and missing:
         broke.append(f"{missing:.2f} s of steps are missing")
+    if missing > _LONG_SILENCE and not _is_named(one.folder):
+        broke.append(f"{missing:.1f} s are missing, and the report does not say so")
     return Result(1, lost, tuple(broke), f"{missing:.1f} s of steps missing; {told}")
+
+
+def _is_named(folder: Path) -> bool:
+    from unslow.analyse.run.assemble import load
+
+    return any("could no longer be written" in note for note in load(str(folder)).notes)
 
 
 @contextmanager

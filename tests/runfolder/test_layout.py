@@ -157,3 +157,13 @@ def test_pipes_and_devices_in_a_folder_are_left_out(folder: Path) -> None:
     os.mkfifo(folder / "run.json")
     with pytest.raises(Unreadable, match="no plain file"):
         runfile.read_header(str(folder))
+
+
+@pytest.mark.parametrize(("lasted", "said"), [(60.0, True), (1.0, False)])
+def test_a_recording_that_stopped_long_before_its_command_says_so(
+    folder: Path, lasted: float, said: bool
+) -> None:
+    header = {"command": ["x"], "cwd": "/w", "ended": "exit 0", "seconds": lasted}
+    runfile.write_header(str(folder), header)
+    notes = load(str(folder)).notes
+    assert any("could no longer be written" in note for note in notes) == said

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from unslow.analyse.graphs.call_profile import with_profile
 from unslow.analyse.run.detail import in_detail
@@ -30,6 +31,8 @@ from unslow.runfolder.layout import Folder, Unreadable
 # Seconds without a word from any process of a job: the recorder of each writes every few seconds,
 # in runs of days every few minutes.
 _SILENT = 1800.0
+# Seconds: what was flushed is at most one second old, and starting and ending Python takes another.
+_LONG_SILENCE = 3.0
 _SEE_RUNS = "Type `unslow runs` to see the runs there are."
 
 
@@ -75,7 +78,7 @@ def assemble(whole: Folder) -> Run:
         origins=dict(enumerate(begins)),
         attached=bool(header.get("attached")),
         at_lowest_rate=at_lowest_rate,
-        notes=tuple(_notes(raw, recorded, table)),
+        notes=(*_notes(raw, recorded, table), *_silence(header, processes)),
     )
 
 
@@ -132,6 +135,19 @@ def _age(folder: str) -> float:
     """Seconds since anything was written into a folder."""
     times = [entry.stat().st_mtime for entry in os.scandir(folder)]
     return time.time() - max(times, default=0.0)
+
+
+def _silence(header: Mapping[str, Any], processes: Sequence[Process]) -> Iterator[str]:
+    """A command that ended by itself long after the last word of its processes."""
+    by_itself = str(header.get("ended") or "").startswith("exit")
+    if not by_itself or not processes or any(each.how != "killed" for each in processes):
+        return
+    silent = float(header.get("seconds") or 0.0) - max(each.ended for each in processes)
+    if silent > _LONG_SILENCE:
+        yield (
+            f"nothing was recorded in the last {silent:.0f} s: "
+            "the run folder could no longer be written, or the program ended without cleaning up"
+        )
 
 
 def _left_out(kinds: Counter[str], read: int) -> str:
