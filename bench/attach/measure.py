@@ -21,9 +21,9 @@ from unslow.attach.target import target_of
 PROGRAM = Path(__file__).with_name("training.py")
 STYLES = ("session", "eager", "compiled")
 ROUNDS = 50
-ATTACHED = 0.2  # seconds of each round
+ATTACHED = 0.1  # seconds of each round
 BLOCKS = 60  # pairs of blocks in which a step after detaching is compared with a bare one
-BLOCK_SECONDS = 0.2
+BLOCK_SECONDS = 0.1
 NANO = 1e-9
 
 
@@ -77,13 +77,16 @@ def rounds() -> dict[str, Any]:
     """Fifty rounds on one training: memory, steps, and how long it stood still, by its own clock."""
     held: list[dict[str, float]] = []
     memory: list[int] = []
-    with training("compiled") as sick, tempfile.TemporaryDirectory() as place:
+    with (
+        training("compiled") as sick,
+        training("compiled") as bare,
+        tempfile.TemporaryDirectory() as place,
+    ):
         sick.steps(500)
         for number in range(ROUNDS):
             held.append(_round(sick, Path(place) / f"run-{number}"))
             memory.append(sick.resident())
         count, weights = sick.ask("").split()
-    with training("compiled") as bare:
         bare.steps(int(count) - 1)
         same = bare.ask("") == f"{count} {weights}"
     return {"rounds": held, "memory": memory, "steps": int(count), "same": same}
@@ -91,7 +94,7 @@ def rounds() -> dict[str, Any]:
 
 def _round(sick: Training, folder: Path) -> dict[str, float]:
     sick.tell("go")
-    time.sleep(0.15)  # of undisturbed steps, to compare with
+    time.sleep(0.1)  # of undisturbed steps, to compare with
     began = time.monotonic_ns()
     with attached(target_of(sick.pid), folder) as session:
         armed = time.monotonic_ns()
@@ -129,12 +132,8 @@ def _gaps(ends: Sequence[int], begin: int, end: int) -> list[int]:
     return [later - first for first, later in pairs if later > begin and first < end]
 
 
-def after() -> dict[str, Any]:
+def after(style: str) -> dict[str, Any]:
     """A step of a training that was attached to and left, beside one that never was, in turns."""
-    return {style: _compared(style) for style in STYLES}
-
-
-def _compared(style: str) -> dict[str, Any]:
     with training(style) as left, training(style) as bare, tempfile.TemporaryDirectory() as place:
         for warm in (left, bare):
             warm.steps(300)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from unslow.record.probes.functions.compiled import batch_size, shapes
+from unslow.record.probes.functions.compiled import batch_size, shapes, traces_of
 from unslow.record.probes.functions.signatures import weights_of
 
 
@@ -34,3 +34,16 @@ def test_graphs_of_two_models_differ_although_they_share_a_counter() -> None:
     counter = _Variable()
     one, other = [_Variable() for _ in range(10)], [_Variable() for _ in range(10)]
     assert weights_of(_graph(counter, *one)) != weights_of(_graph(counter, *other))
+
+
+def test_traces_that_another_thread_adds_meanwhile_are_read_again() -> None:
+    class Cache:
+        asked = 0
+
+        def values(self) -> list[str]:
+            self.asked += 1
+            if self.asked < 3:
+                raise RuntimeError("OrderedDict mutated during iteration")
+            return ["trace"]
+
+    assert traces_of(SimpleNamespace(_function_cache=Cache())) == ["trace"]

@@ -216,9 +216,17 @@ def _gather(value: Any, found: list[Any], depth: int) -> None:
             _gather(inner, found, depth + 1)
 
 
+_TRIES = 5  # traces take milliseconds, reading them microseconds
+
+
 def traces_of(function: Any) -> list[Any]:
     """The concrete functions of a tf.function. Private, seen on 2.15 to 2.21: the public ways may trace."""
-    return list(function._function_cache.values())
+    for _ in range(_TRIES):
+        try:
+            return list(function._function_cache.values())
+        except RuntimeError:  # another thread has just added one
+            continue
+    return []
 
 
 def holds_update(graph: Any) -> bool:
