@@ -563,3 +563,31 @@ def test_a_tensor_that_a_helper_loops_over_is_an_obstacle() -> None:
     )
     found = offence(script, script.tree.body[2].body[0].body, {"rows"}, None)
     assert found is not None and "loops over" in found.reason
+
+
+_TWO_MODELS = (
+    "import tensorflow as tf\nclass Gan:\n    def minimise(self, loss_fn, model, opt):\n"
+    "        with tf.GradientTape() as tape:\n            loss = loss_fn()\n"
+    "        grads = tape.gradient(loss, model.trainable_variables)\n"
+    "        opt.apply_gradients(zip(grads, model.trainable_variables))\n        return loss\n\n"
+    "    def update_d(self, x):\n        def loss():\n            return tf.reduce_mean(self.d(x))\n"
+    "        return self.minimise(loss, self.d, self.d_opt)\n\n"
+    "    def update_g(self, z):\n        def loss():\n            return tf.reduce_mean(self.d(self.g(z)))\n"
+    "        return self.minimise(loss, self.g, self.g_opt)\n"
+)
+
+
+def test_a_step_for_several_models_is_compiled_in_its_callers() -> None:
+    text = compile_step(Script("a.py", _TWO_MODELS), 7).text
+    assert text.count("@tf.function") == 2
+    assert "    @tf.function\n    def update_d(self, x):" in text
+    assert "    @tf.function\n    def update_g(self, z):" in text
+
+
+def test_a_loop_over_models_is_left_alone() -> None:
+    source = _TWO_MODELS.replace(
+        "        return self.minimise(loss, self.g, self.g_opt)\n",
+        "        for m in self.nets:\n            self.minimise(loss, m, self.g_opt)\n",
+    )
+    with pytest.raises(CannotEdit):
+        compile_step(Script("a.py", source), 7)

@@ -13,7 +13,7 @@ from unslow.fix.moves.decorators import decorate, decorator
 from unslow.fix.moves.defer_statement import move_out
 from unslow.fix.moves.extract_function import NewFunction, lifted
 from unslow.fix.moves.graph_rules import Offence, offence
-from unslow.fix.moves.step_arguments import numbers_to_wrap, one_object_each
+from unslow.fix.moves.step_arguments import SeveralObjects, numbers_to_wrap, one_object_each
 from unslow.fix.moves.step_plan import Offends, Plan, extended, planned, training_loops
 from unslow.fix.moves.training_step import Step, find_step, spans
 from unslow.syntax.library import Kind
@@ -90,9 +90,28 @@ def _called_step(script: Script, step: Step, keywords: Mapping[str, str]) -> Scr
     _require_compilable(script, function)
     try:
         wrapped = _whole_function(script, function)
+    except SeveralObjects as problem:
+        return _compiled_callers(script, function, keywords, problem)
     except (CannotEdit, Offends) as problem:
         return _split(script, step, keywords, problem)
     return _decorated(script, function, wrapped, keywords)
+
+
+def _compiled_callers(
+    script: Script, function: NamedFunction, keywords: Mapping[str, str], problem: SeveralObjects
+) -> Script:
+    """Compiles each function that calls a step with a model of its own: the step is traced in them."""
+    lines = []
+    for site in script.possible_calls(function):
+        caller = script.function_of(site)
+        if caller is None or script.loops_around(site):
+            raise problem
+        lines.append(script.recorded(caller))
+    for line in dict.fromkeys(lines):
+        caller = script.function_at(line)
+        assert caller is not None
+        script = compile_function(script, caller, keywords)
+    return script
 
 
 def compile_function(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from unslow.fix.edit.script import Script
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.tensor_lists import is_list_of_tensors
 from unslow.syntax.nodes import NamedFunction, inside, is_stored
 from unslow.syntax.python_types import PythonType, called_objects, type_in_loops
@@ -21,6 +21,10 @@ _RETRACING = {
     PythonType.TEXT: "a text",
     PythonType.NUMPY: "a NumPy number",
 }
+
+
+class SeveralObjects(CannotEdit):
+    """A function is called with several models or optimizers, each of which needs a graph of its own."""
 
 
 def bound_around(script: Script, value: ast.expr) -> bool:
@@ -38,7 +42,8 @@ def one_object_each(script: Script, function: NamedFunction, names: set[str]) ->
             continue
         other = seen.setdefault(name, ast.dump(value)) != ast.dump(value)
         if other or bound_around(script, value):
-            raise script.refuse(f"`{function.name}` is called with more than one `{name}`", site)
+            reason = f"`{function.name}` is called with more than one `{name}`"
+            raise SeveralObjects(reason, script.recorded(site))
 
 
 def numbers_to_wrap(
