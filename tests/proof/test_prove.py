@@ -345,3 +345,9 @@ def test_each_step_may_round_once_more(
         )
     )
     assert verdict(Question(steps)) is expected
+
+
+def test_a_program_of_few_steps_is_timed_as_a_whole() -> None:
+    finding = Finding("unrolled-loop", "", None, 1.0, ())
+    assert proving.question_for(Sketch("", [0.5] * 2).run(), finding).program
+    assert not proving.question_for(Sketch("", [0.5] * 20).run(), finding).program

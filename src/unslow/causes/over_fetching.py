@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.session_steps import fetched, inspected_loops
@@ -15,7 +16,10 @@ from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.schema import Place
 from unslow.facts.sessions import Fetch, InspectedRun
-from unslow.model import Evidence, Finding, Location, Loop, Run
+from unslow.model import Evidence, Finding, Fix, Location, Loop, Refusal, Run, Safety
+
+if TYPE_CHECKING:
+    from unslow.fix.edit.script import Script
 
 _SOME = 0.05  # of the most expensive one: what costs less is not worth naming beside it
 
@@ -30,6 +34,13 @@ class _Fetch:
     seconds: float  # per step, of what the update does not need
     spare: float  # the same of all fetches together: they may share some of it
     use: str  # never, sometimes, or always
+
+
+@dataclass(frozen=True)
+class _Places:
+    """What the fix needs to know."""
+
+    places: tuple[int, ...]  # of the fetches, in the list that is run
 
 
 class OverFetching(Cause):
@@ -90,7 +101,18 @@ class OverFetching(Cause):
             seconds=each * loop.steps,
             evidence=tuple(evidence),
             advice=f"Take {shown} out of the training run{rest}",
+            detail=_Places(tuple(fetch.fact.position for fetch in found)),
         )
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.moves.fetch_when_used import fetch_when_used
+
+        detail, where = finding.detail, finding.location
+        if not isinstance(detail, _Places) or where is None:
+            return None
+        edited = fetch_when_used(script, where.line, detail.places)
+        note = "It is then computed with the weights after the step, not during it."
+        return Fix("fetch it where it is read", Safety.REVIEW, {script.path: edited.text}, note)
 
 
 def _fetches(run: Run, loop: Loop) -> list[_Fetch]:

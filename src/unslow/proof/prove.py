@@ -56,7 +56,8 @@ class Question:
     whole: bool = False  # the first step counts, too
     grows: bool = False
     peak: bool = False
-    program: bool = False  # the cost lies outside of the steps: time the program to its end
+    # The cost lies outside of the steps, or there are too few of them: time the program to its end.
+    program: bool = False
     pairs: int = PAIRS
     quality: bool = False  # other weights are no objection if the loss is as good
     in_turns: bool = False  # both trials of a pair run at once, a fraction of a second each in turn
@@ -113,7 +114,7 @@ def question_for(run: Run, finding: Finding, steps: int | None = None) -> Questi
     whole = bool(finding.facts.get("first_step"))
     if finding.frees > 0:
         return Question(max(steps or 0, _steps_to_peak(run)), whole, finding.grows, peak=True)
-    if finding.stretch:
+    if finding.stretch or run.steps < _LEAST_STEPS:
         return Question(TO_THE_END, whole, finding.grows, program=True)
     return Question(steps or steps_for(run), whole, finding.grows)
 

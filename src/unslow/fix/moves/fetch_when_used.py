@@ -1,0 +1,101 @@
+"""The move for a value that a session fetches in every step and that is only looked at in some: it is
+fetched there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.script import Script
+from unslow.fix.edit.statements import insert_before
+from unslow.syntax.nodes import StatementLoop, argument, dotted, inside, is_stored
+
+
+@dataclass(frozen=True)
+class _Rare:
+    """A fetched value and the `if` that is all that reads it."""
+
+    place: int  # among the fetches
+    name: str
+    fetch: ast.expr
+    reader: ast.If | None  # none where nothing reads it
+
+
+def fetch_when_used(script: Script, line: int, places: Sequence[int]) -> Script:
+    """`_, big = sess.run([step, big_op])` fetches `big_op` only under the `if` that reads `big`.
+
+    `places` are those of the values among what is fetched.
+    """
+    statement = script.statement_at(line)
+    match statement:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Call() as call):
+            fetches = argument(call, "fetches", 0)
+        case _:
+            raise script.refuse("what is run there is not taken apart into names", line)
+    if not isinstance(fetches, ast.List | ast.Tuple) or len(fetches.elts) != len(targets):
+        raise script.refuse("what is fetched is not written out", call)
+    loops = script.loops_around(statement)
+    if not loops:
+        raise script.refuse("the statement is not in a loop", statement)
+    every = list(enumerate(zip(targets, fetches.elts, strict=True)))
+    pairs = [each for each in every if each[0] in places]
+    found = [_rare(script, loops[0], statement, each) for each in pairs]
+    rare = [each for each in found if each is not None]
+    if len(rare) < len(pairs) or not rare or len(rare) == len(targets):
+        raise script.refuse("every value that is fetched may be read in every step", call)
+    return _moved(script, statement, call, rare)
+
+
+def _rare(
+    script: Script,
+    loop: StatementLoop,
+    statement: ast.Assign,
+    pair: tuple[int, tuple[ast.expr, ast.expr]],
+) -> _Rare | None:
+    place, (target, fetch) = pair
+    if not isinstance(target, ast.Name) or target.id == "_" or dotted(fetch) is None:
+        return None
+    scope = script.function_of(statement) or script.tree
+    named = [node for node in inside(scope, ast.Name) if node.id == target.id]
+    reads = [node for node in named if not is_stored(node)]
+    stores = [node for node in named if is_stored(node)]
+    block, index = script.block(statement)
+    later = [node for node in block[index + 1 :] if isinstance(node, ast.If)]
+    readers = [node for node in later if any(script.within(read, node) for read in reads)]
+    if len(stores) != 1 or not script.within(statement, loop):
+        return None
+    if not reads:
+        return _Rare(place, target.id, fetch, None)
+    if len(readers) != 1:
+        return None
+    reader = readers[0]
+    in_body = all(any(script.within(read, node) for node in reader.body) for read in reads)
+    return _Rare(place, target.id, fetch, reader) if in_body else None
+
+
+def _moved(script: Script, statement: ast.Assign, call: ast.Call, rare: list[_Rare]) -> Script:
+    """The run without the rare values, and a run of its own for each of them where it is read."""
+    fetches, target = argument(call, "fetches", 0), statement.targets[0]
+    assert isinstance(fetches, ast.List | ast.Tuple) and isinstance(target, ast.Tuple)
+    gone = {each.place for each in rare}
+    kept_fetches = [script.source(e) for k, e in enumerate(fetches.elts) if k not in gone]
+    kept_names = [script.source(e) for k, e in enumerate(target.elts) if k not in gone]
+    alone = len(kept_names) == 1
+    splices = [
+        Splice(*script.span(fetches), kept_fetches[0] if alone else f"[{', '.join(kept_fetches)}]"),
+        Splice(*script.span(target), ", ".join(kept_names)),
+    ]
+    rest = [script.source(each) for each in (*call.args[1:], *call.keywords)]
+    run = script.source(call.func)
+    places = [
+        (script.recorded(each.reader.body[0]), each.name, script.source(each.fetch))
+        for each in rare
+        if each.reader is not None
+    ]
+    edited = script.edit(splices)
+    for line, name, fetch in places:
+        given = ", ".join([fetch, *(text for text in rest if not text.startswith("fetches="))])
+        edited = insert_before(edited, line, f"{name} = {run}({given})\n")
+    return edited

@@ -1,0 +1,40 @@
+"""A value that is read in some steps only is fetched in these."""
+
+from __future__ import annotations
+
+import pytest
+
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.moves.fetch_when_used import fetch_when_used
+
+_LOOP = (
+    "for step in range(9):\n    _, l, big = sess.run([train, loss, table], {x: a})\n    total += l\n"
+    "    if step % 3 == 0:\n        show(big)\n"
+)
+
+
+def test_it_is_fetched_under_the_condition_that_reads_it() -> None:
+    text = fetch_when_used(Script("a.py", _LOOP), 2, [2]).text
+    assert "    _, l = sess.run([train, loss], {x: a})\n" in text
+    assert "        big = sess.run(table, {x: a})\n        show(big)\n" in text
+
+
+def test_what_nobody_reads_is_not_fetched() -> None:
+    text = fetch_when_used(Script("a.py", _LOOP.replace("show(big)", "show(l)")), 2, [2]).text
+    assert "_, l = sess.run([train, loss], {x: a})" in text
+    assert "table" not in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("total += l", "total += l + big"),
+        ("        show(big)\n", "        show(big)\nprint(big)\n"),
+        ("    total += l\n", "    total += l\n    big = big + 1\n"),
+        ("[train, loss, table]", "everything"),
+    ],
+    ids=["read in every step", "read after the loop", "set again", "not written out"],
+)
+def test_what_may_be_read_elsewhere_stays(old: str, new: str) -> None:
+    with pytest.raises(CannotEdit):
+        fetch_when_used(Script("a.py", _LOOP.replace(old, new)), 2, [2])
