@@ -591,3 +591,14 @@ def test_a_loop_over_models_is_left_alone() -> None:
     )
     with pytest.raises(CannotEdit):
         compile_step(Script("a.py", source), 7)
+
+
+def test_a_tape_that_is_used_after_the_step_stays_outside() -> None:
+    source = (
+        "import tensorflow as tf\nfor x in data:\n    with tf.GradientTape(persistent=True) as tape:\n"
+        "        a = tf.reduce_sum(net(x))\n        loss = a * 2.0\n"
+        "    opt.apply_gradients(zip(tape.gradient(loss, net.weights), net.weights))\n"
+        "    later.append(lambda: tape.gradient(a, net.weights))\n"
+    )
+    with pytest.raises(CannotEdit, match="`tape` is used after the step"):
+        compile_step(Script("a.py", source), 6)

@@ -63,6 +63,7 @@ def extended(script: Script, run: Sequence[ast.stmt], step: Step) -> Sequence[as
 
 def planned(script: Script, run: Sequence[ast.stmt], step: Step) -> Plan:
     part = part_of(script, run)
+    _require_tensors_given(script, part)
     loop = _loop_to_leave(script, run, step)
     if loop is not None:
         before: ast.stmt = loop
@@ -82,6 +83,15 @@ def planned(script: Script, run: Sequence[ast.stmt], step: Step) -> Plan:
         one_object_each(script, step.function, objects)
         tensors |= set(numbers_to_wrap(script, step.function, run)) & set(inputs)
     return Plan(part, before, inputs, tensors, method_of)
+
+
+def _require_tensors_given(script: Script, part: Part) -> None:
+    """Raises where what is read afterwards is no tensor: a compiled function cannot give back a tape."""
+    entered = [item for node in inside(part.statements, ast.With) for item in node.items]
+    names = [item.optional_vars for item in entered if isinstance(item.optional_vars, ast.Name)]
+    for name in names:
+        if name.id in part.gives:
+            raise script.refuse(f"`{name.id}` is used after the step", name)
 
 
 def _require_graph(
