@@ -166,8 +166,7 @@ def proved(row: Row, run: Run, folder: str, step: Step) -> Proof | None:
         "text": proof.text,
         "given": 1 - 1 / proof.speedup,
         "first_step": float(min(run.loops, key=lambda loop: loop.start).seconds[0]),
-        "per_step": getattr(step.finding.detail, "bytes_per_step", None)
-        or step.finding.facts.get("bytes_per_step"),
+        "per_step": getattr(step.finding.detail, "bytes_per_step", None),
         "growth": [proof.growth.what, proof.growth.before, proof.growth.after]
         if proof.growth
         else None,

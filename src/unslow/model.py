@@ -29,7 +29,8 @@ F = TypeVar("F", bound=Fact)
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A line of the user's code; `file` is relative to the run's working directory where it lies below it."""
+    """A line of the user's code; `file` is relative to the run's working directory where it lies
+    below it."""
 
     file: str
     line: int
@@ -42,7 +43,10 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One timed fact from a probe. `time` is in seconds since the run began, and so is all of `data`."""
+    """One timed fact from a probe.
+
+    `time` is in seconds since the run began, and so is all of `data`.
+    """
 
     kind: str
     time: float
@@ -62,7 +66,8 @@ class Shape(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """What became of the step time: `before` and `after` are typical seconds at the start and the end."""
+    """What became of the step time: `before` and `after` are typical seconds at the start and the
+    end."""
 
     shape: Shape
     before: float
@@ -82,7 +87,8 @@ class Trend:
 
 @dataclass(frozen=True)
 class Loop:
-    """One training loop: its steps as rows. A row holds one step, or `count` merged ones in long runs."""
+    """One training loop: its steps as rows. A row holds one step, or `count` merged ones in long
+    runs."""
 
     location: Location  # the `for` or `while` line, or the line that calls fit()
     update: Location  # the user's line at which the weights change
@@ -147,7 +153,8 @@ class Loop:
         return float(rows[len(rows) // 2]) if len(rows) else 0.0
 
     def step_at(self, time: float) -> int:
-        """The number of the step that was under way at a time; 0 before the loop, `steps` + 1 after it."""
+        """The number of the step that was under way at a time; 0 before the loop, `steps` + 1 after
+        it."""
         import bisect
 
         if not len(self.end) or time < self.start:
@@ -167,7 +174,8 @@ class Sample:
     """Stack samples of one place: the user's frames (innermost first) and what ran below them."""
 
     stack: tuple[Location, ...]
-    leaf: str  # "python" (the user's own line), or the library below it: "tensorflow", "keras", "numpy", …
+    # "python" (the user's own line), or the library below it: "tensorflow", "keras", "numpy", …
+    leaf: str
     process: int
     training: bool  # taken on the thread that trains
     first_half: int
@@ -214,7 +222,7 @@ class Process:
     probes: Mapping[str, str]  # name → "armed" or "lost: why"
     own: Mapping[str, float]  # what recording cost: seconds, calls, peak_rss_bytes, …
     ticks: Ticks
-    machine: Mapping[str, Any]  # cores, memory_bytes, limits
+    machine: Mapping[str, float]  # cores, memory_bytes, limits
 
 
 @dataclass(frozen=True)
@@ -311,7 +319,8 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Where a growing cost leads: at `step`, one step takes `step_seconds` or memory holds `bytes`."""
+    """Where a growing cost leads: at `step`, one step takes `step_seconds` or memory holds
+    `bytes`."""
 
     step: int
     step_seconds: float | None = None
@@ -334,7 +343,7 @@ class Finding:
     certainty: Certainty = Certainty.MEASURED
     advice: str = ""  # what to do, in words, where no diff can be written
     fault: bool = True  # False: an honest answer that is no fault of the program
-    facts: Mapping[str, Any] = field(default_factory=dict)  # what `fix` needs to know
+    in_first_step: bool = False  # its cost lies in the first step, which a proof then counts
     detail: object = None  # what the cause hands to its own `fix`: a small class of its file
     merged: tuple[str, ...] = ()  # causes that explained the same seconds
     frees: float = 0.0  # bytes of the peak that could be had back
@@ -342,7 +351,8 @@ class Finding:
 
 
 class Safety(enum.Enum):
-    """EXACT: same results by construction. CLOSE: up to floating point. REVIEW: may change meaning."""
+    """EXACT: same results by construction. CLOSE: up to floating point. REVIEW: may change
+    meaning."""
 
     EXACT = "exact"
     CLOSE = "close"
@@ -394,7 +404,8 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The loss over several seeds, before and after, in the third of the steps where after is worst."""
+    """The loss over several seeds, before and after, in the third of the steps where after is
+    worst."""
 
     seeds: int
     before: float

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from unslow.causes import eager_step
 from unslow.causes.eager_step import EagerStep
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.convert_feed import converted_once
@@ -32,16 +33,16 @@ for x in data:
 """
 
 
-@pytest.mark.parametrize(("makes", "expected"), [([], Fix), (["train.py:4"], Refusal)])
-def test_a_step_that_makes_variables_is_not_compiled(makes: list[str], expected: type) -> None:
-    facts = {
-        "updates": [["train.py", 4]],
-        "loop": ["train.py", 7],
-        "varies": False,
-        "random": "",
-        "makes": makes,
-    }
-    found = Finding("eager-step", "title", Location("train.py", 1), 1.0, (), facts=facts)
+UPDATE = Location("train.py", 4)
+
+
+@pytest.mark.parametrize(("makes", "expected"), [((), Fix), ((UPDATE,), Refusal)])
+def test_a_step_that_makes_variables_is_not_compiled(
+    makes: tuple[Location, ...], expected: type
+) -> None:
+    loop = Location("train.py", 7)
+    step = eager_step._EagerStep((UPDATE,), loop, varies=False, random="", makes=makes)
+    found = Finding("eager-step", "title", Location("train.py", 1), 1.0, (), detail=step)
     assert isinstance(EagerStep().fix(found, script(EAGER)), expected)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from unslow.causes import (
+    host_sync,
     predict_in_loop,
     profiler_left_on,
     slow_callbacks,
@@ -27,8 +28,8 @@ from unslow.fix.edit.script import Script
 from unslow.model import Finding, Fix, Location, Refusal, Safety
 
 
-def finding(line: int, **facts: Any) -> Finding:
-    return Finding("cause", "title", Location("train.py", line), 1.0, (), facts=facts)
+def finding(line: int, detail: object = None) -> Finding:
+    return Finding("cause", "title", Location("train.py", line), 1.0, (), detail=detail)
 
 
 def script(text: str) -> Script:
@@ -80,7 +81,7 @@ def test_evaluate_gets_words_only() -> None:
 
 def test_a_fetch_is_made_every_so_many_steps() -> None:
     text = "for step in range(9):\n    kept.append(w.numpy())\n"
-    answer = HostSync().fix(finding(2, every=100), script(text))
+    answer = HostSync().fix(finding(2, host_sync._Interval(100)), script(text))
     assert (
         fixed(answer)
         == "for step in range(9):\n    if step % 100 == 0:\n        kept.append(w.numpy())\n"

@@ -182,7 +182,7 @@ class BigShuffle(Cause):
             frees=inflated.frees if inflated is not None else 0.0,
             advice=f"{advice}.",
             detail=_Smaller(smaller if smaller < buffer.elements else 0),
-            facts={"first_step": pipeline.in_python},
+            in_first_step=pipeline.in_python,
         )
 
     def _too_early(self, run: Run, stage: Stage, inflated: _Inflated) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from unslow.analyse.graphs.eager_cost import EagerCost, eager_cost
@@ -27,23 +28,37 @@ _SIZES = 3
 _STYLES = ("eager",)
 
 
+@dataclass(frozen=True)
+class _EagerStep:
+    """What the fix needs to know."""
+
+    updates: tuple[Location, ...]  # the line that updates the weights, and its callers
+    loop: Location
+    varies: bool  # shapes change between steps
+    random: str  # an op that draws random numbers, if there is one
+    makes: tuple[Location, ...]  # lines that make variables in every step
+
+
 class EagerStep(Cause):
     """
     What happens
-    The forward pass, the gradients and the update of the weights run op by op: Python asks for each op, and waits
-    until TensorFlow has taken it.
+    The forward pass, the gradients and the update of the weights run op by op: Python asks for each
+    op, and waits until TensorFlow has taken it.
 
     Why it is slow
-    Asking for an op costs tens of microseconds of Python and of bookkeeping, whatever it computes; an optimizer alone
-    asks for a dozen per variable. Small ops cost far more to ask for than to compute. A compiled step asks once.
+    Asking for an op costs tens of microseconds of Python and of bookkeeping, whatever it computes;
+    an optimizer alone asks for a dozen per variable. Small ops cost far more to ask for than to
+    compute. A compiled step asks once.
 
     The fix
-    Put `@tf.function` on the function that makes one step: forward, gradients and update. Python in it then runs only
-    when it is traced; prints, `.numpy()`, lists that grow and counters belong outside.
+    Put `@tf.function` on the function that makes one step: forward, gradients and update. Python in
+    it then runs only when it is traced; prints, `.numpy()`, lists that grow and counters belong
+    outside.
 
     When we are wrong
-    Where the ops are large, the time is theirs and compiling gives little: the numbers say so. A step that must stay
-    eager (a debugger, Python libraries in the middle of it) can still compile its parts.
+    Where the ops are large, the time is theirs and compiling gives little: the numbers say so. A
+    step that must stay eager (a debugger, Python libraries in the middle of it) can still compile
+    its parts.
     """
 
     title = "the training step runs op by op"
@@ -64,51 +79,50 @@ class EagerStep(Cause):
         self, run: Run, loop: Loop, cost: EagerCost, where: Location, function: str
     ) -> Finding:
         what = f"{function}()" if function else "the body of the loop"
-        title = f"{what} runs op by op: {cost.ops} ops in a step of {_ms(cost.step)}, of which {_ms(cost.kernels)} compute"
+        title = (
+            f"{what} runs op by op: {cost.ops} ops in a step of {_ms(cost.step)}, "
+            f"of which {_ms(cost.kernels)} compute"
+        )
         return Finding(
             cause=self.id,
             title=title,
             location=where,
             seconds=cost.saved,
             evidence=tuple(evidence(cost)),
-            facts={
-                "updates": [[frame.file, frame.line] for frame in loop.stack or (loop.update,)],
-                "loop": [loop.location.file, loop.location.line],
-                "varies": _varies(loop),
-                "random": cost.random,
-                "makes": [str(line.location) for line in made_often(run, loop)],
-            },
+            detail=_EagerStep(
+                updates=loop.stack or (loop.update,),
+                loop=loop.location,
+                varies=_varies(loop),
+                random=cost.random,
+                makes=tuple(line.location for line in made_often(run, loop)),
+            ),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.moves.compile_step import compile_step
 
-        update = next(
-            (line for file, line in finding.facts["updates"] if file == script.path), None
-        )
+        step = finding.detail
+        assert isinstance(step, _EagerStep)
+        update = next((frame.line for frame in step.updates if frame.file == script.path), None)
         if update is None:
             return Refusal("the line that updates the weights is in another file", finding.location)
-        makes = finding.facts.get("makes")
-        if makes:
+        if step.makes:
             return Refusal(
-                f"it makes variables in every step, which a graph cannot: see {makes[0]}",
+                f"it makes variables in every step, which a graph cannot: see {step.makes[0]}",
                 finding.location,
             )
-        file, line = finding.facts["loop"]
-        edited = compile_step(
-            script, update, line if file == script.path else None, bool(finding.facts["varies"])
-        )
+        line = step.loop.line if step.loop.file == script.path else None
+        edited = compile_step(script, update, line, step.varies)
         if edited.text == script.text:
             return Refusal("it is compiled already, and something keeps it eager", finding.location)
-        random = str(finding.facts["random"])
-        return Fix(
-            title="compile the step with `tf.function`",
-            safety=Safety.REVIEW if random else Safety.CLOSE,
-            files={script.path: edited.text},
-            note=f"A compiled step draws other random numbers than an eager one with the same seed ({random})."
-            if random
-            else "",
+        title, files = "compile the step with `tf.function`", {script.path: edited.text}
+        if not step.random:
+            return Fix(title, Safety.CLOSE, files)
+        note = (
+            "A compiled step draws other random numbers than an eager one with the same seed "
+            f"({step.random})."
         )
+        return Fix(title, Safety.REVIEW, files, note)
 
 
 def evidence(cost: EagerCost) -> Iterable[Evidence]:
@@ -179,7 +193,8 @@ def _holds_loop(frame: Location, loop: Loop) -> bool:
 
 
 def _definition(run: Run, frame: Location) -> Location:
-    """The `def` line of the function that a frame is in; the frame's own line where the source is not known."""
+    """The `def` line of the function that a frame is in; the frame's own line where the source is
+    not known."""
     found = [
         node
         for node in Sources(run.sources).around(frame)

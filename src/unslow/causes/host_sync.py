@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from unslow.analyse import wording as say
 from unslow.analyse.run.tallies import LineTotal, line_totals
@@ -35,29 +36,37 @@ def _fetched(step: int, each: float, size: float = 4.0) -> Placed:
     return at(step, taken.replace(way="numpy"))
 
 
+@dataclass(frozen=True)
+class _Interval:
+    """What the fix needs to know."""
+
+    steps: int  # between two fetches
+
+
 class HostSync(Cause):
     """
     What happens
 
-    A line asks for the value of a tensor in every step (`.numpy()`, `float(…)`, `print`, a test, a NumPy
-    function), and the program waits there until it has it.
+    A line asks for the value of a tensor in every step (`.numpy()`, `float(…)`, `print`, a test, a
+    NumPy function), and the program waits there until it has it.
 
     Why it is slow
 
-    The value must be finished and is then copied. On a CPU TensorFlow has mostly finished it before: reading
-    a loss costs a microsecond, and only large values (weights, activations, gradients) cost their copy. On
-    an accelerator the program could have prepared the next steps meanwhile: there each such line empties the
-    queue of work, and the device idles until Python has filled it again.
+    The value must be finished and is then copied. On a CPU TensorFlow has mostly finished it
+    before: reading a loss costs a microsecond, and only large values (weights, activations,
+    gradients) cost their copy. On an accelerator the program could have prepared the next steps
+    meanwhile: there each such line empties the queue of work, and the device idles until Python has
+    filled it again.
 
     The fix
 
-    Fetch every N steps, or keep a running value in a `tf.Variable` or a Keras metric and fetch that. Of a large
-    tensor fetch what is needed: its norm or mean, computed by TensorFlow.
+    Fetch every N steps, or keep a running value in a `tf.Variable` or a Keras metric and fetch
+    that. Of a large tensor fetch what is needed: its norm or mean, computed by TensorFlow.
 
     When we are wrong
 
-    What the line costs here is measured. With an accelerator the wait is in part the step's own work, which
-    must be done anyway: then only what Python could have done meanwhile is counted.
+    What the line costs here is measured. With an accelerator the wait is in part the step's own
+    work, which must be done anyway: then only what Python could have done meanwhile is counted.
     """
 
     title = "values are fetched in every step"
@@ -89,7 +98,8 @@ class HostSync(Cause):
             cause=self.id,
             location=total.location,
             seconds=seconds,
-            title=f"{say.code(total.location)} fetches {what} and takes {say.share(share)} of the training",
+            title=f"{say.code(total.location)} fetches {what} and takes {say.share(share)} of the "
+            "training",
             evidence=(
                 Evidence("fetches per step", round(total.count / max(1, loop.steps), 2)),
                 Evidence("bytes in a fetch", size, "bytes"),
@@ -99,18 +109,19 @@ class HostSync(Cause):
             ),
             certainty=Certainty.LIKELY if _accelerated(run, loop) else Certainty.MEASURED,
             advice=advice,
-            facts={"every": every},
+            detail=_Interval(every),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        if finding.location is None:
+        where, interval = finding.location, finding.detail
+        if where is None or not isinstance(interval, _Interval):
             return None
-        every = int(finding.facts["every"])
-        fixed = guard(script, finding.location.line, every)
+        every = interval.steps
+        fixed = guard(script, where.line, every)
         return Fix(
             title=f"fetch every {every:,} steps",
             safety=Safety.REVIEW,
-            files={finding.location.file: fixed.text},
+            files={where.file: fixed.text},
             note=f"What this line keeps or shows is then kept or shown for one step in {every:,}.",
         )
 
@@ -146,7 +157,8 @@ class HostSync(Cause):
     )
 
     def spot(self, source: Source) -> Iterable[Spot]:
-        """Only whole weights: a loss that is read in every step costs nothing where it was computed on the CPU."""
+        """Only whole weights: a loss that is read in every step costs nothing where it was computed
+        on the CPU."""
         for call in source.every(ast.Call):
             loop = source.innermost(call)
             if loop is None or loop not in source.step_loops or not _reads_weights(source, call):
@@ -154,7 +166,8 @@ class HostSync(Cause):
             if not any(source.conditions(call, loop)):
                 yield source.spot(
                     call,
-                    f"this copies weights to the host in every step of the loop at line {loop.lineno}, and Python waits"
+                    "this copies weights to the host in every step of the loop at line "
+                    f"{loop.lineno}, and Python waits"
                     " for them; it matters when they are large",
                     "read them every hundred steps: if step % 100 == 0: ...",
                 )
@@ -167,8 +180,8 @@ def _accelerated(run: Run, loop: Loop) -> bool:
 def _gain(run: Run, loop: Loop, total: LineTotal[Sync]) -> float:
     """What not waiting would give back.
 
-    On a CPU that is the copy. A device works on while Python goes ahead, so that a step takes as long as the
-    slower of the two, and not as both: what can be had back is the shorter one.
+    On a CPU that is the copy. A device works on while Python goes ahead, so that a step takes as
+    long as the slower of the two, and not as both: what can be had back is the shorter one.
     """
     if not _accelerated(run, loop):
         return min(total.seconds, loop.total)
@@ -182,7 +195,8 @@ def _every(total: LineTotal[Sync], loop: Loop) -> int:
 
 
 def _reads_weights(source: Source, call: ast.Call) -> bool:
-    """`get_weights()`, or `.numpy()` of variables one after another or of one that is no single number."""
+    """`get_weights()`, or `.numpy()` of variables one after another or of one that is no single
+    number."""
     if not isinstance(call.func, ast.Attribute) or call.args:
         return False
     value, kind = call.func.value, source.kind(call.func.value)

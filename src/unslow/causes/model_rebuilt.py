@@ -43,23 +43,34 @@ class _Rebuilt:
     kinds: int = 1  # different models, each of which is made again
 
 
+@dataclass(frozen=True)
+class _Remade:
+    """What the fix needs to know of a model that is made, or compiled, in every turn."""
+
+    stack: Stack
+    is_model: bool  # made; else it is only compiled
+    has_weights: bool  # when it is compiled
+
+
 class ModelRebuilt(Cause):
     """
     What happens
-    A loop (over folds, seeds, learning rates, epochs) makes the same model again, or compiles it again, in every turn.
-    Or a saved model is loaded again for every request.
+    A loop (over folds, seeds, learning rates, epochs) makes the same model again, or compiles it
+    again, in every turn. Or a saved model is loaded again for every request.
 
     Why it is slow
-    Each new model and each `compile()` has a training function of its own, which is traced, optimised and loaded before
-    the first step. And a model that has trained is not freed on TensorFlow 2.21, neither by `del` nor by
-    `clear_session()`: memory grows with every turn.
+    Each new model and each `compile()` has a training function of its own, which is traced,
+    optimised and loaded before the first step. And a model that has trained is not freed on
+    TensorFlow 2.21, neither by `del` nor by `clear_session()`: memory grows with every turn.
 
     The fix
-    Make and compile the model once. Start each turn from its first weights (`model.set_weights(first)`) and the
-    optimizer's first state. Or run each turn in a process of its own, which frees everything. Load a saved model once.
+    Make and compile the model once. Start each turn from its first weights
+    (`model.set_weights(first)`) and the optimizer's first state. Or run each turn in a process of
+    its own, which frees everything. Load a saved model once.
 
     When we are wrong
-    Models of different sizes cannot be reused: they are not reported. A search over a few models is not either.
+    Models of different sizes cannot be reused: they are not reported. A search over a few models is
+    not either.
     """
 
     title = "the same model is made again and again"
@@ -92,16 +103,17 @@ class ModelRebuilt(Cause):
             each = fact.took / fact.count
             yield Finding(
                 cause=self.id,
-                title=f"the same saved model is loaded {fact.count:,} times more: {say.time(each)} each",
+                title=f"the same saved model is loaded {fact.count:,} times more: {say.time(each)} "
+                "each",
                 location=say.place(run, fact.stack[0]),
                 seconds=fact.took,
                 evidence=(
                     Evidence("loaded again", fact.count),
                     Evidence("seconds of loading it each time", each, "s"),
                 ),
-                advice="Load it once and keep it: before the loop, at the top of the module, or in the "
+                advice="Load it once and keep it: before the loop, at the top of the module, or in "
+                "the "
                 "constructor of what uses it.",
-                facts={"what": "load"},
                 stretch="" if stretch == TRAINING else stretch,
             )
 
@@ -135,7 +147,8 @@ class ModelRebuilt(Cause):
         grows = memory is not None and memory * times > _MUCH_MEMORY
         return Finding(
             cause=self.id,
-            title=f"{what} {times} times in the loop: {say.time(seconds / max(1, len(costs)))} each before its first "
+            title=f"{what} {times} times in the loop: {say.time(seconds / max(1, len(costs)))} "
+            "each before its first "
             "step"
             + (
                 f", and {say.size(memory)} of memory that stays"
@@ -147,34 +160,32 @@ class ModelRebuilt(Cause):
             evidence=tuple(evidence),
             grows=grows,
             advice=_ADVICE[found.what],
-            facts={"stack": found.stack, "what": found.what, "weights": _weights(run, found)},
+            detail=_Remade(found.stack, is_model, has_weights=bool(_weights(run, found))),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.moves.cached_load import loads_model
         from unslow.fix.moves.hoist_model import model_once
 
-        if finding.facts["what"] == "load":
+        remade = finding.detail
+        if not isinstance(remade, _Remade):
             return _loaded_once(finding, script)
-        if finding.facts["what"] == "model" and not finding.facts["weights"]:
+        if remade.is_model and not remade.has_weights:
             if finding.location is not None and loads_model(script, finding.location.line):
                 return _loaded_once(finding, script)
             return Refusal(
-                "the model has no weights yet when it is compiled, so there is nothing to start again from: "
+                "the model has no weights yet when it is compiled, so there is nothing to start "
+                "again from: "
                 "give it an Input",
                 finding.location,
             )
-        lines = [int(line) for file, line, _ in finding.facts["stack"] if file == script.path]
-        return Fix(
-            title="Make the model once, and start each turn from its first weights"
-            if finding.facts["what"] == "model"
-            else "Compile the model once",
-            safety=Safety.REVIEW,
-            files={script.path: model_once(script, lines).text},
-            note="Every turn starts from the same first weights instead of new random ones."
-            if finding.facts["what"] == "model"
-            else "The optimizer keeps its state over the turns.",
-        )
+        lines = [line for file, line, _ in remade.stack if file == script.path]
+        title, note = "Compile the model once", "The optimizer keeps its state over the turns."
+        if remade.is_model:
+            title = "Make the model once, and start each turn from its first weights"
+            note = "Every turn starts from the same first weights instead of new random ones."
+        files = {script.path: model_once(script, lines).text}
+        return Fix(title, Safety.REVIEW, files, note)
 
     def spot(self, source: Source) -> Iterable[Spot]:
         methods = [node.attr for node in source.every(ast.Attribute)]
@@ -189,16 +200,20 @@ class ModelRebuilt(Cause):
             if _compiles_again(source, call, loop):
                 yield source.spot(
                     call,
-                    f"the loop at line {loop.lineno} compiles the same model in every turn, and each compile() makes"
+                    f"the loop at line {loop.lineno} compiles the same model in every turn, and "
+                    "each compile() makes"
                     " a training function that is traced again",
                     "compile once, before the loop; in it, model.optimizer.learning_rate = ...",
                 )
             elif _makes_again(source, call, loop):
                 yield source.spot(
                     call,
-                    f"the loop at line {loop.lineno} makes and trains the same model in every turn: each is traced"
-                    " again, and TensorFlow keeps what the last one held, if the loop runs more than a few times",
-                    "make and compile it once, before the loop, and start each turn with model.set_weights(first) and"
+                    f"the loop at line {loop.lineno} makes and trains the same model in every "
+                    "turn: each is traced"
+                    " again, and TensorFlow keeps what the last one held, if the loop runs more "
+                    "than a few times",
+                    "make and compile it once, before the loop, and start each turn with "
+                    "model.set_weights(first) and"
                     " the optimizer's first state; or run each turn in a process of its own",
                 )
 
@@ -315,7 +330,8 @@ def _makes_again(source: Source, call: ast.Call, loop: ast.For | ast.AsyncFor | 
 
 
 def _is_kept(source: Source, part: ast.AST, names: set[str]) -> bool:
-    """Whether a node hands a model on: into a container, out of the function, or to a function of another's."""
+    """Whether a node hands a model on: into a container, out of the function, or to a function of
+    another's."""
     if isinstance(part, ast.Return | ast.Yield):
         return any(isinstance(each, ast.Name) and each.id in names for each in _handed(part.value))
     if isinstance(part, ast.Assign):
@@ -345,9 +361,12 @@ def _handed(value: ast.expr | None) -> list[ast.expr]:
 
 
 _ADVICE = {
-    "model": "Make and compile it once, in front of the loop, and start each turn from its first weights "
-    "(`model.set_weights(first)`) and its optimizer's first state; or run each turn in a process of its own.",
-    "compile": "Call compile() once, in front of the loop; what changes from turn to turn can be set on what is there: "
+    "model": "Make and compile it once, in front of the loop, and start each turn from its first "
+    "weights "
+    "(`model.set_weights(first)`) and its optimizer's first state; or run each turn in a process "
+    "of its own.",
+    "compile": "Call compile() once, in front of the loop; what changes from turn to turn can be "
+    "set on what is there: "
     "`model.optimizer.learning_rate = rate`.",
 }
 
@@ -393,7 +412,8 @@ def _compiles(run: Run, loop: Loop) -> _Rebuilt | None:
 
 
 def _line_in_loop(loop: Loop, stack: Stack) -> Place:
-    """The line that makes it in the function that also trains it: a factory may be called elsewhere."""
+    """The line that makes it in the function that also trains it: a factory may be called
+    elsewhere."""
     training = {(frame.file, frame.function) for frame in loop.stack}
     here = (place for place in stack if (place.file, place.function) in training)
     return next(here, stack[0])
@@ -410,7 +430,8 @@ def _rows(loop: Loop, times: Iterable[float]) -> list[int]:
 
 
 def _cost(loop: Loop, row: int) -> float:
-    """What a step that starts anew takes beyond others: the trace, things made, and the graph's preparation."""
+    """What a step that starts anew takes beyond others: the trace, things made, and the graph's
+    preparation."""
     usual = float(np.median(loop.phases[:, Phase.RUN]))
     phases = loop.phases[row]
     return float(phases[Phase.TRACE] + phases[Phase.BUILD]) + max(

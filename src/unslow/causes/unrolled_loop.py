@@ -54,20 +54,23 @@ class Detail:
 class UnrolledLoop(Cause):
     """
     What happens
-    A Python loop (`for t in range(100)`) runs while a `tf.function` is traced, not while it trains. Each iteration
-    adds its ops to the graph, so the graph holds the body a hundred times, and its gradients too.
+    A Python loop (`for t in range(100)`) runs while a `tf.function` is traced, not while it trains.
+    Each iteration adds its ops to the graph, so the graph holds the body a hundred times, and its
+    gradients too.
 
     Why it is slow
-    Tracing, optimising and loading a graph takes time for every node: seconds to minutes before the first step, and
-    again after each new trace. The steps themselves are not slower: an unrolled loop is even faster per step.
+    Tracing, optimising and loading a graph takes time for every node: seconds to minutes before the
+    first step, and again after each new trace. The steps themselves are not slower: an unrolled
+    loop is even faster per step.
 
     The fix
-    `for t in tf.range(100)` makes one loop of the graph (with a `tf.TensorArray` where results are collected), and so
-    do `tf.scan`, `tf.while_loop` and `keras.layers.RNN`. Or unroll only a part: ten iterations in a loop of ten.
+    `for t in tf.range(100)` makes one loop of the graph (with a `tf.TensorArray` where results are
+    collected), and so do `tf.scan`, `tf.while_loop` and `keras.layers.RNN`. Or unroll only a part:
+    ten iterations in a loop of ten.
 
     When we are wrong
-    In a long run the faster steps of the unrolled loop may pay for the slow start. The numbers say from how many steps
-    on; below that, roll it up.
+    In a long run the faster steps of the unrolled loop may pay for the slow start. The numbers say
+    from how many steps on; below that, roll it up.
     """
 
     title = "a Python loop became thousands of graph nodes"
@@ -150,7 +153,7 @@ class UnrolledLoop(Cause):
                 Evidence("steps of this run", loop.steps),
             ),
             advice=_advice(enough, unrolls_itself, seen.session),
-            facts={"first_step": True},
+            in_first_step=True,
             detail=Detail(loop=where.line if in_place else None),
         )
 
@@ -201,7 +204,10 @@ def _advice(enough: int, unrolls_itself: bool, session: bool) -> str:
     )
     if session and not unrolls_itself:
         how = "Make it one loop of the graph (`tf.while_loop`, `tf.nn.dynamic_rnn`)"
-    return f"{how} for runs of fewer than some {enough:,} steps; in longer ones the unrolled loop is faster."
+    return (
+        f"{how} for runs of fewer than some {enough:,} steps; in longer ones the unrolled loop is "
+        "faster."
+    )
 
 
 def _is_loop(seen: Unrolled) -> bool:

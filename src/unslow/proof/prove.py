@@ -50,7 +50,8 @@ IsDecided = Callable[[Sequence[float], Sequence[float]], bool]
 
 @dataclass(frozen=True)
 class Question:
-    """What to prove: that steps or the whole program are faster, or that a growth or a peak is gone."""
+    """What to prove: that steps or the whole program are faster, or that a growth or a peak is
+    gone."""
 
     steps: int
     whole: bool = False  # the first step counts, too
@@ -94,7 +95,8 @@ class _Trials:
 
 @dataclass(frozen=True)
 class _Results:
-    """Weights after the same steps: before against after, before against itself, and the verdict."""
+    """Weights after the same steps: before against after, before against itself, and the
+    verdict."""
 
     difference: float | None
     noise: float | None
@@ -111,7 +113,7 @@ def steps_for(run: Run, seconds: float = _SECONDS) -> int:
 
 def question_for(run: Run, finding: Finding, steps: int | None = None) -> Question:
     """What must be shown for a finding's fix: where its cost lies, and whether it grows."""
-    whole = bool(finding.facts.get("first_step"))
+    whole = finding.in_first_step
     if finding.frees > 0:
         return Question(max(steps or 0, _steps_to_peak(run)), whole, finding.grows, peak=True)
     if finding.stretch or run.steps < _LEAST_STEPS:
@@ -186,7 +188,8 @@ def _unfinished(trials: _Trials, question: Question) -> Proof:
 def _by_quality(
     proof: Proof, sides: tuple[Side, Side], question: Question, progress: Progress
 ) -> Proof:
-    """Other weights, as the fix says: proved if it is faster and trains as well over several seeds."""
+    """Other weights, as the fix says: proved if it is faster and trains as well over several
+    seeds."""
     faster = _speed_verdict(proof.before, proof.after)
     if faster is not Verdict.PROVED and not proof.growth:
         return replace(proof, verdict=faster)
