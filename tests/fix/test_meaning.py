@@ -8,9 +8,9 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.fix.lifting import lift
 from unslow.fix.edit.lines import Lines, Splice, moved, spliced
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.extract_function import lift
 from unslow.fix.moves.hoist import hoist_expression, hoist_statement
 from unslow.fix.moves.merge_runs import merge_calls
 from unslow.fix.moves.run_every_n import guard

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.fix.lifting import lift
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import (
     delete,
@@ -15,9 +16,8 @@ from unslow.fix.edit.statements import (
     replace_expression,
     with_import,
 )
-from unslow.fix.moves.call_arguments import remove_keyword, rename_call, set_keyword, wrap_argument
-from unslow.fix.moves.decorators import decorate, remove_decorator
-from unslow.fix.moves.extract_function import lift
+from unslow.fix.moves.call_arguments import remove_keyword, rename_call, set_keyword
+from unslow.fix.moves.decorators import decorate
 from unslow.fix.moves.hoist import hoist_expression, hoist_statement
 from unslow.fix.moves.merge_runs import merge_calls
 from unslow.fix.moves.method_chain import add_link, swap_links
@@ -39,22 +39,6 @@ class Case:
 
 
 CASES = [
-    Case(
-        "wrap an argument",
-        "for i in range(3):\n    step(  # go\n        i,\n        x)\n",
-        lambda script, line: wrap_argument(script, line + 1, "step", 0, "tf.constant"),
-        (2,),
-        "        i,",
-        "tf.constant(i),",
-    ),
-    Case(
-        "wrap an argument in an f-string",
-        "for i in range(3):\n    print(f'ä {step(i)!r:>{3}} {i}')\n",
-        lambda script, line: wrap_argument(script, line + 1, "step", 0, "tf.constant"),
-        (1,),
-        "step(i)",
-        "step(tf.constant(i))",
-    ),
     Case(
         "add a keyword",
         "model.fit(\n    x,  # data\n    y,  # labels\n)\n",
@@ -96,14 +80,6 @@ CASES = [
         (),
         "never",
         "@tf.function(reduce_retracing=True)",
-    ),
-    Case(
-        "remove a decorator",
-        "@first  # one\n@second(3)\ndef step(a, b=2):\n    return a\nfrom lib import second\n",
-        lambda script, line: remove_decorator(script, line + 3, "lib.second"),
-        (1,),
-        "@second",
-        "@first  # one",
     ),
     Case(
         "hoist a statement",

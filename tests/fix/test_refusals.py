@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.fix.lifting import lift
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import delete, insert_after, replace_expression
-from unslow.fix.moves.call_arguments import set_keyword, wrap_argument
+from unslow.fix.moves.call_arguments import set_keyword
 from unslow.fix.moves.decorators import decorate
-from unslow.fix.moves.extract_function import lift
 from unslow.fix.moves.hoist import hoist_expression, hoist_statement
 from unslow.fix.moves.merge_runs import merge_calls
 from unslow.fix.moves.method_chain import add_link, pipeline_end, swap_links
@@ -112,7 +112,6 @@ REFUSED: list[tuple[str, Move, str, int]] = [
         "`super` means something else",
         3,
     ),
-    ("a = f(x)\n", _lift(1, 1), "not in a loop", 1),
     ("for x in xs:\n    a = f(x)\nb = 1\n", _lift(2, 3), "same block", 3),
     # Merging
     ("a = s.run(x, f)\nb = s.run(y, g)\n", _merge(1, 2), "different feeds", 2),
@@ -140,24 +139,6 @@ REFUSED: list[tuple[str, Move, str, int]] = [
     ("f(x)\n", _guard(1), "not in a loop", 1),
     ("for i in xs:\n    if i % 5 == 0:\n        f(i)\n", _guard(3), "every 5 steps", 3),
     # Calls and chains
-    (
-        "f(*a)\n",
-        lambda s: wrap_argument(s, 1, "f", 0, "tf.constant"),
-        "unpacks its arguments",
-        1,
-    ),
-    (
-        "f(a)\n",
-        lambda s: wrap_argument(s, 1, "f", 1, "tf.constant"),
-        "has no argument 1",
-        1,
-    ),
-    (
-        "f(v for v in a)\n",
-        lambda s: wrap_argument(s, 1, "f", 0, "tf.constant"),
-        "bare generator",
-        1,
-    ),
     ("f(v for v in a)\n", lambda s: set_keyword(s, 1, "f", "k", "1"), "bare generator", 1),
     ("f(**k)\n", lambda s: set_keyword(s, 1, "f", "k", "1"), "unpacks a dictionary", 1),
     ("x = 1\n", lambda s: set_keyword(s, 1, "f", "k", "1"), "not called on line 1", 1),

@@ -162,11 +162,6 @@ class Job:
         return _weighted(self.wait, self.count)
 
     @cached_property
-    def total_own(self) -> npt.NDArray[np.float64]:
-        """Per worker: seconds of its own work in the whole job."""
-        return _weighted(self.own.sum(axis=2), self.count)
-
-    @cached_property
     def total_wall(self) -> npt.NDArray[np.float64]:
         return _weighted(self.wall, self.count)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.edit.statements import replaced, spelled
+from unslow.fix.edit.statements import replaced
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -31,23 +31,6 @@ def argument(script: Script, node: ast.Call, which: int | str) -> ast.expr | Non
     if any(isinstance(value, ast.Starred) for value in before):
         raise script.refuse("the call unpacks its arguments", node)
     return before[which] if which < len(before) else None
-
-
-def wrap_argument(
-    script: Script, line: int, function: str, which: int | str, wrapper: str
-) -> Script:
-    """`step(i)` becomes `step(tf.constant(i))`; `wrapper` is a dotted name such as
-    `tensorflow.constant`."""
-    node = call(script, line, function)
-    value = argument(script, node, which)
-    if value is None:
-        raise script.refuse(f"the call of `{function}` has no argument {which}", node)
-    if isinstance(value, ast.Call) and script.name(value.func) == wrapper:
-        return script
-    script, name = spelled(script, wrapper, node)
-    found = argument(script, call(script, line, function), which)
-    assert found is not None
-    return script.edit([replaced(script, found, f"{name}({script.source(found)})")])
 
 
 def rename_call(script: Script, line: int, function: str, new: str) -> Script:

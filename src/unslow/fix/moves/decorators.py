@@ -51,14 +51,3 @@ def decorate(
                 [replaced(script, found, f"{script.source(found)}({keyword}={value})")]
             )
     return script
-
-
-def remove_decorator(script: Script, line: int, name: str) -> Script:
-    """Takes a decorator off the function around a line; one that does not have it is left as it
-    is."""
-    found = decorator(script, _function(script, line), name)
-    if found is None:
-        return script
-    lines = script.lines
-    start, end = lines.start(found.lineno), lines.stop(found.end_lineno or found.lineno)
-    return script.edit([Splice(start, end, "")])

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from unslow.fix.edit.blocks import above, extent, indent, reindented, siblings, unit
+from unslow.fix.edit.blocks import above, extent, indent, reindented, unit
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.syntax.dataflow import flow, live_after
@@ -15,12 +15,11 @@ from unslow.syntax.nodes import (
     DEFINITIONS,
     FUNCTIONS,
     NamedFunction,
-    StatementLoop,
     inside,
     own_nodes,
     words,
 )
-from unslow.syntax.uses import bound_in, declared, jumps, uses
+from unslow.syntax.uses import declared, jumps, uses
 
 _SCOPE_BOUND = words("super locals vars eval exec __class__")
 
@@ -108,26 +107,6 @@ def _read_by_others(
     own = set(inside(statements, ast.AST))
     nested = [node for node in own_nodes(scope) if isinstance(node, (*FUNCTIONS, ast.ClassDef))]
     return declared(scope) | uses(node for node in nested if node not in own).reads
-
-
-def lift(script: Script, first: int, last: int, name: str, decorator: str | None = None) -> Script:
-    """The statements from one line to another become a function in front of their loops, called in
-    their place.
-
-    What changes in the loops is handed in, the rest is seen from where the function stands.
-    """
-    around = script.function_at(first)
-    if around is not None and around.name == name and name not in script.origin.taken:
-        return script  # lifted before
-    part = part_of(script, siblings(script, first, last))
-    loops: list[StatementLoop] = script.loops_around(part.statements[0])
-    if not loops:
-        raise script.refuse("the code is not in a loop", part.statements[0])
-    loop = loops[-1]
-    inputs = in_order([loop], part.needs & bound_in(loop))
-    return script.edit(
-        lifted(script, part, NewFunction(script.fresh(name), inputs, loop, decorator))
-    )
 
 
 def lifted(script: Script, part: Part, new: NewFunction) -> list[Splice]:
