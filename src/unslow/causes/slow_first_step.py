@@ -95,7 +95,7 @@ class SlowFirstStep(Cause):
                     evidence=_evidence(run, loop, first),
                     certainty=Certainty.MEASURED if first.measured else Certainty.LIKELY,
                     advice=fault.advice,
-                    facts={"first_step": True},
+                    in_first_step=True,
                     detail=_Detail(fault.kind),
                 )
         share = first.extra / max(run.trained, 1e-9)

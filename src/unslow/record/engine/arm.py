@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
 
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Recorder
@@ -34,7 +34,7 @@ class Arming:
             ):
                 self.open(name, module)
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if name not in self._doors or name in self._finding:
             return None
         self._finding.add(name)
@@ -47,7 +47,7 @@ class Arming:
         spec.loader = _Loader(spec.loader, self)  # type: ignore[assignment]
         return spec
 
-    def _found(self, name: str, path: Any, target: Any) -> ModuleSpec | None:
+    def _found(self, name: str, path: object, target: object) -> ModuleSpec | None:
         """What the finders behind this one find: those before it were asked already."""
         finders = list(sys.meta_path)
         own = next((place for place, finder in enumerate(finders) if finder is self), -1)
@@ -102,7 +102,7 @@ def disarm(probe: Probe) -> None:
 class _Loader:
     """The module's own loader, which calls `open()` after the import."""
 
-    def __init__(self, loader: Any, arming: Arming) -> None:
+    def __init__(self, loader: Foreign, arming: Arming) -> None:
         self._loader = loader
         self._arming = arming
 
@@ -117,5 +117,5 @@ class _Loader:
         self._loader.exec_module(module)
         self._arming.open(module.__name__, module)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Foreign:
         return getattr(self._loader, name)

@@ -11,8 +11,9 @@ import sys
 import weakref
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import disguise
 from unslow.record.engine.recorder import Gathered, Lane, clock
 
@@ -72,7 +73,7 @@ class FastPath:
         "traces",
     )
 
-    def __init__(self, lane: Lane, owner: Any, number: int, site: CallSite) -> None:
+    def __init__(self, lane: Lane, owner: object, number: int, site: CallSite) -> None:
         self.lane = lane
         self.owner = weakref.ref(owner)  # what the program drops must not be kept alive here
         self.number = number  # of the update site
@@ -82,9 +83,9 @@ class FastPath:
         self.elements = 0.0  # numbers in a batch, where all have as many
         self.left = 1  # calls to note before they are made into rows
         self.limit = _NO_LIMIT  # nanoseconds: a call that takes more is not like the others
-        self.traces: Any = None  # of a tf.function: its traces when the fast path was entered
+        self.traces: Foreign = None  # of a tf.function: its traces when the fast path was entered
         # Whether the arguments are the same; called with `left` and the arguments.
-        self.matches: Callable[[int, tuple[Any, ...], dict[str, Any]], bool] | None = None
+        self.matches: Callable[[int, tuple[Foreign, ...], dict[str, Foreign]], bool] | None = None
         self.after: Callable[[], object] | None = None  # called when the fast path is left
         # When each call began and ended, in turn: an odd number of times while one is under way.
         self.times: list[int] = []
@@ -95,7 +96,7 @@ class FastPath:
         self.counted: Callable[[int, int, int], None] | None = None
 
     @property
-    def calling(self) -> Any:
+    def calling(self) -> Foreign:
         """The owner, while one of its calls is under way."""
         return self.owner() if len(self.times) & 1 else None
 
@@ -123,10 +124,10 @@ class Departure(NamedTuple):
     """A call that was taken for one more repetition, and was not."""
 
     path: FastPath
-    owner: Any
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    result: Any
+    owner: Foreign
+    args: tuple[Foreign, ...]
+    kwargs: dict[str, Foreign]
+    result: Foreign
     began: int
     ended: int
     frame: FrameType | None
@@ -135,10 +136,10 @@ class Departure(NamedTuple):
 class Wrapped(NamedTuple):
     """A method to repeat fast: how it is called, and who handles what is not a repetition."""
 
-    original: Callable[..., Any]
-    plain: Callable[..., Any]  # the same without TensorFlow's traceback filter, if it has one
+    original: Function
+    plain: Function  # the same without TensorFlow's traceback filter, if it has one
     raised: Callable[[BaseException], object]  # that filter, for an error of `plain`
-    in_full: Callable[..., Any]  # makes and records a call that is no repetition
+    in_full: Function  # makes and records a call that is no repetition
     departed: Callable[[Departure], None]
     failed: Callable[[Lane], None]  # a repetition raised
     settle: Callable[[FastPath], None]
@@ -146,7 +147,7 @@ class Wrapped(NamedTuple):
 
 def fast_caller(
     wrapped: Wrapped,
-) -> tuple[Callable[..., Any], Callable[[FastPath], None]]:
+) -> tuple[Function, Callable[[FastPath], None]]:
     """A wrapper that takes the fast path where there is one, and the function that gives it one.
 
     What the wrapper needs of a path is kept in variables of its own: each attribute that is read
@@ -161,7 +162,7 @@ def fast_caller(
     settle, in_full = wrapped.settle, wrapped.in_full
     getframe, ident = sys._getframe, _thread.get_ident
     owner = thread = left = calls = limit = last = depth = above_last = far = far_last = 0
-    path = lane = note = matches = stack = code = above = cast(Any, None)
+    path = lane = note = matches = stack = code = above = cast(Foreign, None)
 
     def stop() -> None:
         nonlocal owner, note
@@ -177,7 +178,7 @@ def fast_caller(
         thread, stack, matches = lane.thread, lane.stack, entered.matches
         left, calls, owner = entered.left, entered.calls, id(entered.owner())
 
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self: object, *args: object, **kwargs: object) -> object:
         nonlocal left, calls
         noted = note
         if (

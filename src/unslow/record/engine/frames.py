@@ -12,8 +12,8 @@ import sysconfig
 from collections.abc import Iterable, Iterator
 from inspect import CO_OPTIMIZED
 from types import CodeType, FrameType
-from typing import Any
 
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.thread_stacks import Line
 
 _OURS = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))  # the package
@@ -154,7 +154,7 @@ def _line_at(code: CodeType, last: int) -> int:
     return line
 
 
-def local_names(frame: FrameType) -> list[tuple[str, Any]]:
+def local_names(frame: FrameType) -> list[tuple[str, Foreign]]:
     """The names of a function's own and what they stand for; nothing is left behind.
 
     Before Python 3.13 a frame keeps the dict that it is asked for: it would keep alive what the

@@ -1,4 +1,5 @@
-"""How much one process writes: in a job of many processes less, as all of them are read together."""
+"""How much one process writes: in a job of many processes less, as all of them are read
+together."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from unslow.facts.process import FoundLiving
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.frames import UserCode
 from unslow.record.engine.reachable import POLYMORPHIC, Walk, held_by_program
 
@@ -41,12 +41,12 @@ class Living:
     """The objects that were found, by their kind."""
 
     def __init__(self) -> None:
-        self.functions: list[Any] = []
-        self.iterators: list[Any] = []
-        self.sessions: list[Any] = []
-        self.optimizers: list[Any] = []
-        self.models: list[Any] = []
-        self.callback_lists: list[Any] = []
+        self.functions: list[Foreign] = []
+        self.iterators: list[Foreign] = []
+        self.sessions: list[Foreign] = []
+        self.optimizers: list[Foreign] = []
+        self.models: list[Foreign] = []
+        self.callback_lists: list[Foreign] = []
         self.complete = True  # False: there are too many objects to go through
         self.took = 0  # nanoseconds
 

@@ -12,10 +12,11 @@ import re
 import subprocess
 import sys
 
+from unslow.record.engine.foreign import Foreign
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
 _SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
 _FRAME = """\
@@ -25,14 +26,14 @@ _FRAME = """\
 _HEIGHT, _MOST_HEIGHT = 600, 900  # pixels: before the page is there, and at most
 
 
-def kernel() -> Any:
+def kernel() -> Foreign:
     """The IPython of a notebook's kernel; None in a script or a terminal."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return shell if hasattr(shell, "kernel") else None
 
 
-def display(ipython: Any, folder: str, cells: Mapping[str, int]) -> bool:
+def display(ipython: Foreign, folder: str, cells: Mapping[str, int]) -> bool:
     """Show the report of a run; False where none could be made."""
     text = made_by_unslow("why", folder, "--format", "markdown")
     if not text:
@@ -64,7 +65,7 @@ def framed(page: str) -> str:
     return _FRAME.format(page=html.escape(page), height=_HEIGHT, most=_MOST_HEIGHT)
 
 
-def cells_of(ipython: Any) -> dict[str, int]:
+def cells_of(ipython: Foreign) -> dict[str, int]:
     """The number of each cell by the file name that IPython made up for it.
 
     `_filename_map` is private; seen in IPython 8 and 9. Without it the made-up names are shown.

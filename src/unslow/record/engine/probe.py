@@ -7,8 +7,9 @@ import os
 import sys
 from collections.abc import Callable
 from types import CodeType, ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Probe:
         self.recorder = recorder
         self.steps = steps
         self.watcher = watcher
-        self._restore: list[tuple[Any, str, Any, Any]] = []
+        self._restore: list[tuple[Foreign, str, Foreign, Foreign]] = []
         self.is_over = False  # everything was put back: what is under way must add nothing
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
@@ -41,7 +42,7 @@ class Probe:
     def inherit(self, living: Living) -> None:
         """Learn what was there before, where the recording began late. Runs on a thread of ours."""
 
-    def replace(self, owner: Any, attribute: str, make: Callable[[Any], Any]) -> None:
+    def replace(self, owner: Foreign, attribute: str, make: Callable[[Foreign], Foreign]) -> None:
         """Put `make(original)` in the place of an attribute; `disarm` puts the original back.
 
         A call that began before may come here while another thread disarms, or after it.
@@ -60,11 +61,11 @@ class Probe:
         if self.is_over:
             _put_back(*entry)
 
-    def spanned(self, owner: Any, attribute: str, phase: int) -> None:
+    def spanned(self, owner: Foreign, attribute: str, phase: int) -> None:
         """Count the time inside a call for a phase."""
         self.replace(owner, attribute, lambda original: span(self.recorder, original, phase))
 
-    def unwrap(self, owner: Any, attribute: str) -> None:
+    def unwrap(self, owner: Foreign, attribute: str) -> None:
         """Put one attribute back before the end: all that was to be seen there was seen."""
         for entry in self._entries(attribute, owner=owner):
             self._restore.remove(entry)
@@ -83,7 +84,9 @@ class Probe:
                 if self.is_over:
                     _put_back(owner, attribute, held, placed)
 
-    def _entries(self, *attributes: str, owner: Any = None) -> list[tuple[Any, str, Any, Any]]:
+    def _entries(
+        self, *attributes: str, owner: Foreign = None
+    ) -> list[tuple[Foreign, str, Foreign, Foreign]]:
         return [
             entry
             for entry in self._restore
@@ -97,7 +100,7 @@ class Probe:
         self._restore.clear()
 
 
-def _put_back(owner: Any, attribute: str, held: Any, placed: Any) -> None:
+def _put_back(owner: Foreign, attribute: str, held: Foreign, placed: Foreign) -> None:
     if vars(owner).get(attribute) is not placed:
         return  # someone wrapped it again after us: taking theirs away would break them
     if held is _MISSING:
@@ -106,10 +109,10 @@ def _put_back(owner: Any, attribute: str, held: Any, placed: Any) -> None:
         setattr(owner, attribute, held)
 
 
-def span(recorder: Recorder, original: Callable[..., Any], phase: int) -> Callable[..., Any]:
+def span(recorder: Recorder, original: Function, phase: int) -> Function:
     local, open_span, close = recorder.local, recorder.open_span, recorder.close_span
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Foreign, **kwargs: Foreign) -> Foreign:
         lane = local.lane
         if lane.tracing or lane.busy:
             return original(*args, **kwargs)
@@ -122,7 +125,7 @@ def span(recorder: Recorder, original: Callable[..., Any], phase: int) -> Callab
     return call
 
 
-def disguise(wrapper: Any, original: Any) -> None:
+def disguise(wrapper: Foreign, original: Foreign) -> None:
     """Give a wrapper's code the name and file of what it wraps: TensorFlow's filters drop it."""
     code = getattr(wrapper, "__code__", None)
     if code is None:
@@ -138,7 +141,7 @@ def disguise(wrapper: Any, original: Any) -> None:
     WRAPPERS.add(code)
 
 
-def _code_of(function: Any) -> Any:
+def _code_of(function: Foreign) -> Foreign:
     """The code of a function or method; of what it wraps where it has none of its own."""
     while function is not None:
         code = getattr(function, "__code__", None)
@@ -196,15 +199,21 @@ def hide_wrappers() -> Callable[[], None]:
     initialise = traceback.TracebackException.__init__
     walked = traceback.walk_tb
 
-    def hook(kind: Any, error: Any, trace: Any) -> None:
+    def hook(kind: Foreign, error: Foreign, trace: Foreign) -> None:
         clean_exception(error)
         shown(kind, error, clean(trace))
 
-    def init(self: Any, exc_type: Any, exc_value: Any, exc_traceback: Any, **options: Any) -> None:
+    def init(
+        self: Foreign,
+        exc_type: Foreign,
+        exc_value: Foreign,
+        exc_traceback: Foreign,
+        **options: Foreign,
+    ) -> None:
         clean_exception(exc_value)
         initialise(self, exc_type, exc_value, clean(exc_traceback), **options)
 
-    def walk_tb(tb: Any) -> Any:
+    def walk_tb(tb: Foreign) -> Foreign:
         return (found for found in walked(tb) if not _is_ours(found[0].f_code))
 
     sys.excepthook = hook

@@ -22,8 +22,8 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any
 
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.frames import UserCode, local_names
 from unslow.record.engine.safe_inspection import (
     attributes,
@@ -49,10 +49,10 @@ _LEAVES = (
 )
 POLYMORPHIC = "tensorflow.python.eager.polymorphic_function.polymorphic_function"
 
-Parts = Callable[[Any], Iterable[Any]]
+Parts = Callable[[Foreign], Iterable[Foreign]]
 
 
-def held_by_program(user: UserCode) -> Iterator[Any]:
+def held_by_program(user: UserCode) -> Iterator[Foreign]:
     """Values of the names in the frames of all other threads, then in the user's modules."""
     own = threading.get_ident()
     for thread, frame in list(sys._current_frames().items()):
@@ -64,7 +64,7 @@ def held_by_program(user: UserCode) -> Iterator[Any]:
             yield from list(module_names(module).values())
 
 
-def _locals(frame: FrameType | None) -> Iterator[Any]:
+def _locals(frame: FrameType | None) -> Iterator[Foreign]:
     for _ in range(_MOST_FRAMES):
         if frame is None:
             return
@@ -81,8 +81,8 @@ class Walk:
         self._seen: set[int] = set()
         self._parts: dict[type, Parts] = {}
 
-    def objects(self, roots: Iterable[Any]) -> Iterator[Any]:
-        waiting: deque[Any] = deque(roots)
+    def objects(self, roots: Iterable[Foreign]) -> Iterator[Foreign]:
+        waiting: deque[Foreign] = deque(roots)
         while waiting:
             value = waiting.popleft()
             if type(value) in _NO_PARTS or id(value) in self._seen:
@@ -97,7 +97,7 @@ class Walk:
             except Exception:  # noqa: BLE001 - another thread changed it in this moment
                 continue
 
-    def _parts_of(self, value: Any) -> Iterable[Any]:
+    def _parts_of(self, value: Foreign) -> Iterable[Foreign]:
         kind = type(value)
         parts = self._parts.get(kind)
         if parts is None:
@@ -105,7 +105,7 @@ class Walk:
         return parts(value)
 
 
-def _way_to_parts(kind: type, value: Any) -> Parts:
+def _way_to_parts(kind: type, value: Foreign) -> Parts:
     """How to get at what objects of a class hold; found once for each class."""
     known = _KNOWN.get(kind)
     if known is not None:
@@ -122,20 +122,20 @@ def _way_to_parts(kind: type, value: Any) -> Parts:
     return _attributes(kind)
 
 
-def _nothing(value: Any) -> Iterable[Any]:
+def _nothing(value: Foreign) -> Iterable[Foreign]:
     return ()
 
 
-def _of_compiled(value: Any) -> Iterable[Any]:
+def _of_compiled(value: Foreign) -> Iterable[Foreign]:
     """A tf.function: what its Python function holds; the private name was seen on 2.15 to 2.21."""
     return (attributes(value).get("_python_function"),)
 
 
-def _of_tuple(value: Any) -> Iterable[Any]:
+def _of_tuple(value: Foreign) -> Iterable[Foreign]:
     return list(itertools.islice(tuple.__iter__(value), _MOST_ELEMENTS))
 
 
-def _of_function(value: FunctionType) -> Iterator[Any]:
+def _of_function(value: FunctionType) -> Iterator[Foreign]:
     yield from list(value.__dict__.values())
     for cell in value.__closure__ or ():
         try:
@@ -144,11 +144,11 @@ def _of_function(value: FunctionType) -> Iterator[Any]:
             continue
 
 
-def _of_method(value: MethodType) -> Iterable[Any]:
+def _of_method(value: MethodType) -> Iterable[Foreign]:
     return value.__self__, value.__func__
 
 
-def _of_partial(value: functools.partial[Any]) -> Iterable[Any]:
+def _of_partial(value: functools.partial[Foreign]) -> Iterable[Foreign]:
     return value.func, *value.args, *value.keywords.values()
 
 
@@ -162,7 +162,7 @@ _KNOWN: dict[type, Parts] = {
 def _elements_and_attributes(kind: type) -> Parts:
     rest = _attributes(kind)
 
-    def parts(value: Any) -> Iterable[Any]:
+    def parts(value: Foreign) -> Iterable[Foreign]:
         return *values(value, _MOST_ELEMENTS), *rest(value)
 
     return parts
@@ -179,7 +179,7 @@ def _attributes(kind: type) -> Parts:
         if read_dict is None and type(found) is GetSetDescriptorType:
             read_dict = found
 
-    def parts(value: Any) -> Iterator[Any]:
+    def parts(value: Foreign) -> Iterator[Foreign]:
         held = read_dict.__get__(value) if read_dict is not None else {}
         yield from list(held.values())
         for slot in slots:

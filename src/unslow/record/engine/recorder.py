@@ -9,12 +9,13 @@ import threading
 import time
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from unslow.facts.codec import encode
 from unslow.facts.phase import Phase
 from unslow.facts.process import ProbeState, ProcessStart, SourceKept, Unwritten
 from unslow.facts.schema import Fact, Place, Stack, Tally, Thinned
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.frames import UserCode
 from unslow.record.engine.limits import ALONE
 from unslow.record.engine.signals import Signals
@@ -92,9 +93,9 @@ class Lane:
         self.updating = 0  # depth of update calls: only the outermost one ends a step
         # Where the thread waits, while a replica's thread works on its behalf.
         self.lent: FrameType | None = None
-        self.fit: Any = None  # the library's own training loop that is under way, if any
+        self.fit: Foreign = None  # the library's own training loop that is under way, if any
         # tf.functions being called, outermost first, without the one on the fast path.
-        self.called: list[Any] = []
+        self.called: list[Foreign] = []
         self.steps = 0
         self.group = 1  # updates in one call: Keras's steps_per_execution
         self.elements = 0.0
@@ -107,7 +108,7 @@ class Lane:
         self.busy = False  # an inspection of ours: wrapped calls inside it are not the user's
 
     @property
-    def functions(self) -> list[Any]:
+    def functions(self) -> list[Foreign]:
         """All tf.functions that are being called, outermost first."""
         path = self.fast_path  # another thread may leave it
         calling = path.calling if path is not None else None
@@ -161,7 +162,7 @@ class _LineTotal:
 
     __slots__ = ("amount", "count", "data", "kind", "stack", "took", "written")
 
-    def __init__(self, kind: str, stack: Stack, data: dict[str, Any]) -> None:
+    def __init__(self, kind: str, stack: Stack, data: dict[str, Foreign]) -> None:
         self.kind = kind
         self.stack = stack
         self.data = data
@@ -207,7 +208,7 @@ class Recorder:
         self.watched = False  # the watcher runs, and writes
         self.is_trial = False  # a trial is timed as it is: no expensive inspections
         self.is_worker = False  # one of several processes that wait for each other
-        self.kept_weights: dict[int, Any] = {}  # in a trial: variables and sessions by their id
+        self.kept_weights: dict[int, Foreign] = {}  # in a trial: variables and sessions by their id
         self.looks: dict[str, int] = {}  # nanoseconds of inspections by probe, in any thread
         self._pending: list[str] = []
         self._counts: dict[tuple[str, str], _Count] = {}
@@ -233,7 +234,7 @@ class Recorder:
             )
         )
 
-    def line(self, kind: str, at: int, /, **data: Any) -> None:
+    def line(self, kind: str, at: int, /, **data: object) -> None:
         """Write a fact whatever its number; for the few that must never be thinned."""
         try:
             text = json.dumps({"k": kind, "t": at, **data}, default=str)
@@ -276,7 +277,7 @@ class Recorder:
         counted.add(took)
         return counted
 
-    def fact(self, kind: str, key: str = "", took: int = 0, /, **data: Any) -> bool:
+    def fact(self, kind: str, key: str = "", took: int = 0, /, **data: object) -> bool:
         """Count a fact and write it unless there were very many; says whether it was written."""
         counted = self._counted(kind, key, took)
         if not counted.is_written():
@@ -343,7 +344,7 @@ class Recorder:
         took: int,
         amount: float = 0.0,
         /,
-        **data: Any,
+        **data: object,
     ) -> None:
         """Add up something that happens at a line, however often; written at growing intervals.
 

@@ -14,8 +14,8 @@ from unslow.record.engine.limits import ALONE
 from unslow.record.engine.recorder import PHASES, Recorder
 from unslow.runfolder.layout import ROW, WORDS
 
-# The first rows hold one update each. Past these, every further HALF rows hold twice as many updates
-# as the ones before; processes of large jobs write fewer (limits.py).
+# The first rows hold one update each. Past these, every further HALF rows hold twice as many
+# updates as the ones before; processes of large jobs write fewer (limits.py).
 FULL = ALONE.rows_in_full
 HALF = ALONE.rows_per_width
 

@@ -9,12 +9,13 @@ import sys
 from collections import deque
 from collections.abc import Iterable
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
-from typing import Any
+
+from unslow.record.engine.foreign import Foreign
 
 CONTAINERS = (list, dict, set, deque)
 
 
-def instances_of(kinds: Iterable[type]) -> list[Any]:
+def instances_of(kinds: Iterable[type]) -> list[Foreign]:
     """All objects of exactly these classes that the collector knows.
 
     In one call of C code, so that no other thread runs meanwhile: while somebody holds a tuple that
@@ -31,40 +32,40 @@ def instances_of(kinds: Iterable[type]) -> list[Any]:
     return list(flattened(map(itertools.compress, twice, is_wanted)))
 
 
-def container_of(value: Any) -> Any:
+def container_of(value: object) -> Foreign:
     """The built-in class that makes an object a container; None for anything else."""
     return next((base for base in type(value).__mro__ if base in CONTAINERS), None)
 
 
-def length(value: Any) -> int:
+def length(value: object) -> int:
     return int(container_of(value).__len__(value))
 
 
-def values(value: Any, most: int) -> list[Any]:
+def values(value: Foreign, most: int) -> list[Foreign]:
     """The first of what a container holds."""
     base = container_of(value)
-    held: Iterable[Any] = dict.values(value) if base is dict else base.__iter__(value)
+    held: Iterable[Foreign] = dict.values(value) if base is dict else base.__iter__(value)
     return list(itertools.islice(held, most))
 
 
-def items(value: Any) -> list[tuple[Any, Any]]:
+def items(value: Foreign) -> list[tuple[Foreign, Foreign]]:
     return list(dict.items(value))
 
 
-def latest(value: Any, most: int) -> list[Any]:
+def latest(value: Foreign, most: int) -> list[Foreign]:
     """The last of what a container holds, where it has an order."""
     base = container_of(value)
     if base is dict:
         return [
             dict.__getitem__(value, key) for key in itertools.islice(dict.__reversed__(value), most)
         ]
-    held: Iterable[Any] = base.__iter__(value) if base is set else base.__reversed__(value)
+    held: Iterable[Foreign] = base.__iter__(value) if base is set else base.__reversed__(value)
     return list(itertools.islice(held, most))
 
 
-def attributes(value: Any) -> dict[str, Any]:
+def attributes(value: object) -> dict[str, Foreign]:
     """The attributes in its dict and its slots, not those that its class computes."""
-    found: dict[str, Any] = {}
+    found: dict[str, Foreign] = {}
     for kind in type(value).__mro__:
         members = type.__dict__["__dict__"].__get__(kind)
         for name, member in members.items():
@@ -82,7 +83,7 @@ def attributes(value: Any) -> dict[str, Any]:
     return found
 
 
-def array_of(value: Any) -> tuple[int, tuple[int, ...], str, Any] | None:
+def array_of(value: object) -> tuple[int, tuple[int, ...], str, Foreign] | None:
     """Bytes, shape, dtype and base of a NumPy array; None for anything else."""
     numpy = sys.modules.get("numpy")
     kind = module_names(numpy).get("ndarray") if numpy is not None else None
@@ -97,20 +98,20 @@ def array_of(value: Any) -> tuple[int, tuple[int, ...], str, Any] | None:
     )
 
 
-def is_tensor(value: Any) -> bool:
+def is_tensor(value: object) -> bool:
     """An eager tensor of TensorFlow's own class."""
     kind = type(value)
     return kind.__name__ == "EagerTensor" and str(kind.__module__).startswith("tensorflow")
 
 
-def module_names(module: Any) -> dict[str, Any]:
+def module_names(module: object) -> dict[str, Foreign]:
     """The names of a module; a lazy one stays lazy."""
-    found: dict[str, Any] = {}
+    found: dict[str, Foreign] = {}
     if ModuleType in type(module).__mro__:
         found = type.__dict__["__dict__"].__get__(ModuleType)["__dict__"].__get__(module)
     return found
 
 
-def module_file(module: Any) -> str:
+def module_file(module: object) -> str:
     file = module_names(module).get("__file__")
     return file if type(file) is str else ""

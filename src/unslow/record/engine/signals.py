@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec
+from typing import TYPE_CHECKING, Generic, ParamSpec
+
+from unslow.record.engine.foreign import Foreign
 
 if TYPE_CHECKING:
     from unslow.record.engine.recorder import Lane
@@ -74,11 +76,11 @@ class Signals:
         self.call_was_unusual: Signal[[InspectedCall]] = Signal(failed)
         self.call_raised: Signal[[Lane]] = Signal(failed)
         # In a recording that began late: an iterator that was made before gives its next element.
-        self.iterator_met: Signal[[Any]] = Signal(failed)
+        self.iterator_met: Signal[[Foreign]] = Signal(failed)
         # TensorFlow threw away its prepared kernels.
         self.kernels_reset: Signal[[]] = Signal(failed)
         # A session's graph trains (once for each); a session repeats one run (True) or ceases to.
-        self.session_graph: Signal[[Lane, Any]] = Signal(failed)
+        self.session_graph: Signal[[Lane, Foreign]] = Signal(failed)
         self.session_repeats: Signal[[bool]] = Signal(failed)
         # The program asks session runs for a full trace (True) or ceases to; where; nanoseconds.
         self.full_trace: Signal[[bool, FrameType | None, int]] = Signal(failed)

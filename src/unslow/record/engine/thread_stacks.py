@@ -10,12 +10,13 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from types import CodeType
-from typing import Any
+
+from unslow.record.engine.foreign import Foreign
 
 Line = tuple[CodeType, int]  # code, and the offset of the instruction
 
 _DEEPEST = 300
-_CALL: Callable[[partial[Any]], Any] = partial.__call__
+_CALL: Callable[[partial[Foreign]], Foreign] = partial.__call__
 _READ = operator.attrgetter("f_code", "f_lasti")
 # Up to 3.11 the garbage collector may start at any allocation, and run Python code from there.
 _COLLECTS_ANYWHERE = sys.version_info < (3, 12)
@@ -41,7 +42,7 @@ def threads() -> list[int]:
     return _without_collections(partial(list, itertools.chain.from_iterable(now)))
 
 
-def _without_collections(read: Callable[[], list[Any]]) -> list[Any]:
+def _without_collections(read: Callable[[], list[Foreign]]) -> list[Foreign]:
     """Call a function of C that does not raise while no garbage is collected.
 
     A collection that starts in `sys._current_frames` may hang Python 3.11. The program must see
@@ -52,7 +53,7 @@ def _without_collections(read: Callable[[], list[Any]]) -> list[Any]:
     if not _COLLECTS_ANYWHERE:
         return read()
     enabled: list[bool] = []
-    calls: tuple[partial[Any], ...] = (
+    calls: tuple[partial[Foreign], ...] = (
         partial(enabled.extend, itertools.starmap(gc.isenabled, [()])),
         partial(gc.disable),
         partial(read),

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
 
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import disguise
 
 
-def without_filter(original: Any) -> tuple[Callable[..., Any], Callable[[BaseException], object]]:
+def without_filter(
+    original: Foreign,
+) -> tuple[Function, Callable[[BaseException], object]]:
     """The function inside TensorFlow's filter, and the filter, to be called with an error.
 
     It raises the error again, with the frames that it would have had. Without such a filter: the
     original, and nothing to be called.
     """
-    tools: Any = sys.modules.get("tensorflow.python.util.traceback_utils")
-    around: Any = getattr(tools, "filter_traceback", None)
+    tools: Foreign = sys.modules.get("tensorflow.python.util.traceback_utils")
+    around: Foreign = getattr(tools, "filter_traceback", None)
     inner = getattr(original, "__wrapped__", None)
     if (
         around is None

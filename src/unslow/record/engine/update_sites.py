@@ -6,9 +6,10 @@ import operator
 import weakref
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from unslow.facts.process import Site
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.frames import column_of
 from unslow.record.engine.probe import WRAPPERS
 from unslow.record.engine.recorder import Lane, Recorder
@@ -28,7 +29,7 @@ _FRAME_READERS = [
     ),
 ]
 
-Place = tuple[Any, ...]  # kind, id of the fit, then code and instruction of each frame
+Place = tuple[Foreign, ...]  # kind, id of the fit, then code and instruction of each frame
 
 
 class _Owner(NamedTuple):
@@ -41,8 +42,8 @@ class _Owner(NamedTuple):
 class _Recent(NamedTuple):
     """The last update of an owner: the same frame again means the same site."""
 
-    fit: Any
-    read: Callable[[Any], object]
+    fit: Foreign
+    read: Callable[[Foreign], object]
     frames: object
     site: int
     held: Callable[[], object]

@@ -7,11 +7,11 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 from unslow.facts.phase import Phase
 from unslow.facts.process import LowestRate, Samples, StackSeen, Tick
 from unslow.facts.schema import Place
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.probe import span
 from unslow.record.engine.procfs import read
 from unslow.record.engine.recorder import SPAN_PHASE, Lane, Recorder, clock
@@ -54,7 +54,7 @@ class Watcher:
         self._last: Callable[[], None] | None = None
         self._thread = 0
         self._ended = _thread.allocate_lock()  # held while the thread runs
-        self._stacks: dict[tuple[Any, ...], int] = {}
+        self._stacks: dict[tuple[Foreign, ...], int] = {}
         self._counts: dict[int, int] = {}
         self._due = 0.0
         self._interval = SwitchInterval()
@@ -183,7 +183,7 @@ class Watcher:
         self._counts[number] = self._counts.get(number, 0) + int(weight)
         self.recorder.signals.sample.send(lines, number, phase)
 
-    def _key(self, lines: list[Line], phase: int) -> tuple[Any, ...] | None:
+    def _key(self, lines: list[Line], phase: int) -> tuple[Foreign, ...] | None:
         """The library that runs, its phase, and the user's innermost lines above it."""
         leaf = _library(lines[0][0].co_filename)
         places = self.recorder.user.places(lines, 4)
@@ -212,7 +212,7 @@ class Watcher:
         in_full = self.recorder.limits.ticks_in_full
         if self._ticks in _TICKS_EARLY or self._ticks % in_full == 0:
             self._tick_distance *= 2
-        values: dict[str, Any] = {"steps": self.steps.total}
+        values: dict[str, Foreign] = {"steps": self.steps.total}
         if _thread.get_ident() == self._thread:
             values |= {"own_cpu": time.thread_time_ns(), "watcher": True}
         for reader in self._readers:

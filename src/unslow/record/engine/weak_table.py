@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
+
+from unslow.record.engine.foreign import Foreign
 
 V = TypeVar("V")
 
@@ -17,7 +19,7 @@ class WeakTable(Generic[V]):
 
     def __init__(self) -> None:
         self.by_id: dict[int, V] = {}
-        self._owners: dict[int, weakref.ref[Any]] = {}
+        self._owners: dict[int, weakref.ref[Foreign]] = {}
 
     def get(self, owner: object) -> V | None:
         return self.by_id.get(id(owner))
@@ -28,7 +30,7 @@ class WeakTable(Generic[V]):
             self._owners[key] = weakref.ref(owner, lambda _: self._forget(key))
         self.by_id[key] = value
 
-    def owners(self) -> list[Any]:
+    def owners(self) -> list[Foreign]:
         """Those that are alive."""
         return [owner for held in list(self._owners.values()) if (owner := held()) is not None]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any
 
 from unslow.facts.process import Unwritten
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.recorder import Lane, Recorder, clock
 from unslow.record.engine.steps import Steps
 
@@ -36,7 +36,7 @@ class Trial:
         self._began = 0
         self._recorder = recorder
         self._steps = steps
-        self._chance: Any = None
+        self._chance: Foreign = None
         self._done = False
         recorder.is_trial = True
         recorder.signals.row.subscribe("trial", self._count)
@@ -54,7 +54,7 @@ class Trial:
         tensorflow.random.set_seed(self._seed)
         if not self._seed:
             return
-        places: list[tuple[Any, str]] = [(random, "seed"), (tensorflow.random, "set_seed")]
+        places: list[tuple[Foreign, str]] = [(random, "seed"), (tensorflow.random, "set_seed")]
         places.append((tensorflow.compat.v1, "set_random_seed"))
         if numpy is not None:
             places += [(numpy.random, "seed"), (numpy.random, "default_rng")]
@@ -93,16 +93,16 @@ class Trial:
                 self._recorder.emit(Unwritten(of="nudge", why=str(problem)[:200]))
         lane.busy = False
 
-    def _nudge_variable(self, variable: Any) -> None:
+    def _nudge_variable(self, variable: Foreign) -> None:
         if "float" in str(getattr(variable, "dtype", "")):
             variable.assign(self._moved(variable.numpy()))
 
-    def _nudge_session(self, session: Any) -> None:
+    def _nudge_session(self, session: Foreign) -> None:
         for variable in session.graph.get_collection("trainable_variables"):
             if "float" in str(variable.dtype):
                 variable.load(self._moved(session.run(variable)), session)
 
-    def _moved(self, array: Any) -> Any:
+    def _moved(self, array: Foreign) -> Foreign:
         """Up or down by a source of chance of our own: the training's must not notice."""
         self._chance = self._chance or sys.modules["numpy"].random.RandomState(self._seed)
         signs = self._chance.randint(0, 2, array.shape) * 2 - 1
@@ -137,8 +137,8 @@ class Trial:
             json.dump({**counts, "weights": index}, file)
         lane.busy = False
 
-    def _weights(self) -> list[tuple[str, Any]]:
-        found: list[tuple[str, Any]] = []
+    def _weights(self) -> list[tuple[str, Foreign]]:
+        found: list[tuple[str, Foreign]] = []
         for held in self._recorder.kept_weights.values():
             try:
                 found.extend(
@@ -149,11 +149,11 @@ class Trial:
         return found
 
 
-def _shift_seed(owner: Any, name: str, shift: int) -> None:
+def _shift_seed(owner: object, name: str, shift: int) -> None:
     """Let a function that takes a seed as its first argument get another one."""
     original = getattr(owner, name)
 
-    def shifted(*values: Any, **named: Any) -> Any:
+    def shifted(*values: Foreign, **named: Foreign) -> object:
         if values and isinstance(values[0], int):
             values = (values[0] + shift, *values[1:])
         elif isinstance(named.get("seed"), int):
@@ -174,11 +174,11 @@ def _peak_memory() -> int:
         return 0
 
 
-def _of_variable(variable: Any) -> tuple[str, Any]:
+def _of_variable(variable: Foreign) -> tuple[str, Foreign]:
     return str(getattr(variable, "name", "")), variable.numpy()
 
 
-def _of_session(session: Any) -> list[tuple[str, Any]]:
+def _of_session(session: Foreign) -> list[tuple[str, Foreign]]:
     variables = session.graph.get_collection("trainable_variables")
     return [
         (str(variable.name), value)

@@ -6,11 +6,12 @@ import sys
 import weakref
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from unslow.facts.data import Dataset, IteratorMade, ModelNode, NoPipeline, PipelineReading
 from unslow.facts.phase import Phase
 from unslow.facts.schema import Stack
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
@@ -35,7 +36,7 @@ _KERAS = ("keras.", "tf_keras.")
 class _Watched:
     """An iterator and what its model said when it was last read; times in nanoseconds."""
 
-    def __init__(self, made: IteratorMade, iterator: Any) -> None:
+    def __init__(self, made: IteratorMade, iterator: object) -> None:
         self.made = made
         self.iterator = weakref.ref(iterator)
         self.fetched = [0, 0]
@@ -60,9 +61,9 @@ class _Site(NamedTuple):
 class Pipeline(Probe):
     name = "pipeline"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
-        self._model_of: Callable[[Any], Any] | None = None
+        self._model_of: Callable[[Foreign], Foreign] | None = None
         self._eager: Callable[[], bool] = lambda: True
         self._watched: list[_Watched] = []
         self._made_at: WeakTable[Stack] = WeakTable()  # the user's frames that made a dataset
@@ -109,7 +110,7 @@ class Pipeline(Probe):
             self._meet(iterator, id(iterator) in evaluating)
         self.recorder.signals.iterator_met.subscribe(self.name, self._met)
 
-    def _met(self, iterator: Any) -> None:
+    def _met(self, iterator: Foreign) -> None:
         lane = self.recorder.local.lane
         began = clock()
         busy, lane.busy = lane.busy, True
@@ -119,7 +120,7 @@ class Pipeline(Probe):
             lane.busy = busy
         self.recorder.keep_out(lane, clock() - began, self.name)
 
-    def _meet(self, iterator: Any, evaluates: bool) -> None:
+    def _meet(self, iterator: Foreign, evaluates: bool) -> None:
         """Who made it, and at which line, is not known."""
         if type(iterator) in self._foreign or FETCHED.get(iterator) is not None:
             return
@@ -142,10 +143,10 @@ class Pipeline(Probe):
         self.recorder.emit(made)
         self._watched.append(_Watched(made, iterator))
 
-    def _dataset(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _dataset(self, original: Function) -> Function:
         recorder, lost, made_at = self.recorder, self._lost, self._made_at
 
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(self: object, *args: object, **kwargs: object) -> None:
             original(self, *args, **kwargs)
             try:
                 made_at.put(self, recorder.stack(sys._getframe().f_back))
@@ -154,12 +155,12 @@ class Pipeline(Probe):
 
         return __init__
 
-    def _create(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _create(self, original: Function) -> Function:
         local, open_span = self.recorder.local, self.recorder.open_span
         close = self.recorder.close_span
         made = self._iterator_made
 
-        def _create_iterator(self: Any, dataset: Any) -> Any:
+        def _create_iterator(self: object, dataset: object) -> object:
             lane = local.lane
             if lane.busy or lane.tracing:
                 return original(self, dataset)
@@ -171,10 +172,10 @@ class Pipeline(Probe):
 
         return _create_iterator
 
-    def _make_in_graph(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _make_in_graph(self, original: Function) -> Function:
         made = self._made_in_graph
 
-        def make_iterator(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def make_iterator(self: object, *args: object, **kwargs: object) -> object:
             began = clock()
             iterator = original(self, *args, **kwargs)
             made(self, clock() - began, sys._getframe().f_back)
@@ -182,10 +183,12 @@ class Pipeline(Probe):
 
         return make_iterator
 
-    def _initialize_in_graph(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _initialize_in_graph(self, original: Function) -> Function:
         made = self._made_in_graph
 
-        def make_initializer(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
+        def make_initializer(
+            self: object, dataset: object, *args: object, **kwargs: object
+        ) -> object:
             began = clock()
             operation = original(self, dataset, *args, **kwargs)
             made(dataset, clock() - began, sys._getframe().f_back)
@@ -193,13 +196,13 @@ class Pipeline(Probe):
 
         return make_initializer
 
-    def _made_in_graph(self, dataset: Any, took: int, frame: FrameType | None) -> None:
+    def _made_in_graph(self, dataset: object, took: int, frame: FrameType | None) -> None:
         lane = self.recorder.local.lane
         if not (lane.busy or lane.tracing or self._eager()):
             self._iterator_made(lane, None, dataset, took, frame)
 
     def _iterator_made(
-        self, lane: Lane, iterator: Any, dataset: Any, took: int, frame: FrameType | None
+        self, lane: Lane, iterator: object, dataset: object, took: int, frame: FrameType | None
     ) -> None:
         began = clock()
         lane.busy = True
@@ -212,7 +215,12 @@ class Pipeline(Probe):
         self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _record(
-        self, lane: Lane, iterator: Any | None, dataset: Any, took: int, frame: FrameType | None
+        self,
+        lane: Lane,
+        iterator: Foreign | None,
+        dataset: object,
+        took: int,
+        frame: FrameType | None,
     ) -> None:
         """An iterator was made; None for one in a graph, whose model cannot be read."""
         graph = iterator is None
@@ -240,7 +248,7 @@ class Pipeline(Probe):
         elif not graph:
             FETCHED.put(iterator, [0, 0])  # it was not made before the recording began
 
-    def _number_at(self, key: str, dataset: Any, graph: bool) -> int:
+    def _number_at(self, key: str, dataset: object, graph: bool) -> int:
         """The number of a pipeline; comparing pipelines takes 1 ms, and a line repeats its own."""
         site = self._sites.get(key, _Site(0, 0))
         number = site.dataset
@@ -258,7 +266,7 @@ class Pipeline(Probe):
             frame = frame.f_back
         return False
 
-    def _dataset_number(self, dataset: Any, graph: bool) -> int:
+    def _dataset_number(self, dataset: object, graph: bool) -> int:
         """The same number for pipelines that the same lines built in the same way."""
         number = self._numbers.get(dataset)
         if number is not None:
@@ -275,7 +283,7 @@ class Pipeline(Probe):
         self._numbers.put(dataset, number)
         return number
 
-    def _sources_of(self, dataset: Any, number: int) -> int:
+    def _sources_of(self, dataset: Foreign, number: int) -> int:
         """How often the pipeline was built: its innermost dataset, whatever is put around it."""
         for _ in range(_MOST_DEPTH):
             inputs = dataset._inputs() if hasattr(dataset, "_inputs") else ()
@@ -321,7 +329,9 @@ class Pipeline(Probe):
         finally:
             lane.busy = False
 
-    def _read(self, known: _Watched, iterator: Any, model_of: Callable[[Any], Any]) -> None:
+    def _read(
+        self, known: _Watched, iterator: object, model_of: Callable[[Foreign], Foreign]
+    ) -> None:
         try:
             model = model_of(iterator)
         except Exception as problem:  # noqa: BLE001 - autotuning is off, or it was never used
@@ -336,7 +346,7 @@ class Pipeline(Probe):
             known.written = known.elements
             self.recorder.emit(self._reading(known, model))
 
-    def _reading(self, known: _Watched, model: Any) -> PipelineReading:
+    def _reading(self, known: _Watched, model: Foreign) -> PipelineReading:
         return PipelineReading(
             iterator=known.made.iterator,
             dataset=known.made.dataset,
@@ -353,7 +363,7 @@ class Pipeline(Probe):
         )
 
 
-def _evaluating(models: list[Any]) -> set[int]:
+def _evaluating(models: list[Foreign]) -> set[int]:
     """Ids of the iterators that Keras keeps for validation; private, seen on Keras 3.5 to 3.15."""
     epochs = (attributes(model).get("_eval_epoch_iterator") for model in models)
     held = (attributes(epoch).get("_current_iterator") for epoch in epochs if epoch is not None)
@@ -368,7 +378,7 @@ def _is_worth_writing(known: _Watched, nodes: int) -> bool:
     return new > 0 and (known.readings < _ALL_READINGS or new * 10 > known.elements)
 
 
-def _count_wait(known: _Watched, now: int, elements: int, gaps: Any) -> None:
+def _count_wait(known: _Watched, now: int, elements: int, gaps: Foreign) -> None:
     """The time since the last reading, less the gaps between calls of GetNext, was in GetNext.
 
     It counts once more elements came: an iterator that nobody uses any more does not wait.
@@ -388,7 +398,7 @@ def _count_wait(known: _Watched, now: int, elements: int, gaps: Any) -> None:
     known.elements = elements
 
 
-def _node(number: int, node: Any) -> ModelNode:
+def _node(number: int, node: Foreign) -> ModelNode:
     threads = next((one for one in node.parameters if one.name == "parallelism"), None)
     chosen = {}
     if threads is not None:

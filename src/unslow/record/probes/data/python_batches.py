@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 from unslow.facts.data import Next
 from unslow.facts.phase import Phase
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import SPAN_PHASE, clock
 from unslow.record.engine.weak_table import WeakTable
@@ -42,13 +42,13 @@ class Input(Probe):
         self.replace(module.DistributedIteratorBase, "__next__", self._next)
         self.replace(module.DistributedIteratorBase, "get_next", self._next)
 
-    def _next(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _next(self, original: Function) -> Function:
         local, open_span = self.recorder.local, self.recorder.open_span
         close, tally = self.recorder.close_span, self.recorder.tally
         steps = self.steps
         count = self._count
 
-        def fetch(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def fetch(self: Foreign, *args: Foreign, **kwargs: Foreign) -> Foreign:
             lane = local.lane
             if lane.tracing or lane.busy:
                 return original(self, *args, **kwargs)
@@ -74,7 +74,7 @@ class Input(Probe):
 
         return fetch
 
-    def _count(self, iterator: Any, took: int) -> None:
+    def _count(self, iterator: Foreign, took: int) -> None:
         counts = FETCHED.get(iterator)
         if counts is not None:
             counts[0] += 1
@@ -83,7 +83,7 @@ class Input(Probe):
             self.recorder.signals.iterator_met.send(iterator)
 
 
-def _elements(batch: Any) -> float:
+def _elements(batch: Foreign) -> float:
     """Numbers in the first tensor of a batch."""
     for _ in range(4):
         if isinstance(batch, dict):

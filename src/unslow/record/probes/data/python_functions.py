@@ -6,10 +6,11 @@ import sys
 import time
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from unslow.facts.data import PythonFunction, PythonLine
 from unslow.facts.schema import Place, Stack
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.frames import UserCode
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import clock
@@ -56,7 +57,7 @@ class _Amount:
 
 
 class _Where(NamedTuple):
-    token: Any
+    token: Foreign
     way: str
     stack: Stack
 
@@ -64,10 +65,10 @@ class _Where(NamedTuple):
 class PythonFunctions(Probe):
     name = "python_functions"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
-        self._known: dict[Any, _Function] = {}
-        self._running: dict[int, Any] = {}  # thread → the token of the function that it runs
+        self._known: dict[Foreign, _Function] = {}
+        self._running: dict[int, Foreign] = {}  # thread → the token of the function that it runs
         self._lines: dict[_Where, _Amount] = {}
         self.recorder.signals.tick.subscribe(self.name, self._write)
         self.recorder.signals.wake.subscribe(self.name, self._sample)
@@ -80,11 +81,11 @@ class PythonFunctions(Probe):
             )
         }
 
-    def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _call(self, original: Function) -> Function:
         known, begin, running, local = self._known, self._begin, self._running, self.recorder.local
         watched = self._watched
 
-        def __call__(self: Any, token: Any, device: Any, args: Any) -> Any:
+        def __call__(self: object, token: object, device: object, args: object) -> object:
             entry = known.get(token) or begin(self, token)
             lane = local.lane
             thread = lane.thread
@@ -109,7 +110,7 @@ class PythonFunctions(Probe):
 
         return __call__
 
-    def _begin(self, registry: Any, token: Any) -> _Function:
+    def _begin(self, registry: Foreign, token: object) -> _Function:
         if len(self._known) > _MOST_FUNCTIONS:
             return _Function(Place("", 0))
         function = registry.get(token, None)
@@ -119,9 +120,7 @@ class PythonFunctions(Probe):
             self.recorder.keep_source(place.file)
         return self._known.setdefault(token, _Function(place))
 
-    def _watched(
-        self, entry: _Function, token: Any
-    ) -> tuple[Callable[..., Any], Callable[[int], None]]:
+    def _watched(self, entry: _Function, token: object) -> tuple[Function, Callable[[int], None]]:
         """A call that is measured closely: its run-queue delay, or the lines of a short one."""
         too_short_to_sample = entry.wall < entry.calls * _SHORT
         if entry.calls >= entry.traced and too_short_to_sample and sys.gettrace() is None:
@@ -135,7 +134,7 @@ class PythonFunctions(Probe):
 
         return _run, done
 
-    def _add_traced(self, token: Any, stack: Stack, spent: int) -> None:
+    def _add_traced(self, token: object, stack: Stack, spent: int) -> None:
         for place in stack:
             self.recorder.keep_source(place.file)
         self._add(_Where(token, "traced", stack), spent / 1e6)
@@ -190,11 +189,11 @@ class PythonFunctions(Probe):
                 )
 
 
-def _run(original: Callable[..., Any], *args: Any) -> Any:
+def _run(original: Function, *args: object) -> Foreign:
     return original(*args)
 
 
-_PLAIN: tuple[Callable[..., Any], Callable[[int], None]] = (_run, lambda took: None)
+_PLAIN: tuple[Function, Callable[[int], None]] = (_run, lambda took: None)
 
 
 def _queue() -> int:
@@ -209,7 +208,9 @@ def _queue() -> int:
 class _Lines:
     """Runs one call with the time of each of the user's lines; only where nobody else traces."""
 
-    def __init__(self, user: UserCode, add: Callable[[Any, Stack, int], None], token: Any) -> None:
+    def __init__(
+        self, user: UserCode, add: Callable[[Foreign, Stack, int], None], token: object
+    ) -> None:
         self._user = user
         self._add = add
         self._token = token
@@ -217,7 +218,7 @@ class _Lines:
         self._stack: Stack = ()
         self._at = 0
 
-    def __call__(self, original: Callable[..., Any], *args: Any) -> Any:
+    def __call__(self, original: Function, *args: object) -> Foreign:
         self._at = clock()
         sys.settrace(self._enter)
         try:
@@ -229,13 +230,13 @@ class _Lines:
                 if stack:
                     self._add(self._token, stack, spent)
 
-    def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
+    def _enter(self, frame: FrameType, event: str, argument: object) -> Foreign:
         try:
             return self._line if self._user.owns(frame.f_code) else None
         except Exception:  # noqa: BLE001 - what a trace function raises, the user's line raises
             return None
 
-    def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
+    def _line(self, frame: FrameType, event: str, argument: object) -> Foreign:
         if event not in ("line", "return"):
             return self._line
         here = frame if event == "line" else frame.f_back

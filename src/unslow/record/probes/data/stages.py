@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from unslow.facts.data import ENDLESS, UNKNOWN_LENGTH, BuiltStage
 from unslow.facts.schema import Place, Stack
+from unslow.record.engine.foreign import Foreign
 from unslow.record.probes.functions.signatures import code_place
 
 _MOST_STAGES = 60
@@ -31,11 +32,11 @@ _SAME_LENGTH = ("Map", "ParallelMap", "Shuffle", "Prefetch", "Cache", "Options")
 class Sources(NamedTuple):
     """What a description asks about the program: the frames that made a dataset, its files."""
 
-    made_at: Callable[[Any], Stack]
+    made_at: Callable[[Foreign], Stack]
     keep: Callable[[str], None]
 
 
-def describe(dataset: Any, sources: Sources, graph: bool = False) -> tuple[BuiltStage, ...]:
+def describe(dataset: object, sources: Sources, graph: bool = False) -> tuple[BuiltStage, ...]:
     """The stages from the last to the sources; nothing is called that adds an op to a graph."""
     description = _Description(sources, graph)
     description.add(dataset)
@@ -44,15 +45,15 @@ def describe(dataset: Any, sources: Sources, graph: bool = False) -> tuple[Built
 
 class _Description:
     def __init__(self, sources: Sources, graph: bool) -> None:
-        self.stages: list[dict[str, Any]] = []
+        self.stages: list[dict[str, Foreign]] = []
         self._sources = sources
         self._graph = graph
 
-    def add(self, dataset: Any) -> int:
+    def add(self, dataset: Foreign) -> int:
         """Append a dataset and all its inputs; its position in the list."""
         dataset = _unwrapped(dataset)
         position = len(self.stages)
-        stage: dict[str, Any] = {"kind": _kind(dataset)}
+        stage: dict[str, Foreign] = {"kind": _kind(dataset)}
         self.stages.append(stage)
         stage["stack"] = self._sources.made_at(dataset)[:_MOST_FRAMES]
         stage["file"] = _text(getattr(dataset, "_filename", None))
@@ -69,7 +70,7 @@ class _Description:
             stage["length"] = _cardinality(dataset)
         return position
 
-    def _function(self, dataset: Any) -> dict[str, Any]:
+    def _function(self, dataset: Foreign) -> dict[str, Foreign]:
         functions = dataset._functions() if hasattr(dataset, "_functions") else ()
         wrapper = next(iter(functions), None)
         if wrapper is None:
@@ -92,7 +93,7 @@ class _Description:
         }
 
 
-def _unwrapped(dataset: Any) -> Any:
+def _unwrapped(dataset: Foreign) -> Foreign:
     """The dataset itself where TensorFlow 1's interface is put around it."""
     while any(kind.__name__ == "DatasetV1Adapter" for kind in type(dataset).__mro__):
         if not hasattr(dataset, "_dataset"):
@@ -101,12 +102,12 @@ def _unwrapped(dataset: Any) -> Any:
     return dataset
 
 
-def _kind(dataset: Any) -> str:
+def _kind(dataset: object) -> str:
     name = type(dataset).__name__.lstrip("_")
     return name.removesuffix("V2").removesuffix("V1").removesuffix("Dataset") or name
 
 
-def _nodes(graph: Any) -> list[tuple[Any, bool]]:
+def _nodes(graph: Foreign) -> list[tuple[Foreign, bool]]:
     """A function's nodes and those of functions it calls, and whether each keeps a state."""
     definition = graph.as_graph_def()
     operations = graph.get_operations()[:_MOST_OPS]
@@ -117,7 +118,7 @@ def _nodes(graph: Any) -> list[tuple[Any, bool]]:
     return nodes
 
 
-def _cardinality(dataset: Any) -> int:
+def _cardinality(dataset: Foreign) -> int:
     """Elements in one pass."""
     try:
         return int(dataset.cardinality().numpy())
@@ -125,7 +126,7 @@ def _cardinality(dataset: Any) -> int:
         return UNKNOWN_LENGTH
 
 
-def _derived_length(dataset: Any, stage: dict[str, Any], below: Sequence[int]) -> int:
+def _derived_length(dataset: object, stage: dict[str, Foreign], below: Sequence[int]) -> int:
     """Elements in one pass as known while a graph is built, where `cardinality()` adds an op."""
     if stage["kind"] == "TensorSlice":
         return _slices_length(dataset)
@@ -135,7 +136,7 @@ def _derived_length(dataset: Any, stage: dict[str, Any], below: Sequence[int]) -
     return length if length == UNKNOWN_LENGTH else _length_after(stage, length)
 
 
-def _length_after(stage: dict[str, Any], length: int) -> int:
+def _length_after(stage: dict[str, Foreign], length: int) -> int:
     """Elements in one pass of a stage whose input has a known length."""
     kind: str = stage["kind"]
     count: int | None = stage["count"]
@@ -150,24 +151,24 @@ def _length_after(stage: dict[str, Any], length: int) -> int:
     return UNKNOWN_LENGTH
 
 
-def _slices_length(dataset: Any) -> int:
+def _slices_length(dataset: object) -> int:
     shapes = [tensor.shape for tensor in getattr(dataset, "_tensors", ())]
     lengths = [int(shape[0]) for shape in shapes if shape.rank and shape[0] is not None]
     return lengths[0] if lengths else UNKNOWN_LENGTH
 
 
-def _range_length(dataset: Any) -> int:
+def _range_length(dataset: object) -> int:
     ends = [_number(getattr(dataset, name, None)) for name in ("_start", "_stop", "_step")]
     known = [end for end in ends if end is not None]
     return len(range(*known)) if len(known) == len(ends) and known[2] else UNKNOWN_LENGTH
 
 
-def _only_scalar_constants(graph: Any) -> bool:
+def _only_scalar_constants(graph: Foreign) -> bool:
     constants = (op for op in graph.get_operations()[:_MOST_OPS] if op.type == "Const")
     return all(op.outputs[0].shape.rank == 0 for op in constants)
 
 
-def _number(value: Any) -> int | None:
+def _number(value: Foreign) -> int | None:
     """The value of a setting: a Python number or a scalar tensor."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
@@ -178,7 +179,7 @@ def _number(value: Any) -> int | None:
         return constant if isinstance(constant, int) else None
 
 
-def _text(value: Any) -> str:
+def _text(value: Foreign) -> str:
     try:
         return str(value.numpy().decode("utf-8", "replace"))
     except (AttributeError, TypeError, ValueError, NotImplementedError):
@@ -186,9 +187,9 @@ def _text(value: Any) -> str:
         return constant.decode("utf-8", "replace") if isinstance(constant, bytes) else ""
 
 
-def _constant(tensor: Any) -> int | bytes | None:
+def _constant(tensor: object) -> int | bytes | None:
     """A scalar constant of a graph, from its op: `constant_value` would forbid feeding it."""
-    op: Any = getattr(tensor, "op", None)
+    op: Foreign = getattr(tensor, "op", None)
     if getattr(op, "type", "") != "Const":
         return None
     value = op.get_attr("value")
@@ -196,7 +197,7 @@ def _constant(tensor: Any) -> int | bytes | None:
     return found[0] if len(found) == 1 else None
 
 
-def _bytes(spec: Any) -> int:
+def _bytes(spec: Foreign) -> int:
     """The size of one element; 0 where its shape is not known."""
     if isinstance(spec, dict):
         spec = tuple(spec.values())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 from unslow.facts.phase import Phase
 from unslow.facts.workers import RemoteFetch, RemoteWork
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import clock
 
@@ -30,7 +30,7 @@ class Coordinator(Probe):
 
     name = "coordinator"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._totals: dict[int, _Totals] = {}
 
@@ -49,10 +49,10 @@ class Coordinator(Probe):
         for method in ("fetch", "get"):
             self.replace(module.RemoteValueImpl, method, self._fetching)
 
-    def _processing(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _processing(self, original: Function) -> Function:
         totals = self._totals
 
-        def _process_closure(self: Any, closure: Any) -> Any:
+        def _process_closure(self: object, closure: object) -> object:
             began = clock()
             try:
                 return original(self, closure)
@@ -69,11 +69,11 @@ class Coordinator(Probe):
 
         return _process_closure
 
-    def _fetching(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _fetching(self, original: Function) -> Function:
         local, open_span = self.recorder.local, self.recorder.open_span
         close, tally = self.recorder.close_span, self.recorder.tally
 
-        def fetch(self: Any) -> Any:
+        def fetch(self: object) -> object:
             lane = local.lane
             if lane.tracing or lane.busy:
                 return original(self)

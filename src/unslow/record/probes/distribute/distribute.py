@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any
 
 from unslow.facts.phase import Phase
 from unslow.facts.workers import Collective, StrategyMade, WorkerIdentity
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.limits import limits_for
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane
@@ -28,7 +28,7 @@ class Distribute(Probe):
 
     name = "distribute"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._identity: WorkerIdentity | None = None
         self._records: StepRecords | None = None
@@ -62,16 +62,16 @@ class Distribute(Probe):
         self.replace(module.StrategyBase, "run", self._asked_by(""))
         self.replace(module.StrategyBase, "reduce", self._asked_by("reduce"))
 
-    def _made(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _made(self, original: Function) -> Function:
         probe = self
 
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(self: object, *args: object, **kwargs: object) -> None:
             original(self, *args, **kwargs)
             probe._strategy_made(self, sys._getframe().f_back)
 
         return __init__
 
-    def _strategy_made(self, strategy: Any, frame: FrameType | None) -> None:
+    def _strategy_made(self, strategy: Foreign, frame: FrameType | None) -> None:
         name = type(strategy).__name__
         if name.startswith(_DEFAULT):
             return
@@ -91,7 +91,7 @@ class Distribute(Probe):
     def _on_input(self, module: ModuleType) -> None:
         self.replace(module, "_calculate_replicas_with_values", self._asked_by("input"))
 
-    def _asked_by(self, what: str) -> Callable[[Any], Any]:
+    def _asked_by(self, what: str) -> Callable[[Foreign], Foreign]:
         """Mark collectives that are launched inside of a call; the outermost mark counts.
 
         Where it runs eagerly, the calling thread waits for threads that run TensorFlow.
@@ -99,8 +99,8 @@ class Distribute(Probe):
         probe, local = self, self.recorder.local
         open_span, close = self.recorder.open_span, self.recorder.close_span
 
-        def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            def call(strategy: Any, *args: Any, **kwargs: Any) -> Any:
+        def make(original: Function) -> Function:
+            def call(strategy: object, *args: object, **kwargs: object) -> object:
                 if type(strategy).__name__.startswith(_DEFAULT):
                     return original(strategy, *args, **kwargs)
                 lane = local.lane
@@ -124,21 +124,21 @@ class Distribute(Probe):
         self.replace(thread, "__init__", self._replica_made)
         self.replace(thread, "run", self._replica_runs)
 
-    def _replica_made(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _replica_made(self, original: Function) -> Function:
         local, lenders = self.recorder.local, self._lenders
 
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(self: object, *args: object, **kwargs: object) -> None:
             original(self, *args, **kwargs)
             if getattr(self, "replica_id", 1) == 0:  # the others' work is beside it
                 lenders[id(self)] = (local.lane, sys._getframe().f_back)
 
         return __init__
 
-    def _replica_runs(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _replica_runs(self, original: Function) -> Function:
         """The thread of the first replica works in the name of the one that waits for it."""
         recorder, lenders = self.recorder, self._lenders
 
-        def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def run(self: object, *args: object, **kwargs: object) -> object:
             lane, frame = lenders.pop(id(self), (None, None))
             if lane is None:
                 return original(self, *args, **kwargs)
@@ -161,11 +161,11 @@ class Distribute(Probe):
         self.replace(launcher, "batch_all_reduce", self._packing)
         self.replace(launcher, "all_reduce_indexed_slices", self._slicing)
 
-    def _launching(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _launching(self, original: Function) -> Function:
         """Every collective asks for its key: when it is run eagerly, or when a graph is called."""
         probe = self
 
-        def get_instance_key(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def get_instance_key(self: object, *args: object, **kwargs: object) -> object:
             key = original(self, *args, **kwargs)
             try:
                 records = probe._records or probe._begin_records()
@@ -196,10 +196,12 @@ class Distribute(Probe):
         if step:
             self.recorder.signals.shared_step.send(lane, step)
 
-    def _packing(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _packing(self, original: Function) -> Function:
         probe = self
 
-        def batch_all_reduce(self: Any, packs: Any, *args: Any, **kwargs: Any) -> Any:
+        def batch_all_reduce(
+            self: object, packs: Foreign, *args: object, **kwargs: object
+        ) -> object:
             probe._packs = [] if _runs_eagerly() else [len(pack) for pack in packs]
             try:
                 return original(self, packs, *args, **kwargs)
@@ -208,31 +210,37 @@ class Distribute(Probe):
 
         return batch_all_reduce
 
-    def _reducing(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _reducing(self, original: Function) -> Function:
         probe = self
 
-        def all_reduce(self: Any, input_tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        def all_reduce(
+            self: object, input_tensor: object, *args: object, **kwargs: object
+        ) -> object:
             tensors = probe._packs.pop(0) if probe._packs else 1
             probe._seen("all_reduce", self, (input_tensor,), tensors, sys._getframe().f_back)
             return original(self, input_tensor, *args, **kwargs)
 
         return all_reduce
 
-    def _gathering(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _gathering(self, original: Function) -> Function:
         probe = self
 
-        def _all_gather(self: Any, input_tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        def _all_gather(
+            self: object, input_tensor: object, *args: object, **kwargs: object
+        ) -> object:
             if not probe._sparse:
                 probe._seen("all_gather", self, (input_tensor,), 1, sys._getframe().f_back)
             return original(self, input_tensor, *args, **kwargs)
 
         return _all_gather
 
-    def _slicing(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _slicing(self, original: Function) -> Function:
         """IndexedSlices: their lengths, their values and their indices are gathered."""
         probe = self
 
-        def all_reduce_indexed_slices(self: Any, slices: Any, *args: Any, **kwargs: Any) -> Any:
+        def all_reduce_indexed_slices(
+            self: object, slices: object, *args: object, **kwargs: object
+        ) -> object:
             parts = (getattr(slices, "values", None), getattr(slices, "indices", None))
             probe._sparse = True
             probe._seen("all_gather", self, parts, 3, sys._getframe().f_back)
@@ -246,8 +254,8 @@ class Distribute(Probe):
     def _seen(
         self,
         what: str,
-        launcher: Any,
-        values: tuple[Any, ...],
+        launcher: object,
+        values: tuple[Foreign, ...],
         tensors: int,
         frame: FrameType | None,
     ) -> None:
@@ -294,7 +302,7 @@ def _runs_eagerly() -> bool:
     return context is not None and bool(context.executing_eagerly())
 
 
-def _bytes_of(tensor: Any) -> int:
+def _bytes_of(tensor: Foreign) -> int:
     """Bytes of a tensor, symbolic or not; 0 where its shape is not known yet."""
     try:
         return int(tensor.shape.num_elements() * tensor.dtype.size)

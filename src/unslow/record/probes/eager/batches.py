@@ -7,9 +7,9 @@ import math
 import weakref
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 from unslow.facts.memory import Batch
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 
@@ -22,12 +22,12 @@ _AGAIN = 4  # calls that are enough to see that nothing has changed
 class Batches(Probe):
     name = "batches"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         # Threads that are in a layer's call: only the outermost one counts.
         self._inside: dict[int, bool] = {}
-        self._seen: Any = weakref.WeakKeyDictionary()
-        self._last: tuple[Any, ...] = ()  # the shapes of the last call
+        self._seen: Foreign = weakref.WeakKeyDictionary()
+        self._last: tuple[Foreign, ...] = ()  # the shapes of the last call
         self._alike = 0  # calls in a row with them
         self._needed = _ALIKE
         self._rests_until = 0  # the step at which the next are looked at
@@ -45,11 +45,11 @@ class Batches(Probe):
     def _on_layers(self, module: ModuleType) -> None:
         self.replace(module.Layer, "__call__", self._call)
 
-    def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _call(self, original: Function) -> Function:
         local, inside, ident = self.recorder.local, self._inside, _thread.get_ident
         probe = self
 
-        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def __call__(self: object, *args: object, **kwargs: object) -> object:
             if inside.get(ident()):
                 return original(self, *args, **kwargs)
             lane = local.lane
@@ -64,7 +64,7 @@ class Batches(Probe):
 
         return __call__
 
-    def _called(self, lane: Lane, model: Any, args: tuple[Any, ...]) -> None:
+    def _called(self, lane: Lane, model: Foreign, args: tuple[Foreign, ...]) -> None:
         try:
             shapes: list[tuple[int, ...]] = []
             for value in args:
@@ -116,7 +116,7 @@ class Batches(Probe):
             self._resume(self._needed - _AGAIN)
 
 
-def _gather(value: Any, shapes: list[tuple[int, ...]]) -> None:
+def _gather(value: Foreign, shapes: list[tuple[int, ...]]) -> None:
     if len(shapes) >= _LEAVES:
         return
     if isinstance(value, list | tuple):

@@ -1,4 +1,5 @@
-"""Sees what an eager step is made of: gradients, weight updates outside any graph, and single ops."""
+"""Sees what an eager step is made of: gradients, weight updates outside any graph, and single
+ops."""
 
 from __future__ import annotations
 
@@ -7,9 +8,9 @@ import sys
 import weakref
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 from unslow.facts.phase import Phase
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane
 from unslow.record.engine.weak_table import WeakTable
@@ -22,14 +23,14 @@ _ASSIGNS = "assign", "assign_add", "assign_sub"
 class Eager(Probe):
     name = "eager"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._executing: Callable[[], bool] = lambda: False
         self._ops: ModuleType | None = None
-        self._tape: Any = None
+        self._tape: Foreign = None
         self._window: OpWindow | None = None
         self._sources: dict[
-            int, Any
+            int, Foreign
         ] = {}  # by their ids: what gradients were taken for, as long as it lives
         self._weights: WeakTable[bool] = WeakTable()  # variables that a gradient was taken for
         self._updates: list[str] = []  # one for each update that is under way, in any thread
@@ -62,7 +63,8 @@ class Eager(Probe):
         self.spanned(module.GradientTape, "jacobian", _RUN)
 
     def _on_tensorflow(self, module: ModuleType) -> None:
-        """Only when all is there: TensorFlow gives ResourceVariable wrapped copies of the base class's methods."""
+        """Only when all is there: TensorFlow gives ResourceVariable wrapped copies of the base
+        class's methods."""
         variables = sys.modules["tensorflow.python.ops.resource_variable_ops"]
         for owner in (variables.BaseResourceVariable, variables.ResourceVariable):
             for name in _ASSIGNS:
@@ -82,17 +84,17 @@ class Eager(Probe):
     def _on_keras_legacy(self, module: ModuleType) -> None:
         self.replace(module.OptimizerV2, "apply_gradients", self._apply)
 
-    def _enter(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _enter(self, original: Function) -> Function:
         probe = self
 
-        def __enter__(self: Any) -> Any:
+        def __enter__(self: object) -> object:
             if probe._window is not None:
                 probe._window.enter_tape(sys._getframe().f_back)
             return original(self)
 
         return __enter__
 
-    def _meet(self, sources: Any) -> None:
+    def _meet(self, sources: object) -> None:
         """Gradients are taken for these: those that are variables are weights."""
         try:
             for source in _flat(sources):
@@ -109,12 +111,14 @@ class Eager(Probe):
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _gradient(self, original: Function) -> Function:
         local, open_span = self.recorder.local, self.recorder.open_span
         close = self.recorder.close_span
         known, meet = self._sources, self._meet
 
-        def gradient(self: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+        def gradient(
+            self: object, target: object, sources: Foreign, *args: object, **kwargs: object
+        ) -> object:
             lane = local.lane
             if sources.__class__ is not list or not known.keys() >= set(map(id, sources)):
                 meet(sources)
@@ -129,27 +133,35 @@ class Eager(Probe):
 
         return gradient
 
-    def _assign(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _assign(self, original: Function) -> Function:
         """By the parameters of 2.15 to 2.21, the first of which is called `value` or `delta`."""
         updates, assigned = self._updates, self._assigned
 
         def assign(
-            self: Any, value: Any, use_locking: Any = None, name: Any = None, read_value: Any = True
-        ) -> Any:
+            self: object,
+            value: object,
+            use_locking: object = None,
+            name: object = None,
+            read_value: object = True,
+        ) -> object:
             if updates:  # an optimizer assigns several times for every weight
                 return original(self, value, use_locking, name, read_value)
             return assigned(original, self, value, use_locking, name, read_value)
 
         def change(
-            self: Any, delta: Any, use_locking: Any = None, name: Any = None, read_value: Any = True
-        ) -> Any:
+            self: object,
+            delta: object,
+            use_locking: object = None,
+            name: object = None,
+            read_value: object = True,
+        ) -> object:
             if updates:
                 return original(self, delta, use_locking, name, read_value)
             return assigned(original, self, delta, use_locking, name, read_value)
 
         return assign if original.__name__ == "assign" else change
 
-    def _assigned(self, original: Callable[..., Any], variable: Any, *args: Any) -> Any:
+    def _assigned(self, original: Function, variable: object, *args: object) -> Foreign:
         lane = self.recorder.local.lane
         if lane.updating or id(variable) not in self._weights.by_id or lane.busy:
             return original(variable, *args)
@@ -164,11 +176,11 @@ class Eager(Probe):
             lane, "assign", variable, functools.partial(original, variable, *args), 3
         )
 
-    def _apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _apply(self, original: Function) -> Function:
         local = self.recorder.local
         probe = self
 
-        def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def apply(self: object, *args: object, **kwargs: object) -> object:
             lane = local.lane
             if (
                 lane.tracing or not probe._executing()
@@ -236,7 +248,7 @@ class Eager(Probe):
         super().disarm()
 
 
-def _held(source: Any) -> Any:
+def _held(source: object) -> Foreign:
     """A Keras 3 variable holds TensorFlow's own."""
     try:
         return vars(source).get("_value", source)
@@ -244,7 +256,7 @@ def _held(source: Any) -> Any:
         return source
 
 
-def _components(variable: Any) -> tuple[Any, ...]:
+def _components(variable: object) -> tuple[Foreign, ...]:
     try:
         held = vars(variable).get("_values", ())
     except TypeError:  # a tensor
@@ -252,7 +264,7 @@ def _components(variable: Any) -> tuple[Any, ...]:
     return held if isinstance(held, tuple) else ()
 
 
-def _flat(sources: Any) -> Any:
+def _flat(sources: Foreign) -> Foreign:
     """The leaves of a list, tuple or dict of sources."""
     if isinstance(sources, dict):
         sources = list(sources.values())

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any
 
 from unslow.facts.eager import EagerOps
 from unslow.facts.schema import Place, Stack
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.recorder import Lane, Recorder, clock
 
-# Where single ops and whole functions go through to the runtime; seen on 2.15 to 2.21. One that is missing is
-# left alone, and what goes through it is not counted.
+# Where single ops and whole functions go through to the runtime; seen on 2.15 to 2.21. One that is
+# missing is left alone, and what goes through it is not counted.
 _OPS = "TFE_Py_FastPathExecute"
 _OTHERS = ("TFE_Py_Execute", "TFE_Py_ExecuteCancelable")
 _FRAMES = 6
@@ -45,10 +44,10 @@ class OpWindow:
         self._own = 0
         self._ops: dict[str, list[int]] = {}  # nanoseconds of each op, by its type
         self._functions = [0, 0]  # whole functions that were called: how many, their nanoseconds
-        self._lines: dict[tuple[Any, ...], list[int]] = {}
+        self._lines: dict[tuple[Foreign, ...], list[int]] = {}
         self.rows = 1  # that are still to come before it closes
-        self.tape: Any = ()  # where the gradient tape was opened
-        self._held: list[tuple[str, Any, Any]] = []
+        self.tape: Foreign = ()  # where the gradient tape was opened
+        self._held: list[tuple[str, Foreign, Foreign]] = []
         for name in (_OPS, *_OTHERS):
             original = getattr(module, name, None)
             if original is not None:
@@ -56,10 +55,10 @@ class OpWindow:
                 setattr(module, name, wrapper)
                 self._held.append((name, original, wrapper))
 
-    def _fast(self, execute: Callable[..., Any]) -> Callable[..., Any]:
+    def _fast(self, execute: Function) -> Function:
         local, thread, note = self._recorder.local, self._thread, self._note
 
-        def timed(context: Any, name: str, *args: Any) -> Any:
+        def timed(context: object, name: str, *args: object) -> object:
             if local.lane.thread != thread:
                 return execute(context, name, *args)
             began = clock()
@@ -70,7 +69,7 @@ class OpWindow:
 
         return timed
 
-    def _slow(self, execute: Callable[..., Any]) -> Callable[..., Any]:
+    def _slow(self, execute: Function) -> Function:
         local, thread, note, functions = (
             self._recorder.local,
             self._thread,
@@ -78,7 +77,7 @@ class OpWindow:
             self._functions,
         )
 
-        def timed(context: Any, device: Any, name: Any, *args: Any) -> Any:
+        def timed(context: object, device: object, name: Foreign, *args: object) -> object:
             if local.lane.thread != thread:
                 return execute(context, device, name, *args)
             began = clock()
@@ -143,11 +142,13 @@ class OpWindow:
         )
 
     def _kernels(self) -> tuple[int, int]:
-        """What asking for an op costs at least, and what the ops of this step compute beyond being asked for.
+        """What asking for an op costs at least, and what the ops of this step compute beyond being
+        asked for.
 
-        A loaded machine makes any op long now and then. A small op therefore counts with its quickest run in the
-        last windows, a large one with its median: it would be slowed as much in a graph. The quickest tenth shows
-        what asking costs; some types cost up to three times that, and what is above computes.
+        A loaded machine makes any op long now and then. A small op therefore counts with its
+        quickest run in the last windows, a large one with its median: it would be slowed as much in
+        a graph. The quickest tenth shows what asking costs; some types cost up to three times that,
+        and what is above computes.
         """
         quickest: dict[str, list[tuple[int, int]]] = {}
         for name, ops in self._ops.items():
@@ -169,5 +170,5 @@ class OpWindow:
         return floor, kernels
 
 
-def _stack(places: tuple[Any, ...]) -> Stack:
+def _stack(places: tuple[Foreign, ...]) -> Stack:
     return tuple(Place(*place) for place in places)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 from unslow.facts.phase import Phase
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import clock
 from unslow.record.engine.thread_stacks import Line
@@ -25,7 +25,7 @@ _LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("tensorflow", "keras",
 class OutsideSteps(Probe):
     name = "eager_outside"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._ops: ModuleType | None = None
         self._window: OpWindow | None = None

@@ -1,14 +1,15 @@
-"""Sees tensors that Python takes apart: values fetched to the host (`.numpy()`, `float()`, `print`), and indexing."""
+"""Sees tensors that Python takes apart: values fetched to the host (`.numpy()`, `float()`,
+`print`), and indexing."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 from unslow.facts.eager import Index, Sync
 from unslow.facts.phase import Phase
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import SPAN_PHASE, clock
 
@@ -44,22 +45,23 @@ class Tensors(Probe):
 
     def _on_tensorflow(self, module: ModuleType) -> None:
         """Indexing is given to tensors after their class was made."""
-        ops: Any = sys.modules.get("tensorflow.python.framework.ops")
+        ops: Foreign = sys.modules.get("tensorflow.python.framework.ops")
         if hasattr(ops, "_EagerTensorBase") and hasattr(ops._EagerTensorBase, "__getitem__"):
             self.replace(ops._EagerTensorBase, "__getitem__", self._index)
 
-    def _named(self, way: str) -> Callable[[Any], Any]:
+    def _named(self, way: str) -> Callable[[Foreign], Foreign]:
         return lambda original: self._fetch(original, way)
 
-    def _fetch(self, original: Callable[..., Any], way: str) -> Callable[..., Any]:
+    def _fetch(self, original: Function, way: str) -> Function:
         local, open_span = self.recorder.local, self.recorder.open_span
         close, tally = self.recorder.close_span, self.recorder.tally
         owner, owns = self._owner, self.recorder.user.owns
 
-        def fetch(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def fetch(self: object, *args: object, **kwargs: object) -> object:
             lane = local.lane
             if lane.stack:
-                # To print asks for the text, and that for the array; what TensorFlow fetches for a gradient is its own.
+                # To print asks for the text, and that for the array; what TensorFlow fetches for a
+                # gradient is its own.
                 inside = lane.stack[-1][SPAN_PHASE]
                 if inside == _SYNC or (
                     inside == _RUN and lane.fit is None and not owns(sys._getframe(1).f_code)
@@ -84,13 +86,14 @@ class Tensors(Probe):
 
         return fetch
 
-    def _index(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Each index into a tensor is an op of its own; a Python loop over its rows makes one per row."""
+    def _index(self, original: Function) -> Function:
+        """Each index into a tensor is an op of its own; a Python loop over its rows makes one per
+        row."""
         local, tally, owner = self.recorder.local, self.recorder.tally, self._owner
         owns = self.recorder.user.owns
         indexed: dict[tuple[int, int], int] = {}  # by place: the tensor that was indexed there last
 
-        def __getitem__(self: Any, key: Any, *args: Any) -> Any:
+        def __getitem__(self: Foreign, key: object, *args: object) -> object:
             lane = local.lane
             if lane.tracing or lane.busy:
                 return original(self, key, *args)
@@ -110,7 +113,7 @@ class Tensors(Probe):
 
         return __getitem__
 
-    def _owner(self, frame: Any, far: int = _FAR) -> Any:
+    def _owner(self, frame: Foreign, far: int = _FAR) -> Foreign:
         """The user's line that asked: a variable or a library may have fetched for it."""
         owns, walk = self.recorder.user.owns, frame
         for _ in range(far):
@@ -120,7 +123,7 @@ class Tensors(Probe):
         return walk if walk is not None and owns(walk.f_code) else frame
 
 
-def _number(value: Any) -> float:
+def _number(value: Foreign) -> float:
     """A scalar that was fetched: in a training loop it is mostly the loss."""
     try:
         return float(value)

@@ -6,10 +6,11 @@ import os
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from unslow.facts.files import LoadedAgain, Log, Save
 from unslow.facts.phase import Phase
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.frames import local_names
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
@@ -27,7 +28,7 @@ _SKIPPING = ("ModelCheckpoint", "BackupAndRestore")  # return nothing; may decid
 class _Saved(NamedTuple):
     """One call that saved."""
 
-    saver: Any
+    saver: Foreign
     call: str
     path: str  # empty where neither the result nor an argument is a path
     took: int
@@ -36,18 +37,19 @@ class _Saved(NamedTuple):
 class Files(Probe):
     name = "files"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
-        self._made: dict[int, Any] = {}  # id of a saver or callback → the user's lines that made it
+        # id of a saver or callback → the user's lines that made it
+        self._made: dict[int, Foreign] = {}
         self._folders = Folders(self.recorder, self.steps)
         self._loaded: set[str] = set()  # paths of saved models
         self._inner = ""  # the path that a save inside another save wrote to
 
-    def _loading(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _loading(self, original: Function) -> Function:
         """Add up what is loaded again; `export_dir` is the first parameter on 2.15 to 2.21."""
         tally, loaded, local = self.recorder.tally, self._loaded, self.recorder.local
 
-        def load(*args: Any, **kwargs: Any) -> Any:
+        def load(*args: Foreign, **kwargs: Foreign) -> object:
             began = clock()
             result = original(*args, **kwargs)
             path = args[0] if args else kwargs.get("export_dir")
@@ -102,12 +104,12 @@ class Files(Probe):
             for way in ("save", "write"):
                 self.replace(kind, way, self._named(f"Checkpoint.{way}"))
 
-    def _on_saver(self, kind: Any, way: str) -> None:
+    def _on_saver(self, kind: Foreign, way: str) -> None:
         self.replace(kind, "__init__", self._init)
         if hasattr(kind, way):
             self.replace(kind, way, self._named(kind.__name__))
 
-    def _on_model(self, model: Any) -> None:
+    def _on_model(self, model: object) -> None:
         for way in ("save", "save_weights"):
             self.replace(model, way, self._named(f"Model.{way}"))
 
@@ -136,44 +138,44 @@ class Files(Probe):
         if hasattr(module, "_ResourceSummaryWriter"):
             self.replace(module._ResourceSummaryWriter, "flush", self._logging("flush"))
 
-    def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _init(self, original: Function) -> Function:
         """Remember the user's line that made a saver: it says how often and how many."""
         probe = self
 
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(self: object, *args: object, **kwargs: object) -> None:
             original(self, *args, **kwargs)
             if len(probe._made) < _MOST_MAKERS:
                 probe._made[id(self)] = probe.recorder.stack(sys._getframe().f_back, 2)
 
         return __init__
 
-    def _opened(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _opened(self, original: Function) -> Function:
         probe = self
 
-        def __init__(self: Any, logdir: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(self: object, logdir: object, *args: object, **kwargs: object) -> None:
             original(self, logdir, *args, **kwargs)
             probe._folders.fills(logdir, "summaries")
 
         return __init__
 
-    def _writer(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _writer(self, original: Function) -> Function:
         probe = self
 
-        def create_file_writer_v2(logdir: Any, *args: Any, **kwargs: Any) -> Any:
+        def create_file_writer_v2(logdir: object, *args: object, **kwargs: object) -> object:
             probe._folders.fills(logdir, "summaries")
             return original(logdir, *args, **kwargs)
 
         return create_file_writer_v2
 
-    def _named(self, call: str) -> Callable[[Any], Any]:
+    def _named(self, call: str) -> Callable[[Foreign], Foreign]:
         return lambda original: self._saving(original, call)
 
-    def _saving(self, original: Callable[..., Any], call: str) -> Callable[..., Any]:
+    def _saving(self, original: Function, call: str) -> Function:
         local, open_span = self.recorder.local, self.recorder.open_span
         close = self.recorder.close_span
         probe = self
 
-        def save(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def save(self: object, *args: object, **kwargs: object) -> object:
             lane = local.lane
             if lane.tracing or lane.busy:
                 return original(self, *args, **kwargs)
@@ -235,13 +237,13 @@ class Files(Probe):
             )
         )
 
-    def _logging(self, call: str) -> Callable[[Any], Any]:
+    def _logging(self, call: str) -> Callable[[Foreign], Foreign]:
         local, open_span = self.recorder.local, self.recorder.open_span
         close = self.recorder.close_span
         probe = self
 
-        def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            def write(*args: Any, **kwargs: Any) -> Any:
+        def make(original: Function) -> Function:
+            def write(*args: object, **kwargs: object) -> object:
                 lane = local.lane
                 if lane.tracing or lane.busy or lane.within in (_LOG, _SAVE):
                     return original(*args, **kwargs)
@@ -267,7 +269,7 @@ class Files(Probe):
             frame = frame.f_back
         if frame is None:
             return
-        data: dict[str, Any] = {}
+        data: dict[str, Foreign] = {}
         if not self.recorder.is_tallied(Log.kind, frame):
             maker = dict(local_names(board)).get("self") if board is not None else None
             by = call if maker is None else "TensorBoard"
@@ -286,7 +288,7 @@ def _is_tensorboard(frame: FrameType) -> bool:
     return code.co_filename.endswith("tensorboard.py") and "self" in code.co_varnames
 
 
-def _path(result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def _path(result: object, args: tuple[Foreign, ...], kwargs: dict[str, Foreign]) -> str:
     """Where a save wrote to: what it returned, or else what it was given."""
     named = (kwargs.get(name) for name in _PATHS)
     for value in (result, *named, *args):
@@ -304,7 +306,7 @@ def _size(path: str) -> int:
     return sum(os.path.getsize(path + end) for end in _SHARDS if os.path.isfile(path + end))
 
 
-def _kept(saver: Any) -> int:
+def _kept(saver: Foreign) -> int:
     """How many checkpoints a saver keeps: 0 is all of them, -1 that it does not say."""
     if hasattr(saver, "_max_to_keep"):  # CheckpointManager, 2.15–2.21
         return int(saver._max_to_keep or 0)
@@ -312,9 +314,9 @@ def _kept(saver: Any) -> int:
     return int(definition.max_to_keep) if definition is not None else -1
 
 
-def _parts(saver: Any) -> tuple[float, float]:
+def _parts(saver: Foreign) -> tuple[float, float]:
     """Bytes of the weights and of the optimizer's slots, where a Keras model is saved whole."""
-    model = getattr(saver, "model", saver)
+    model: Foreign = getattr(saver, "model", saver)
     optimizer = getattr(model, "optimizer", None)
     if optimizer is None or not isinstance(getattr(model, "weights", None), list):
         return 0.0, 0.0
@@ -323,7 +325,7 @@ def _parts(saver: Any) -> tuple[float, float]:
     return sum(map(_bytes, model.weights)), sum(map(_bytes, held))
 
 
-def _bytes(variable: Any) -> float:
+def _bytes(variable: Foreign) -> float:
     name = str(getattr(variable.dtype, "name", variable.dtype))
     bits = name.lstrip("abcdefghijklmnopqrstuvwxyz_")  # "bfloat16", "float32_ref", "bool"
     size = int(bits) / 8 if bits.isdigit() else _USUAL_BYTES

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from unslow.facts.files import Folder
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.recorder import Recorder, clock
 from unslow.record.engine.steps import Steps
 
@@ -23,7 +23,7 @@ class Folders:
         self._began = clock()
         self._next = _FIRST
 
-    def fills(self, folder: Any, kind: str) -> str:
+    def fills(self, folder: Foreign, kind: str) -> str:
         """A folder that the training writes to, to be measured from now on."""
         try:
             path = os.fspath(folder)

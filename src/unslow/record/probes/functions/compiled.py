@@ -6,9 +6,10 @@ import itertools
 import os
 from collections.abc import Sequence
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from unslow.facts.schema import Stack
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.frames import UserCode
 from unslow.record.engine.recorder import Lane, Span
 
@@ -65,7 +66,7 @@ class Compiled:
         self.limit = 0  # nanoseconds: a call that takes more is long
         self.fixed = False  # new shapes make a new trace: no need to compare them in each call
         self.windows = self.resets = 0
-        self.shapes: set[Any] = set()
+        self.shapes: set[Foreign] = set()
 
     def always_writes(self) -> bool:
         """Whether every graph of it writes weights, so that every call does."""
@@ -89,7 +90,7 @@ class Compiled:
     def is_long(self, took: int) -> bool:
         return bool(self.usual) and took > self.limit
 
-    def unusual(self, took: int, traced: int, shapes: Any, resets: int) -> list[str]:
+    def unusual(self, took: int, traced: int, shapes: object, resets: int) -> list[str]:
         """Why a call was not like the others, if it was not."""
         fresh, reset = shapes not in self.shapes, self.resets != resets
         why = self._reasons(traced, fresh, reset)
@@ -142,7 +143,12 @@ class Call:
     )
 
     def __init__(
-        self, lane: Lane, function: Any, known: Compiled, args: tuple[Any, ...], kwargs: Any
+        self,
+        lane: Lane,
+        function: Foreign,
+        known: Compiled,
+        args: tuple[Foreign, ...],
+        kwargs: dict[str, Foreign],
     ) -> None:
         self.lane, self.function, self.known = lane, function, known
         self.args, self.kwargs = args, kwargs
@@ -158,11 +164,11 @@ class InspectedCall(NamedTuple):
     call: Call
     took: int
     traced: int  # nanoseconds of tracing in it
-    shapes: tuple[Any, ...]
+    shapes: tuple[Foreign, ...]
     why: list[str]  # first, traced, reset, shapes, long or early
 
 
-def batch_size(args: tuple[Any, ...]) -> float:
+def batch_size(args: tuple[Foreign, ...]) -> float:
     """Numbers in the first tensor or array that a step is given."""
     for given in args:
         value = _of_first_replica(given)
@@ -174,19 +180,19 @@ def batch_size(args: tuple[Any, ...]) -> float:
     return 0.0
 
 
-def _is_sized(value: Any) -> bool:
+def _is_sized(value: object) -> bool:
     """Whether it is a tensor, or an array that a call turns into one."""
     kind = type(value)
     is_array = kind.__name__ == "ndarray" and kind.__module__ == "numpy"
     return is_array or hasattr(value, "_shape_tuple")
 
 
-def _shape(value: Any) -> Any:
+def _shape(value: Foreign) -> Foreign:
     shape_of = getattr(value, "_shape_tuple", None)
     return shape_of() if shape_of is not None else value.shape
 
 
-def _of_first_replica(value: Any) -> Any:
+def _of_first_replica(value: object) -> Foreign:
     """A strategy hands a step one value for each of its replicas."""
     try:
         held = vars(value).get("_values")
@@ -195,15 +201,15 @@ def _of_first_replica(value: Any) -> Any:
     return held[0] if isinstance(held, tuple) and held else value
 
 
-def shapes(args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[Any, ...]:
+def shapes(args: tuple[Foreign, ...], kwds: dict[str, Foreign]) -> tuple[Foreign, ...]:
     """The shapes of the first few tensors and arrays in the arguments."""
-    found: list[Any] = []
+    found: list[Foreign] = []
     for value in (*args, *kwds.values()) if kwds else args:
         _gather(value, found, 0)
     return tuple(found)
 
 
-def _gather(value: Any, found: list[Any], depth: int) -> None:
+def _gather(value: Foreign, found: list[Foreign], depth: int) -> None:
     if len(found) >= _LEAVES or depth > _DEEPEST:
         return
     if _is_sized(value):
@@ -219,8 +225,11 @@ def _gather(value: Any, found: list[Any], depth: int) -> None:
 _TRIES = 5  # traces take milliseconds, reading them microseconds
 
 
-def traces_of(function: Any) -> list[Any]:
-    """The concrete functions of a tf.function. Private, seen on 2.15 to 2.21: the public ways may trace."""
+def traces_of(function: Foreign) -> list[Foreign]:
+    """The concrete functions of a tf.function.
+
+    Private, seen on 2.15 to 2.21: the public ways may trace.
+    """
     for _ in range(_TRIES):
         try:
             return list(function._function_cache.values())
@@ -229,7 +238,7 @@ def traces_of(function: Any) -> list[Any]:
     return []
 
 
-def holds_update(graph: Any) -> bool:
+def holds_update(graph: Foreign) -> bool:
     """Whether a finished graph, or one that it calls, updates weights, by the types of its ops."""
     operations = graph.get_operations()
     if any(op.type.startswith(_UPDATING) for op in operations) or _assigns(graph, operations):
@@ -238,7 +247,7 @@ def holds_update(graph: Any) -> bool:
     return any(node.op.startswith(_UPDATING) for node in itertools.chain(*bodies))
 
 
-def _assigns(graph: Any, operations: Sequence[Any]) -> bool:
+def _assigns(graph: Foreign, operations: Sequence[Foreign]) -> bool:
     """Whether gradients are taken, and then trainable variables assigned to by hand."""
     if not any(op.name.startswith(_GRADIENTS) for op in operations):
         return False

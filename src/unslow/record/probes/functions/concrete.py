@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any
 
 from unslow.facts.phase import Phase
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane
 from unslow.record.probes.functions.compiled import batch_size
@@ -18,9 +18,9 @@ _RUN = int(Phase.RUN)
 class Concrete(Probe):
     name = "concrete"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
-        self._context: Any = None
+        self._context: Foreign = None
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {
@@ -34,13 +34,13 @@ class Concrete(Probe):
     def _on_concrete(self, module: ModuleType) -> None:
         self.replace(module.ConcreteFunction, "__call__", self._call)
 
-    def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _call(self, original: Function) -> Function:
         local, open_span = self.recorder.local, self.recorder.open_span
         close = self.recorder.close_span
         ended, user = self._ended, self.recorder.user
         mark_updating, is_updating = self.steps.mark_updating, self.steps.is_updating
 
-        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def __call__(self: Foreign, *args: object, **kwargs: object) -> object:
             lane = local.lane
             if lane.busy or not is_updating(self.graph):
                 lane.graded = lane.graded or not lane.functions
@@ -63,7 +63,7 @@ class Concrete(Probe):
         return __call__
 
     def _ended(
-        self, lane: Lane, concrete: Any, args: tuple[Any, ...], frame: FrameType | None
+        self, lane: Lane, concrete: object, args: tuple[Foreign, ...], frame: FrameType | None
     ) -> None:
         try:
             if self._context is not None and self._context.executing_eagerly():

@@ -6,9 +6,9 @@ import functools
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any
 
 from unslow.facts.functions import Eagerly
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.safe_inspection import attributes
@@ -40,16 +40,16 @@ class Flags(Probe):
     def _on_functions(self, module: ModuleType) -> None:
         self.replace(module, "run_functions_eagerly", self._run_functions)
 
-    def _run_functions(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _run_functions(self, original: Function) -> Function:
         note = self._note
 
-        def run_functions_eagerly(run_eagerly: Any) -> Any:
+        def run_functions_eagerly(run_eagerly: object) -> object:
             note("run_functions_eagerly", run_eagerly, sys._getframe().f_back, 0)
             return original(run_eagerly)
 
         return run_functions_eagerly
 
-    def _on_trainer(self, trainer: Any) -> None:
+    def _on_trainer(self, trainer: Foreign) -> None:
         self.replace(trainer, "compile", self._compile)
         held = vars(trainer).get("run_eagerly")
         if not isinstance(held, property) or held.fset is None:
@@ -57,7 +57,7 @@ class Flags(Probe):
         note, assign = self._note, held.fset
 
         @functools.wraps(assign)
-        def run_eagerly(self: Any, value: Any) -> None:
+        def run_eagerly(self: object, value: object) -> None:
             note("run_eagerly", value, sys._getframe().f_back, id(self))
             assign(self, value)
 
@@ -65,10 +65,10 @@ class Flags(Probe):
         trainer.run_eagerly = placed
         self._restore.append((trainer, "run_eagerly", held, placed))
 
-    def _compile(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _compile(self, original: Function) -> Function:
         note = self._note
 
-        def compile(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def compile(self: object, *args: object, **kwargs: Foreign) -> object:
             result = original(self, *args, **kwargs)
             note("compile", kwargs.get("run_eagerly", False), sys._getframe().f_back, id(self))
             return result
@@ -83,7 +83,7 @@ class Flags(Probe):
             frame = frame.f_back
         return frame is None
 
-    def _note(self, way: str, value: Any, frame: FrameType | None, model: int) -> None:
+    def _note(self, way: str, value: object, frame: FrameType | None, model: int) -> None:
         try:
             # An attribute that compile() itself sets is reported by the call of compile().
             if way == "run_eagerly" and self._compiles(frame):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any
 
 from unslow.facts.functions import FirstRun
 from unslow.facts.phase import Phase
 from unslow.record.engine.fast_path import Departure, FastPath, Wrapped, fast_caller, no_path
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import SPAN_INNER, Lane, clock
@@ -31,11 +31,11 @@ _RUN, _TRACE = int(Phase.RUN), int(Phase.TRACE)
 class Functions(Probe):
     name = "functions"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._registry = Registry(self.name, self.recorder, self.steps, self._tell_graphs_apart)
-        self._context: Any = None
-        self._concrete: Any = None
+        self._context: Foreign = None
+        self._concrete: Foreign = None
         self._traces = Traces()
         self._resets = 0  # how often TensorFlow threw away its prepared kernels
         self._follow: Callable[[FastPath], None] = no_path
@@ -79,16 +79,16 @@ class Functions(Probe):
         if concrete is not None and hasattr(concrete, "_call_flat"):
             self.replace(concrete, "_call_flat", self._run_graph)
 
-    def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _init(self, original: Function) -> Function:
         made = self._registry.made
 
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(self: object, *args: object, **kwargs: object) -> None:
             original(self, *args, **kwargs)
             made(self, sys._getframe().f_back)
 
         return __init__
 
-    def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _call(self, original: Function) -> Function:
         plain, raised = without_filter(original)
         wrapped = Wrapped(
             original,
@@ -102,7 +102,7 @@ class Functions(Probe):
         wrapper, self._follow = fast_caller(wrapped)
         return wrapper
 
-    def _in_full(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _in_full(self, original: Function) -> Function:
         local, getframe, mark_updating = (
             self.recorder.local,
             sys._getframe,
@@ -111,7 +111,7 @@ class Functions(Probe):
         known_of, meet = self._registry.known.by_id.get, self._registry.meet
         begin, done, failed = self._begin, self._done, self._failed
 
-        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def __call__(self: object, *args: object, **kwargs: object) -> object:
             lane = local.lane
             known = known_of(id(self)) or meet(self)
             if lane.tracing or lane.busy:
@@ -190,10 +190,10 @@ class Functions(Probe):
         lane.called.append(function)
         self._done(call, departure.frame)
 
-    def _run_graph(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _run_graph(self, original: Function) -> Function:
         local, steps, known_of = self.recorder.local, self.steps, self._registry.known.get
 
-        def _call_flat(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def _call_flat(self: Foreign, *args: object, **kwargs: object) -> object:
             lane = local.lane
             if not lane.busy and steps.is_updating(self.graph):
                 if lane.tracing:
@@ -264,20 +264,20 @@ class Functions(Probe):
         if repeats and frame is not None and lane.fast_path is None and not lane.stack:
             self._repeat(lane, call.function, known, frame)
 
-    def _repeat(self, lane: Lane, function: Any, known: Compiled, frame: FrameType) -> None:
+    def _repeat(self, lane: Lane, function: object, known: Compiled, frame: FrameType) -> None:
         path = self.steps.enter_fast_path(lane, function, frame)
         if path is not None:
             path.elements, path.limit, path.counted = known.size, known.limit, known.tell
             path.traces = self._traces
             self._follow(path)
 
-    def _create(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _create(self, original: Function) -> Function:
         recorder, local = self.recorder, self.recorder.local
         probe, traced = self, self._registry.traced
 
         def _create_concrete_function(
-            function_type: Any, type_context: Any, func_graph: Any, tracing_options: Any
-        ) -> Any:
+            function_type: object, type_context: object, func_graph: object, tracing_options: object
+        ) -> object:
             lane = local.lane
             if lane.busy:
                 return original(function_type, type_context, func_graph, tracing_options)

@@ -7,10 +7,11 @@ import sys
 import time
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from unslow.facts.functions import GraphLoop
 from unslow.facts.schema import Place, Stack
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import clock
 from unslow.record.probes.functions.compiled import traces_of
@@ -51,7 +52,7 @@ class Loops(Probe):
                     if body is not None:
                         self._note_made_before(op, body)
 
-    def _note_made_before(self, op: Any, body: Any) -> None:
+    def _note_made_before(self, op: Foreign, body: Foreign) -> None:
         if "Grad" in type(body).__name__:
             return
         frames = list(op.traceback or ())
@@ -62,12 +63,16 @@ class Loops(Probe):
             any(_PIPELINE in frame.filename for frame in frames),
         )
 
-    def _build(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _build(self, original: Function) -> Function:
         probe = self
 
         def _build_while_op(
-            loop_vars: Any, cond_graph: Any, body_graph: Any, *args: Any, **kwargs: Any
-        ) -> Any:
+            loop_vars: Foreign,
+            cond_graph: Foreign,
+            body_graph: Foreign,
+            *args: Foreign,
+            **kwargs: Foreign,
+        ) -> Foreign:
             result = original(loop_vars, cond_graph, body_graph, *args, **kwargs)
             began = clock()
             try:
@@ -81,7 +86,7 @@ class Loops(Probe):
 
         return _build_while_op
 
-    def _note(self, body: Any, frame: FrameType | None) -> None:
+    def _note(self, body: Foreign, frame: FrameType | None) -> None:
         codes = []
         while frame is not None:
             codes.append(frame.f_code)
@@ -93,7 +98,7 @@ class Loops(Probe):
             any(_PIPELINE in code.co_filename for code in codes),
         )
 
-    def _emit(self, body: Any, stack: Stack, callers: set[str], pipeline: bool) -> None:
+    def _emit(self, body: Foreign, stack: Stack, callers: set[str], pipeline: bool) -> None:
         self.recorder.emit(
             GraphLoop(
                 key=str(stack[:1]),
@@ -109,10 +114,10 @@ class Loops(Probe):
 
     def _lines(self) -> Stack:
         """The user's frames; TensorFlow maps the code that AutoGraph generates back to theirs."""
-        tf_stack: Any = sys.modules.get("tensorflow.python.util.tf_stack")
+        tf_stack: Foreign = sys.modules.get("tensorflow.python.util.tf_stack")
         return self._users(list(tf_stack.extract_stack()) if tf_stack is not None else [])
 
-    def _users(self, frames: list[Any]) -> Stack:
+    def _users(self, frames: list[Foreign]) -> Stack:
         owned = [frame for frame in frames if self.recorder.user.owns_file(frame.filename)]
         innermost = owned[: -_FRAMES - 1 : -1]
         for frame in innermost:
@@ -120,7 +125,7 @@ class Loops(Probe):
         return tuple(Place(frame.filename, frame.lineno, frame.name) for frame in innermost)
 
 
-def carried(body: Any) -> bool:
+def carried(body: Foreign) -> bool:
     """Whether an iteration needs what the one before it computed.
 
     Counters, sums and lists that are only written to do not count: they can be computed at once.
@@ -140,14 +145,14 @@ def carried(body: Any) -> bool:
     return any(_needs(leave, state) for _, leave in written)
 
 
-def _source(tensor: Any) -> Any:
+def _source(tensor: Foreign) -> Foreign:
     """The tensor that others only pass on."""
     while tensor.op.type in _SAME:
         tensor = tensor.op.inputs[tensor.value_index if tensor.op.type == "IdentityN" else 0]
     return tensor
 
 
-def _gathers(entry: Any, leave: Any) -> bool:
+def _gathers(entry: Foreign, leave: Foreign) -> bool:
     """Whether a loop variable only counts, sums up or is written to."""
     made = _source(leave).op
     if entry.dtype.name == "variant":
@@ -160,7 +165,7 @@ def _gathers(entry: Any, leave: Any) -> bool:
     return len(mine) == 1 and not any(_needs(value, {id(entry)}) for value in others)
 
 
-def _needs(tensor: Any, entries: set[int]) -> bool:
+def _needs(tensor: Foreign, entries: set[int]) -> bool:
     """Whether a tensor is computed from one of the loop's variables."""
     if not entries:
         return False

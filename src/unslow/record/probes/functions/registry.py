@@ -8,10 +8,11 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from unslow.facts.functions import FunctionTotals, Trace, TracedBefore
 from unslow.facts.schema import Place
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.recorder import Lane, Recorder, clock
 from unslow.record.engine.steps import Steps
 from unslow.record.engine.weak_table import WeakTable
@@ -34,25 +35,26 @@ class TraceDone(NamedTuple):
 
     took: int  # nanoseconds
     inner: int  # of them, traces inside it
-    concrete: Any
-    function_type: Any
-    options: Any
+    concrete: Foreign
+    function_type: Foreign
+    options: Foreign
 
 
 class Registry:
     def __init__(
         self, name: str, recorder: Recorder, steps: Steps, mixed: Callable[[], None]
     ) -> None:
-        self.context: Any = None  # TensorFlow's module of that name
+        self.context: Foreign = None  # TensorFlow's module of that name
         self._name = name  # of the probe that this is a part of
         self._recorder = recorder
         self._steps = steps
         self._mixed = mixed  # called when a function trains in one mode and not in another
         self.known: WeakTable[Compiled] = WeakTable()  # by tf.function
         self._count = 0
-        self._owners: dict[int, weakref.ref[Any]] = {}  # by the id of a function's cache of traces
+        # By the id of a function's cache of traces.
+        self._owners: dict[int, weakref.ref[Foreign]] = {}
 
-    def made(self, function: Any, frame: FrameType | None) -> None:
+    def made(self, function: Foreign, frame: FrameType | None) -> None:
         """Number a new tf.function, and note who made it and from where."""
         try:
             self._count += 1
@@ -65,8 +67,9 @@ class Registry:
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self._lost(problem)
 
-    def inherit(self, functions: Sequence[Any]) -> None:
-        """Functions that were made before; those that time does not suffice for are met when called."""
+    def inherit(self, functions: Sequence[Foreign]) -> None:
+        """Functions that were made before; those that time does not suffice for are met when
+        called."""
         until = time.thread_time_ns() + _LONGEST
         for function in functions:
             if time.thread_time_ns() > until:
@@ -83,7 +86,7 @@ class Registry:
                     )
                 )
 
-    def meet(self, function: Any) -> Compiled:
+    def meet(self, function: Foreign) -> Compiled:
         """A function that was made, and perhaps traced, before the recording began."""
         self._count += 1
         known = Compiled(self._count, "", ())
@@ -97,7 +100,7 @@ class Registry:
             self._lost(problem)
         return known
 
-    def _learn_past(self, function: Any, known: Compiled, traces: Sequence[Any]) -> None:
+    def _learn_past(self, function: object, known: Compiled, traces: Sequence[Foreign]) -> None:
         """Read the graphs of the newest traces; the others are taken to be like them."""
         newest = traces[-_MOST_GRAPHS:]
         for concrete in newest:
@@ -106,7 +109,7 @@ class Registry:
             known.writes = len(traces)
         known.traces = len(traces)
 
-    def _own(self, function: Any) -> None:
+    def _own(self, function: Foreign) -> None:
         """A trace belongs to the function that owns the cache which it goes into."""
         key = id(function._function_cache)
         self._owners[key] = weakref.ref(function, functools.partial(self._gone, key))
@@ -164,7 +167,7 @@ class Registry:
             self._recorder.count(Trace, key, done.took)
         self._recorder.keep_out(lane, clock() - began, self._name)
 
-    def _learn(self, function: Any, known: Compiled, graph: Any, updates: bool) -> None:
+    def _learn(self, function: object, known: Compiled, graph: Foreign, updates: bool) -> None:
         known.traces += 1
         known.writes += updates
         known.size = -1.0
@@ -178,7 +181,7 @@ class Registry:
         if not self.context.executing_eagerly() and not hasattr(graph.outer_graph, "outer_graph"):
             known.legacy = True
 
-    def _owner(self, lane: Lane, place: Place, options: Any) -> Any:
+    def _owner(self, lane: Lane, place: Place, options: Foreign) -> Foreign:
         """The tf.function that is being traced: the one that holds this cache of traces."""
         held = self._owners.get(id(options.function_cache))
         owner = held() if held is not None else None
@@ -188,7 +191,7 @@ class Registry:
         same = code_place(getattr(calling, "_python_function", None)) == place
         return calling if same else None
 
-    def _gone(self, key: int, function: weakref.ref[Any]) -> None:
+    def _gone(self, key: int, function: weakref.ref[Foreign]) -> None:
         if self._owners.get(key) is function:
             del self._owners[key]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from typing import Any
 
 from unslow.facts.schema import Place
+from unslow.record.engine.foreign import Foreign
 
 _MOST_LEAVES = 60
 _LONGEST = 240
@@ -15,12 +15,12 @@ _MOST_VARIABLES = 500  # of one graph: enough to tell models apart
 _MOST_WRAPPERS = 20
 _WRAPPED = ("__wrapped__", "__func__", "func", "_decorated_target")
 
-_objects: dict[int, tuple[weakref.ref[Any], int]] = {}
+_objects: dict[int, tuple[weakref.ref[Foreign], int]] = {}
 _count = [0]
 _family: dict[int, int] = {}  # number of a variable → of the graph that it was first seen with
 
 
-def code_place(function: Any) -> Place:
+def code_place(function: Foreign) -> Place:
     """The code behind decorators, partials and bound methods."""
     for _ in range(_MOST_WRAPPERS):
         held = (getattr(function, name, None) for name in _WRAPPED)
@@ -34,7 +34,7 @@ def code_place(function: Any) -> Place:
     return Place(code.co_filename, code.co_firstlineno, code.co_name)
 
 
-def describe(function_type: Any) -> dict[str, str]:
+def describe(function_type: Foreign) -> dict[str, str]:
     """Each leaf of the arguments as a short text: its dtype and shape, or its Python value."""
     leaves: dict[str, str] = {}
     for name, parameter in function_type.parameters.items():
@@ -42,12 +42,13 @@ def describe(function_type: Any) -> dict[str, str]:
     return leaves
 
 
-def _leaf(leaves: dict[str, str], path: str, kind: Any) -> None:
+def _leaf(leaves: dict[str, str], path: str, kind: Foreign) -> None:
     if len(leaves) >= _MOST_LEAVES:
         return
     name = type(kind).__name__
     if name in ("Tuple", "List"):
-        components = getattr(kind, "components_tuple", kind).components  # a List holds a Tuple
+        holder: Foreign = getattr(kind, "components_tuple", kind)  # a List holds a Tuple
+        components = holder.components
         leaves[path] = f"{name.lower()} of {len(components)}"
         for index, component in enumerate(components):
             _leaf(leaves, f"{path}[{index}]", component)
@@ -60,14 +61,15 @@ def _leaf(leaves: dict[str, str], path: str, kind: Any) -> None:
         leaves[path] = _text(name, kind)[:_LONGEST]
 
 
-def _mapping(kind: Any) -> dict[Any, Any]:
+def _mapping(kind: Foreign) -> dict[Foreign, Foreign]:
     if hasattr(kind, "mapping"):
         return dict(kind.mapping)
-    named = getattr(kind, "named_attributes", kind)  # an attrs class holds what a named tuple is
+    # An attrs class holds what a named tuple is.
+    named: Foreign = getattr(kind, "named_attributes", kind)
     return dict(zip(named.attribute_names, named.attributes.components, strict=False))
 
 
-def weights_of(graph: Any) -> str:
+def weights_of(graph: object) -> str:
     """Which variables a graph reads or writes, in a text that tells most sets of them apart.
 
     A graph that shares most of its variables with an earlier one has the same text: functions over
@@ -82,7 +84,7 @@ def weights_of(graph: Any) -> str:
     return f"{len(variables)} from #{families.most_common(1)[0][0]}"
 
 
-def number_of(value: Any) -> int:
+def number_of(value: object) -> int:
     """A number per object: an id is used again once its object is gone."""
     known = _objects.get(id(value))
     if known is not None and known[0]() is value:
@@ -98,7 +100,7 @@ def number_of(value: Any) -> int:
     return _count[0]
 
 
-def _text(name: str, kind: Any) -> str:
+def _text(name: str, kind: Foreign) -> str:
     if name == "Literal":
         return f"{type(kind.value).__name__} {kind.value!r}"
     if name in ("TensorSpec", "TensorType"):
@@ -111,7 +113,7 @@ def _text(name: str, kind: Any) -> str:
     return f"{name} {kind}"
 
 
-def _shape(shape: Any) -> str:
+def _shape(shape: Foreign) -> str:
     if shape is None or shape.rank is None:
         return "?"
     return ",".join("?" if size is None else str(size) for size in shape.as_list())

@@ -8,10 +8,11 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from unslow.facts.functions import Constants, Unrolled
 from unslow.facts.schema import Place, Stack
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.functions.signatures import code_place
@@ -34,7 +35,7 @@ _TRACER = "func_graph_from_py_func"  # frames outside of it only called the func
 class Traced(Probe):
     name = "traced"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self.recorder.signals.session_graph.subscribe(self.name, self._session_graph)
 
@@ -45,13 +46,13 @@ class Traced(Probe):
     def _on_tracing(self, module: ModuleType) -> None:
         self.replace(module, "_create_concrete_function", self._create)
 
-    def _create(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _create(self, original: Function) -> Function:
         local = self.recorder.local
         probe = self
 
         def _create_concrete_function(
-            function_type: Any, type_context: Any, func_graph: Any, tracing_options: Any
-        ) -> Any:
+            function_type: object, type_context: object, func_graph: object, tracing_options: object
+        ) -> object:
             began = clock()
             concrete = original(function_type, type_context, func_graph, tracing_options)
             if not local.lane.busy:
@@ -60,7 +61,7 @@ class Traced(Probe):
 
         return _create_concrete_function
 
-    def _inspect(self, concrete: Any, options: Any, took: int) -> None:
+    def _inspect(self, concrete: Foreign, options: Foreign, took: int) -> None:
         began = clock()
         lane = self.recorder.local.lane
         try:
@@ -73,7 +74,7 @@ class Traced(Probe):
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         self.recorder.keep_out(lane, clock() - began, self.name)
 
-    def _session_graph(self, lane: Lane, graph: Any) -> None:
+    def _session_graph(self, lane: Lane, graph: Foreign) -> None:
         """A graph that a session trains is not traced, but Python loops unroll in it as well."""
         began = clock()
         try:
@@ -84,9 +85,9 @@ class Traced(Probe):
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         self.recorder.keep_out(lane, clock() - began, self.name)
 
-    def _repeated(self, operations: Sequence[Any], traced: _Traced | None) -> None:
+    def _repeated(self, operations: Sequence[Foreign], traced: _Traced | None) -> None:
         """Ops with one name but for its numbers: made by a loop, or by alike layers."""
-        groups: dict[tuple[str, str], list[Any]] = defaultdict(list)
+        groups: dict[tuple[str, str], list[Foreign]] = defaultdict(list)
         for op in operations:
             groups[op.type, _NUMBER.sub("", op.name)].append(op)
         repeats = _period([len(group) for group in groups.values()], len(operations))
@@ -116,7 +117,7 @@ class Traced(Probe):
             )
         )
 
-    def _common(self, groups: Sequence[Sequence[Any]]) -> Stack:
+    def _common(self, groups: Sequence[Sequence[Foreign]]) -> Stack:
         """The user's frames on the way to most of the repeated ops, within the traced function."""
         largest = sorted(groups, key=len, reverse=True)[:_SAMPLED]
         counts: dict[Stack, int] = defaultdict(int)
@@ -127,7 +128,7 @@ class Traced(Probe):
             self.recorder.keep_source(place.file)
         return best
 
-    def _frames(self, op: Any) -> Iterator[Place]:
+    def _frames(self, op: Foreign) -> Iterator[Place]:
         """The user's frames of an op, innermost first, up to the call that traced the function."""
         user = self.recorder.user
         for frame in reversed(op.traceback or ()):
@@ -144,7 +145,7 @@ class Traced(Probe):
                 return depth, *lines
         return None
 
-    def _constants(self, operations: Sequence[Any], traced: _Traced) -> None:
+    def _constants(self, operations: Sequence[Foreign], traced: _Traced) -> None:
         """Arrays that became part of the graph instead of its inputs."""
         sizes = [(_size(op), op) for op in operations if op.type == "Const"]
         large = [(size, op) for size, op in sizes if size >= _CONSTANT]
@@ -182,13 +183,13 @@ class _Traced(NamedTuple):
         return f"{self.name}@{self.place}"
 
 
-def _size(op: Any) -> int:
+def _size(op: Foreign) -> int:
     """Bytes of a constant."""
     tensor = op.outputs[0]
     return int((tensor.shape.num_elements() or 0) * (tensor.dtype.size or 0))
 
 
-def _touches(op: Any) -> bool:
+def _touches(op: Foreign) -> bool:
     """Whether an op is given a variable: in a graph of TensorFlow 1 an Identity reads it."""
     if op.type == "Identity":
         return len(op.inputs) > 0 and op.inputs[0].op.type in ("VariableV2", "Variable")

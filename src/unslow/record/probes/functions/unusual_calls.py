@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 from unslow.facts.functions import Reset, UnusualCall
 from unslow.facts.schema import Place
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.functions.compiled import Call, InspectedCall, shapes
@@ -22,7 +22,7 @@ _TOO_LONG = 20_000_000_000  # nanoseconds that a window may be open
 class Calls(Probe):
     name = "calls"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._resets = 0  # how often what TensorFlow had prepared was thrown away
         self._reset: tuple[Place, str] | None = None  # the last one's line, and what it was
@@ -31,7 +31,7 @@ class Calls(Probe):
         self._first: set[int] = set()
         self._sizes: list[int] = []  # of the windows that were kept, in bytes
         self._firsts: dict[str, int] = {}  # first calls of functions, by their name
-        self._windows: dict[int, tuple[Any, int]] = {}  # open windows by thread, and since when
+        self._windows: dict[int, tuple[Foreign, int]] = {}  # open windows by thread, and since when
         self._released = False  # the program uses the profiler
         signals = self.recorder.signals
         signals.tick.subscribe(self.name, self._overdue)
@@ -60,9 +60,9 @@ class Calls(Probe):
             if hasattr(owner, name):
                 self.replace(owner, name, self._resetting(way))
 
-    def _resetting(self, way: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            def reset(*args: Any, **kwargs: Any) -> Any:
+    def _resetting(self, way: str) -> Callable[[Function], Function]:
+        def make(original: Function) -> Function:
+            def reset(*args: object, **kwargs: object) -> object:
                 began = clock()
                 result = original(*args, **kwargs)
                 self._was_reset(way, clock() - began)
@@ -84,10 +84,10 @@ class Calls(Probe):
             self._reset = (Place(*place), way)
             self.recorder.tally(Reset, frame, took, way=way)
 
-    def _trace(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _trace(self, original: Function) -> Function:
         probe, local = self, self.recorder.local
 
-        def _create_concrete_function(*args: Any, **kwargs: Any) -> Any:
+        def _create_concrete_function(*args: object, **kwargs: object) -> object:
             thread = local.lane.thread
             probe._depth[thread] = probe._depth.get(thread, 0) + 1
             try:

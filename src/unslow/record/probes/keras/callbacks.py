@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from unslow.facts.keras import Epoch, Hook
 from unslow.facts.phase import Phase
 from unslow.facts.schema import Place
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import WRAPPERS, Probe, span
 from unslow.record.engine.recorder import Lane
@@ -41,17 +42,17 @@ class _Hooked(NamedTuple):
 
     kind: type
     name: str
-    original: Callable[..., Any]
+    original: Function
 
 
 class Hooks(Probe):
     name = "keras"  # one probe with fit: a report on fit without its callbacks would mislead
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._hooked: set[tuple[type, str]] = set()
         self._lists: set[type] = set()  # the class is seen through two modules in Keras 3
-        self._instances: list[Any] = []
+        self._instances: list[Foreign] = []
         self._owned: dict[str, int] = {}
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
@@ -81,11 +82,12 @@ class Hooks(Probe):
         for kind in self._lists:
             self.replace(kind, "on_train_end", self._train_ends)
 
-    def _train_ends(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """The fit() that was under way when the recording began has no wrapper of ours around it."""
+    def _train_ends(self, original: Function) -> Function:
+        """The fit() that was under way when the recording began has no wrapper of ours around
+        it."""
         local = self.recorder.local
 
-        def on_train_end(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def on_train_end(self: object, *args: object, **kwargs: object) -> object:
             result = original(self, *args, **kwargs)
             lane = local.lane
             if lane.fit is not None and lane.fit.get("joined"):
@@ -94,18 +96,18 @@ class Hooks(Probe):
 
         return on_train_end
 
-    def _train_begins(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _train_begins(self, original: Function) -> Function:
         probe = self
         spanned = span(self.recorder, original, _HOOKS)
 
-        def on_train_begin(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def on_train_begin(self: object, *args: object, **kwargs: object) -> object:
             for callback in getattr(self, "callbacks", ()):
                 probe._hook_all(callback)
             return spanned(self, *args, **kwargs)
 
         return on_train_begin
 
-    def _hook_all(self, callback: Any) -> None:
+    def _hook_all(self, callback: object) -> None:
         try:
             self._hook(type(callback))
             self._hook_instance(callback)
@@ -123,7 +125,7 @@ class Hooks(Probe):
                 self.replace(owner, name, partial(self._timed_hook, name))
                 _shown_as_ours(vars(owner)[name])
 
-    def _hook_instance(self, callback: Any) -> None:
+    def _hook_instance(self, callback: object) -> None:
         """A LambdaCallback holds its hooks as attributes of its own."""
         for name in _HOOK_NAMES:
             hook = getattr(callback, "__dict__", {}).get(name)
@@ -132,25 +134,27 @@ class Hooks(Probe):
                 self.replace(callback, name, partial(self._timed_lambda, name))
                 _shown_as_ours(vars(callback)[name])
 
-    def _timed_hook(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _timed_hook(self, name: str, original: Function) -> Function:
         timed = self._timed
 
-        def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def hook(self: object, *args: object, **kwargs: object) -> object:
             return timed(_Hooked(type(self), name, original), (self, *args), kwargs)
 
         return hook
 
-    def _timed_lambda(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _timed_lambda(self, name: str, original: Function) -> Function:
         kind = type("LambdaCallback", (), {"__module__": "keras"})
         hooked = _Hooked(kind, name, original)
         timed = self._timed
 
-        def hook(*args: Any, **kwargs: Any) -> Any:
+        def hook(*args: object, **kwargs: object) -> object:
             return timed(hooked, args, kwargs)
 
         return hook
 
-    def _timed(self, hooked: _Hooked, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _timed(
+        self, hooked: _Hooked, args: tuple[Foreign, ...], kwargs: dict[str, Foreign]
+    ) -> Foreign:
         lane = self.recorder.local.lane
         if lane.busy:
             return hooked.original(*args, **kwargs)
@@ -200,11 +204,11 @@ class Hooks(Probe):
             )
         )
 
-    def _epoch_ends(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _epoch_ends(self, original: Function) -> Function:
         recorder, steps = self.recorder, self.steps
         spanned = span(recorder, original, _HOOKS)
 
-        def on_epoch_end(self: Any, epoch: Any, logs: Any = None) -> Any:
+        def on_epoch_end(self: object, epoch: object, logs: Foreign = None) -> object:
             logged = list(logs.items())[:20] if type(logs) is dict else []
             values = {key: plain(value) for key, value in logged if type(key) is str}
             recorder.emit(Epoch(epoch=plain(epoch), step=steps.total, logs=values))
@@ -212,11 +216,11 @@ class Hooks(Probe):
 
         return on_epoch_end
 
-    def _batch_ends(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _batch_ends(self, original: Function) -> Function:
         local, open_span = self.recorder.local, self.recorder.open_span
         close = self.recorder.close_span
 
-        def on_train_batch_end(self: Any, batch: Any, logs: Any = None) -> Any:
+        def on_train_batch_end(self: object, batch: object, logs: Foreign = None) -> object:
             lane = local.lane
             if lane.tracing or lane.busy:
                 return original(self, batch, logs)
@@ -232,7 +236,7 @@ class Hooks(Probe):
         return on_train_batch_end
 
 
-def _shown_as_ours(wrapper: Any) -> None:
+def _shown_as_ours(wrapper: Foreign) -> None:
     """A wrapper around the user's own code must not look like a line of theirs."""
     if hasattr(wrapper, "__code__"):
         wrapper.__code__ = wrapper.__code__.replace(co_filename=__file__)

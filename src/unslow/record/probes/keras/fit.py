@@ -6,10 +6,11 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from types import FrameType, ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from unslow.facts.keras import Fit, Prediction
 from unslow.facts.phase import Phase
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.frames import local_names
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane
@@ -22,14 +23,14 @@ _KERAS = ("keras.src.", "tf_keras.src.")
 class _Arguments(NamedTuple):
     """What Keras was called with: fit, evaluate and predict all take x first."""
 
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
+    args: tuple[Foreign, ...]
+    kwargs: dict[str, Foreign]
 
     @property
-    def data(self) -> Any:
+    def data(self) -> Foreign:
         return self.args[0] if self.args else self.kwargs.get("x")
 
-    def batch_size(self, call: str) -> Any:
+    def batch_size(self, call: str) -> Foreign:
         if call == "predict" and len(self.args) > 1:
             return plain(self.args[1])
         return plain(self.kwargs.get("batch_size"))
@@ -38,9 +39,9 @@ class _Arguments(NamedTuple):
 class Keras(Probe):
     name = "keras"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
-        self._fits: dict[Any, dict[str, Any]] = {}
+        self._fits: dict[Foreign, dict[str, Foreign]] = {}
         if self.recorder.late:  # a thread may be in the middle of a fit()
             self.recorder.joining.append(self._join)
 
@@ -61,16 +62,16 @@ class Keras(Probe):
         self._on_trainer(module.Model)
         self.spanned(module.Model, "compile", _BUILD)
 
-    def _on_trainer(self, trainer: Any) -> None:
+    def _on_trainer(self, trainer: object) -> None:
         self.replace(trainer, "fit", self._fit)
         for name in _EVALUATING:
             self.replace(trainer, name, partial(self._evaluate, name))
 
-    def _fit(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _fit(self, original: Function) -> Function:
         local, steps = self.recorder.local, self.steps
         probe = self
 
-        def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def fit(self: object, *args: object, **kwargs: object) -> object:
             lane = local.lane
             if lane.fit is not None and lane.fit.get("joined"):
                 left_fit(lane)
@@ -98,7 +99,7 @@ class Keras(Probe):
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _begin(self, model: Any, given: _Arguments) -> dict[str, Any]:
+    def _begin(self, model: object, given: _Arguments) -> dict[str, Foreign]:
         """Which call of fit this is, by the user's line."""
         try:
             return self._record_fit(model, given, sys._getframe(1).f_back)
@@ -106,7 +107,9 @@ class Keras(Probe):
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
             return {"place": ("", 0, ""), "count": 0}
 
-    def _record_fit(self, model: Any, given: _Arguments, frame: FrameType | None) -> dict[str, Any]:
+    def _record_fit(
+        self, model: object, given: _Arguments, frame: FrameType | None
+    ) -> dict[str, Foreign]:
         stack = self.recorder.stack(frame)
         place = tuple(stack[0]) if stack else ("", 0, "")
         known = self._fits.setdefault(place, {"place": place, "count": 0})
@@ -132,12 +135,12 @@ class Keras(Probe):
         )
         return known
 
-    def _evaluate(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _evaluate(self, name: str, original: Function) -> Function:
         local, open_span = self.recorder.local, self.recorder.open_span
         close = self.recorder.close_span
         probe = self
 
-        def evaluate(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def evaluate(self: object, *args: object, **kwargs: object) -> object:
             lane = local.lane
             if lane.within == _EVAL or lane.tracing or lane.busy:
                 return original(self, *args, **kwargs)
@@ -206,7 +209,7 @@ class _Spent(NamedTuple):
     ran: int
 
 
-def _group(model: Any) -> int:
+def _group(model: object) -> int:
     """How many updates one call of the train function makes."""
     together = plain(getattr(model, "steps_per_execution", 1))
     eager = bool(getattr(model, "run_eagerly", False))  # then each update is seen by itself
@@ -215,7 +218,7 @@ def _group(model: Any) -> int:
     return max(1, int(together))
 
 
-def plain(value: Any) -> Any:
+def plain(value: Foreign) -> Foreign:
     """Something that JSON can hold: the value itself, its number, or the name of its type."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -227,7 +230,7 @@ def plain(value: Any) -> Any:
     return type(value).__name__
 
 
-def _length(data: Any) -> float:
+def _length(data: object) -> float:
     try:
         shape = getattr(data, "shape", None)
         return float(shape[0]) if shape is not None and len(shape) else 0.0

@@ -1,4 +1,5 @@
-"""Reads the training's own step counter when a recording that began late begins, and when it ends."""
+"""Reads the training's own step counter when a recording that began late begins, and when it
+ends."""
 
 from __future__ import annotations
 
@@ -6,9 +7,10 @@ import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from unslow.facts.process import OwnStep
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
 
@@ -23,10 +25,10 @@ class _Counter(NamedTuple):
 class OwnSteps(Probe):
     name = "own_steps"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._counters: list[_Counter] = []
-        self._session_run: Any = None
+        self._session_run: Foreign = None
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {"tensorflow.python.client.session": self._on_session}
@@ -39,7 +41,7 @@ class OwnSteps(Probe):
         self._counters = counters if len(counters) <= _MOST_COUNTERS else []
         self._write()
 
-    def _of_sessions(self, sessions: list[Any]) -> Iterator[_Counter]:
+    def _of_sessions(self, sessions: list[Foreign]) -> Iterator[_Counter]:
         """The `global_step` of a graph of TensorFlow 1; fetching it adds nothing to the graph."""
         for session in sessions:
             held = weakref.ref(session)
@@ -47,7 +49,7 @@ class OwnSteps(Probe):
             if len(found) == 1 and not getattr(session, "_closed", False):
                 yield _Counter("global_step", partial(self._fetch, held, found[0]))
 
-    def _fetch(self, held: weakref.ref[Any], step: Any) -> int | None:
+    def _fetch(self, held: weakref.ref[Foreign], step: object) -> int | None:
         session = held()
         return None if session is None else int(self._session_run(session, step))
 
@@ -69,14 +71,14 @@ class OwnSteps(Probe):
         super().disarm()
 
 
-def _of_optimizers(optimizers: list[Any]) -> Iterator[_Counter]:
+def _of_optimizers(optimizers: list[Foreign]) -> Iterator[_Counter]:
     for optimizer in optimizers:
         if hasattr(type(optimizer), "iterations"):
             held = weakref.ref(optimizer)
             yield _Counter(f"{type(optimizer).__name__}.iterations", partial(_iterations, held))
 
 
-def _iterations(held: weakref.ref[Any]) -> int | None:
+def _iterations(held: weakref.ref[Foreign]) -> int | None:
     optimizer = held()
     return None if optimizer is None else int(optimizer.iterations.numpy())
 

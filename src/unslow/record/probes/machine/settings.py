@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 from unslow.facts.machine import ThreadLimit, ThreadSettings
 from unslow.facts.schema import Stack
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.machine.machine import usable_cores
@@ -32,9 +32,9 @@ _ENVIRONMENT = (
 class Settings(Probe):
     name = "settings"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
-        self._session: Any = None  # the last session's own configuration
+        self._session: Foreign = None  # the last session's own configuration
         self._affinity_at_start = usable_cores()
         self._recorded = False
         self.recorder.signals.step.subscribe(self.name, self._stepped)
@@ -57,11 +57,11 @@ class Settings(Probe):
         if hasattr(module, "sched_setaffinity"):
             self.replace(module, "sched_setaffinity", self._setter("affinity"))
 
-    def _setter(self, what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def _setter(self, what: str) -> Callable[[Function], Function]:
         probe = self
 
-        def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            def setter(*args: Any, **kwargs: Any) -> Any:
+        def make(original: Function) -> Function:
+            def setter(*args: Foreign, **kwargs: Foreign) -> object:
                 result = original(*args, **kwargs)
                 value = args[-1] if args else next(iter(kwargs.values()), 0)
                 stack = probe.recorder.stack(sys._getframe().f_back)
@@ -75,11 +75,15 @@ class Settings(Probe):
     def _record_limit(self, what: str, value: int, stack: Stack) -> None:
         self.recorder.emit(ThreadLimit(key=what, what=what, value=value, stack=stack))
 
-    def _session_made(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _session_made(self, original: Function) -> Function:
         probe = self
 
         def __init__(
-            self: Any, target: Any = "", graph: Any = None, config: Any = None, **kwargs: Any
+            self: object,
+            target: object = "",
+            graph: object = None,
+            config: object = None,
+            **kwargs: object,
         ) -> None:
             original(self, target, graph, config, **kwargs)
             if config is not None:
@@ -99,7 +103,7 @@ class Settings(Probe):
         self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _record_settings(self) -> None:
-        config: Any = sys.modules.get(_CONFIG)
+        config: Foreign = sys.modules.get(_CONFIG)
         threads = {
             name: int(getattr(config, f"get_{name}_op_parallelism_threads")())
             for name in ("intra", "inter")
@@ -111,7 +115,7 @@ class Settings(Probe):
                 if number:
                     threads[name] = number
                     self._record_limit(name, number, stack)
-        context: Any = sys.modules.get("tensorflow.python.eager.context")
+        context: Foreign = sys.modules.get("tensorflow.python.eager.context")
         # Seen in 2.15–2.21; it is not there before the first eager op.
         logical = getattr(context.context(), "_logical_devices", None) or ()
         self.recorder.emit(
@@ -126,7 +130,7 @@ class Settings(Probe):
         )
 
 
-def _number(value: Any) -> int:
+def _number(value: object) -> int:
     """The number of threads, or of the cores in a set."""
     if isinstance(value, int):
         return value

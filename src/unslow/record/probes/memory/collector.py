@@ -6,10 +6,10 @@ import gc
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 from unslow.facts.memory import Gc
 from unslow.facts.phase import Phase
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.probe import Probe
 
 _GC = int(Phase.GC)
@@ -19,9 +19,9 @@ _LONG = 1_000_000  # collections shorter than a millisecond are only added up
 class Collector(Probe):
     name = "gc"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
-        self._open: list[Any] = []
+        self._open: list[Foreign] = []
         self._asked = False
         self._hidden: _Hidden | None = None
 
@@ -77,7 +77,7 @@ class _Hidden:
     def __init__(self, callback: Callable[[str, dict[str, int]], None]) -> None:
         self._callback = callback
         self._real = gc.callbacks
-        self._shown: list[Any] = []
+        self._shown: list[Foreign] = []
         self._real.append(self._first)
         gc.callbacks = self._shown
 

@@ -6,11 +6,11 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 from unslow.facts.memory import Sizes
 from unslow.facts.phase import Phase
 from unslow.facts.schema import Place
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import clock
 from unslow.record.engine.safe_inspection import attributes, module_file, module_names
@@ -27,7 +27,7 @@ _MOST_STACKS = 300
 class ContainerSizes(Probe):
     name = "sizes"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._hits: dict[int, int] = {}  # how often a stack was sampled
         self.recorder.signals.sample.subscribe(self.name, self._sampled)
@@ -57,7 +57,7 @@ class ContainerSizes(Probe):
             fact = Sizes(place=Place(*places[0]), step=self.steps.total, sizes=tuple(largest))
             self.recorder.emit(fact, began)
 
-    def _add(self, found: dict[str, int], name: str, thing: Any) -> None:
+    def _add(self, found: dict[str, int], name: str, thing: object) -> None:
         length = _length(thing)
         if length >= _LEAST:
             found[name] = max(found.get(name, 0), length)
@@ -70,7 +70,7 @@ class ContainerSizes(Probe):
                     found[f"{name}.{attribute}"] = _length(value)
 
 
-def _length(thing: Any) -> int:
+def _length(thing: Foreign) -> int:
     """Items of a container whose length is known without running anybody's code; 0 for all else."""
     kind = type(thing)
     if kind in _CONTAINERS:

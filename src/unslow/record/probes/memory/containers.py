@@ -10,9 +10,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from types import FrameType, FunctionType, ModuleType
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from unslow.facts.memory import Container, Containers
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.safe_inspection import (
@@ -48,7 +49,7 @@ _SAMPLED = 3  # elements whose size is taken, from the end, where the latest are
 class Memory(Probe):
     name = "memory"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._next = _FIRST_INSPECTION
         self._rested = 0
@@ -58,7 +59,7 @@ class Memory(Probe):
         self._names = NamedValues(self.recorder)
         self._lengths: dict[tuple[str, str, str], int] = {}
         self._grown: dict[tuple[str, str, str], int] = {}
-        self._mallinfo: Any = None
+        self._mallinfo: Foreign = None
         self.recorder.signals.step.subscribe(self.name, self._stepped)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
@@ -139,16 +140,16 @@ class Memory(Probe):
 class Owners(Protocol):
     """Tells whose class an object has."""
 
-    def is_users(self, value: Any) -> bool: ...
+    def is_users(self, value: Foreign) -> bool: ...
 
-    def is_wholly_users(self, value: Any) -> bool: ...
+    def is_wholly_users(self, value: Foreign) -> bool: ...
 
 
 class _Held(NamedTuple):
     """A container, by the path that the user would write."""
 
     path: str
-    container: Any
+    container: Foreign
     # Of what functools.cache keeps: file, name and first line of the function.
     cached: tuple[str, str, int] | None = None
 
@@ -171,7 +172,7 @@ def _described_container(held: _Held, file: str, function: str) -> Container:
 
 def _containers(
     name: str,
-    held: Any,
+    held: Foreign,
     seen: set[int],
     owners: Owners,
     until: int,
@@ -197,7 +198,9 @@ def _containers(
         yield from _containers(path, value, seen, owners, until, depth + 1)
 
 
-def _parts(name: str, held: Any, kind: type | None, owners: Owners) -> Iterator[tuple[str, Any]]:
+def _parts(
+    name: str, held: Foreign, kind: type | None, owners: Owners
+) -> Iterator[tuple[str, Foreign]]:
     """What a small container holds, a function closes over, or an object has as attributes."""
     if kind is dict and length(held) <= 50:
         for key, value in items(held):
@@ -212,7 +215,7 @@ def _parts(name: str, held: Any, kind: type | None, owners: Owners) -> Iterator[
         yield from _attributes(name, held, private=owners.is_wholly_users(held))
 
 
-def _attributes(name: str, held: Any, private: bool) -> Iterator[tuple[str, Any]]:
+def _attributes(name: str, held: Foreign, private: bool) -> Iterator[tuple[str, Foreign]]:
     """The attributes of an object, and the methods of its class that keep their results."""
     for attribute, value in list(attributes(held).items()):
         if private or not attribute.startswith("_"):
@@ -223,7 +226,7 @@ def _attributes(name: str, held: Any, private: bool) -> Iterator[tuple[str, Any]
                 yield "", method
 
 
-def _cached(function: Any) -> Iterator[_Held]:
+def _cached(function: Foreign) -> Iterator[_Held]:
     """What `functools.cache` has kept of a function; where it has a limit, it is bounded."""
     own = vars(function)
     code = getattr(own.get("__wrapped__"), "__code__", None)
@@ -235,7 +238,7 @@ def _cached(function: Any) -> Iterator[_Held]:
             yield _Held(f"{code.co_name}()", kept, place)
 
 
-def _closure(function: FunctionType) -> Iterator[tuple[str, Any]]:
+def _closure(function: FunctionType) -> Iterator[tuple[str, Foreign]]:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
         try:
             yield name, cell.cell_contents
@@ -243,7 +246,7 @@ def _closure(function: FunctionType) -> Iterator[tuple[str, Any]]:
             continue
 
 
-def _joined(held: Any) -> tuple[float, int] | None:
+def _joined(held: Foreign) -> tuple[float, int] | None:
     """Bytes and rows of an array or a tensor, which does not grow but is recreated, longer."""
     array = array_of(held)
     if array is not None:
@@ -253,7 +256,7 @@ def _joined(held: Any) -> tuple[float, int] | None:
     )
 
 
-def _count(held: Any) -> int:
+def _count(held: Foreign) -> int:
     joined = _joined(held)
     return length(held) if joined is None else joined[1]
 
@@ -264,7 +267,7 @@ class _Sizes(NamedTuple):
     bounded: bool
 
 
-def _sizes(held: Any) -> _Sizes:
+def _sizes(held: Foreign) -> _Sizes:
     """Bytes that a container holds, from its latest elements, and what they are."""
     joined = _joined(held)
     if joined is not None:
@@ -277,7 +280,7 @@ def _sizes(held: Any) -> _Sizes:
     return _Sizes(each * length(held), _described(last[0]) if last else "", bounded)
 
 
-def _bytes(value: Any, seen: set[int], depth: int = 0) -> float:
+def _bytes(value: Foreign, seen: set[int], depth: int = 0) -> float:
     if type(value) in _PLAIN:
         return float(sys.getsizeof(value)) if type(value) in _NUMBERS else 50.0
     if id(value) in seen:
@@ -295,7 +298,7 @@ def _bytes(value: Any, seen: set[int], depth: int = 0) -> float:
     return own + sum(_bytes(inner, seen, depth + 1) for inner in inside)
 
 
-def _tensor_bytes(tensor: Any) -> float:
+def _tensor_bytes(tensor: Foreign) -> float:
     """A tensor's object and its buffer."""
     size = float(getattr(tensor.dtype, "size", 4) or 4)
     for dimension in tensor._shape_tuple() or ():
@@ -303,7 +306,7 @@ def _tensor_bytes(tensor: Any) -> float:
     return size + 250
 
 
-def _inside(value: Any) -> tuple[float, Iterable[Any]]:
+def _inside(value: Foreign) -> tuple[float, Iterable[Foreign]]:
     """What an object takes itself, and what it holds."""
     if type(value) is FunctionType:
         return 50.0, (inner for _, inner in _closure(value))
@@ -313,7 +316,7 @@ def _inside(value: Any) -> tuple[float, Iterable[Any]]:
     return 60.0, list(held)[:200]
 
 
-def _described(value: Any, depth: int = 0) -> str:
+def _described(value: Foreign, depth: int = 0) -> str:
     kind = str(type(value).__name__)
     if is_tensor(value):
         return f"tensor {getattr(value.dtype, 'name', '')}{list(value._shape_tuple() or ())}"

@@ -6,11 +6,12 @@ import sys
 import weakref
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from unslow.facts.memory import Built, Compile, Made, Model
 from unslow.facts.phase import Phase
 from unslow.facts.schema import Stack
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.frames import local_names
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
@@ -26,7 +27,7 @@ class _Total:
 
     __slots__ = ("alive", "amount", "count", "first", "stack", "took", "what", "written")
 
-    def __init__(self, what: str, stack: Any, first: int) -> None:
+    def __init__(self, what: str, stack: Stack, first: int) -> None:
         self.what = what
         self.stack = stack
         self.first = first  # steps before the first one was made
@@ -54,7 +55,7 @@ class _Burst:
 class _NewModel(NamedTuple):
     """A model that no step has used yet."""
 
-    model: Any  # a weak reference
+    model: Foreign  # a weak reference
     number: int
     name: str
     stack: Stack
@@ -64,11 +65,11 @@ class _NewModel(NamedTuple):
 class Objects(Probe):
     name = "objects"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
-        self._places: dict[tuple[Any, ...], _Total] = {}
-        self._kept: list[Any] = []  # code objects: an id must not be used again
-        self._refs: dict[int, Any] = {}  # weak references live as long as what they watch
+        self._places: dict[tuple[Foreign, ...], _Total] = {}
+        self._kept: list[Foreign] = []  # code objects: an id must not be used again
+        self._refs: dict[int, Foreign] = {}  # weak references live as long as what they watch
         self._new: list[_NewModel] = []
         self._numbers: dict[int, int] = {}  # id of a model → its number
         self._models = 0
@@ -107,11 +108,11 @@ class Objects(Probe):
     def _on_context(self, module: ModuleType) -> None:
         self.replace(module.Context, "ensure_initialized", self._device)
 
-    def _on_trainer(self, trainer: Any) -> None:
+    def _on_trainer(self, trainer: object) -> None:
         self.replace(trainer, "__init__", lambda original: self._init(original, "model"))
         self.replace(trainer, "compile", self._compile)
 
-    def _on_optimizer(self, optimizer: Any) -> None:
+    def _on_optimizer(self, optimizer: object) -> None:
         self.replace(optimizer, "__init__", lambda original: self._init(original, "optimizer"))
         for name in (
             "build",
@@ -127,13 +128,13 @@ class Objects(Probe):
         if hasattr(module, "_BaseOptimizer"):  # Keras 3 has a module of this name too, without it
             self._on_optimizer(module._BaseOptimizer)
 
-    def _on_metric(self, metric: Any) -> None:
+    def _on_metric(self, metric: object) -> None:
         self.replace(metric, "__init__", lambda original: self._init(original, "metric"))
 
-    def _device(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _device(self, original: Function) -> Function:
         probe = self
 
-        def ensure_initialized(self: Any) -> Any:
+        def ensure_initialized(self: object) -> object:
             began = clock()
             try:
                 return original(self)
@@ -144,12 +145,12 @@ class Objects(Probe):
 
         return ensure_initialized
 
-    def _variable(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _variable(self, original: Function) -> Function:
         local, open_span = self.recorder.local, self.recorder.open_span
         close = self.recorder.close_span
         probe = self
 
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(self: object, *args: object, **kwargs: object) -> None:
             lane = local.lane
             if lane.busy:
                 original(self, *args, **kwargs)
@@ -168,7 +169,7 @@ class Objects(Probe):
 
         return __init__
 
-    def _variable_made(self, variable: Any, took: int) -> None:
+    def _variable_made(self, variable: object, took: int) -> None:
         try:
             size = _bytes(variable)
             self._part("slots" if self._slots else "variables", took, size)
@@ -176,17 +177,17 @@ class Objects(Probe):
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _init(self, original: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def _init(self, original: Function, what: str) -> Function:
         probe = self
 
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(self: object, *args: object, **kwargs: object) -> None:
             began = clock()
             original(self, *args, **kwargs)
             probe._made(what, self, clock() - began)
 
         return __init__
 
-    def _made(self, what: str, thing: Any, took: int) -> None:
+    def _made(self, what: str, thing: Foreign, took: int) -> None:
         try:
             if self.recorder.local.lane.busy:
                 return
@@ -204,7 +205,7 @@ class Objects(Probe):
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _note(
-        self, what: str, thing: Any, took: int, size: float, frame: FrameType | None
+        self, what: str, thing: object, took: int, size: float, frame: FrameType | None
     ) -> _Total | None:
         frames = (found for _, found in self.recorder.user.frames(frame))
         held = next((found for found in frames if not _makes_itself(found, thing)), None)
@@ -226,14 +227,14 @@ class Objects(Probe):
             self._refs[id(ref)] = ref
         return made
 
-    def _gone(self, ref: Any, made: _Total) -> None:
+    def _gone(self, ref: object, made: _Total) -> None:
         self._refs.pop(id(ref), None)
         made.alive -= 1
 
-    def _compile(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _compile(self, original: Function) -> Function:
         probe = self
 
-        def compile(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def compile(self: object, *args: object, **kwargs: object) -> object:
             began = clock()
             result = original(self, *args, **kwargs)
             probe._compiled(self, clock() - began)
@@ -241,7 +242,7 @@ class Objects(Probe):
 
         return compile
 
-    def _compiled(self, model: Any, took: int) -> None:
+    def _compiled(self, model: Foreign, took: int) -> None:
         try:
             made = self._note("compile", model, took, 0.0, sys._getframe(1).f_back)
             if made is not None:
@@ -258,10 +259,10 @@ class Objects(Probe):
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _slot(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _slot(self, original: Function) -> Function:
         probe = self
 
-        def make(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def make(self: object, *args: object, **kwargs: object) -> object:
             probe._slots += 1
             try:
                 return original(self, *args, **kwargs)
@@ -340,7 +341,7 @@ class Objects(Probe):
                 self.recorder.emit(fact)
 
 
-def _makes_itself(frame: FrameType, thing: Any) -> bool:
+def _makes_itself(frame: FrameType, thing: object) -> bool:
     """Whether a frame is the thing's own `__init__`: who calls it makes the thing."""
     code = frame.f_code
     if code.co_name != "__init__" or not code.co_argcount:
@@ -348,14 +349,14 @@ def _makes_itself(frame: FrameType, thing: Any) -> bool:
     return dict(local_names(frame)).get(code.co_varnames[0]) is thing
 
 
-def _bytes(variable: Any) -> float:
+def _bytes(variable: object) -> float:
     size = float(getattr(getattr(variable, "dtype", None), "size", 4) or 4)
     for dimension in getattr(variable, "shape", ()) or ():
         size *= dimension or 1
     return size
 
 
-def _number_of_weights(model: Any) -> int:
+def _number_of_weights(model: Foreign) -> int:
     """Keras 2 refuses to tell before the model has been built."""
     try:
         return len(model.weights)
@@ -363,7 +364,7 @@ def _number_of_weights(model: Any) -> int:
         return 0
 
 
-def _described(model: Any) -> tuple[str, str]:
+def _described(model: object) -> tuple[str, str]:
     """A model's weights and its optimizer's class; nothing where it cannot tell."""
     try:
         weights = _weights(model) if model is not None else ""
@@ -372,7 +373,7 @@ def _described(model: Any) -> tuple[str, str]:
         return "", ""
 
 
-def _weights(model: Any) -> str:
+def _weights(model: Foreign) -> str:
     """The shapes of a model's weights: two models with equal ones can stand in for each other."""
     shapes = [tuple(weight.shape) for weight in model.weights[:_MOST_SHAPES]]
     return f"{len(model.weights)}:{hash(tuple(shapes)) & 0xFFFFFFFFFFFF:x}"

@@ -12,10 +12,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
-from typing import Any
 
 from unslow.facts.memory import Captured, Holding, Inventory, MemoryHigh
 from unslow.facts.schema import Place
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.frames import local_names
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
@@ -68,7 +68,7 @@ _callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_pending)
 class Stock(Probe):
     name = "inventory"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._names = NamedValues(self.recorder)
         self._start = 0  # bytes when TensorFlow had been imported
@@ -174,7 +174,9 @@ class Stock(Probe):
 class _Walk:
     """One pass over the user's names; what several of them share counts once."""
 
-    def __init__(self, is_users: Callable[[Any], bool], fed: dict[int, str], until: int) -> None:
+    def __init__(
+        self, is_users: Callable[[Foreign], bool], fed: dict[int, str], until: int
+    ) -> None:
         self._is_users = is_users
         self._fed = fed  # id of an array → the call that it was given to
         self._until = until
@@ -189,7 +191,7 @@ class _Walk:
     def held(self) -> list[Holding]:
         return [*self._arrays.values(), *self._containers]
 
-    def visit(self, scope: Scope, path: str, value: Any, depth: int) -> None:
+    def visit(self, scope: Scope, path: str, value: object, depth: int) -> None:
         if _is_data(value):
             self._add_data(scope, path, value)
             return
@@ -202,7 +204,7 @@ class _Walk:
         for inner_path, inner in self._parts(path, value):
             self.visit(scope, inner_path, inner, depth + 1)
 
-    def _parts(self, path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    def _parts(self, path: str, value: object) -> Iterator[tuple[str, Foreign]]:
         kind = container_of(value)
         if kind is dict:
             yield from ((f"{path}[{key!r}]", inner) for key, inner in _named_items(value))
@@ -213,7 +215,7 @@ class _Walk:
         elif self._is_users(value):
             yield from ((f"{path}.{name}", inner) for name, inner in attributes(value).items())
 
-    def _add_data(self, scope: Scope, path: str, value: Any) -> None:
+    def _add_data(self, scope: Scope, path: str, value: object) -> None:
         owner = _owner(value)
         if owner is None:
             return
@@ -227,7 +229,7 @@ class _Walk:
             self._views.discard(id(owner))
         self._arrays[id(owner)] = self._holding(scope, path, owner)
 
-    def _holding(self, scope: Scope, path: str, owner: Any) -> Holding:
+    def _holding(self, scope: Scope, path: str, owner: object) -> Holding:
         size, shape, dtype = _described(owner)
         return Holding(
             path=path,
@@ -241,7 +243,7 @@ class _Walk:
             fed=self._fed.get(id(owner), ""),
         )
 
-    def _add_container(self, scope: Scope, path: str, value: Any) -> None:
+    def _add_container(self, scope: Scope, path: str, value: object) -> None:
         """The bytes of many elements, each array counted once and only if no name has it."""
         number = _size(value)
         sampled = _elements(value)
@@ -263,11 +265,11 @@ class _Walk:
         self._containers.append(holding)
 
 
-def _is_data(value: Any) -> bool:
+def _is_data(value: object) -> bool:
     return is_tensor(value) or array_of(value) is not None
 
 
-def _owner(value: Any) -> Any:
+def _owner(value: Foreign) -> Foreign:
     """The array that owns the memory; None where it is a file's (np.memmap) or not NumPy's own."""
     if is_tensor(value):
         return value
@@ -281,7 +283,7 @@ def _owner(value: Any) -> Any:
         value = base
 
 
-def _described(owner: Any) -> tuple[float, tuple[int, ...], str]:
+def _described(owner: Foreign) -> tuple[float, tuple[int, ...], str]:
     """Bytes, shape and dtype."""
     array = array_of(owner)
     if array is not None:
@@ -293,23 +295,23 @@ def _described(owner: Any) -> tuple[float, tuple[int, ...], str]:
     return size, shape, str(getattr(owner.dtype, "name", ""))
 
 
-def _size(value: Any) -> int:
+def _size(value: Foreign) -> int:
     if container_of(value) is not None:
         return length(value)
     return tuple.__len__(value) if tuple in type(value).__mro__ else 0
 
 
-def _elements(value: Any) -> list[Any]:
+def _elements(value: Foreign) -> list[Foreign]:
     if container_of(value) is not None:
         return values(value, _SAMPLED)
     return list(tuple.__iter__(value))[:_SAMPLED]
 
 
-def _named_items(value: Any) -> list[tuple[Any, Any]]:
+def _named_items(value: object) -> list[tuple[Foreign, Foreign]]:
     return [(key, inner) for key, inner in items(value) if type(key) in (str, int)]
 
 
-def _flat(elements: Iterable[Any]) -> Iterator[Any]:
+def _flat(elements: Iterable[Foreign]) -> Iterator[Foreign]:
     """Arrays among elements, and those in tuples, lists and dicts that are elements."""
     for element in elements:
         if _is_data(element):
@@ -318,7 +320,7 @@ def _flat(elements: Iterable[Any]) -> Iterator[Any]:
             yield from (inner for inner in _elements(element) if _is_data(inner))
 
 
-def _closure(function: FunctionType) -> Iterator[tuple[str, Any]]:
+def _closure(function: FunctionType) -> Iterator[tuple[str, Foreign]]:
     cells = function.__closure__ or ()
     for name, cell in zip(function.__code__.co_freevars, cells, strict=False):
         try:
@@ -352,7 +354,9 @@ def _captured(is_users: Callable[[CodeType], bool]) -> Iterator[Captured]:
             yield Captured(place=place, functions=number, bytes=sum(sizes.values()))
 
 
-def _functions_behind(start: Any, is_users: Callable[[CodeType], bool]) -> Iterator[FunctionType]:
+def _functions_behind(
+    start: object, is_users: Callable[[CodeType], bool]
+) -> Iterator[FunctionType]:
     """The user's functions behind one of TensorFlow's, through closures and attributes."""
     pending, seen = [start], 0
     while pending and seen < _MOST_BEHIND:
@@ -383,7 +387,7 @@ def _fed(frame: FrameType | None) -> dict[int, str]:
     return found
 
 
-def _given(value: Any) -> list[Any]:
+def _given(value: object) -> list[Foreign]:
     return _elements(value) if 0 < _size(value) <= _FEW else []
 
 
@@ -394,9 +398,9 @@ def _is_keras_call(frame: FrameType) -> bool:
     return type(module) is str and module.partition(".")[0] in _KERAS
 
 
-def _is_one_hot(owner: Any, shape: tuple[int, ...]) -> bool:
+def _is_one_hot(owner: Foreign, shape: tuple[int, ...]) -> bool:
     """Whether rows of a matrix, some of them looked at, hold a single one and zeros."""
-    numpy: Any = sys.modules.get("numpy")
+    numpy: Foreign = sys.modules.get("numpy")
     is_matrix = len(shape) >= 2 and shape[-1] >= _CLASSES
     if numpy is None or type(owner) is not numpy.ndarray or not is_matrix:
         return False

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 from unslow.facts.memory import Live
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.safe_inspection import instances_of
@@ -23,9 +23,9 @@ _REST = 40  # times what a count took, before the next
 class LiveTensors(Probe):
     name = "live"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
-        self._kind: Any = None
+        self._kind: Foreign = None
         self._base = 0
         self._next = _FIRST
         self._due = 0
@@ -36,7 +36,7 @@ class LiveTensors(Probe):
         return {"tensorflow": self._on_tensorflow}
 
     def _on_tensorflow(self, module: ModuleType) -> None:
-        ops: Any = sys.modules.get("tensorflow.python.framework.ops")
+        ops: Foreign = sys.modules.get("tensorflow.python.framework.ops")
         # Made when TensorFlow starts, 2.15–2.21; without it the probe is lost and reported.
         self._kind = ops.EagerTensor
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from types import FrameType, ModuleType
-from typing import Any
 
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.frames import local_names
 from unslow.record.engine.recorder import Recorder
 from unslow.record.engine.safe_inspection import module_file, module_names
 
 Scope = tuple[str, str]  # file and function
-Named = tuple[Scope, str, Any]  # where a name is bound, the name, its value
+Named = tuple[Scope, str, Foreign]  # where a name is bound, the name, its value
 _FRAMES = 12
 _WITHOUT_ATTRIBUTES = ("builtins", "abc", "typing", "collections.abc")  # modules of base classes
 
@@ -26,7 +26,7 @@ class NamedValues:
         self._known = (0, 0)  # modules, and files told apart, when the user's were last searched
 
     def of(self, frame: FrameType | None) -> Iterator[Named]:
-        seen: dict[str, dict[str, Any]] = {}
+        seen: dict[str, dict[str, Foreign]] = {}
         for (file, _, function), held in self._recorder.user.frames(frame, _FRAMES):
             seen[file] = held.f_globals
             self._recorder.keep_source(file)
@@ -38,11 +38,11 @@ class NamedValues:
             if module_file(module) not in seen:
                 yield from _globals(module_file(module), module_names(module))
 
-    def is_users(self, value: Any) -> bool:
+    def is_users(self, value: object) -> bool:
         """Whether an object's class is the user's own: its attributes are theirs to fill."""
         return self._made_by_user(type(value))
 
-    def is_wholly_users(self, value: Any) -> bool:
+    def is_wholly_users(self, value: Foreign) -> bool:
         """Whether nobody else's class fills attributes of an object, private ones included."""
         return all(
             base.__module__ in _WITHOUT_ATTRIBUTES or self._made_by_user(base)
@@ -67,7 +67,7 @@ class NamedValues:
         return [sys.modules[name] for name in self._modules if name in sys.modules]
 
 
-def _globals(file: str, names: dict[str, Any]) -> Iterator[Named]:
+def _globals(file: str, names: dict[str, Foreign]) -> Iterator[Named]:
     for name, value in list(names.items()):
         if not name.startswith("__"):
             yield (file, "<module>"), name, value

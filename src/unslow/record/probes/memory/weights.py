@@ -6,10 +6,10 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from types import FrameType, ModuleType
-from typing import Any
 
 from unslow.facts.memory import Floatx, Table, Weights, Wide
 from unslow.facts.schema import Stack
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
@@ -33,7 +33,7 @@ _BACK = 6  # ops between a gradient and the rows that it was put together from
 class WeightsProbe(Probe):
     name = "weights"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._tapes = 0
         self._patience = _TAPES  # eager gradients before the wrapper rests; doubled each time
@@ -42,7 +42,7 @@ class WeightsProbe(Probe):
         # Ids of optimizers that were made, and have not updated anything yet.
         self._unused: set[int] = set()
         self._inherited: Living | None = None  # what was there before
-        self._graph: Any = None  # that was traced before, and updates what is being noted
+        self._graph: Foreign = None  # that was traced before, and updates what is being noted
         self._noted: WeakTable[bool] = WeakTable()  # optimizers whose weights were written
         self._made_at: WeakTable[Stack] = WeakTable()
 
@@ -60,7 +60,8 @@ class WeightsProbe(Probe):
         return doors
 
     def inherit(self, living: Living) -> None:
-        """Optimizers of compiled steps are not called any more: their variables say what is known."""
+        """Optimizers of compiled steps are not called any more: their variables say what is
+        known."""
         self._inherited = living
         self.recorder.signals.step.subscribe(self.name, self._stepped)
 
@@ -86,7 +87,7 @@ class WeightsProbe(Probe):
             self.replace(module._BaseOptimizer, "__init__", self._init)
             self._on_pairs(module.Optimizer)
 
-    def _on_pairs(self, optimizer: Any) -> None:
+    def _on_pairs(self, optimizer: object) -> None:
         self.replace(optimizer, "apply_gradients", self._apply_pairs)
 
     def _on_config(self, module: ModuleType) -> None:
@@ -99,10 +100,12 @@ class WeightsProbe(Probe):
     def _on_tape(self, module: ModuleType) -> None:
         self.replace(module.GradientTape, "gradient", self._gradient)
 
-    def _gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _gradient(self, original: Function) -> Function:
         probe, local = self, self.recorder.local
 
-        def gradient(self: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+        def gradient(
+            self: object, target: object, sources: object, *args: object, **kwargs: object
+        ) -> object:
             result = original(self, target, sources, *args, **kwargs)
             lane = local.lane
             probe._tapes += 1
@@ -122,11 +125,11 @@ class WeightsProbe(Probe):
     def _wake(self) -> None:
         self.resume("gradient")
 
-    def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _init(self, original: Function) -> Function:
         stack, resume, unused = self.recorder.stack, self.resume, self._unused
         probe = self
 
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(self: object, *args: object, **kwargs: object) -> None:
             original(self, *args, **kwargs)
             probe._made_at.put(self, stack(sys._getframe().f_back, 3))
             unused.add(id(self))
@@ -139,10 +142,10 @@ class WeightsProbe(Probe):
         """Whether every optimizer was noted; one made before the recording is not known."""
         return not self._unused and 0 < self._made < _MOST_MADE
 
-    def _apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _apply(self, original: Function) -> Function:
         probe, noted = self, self._noted.by_id
 
-        def apply(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
+        def apply(self: object, grads: object, trainable_variables: object = None) -> object:
             if id(self) not in noted:
                 probe._first(self, lambda: _pairs(self, grads, trainable_variables))
             elif probe._all_noted():
@@ -151,10 +154,12 @@ class WeightsProbe(Probe):
 
         return apply
 
-    def _apply_pairs(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _apply_pairs(self, original: Function) -> Function:
         probe, noted = self, self._noted.by_id
 
-        def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+        def apply_gradients(
+            self: object, grads_and_vars: Foreign, *args: object, **kwargs: object
+        ) -> object:
             if id(self) not in noted:
                 grads_and_vars = list(grads_and_vars)
                 probe._first(self, lambda: grads_and_vars)
@@ -164,7 +169,7 @@ class WeightsProbe(Probe):
 
         return apply_gradients
 
-    def _first(self, optimizer: Any, pairs: Callable[[], Iterable[Any]]) -> None:
+    def _first(self, optimizer: object, pairs: Callable[[], Iterable[Foreign]]) -> None:
         lane = self.recorder.local.lane
         began = clock()
         if optimizer is not None:
@@ -176,7 +181,7 @@ class WeightsProbe(Probe):
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         self.recorder.keep_out(lane, clock() - began, self.name)
 
-    def _note(self, optimizer: Any, pairs: Iterable[Any]) -> None:
+    def _note(self, optimizer: object, pairs: Iterable[Foreign]) -> None:
         sizes, wide, tables = [], 0.0, []
         for grad, variable in pairs:
             if not _is_known(variable):
@@ -207,7 +212,7 @@ class WeightsProbe(Probe):
 
     def _ops(self) -> dict[str, int]:
         """How many ops of the graph under construction work in which precision."""
-        ops: Any = sys.modules.get("tensorflow.python.framework.ops")
+        ops: Foreign = sys.modules.get("tensorflow.python.framework.ops")
         counts = {"float64": 0, "float32": 0, "float16": 0, "bfloat16": 0}
         tracing = self.recorder.local.lane.tracing
         graph = ops.get_default_graph() if tracing else self._graph
@@ -219,27 +224,27 @@ class WeightsProbe(Probe):
                         counts[name] += 1
         return {f"ops_{name}": number for name, number in counts.items()}
 
-    def _floatx(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _floatx(self, original: Function) -> Function:
         recorder = self.recorder
 
-        def set_floatx(value: Any, *args: Any, **kwargs: Any) -> Any:
+        def set_floatx(value: object, *args: object, **kwargs: object) -> object:
             stack = recorder.stack(sys._getframe().f_back)
             recorder.emit(Floatx(key=str(value), value=str(value), stack=stack))
             return original(value, *args, **kwargs)
 
         return set_floatx
 
-    def _variable(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _variable(self, original: Function) -> Function:
         recorder, made = self.recorder, self._variable_made
 
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(self: object, *args: object, **kwargs: object) -> None:
             original(self, *args, **kwargs)
             if not recorder.local.lane.busy:
                 made(self, sys._getframe().f_back)
 
         return __init__
 
-    def _variable_made(self, variable: Any, frame: FrameType | None) -> None:
+    def _variable_made(self, variable: Foreign, frame: FrameType | None) -> None:
         try:
             if variable.dtype.name == _WIDE:
                 shape = [int(side or 0) for side in variable.shape]
@@ -251,7 +256,7 @@ class WeightsProbe(Probe):
             return
 
 
-def _graph_of(variables: Sequence[Any], functions: Sequence[Any]) -> Any:
+def _graph_of(variables: Sequence[Foreign], functions: Sequence[Foreign]) -> Foreign:
     """The largest of the graphs that use these weights; None where there is none."""
     weights = {id(attributes(variable).get("_value", variable)) for variable in variables}
     using = [
@@ -263,12 +268,12 @@ def _graph_of(variables: Sequence[Any], functions: Sequence[Any]) -> Any:
     return max(using, key=lambda graph: len(graph.get_operations()), default=None)
 
 
-def _is_known(variable: Any) -> bool:
+def _is_known(variable: object) -> bool:
     rank = getattr(getattr(variable, "shape", None), "rank", 0)
     return rank is not None and hasattr(variable, "dtype")
 
 
-def _table(grad: Any, variable: Any, shape: list[int], size: float) -> Table | None:
+def _table(grad: object, variable: object, shape: list[int], size: float) -> Table | None:
     """A variable of which the batch uses a few rows; None where it uses all of it."""
     indices = getattr(grad, "indices", None)
     is_dense = indices is None
@@ -286,7 +291,7 @@ def _table(grad: Any, variable: Any, shape: list[int], size: float) -> Table | N
     )
 
 
-def _looked_up(grad: Any, shape: list[int]) -> Any:
+def _looked_up(grad: object, shape: list[int]) -> Foreign:
     """The rows that a dense gradient was put together from; None where it was not.
 
     What is looked up then is no variable, but what an op has made of all of it (a mask, a row of
@@ -302,12 +307,12 @@ def _looked_up(grad: Any, shape: list[int]) -> Any:
     return op.inputs[1]
 
 
-def _input_op(op: Any) -> Any:
+def _input_op(op: Foreign) -> Foreign:
     made = [tensor.op for tensor in op.inputs if tensor.op.type != "Const"]
     return made[0] if made else None
 
 
-def _pairs(optimizer: Any, grads: Any, variables: Any) -> list[Any]:
+def _pairs(optimizer: object, grads: object, variables: object) -> list[Foreign]:
     """Gradients beside their variables, where both may be looked at twice."""
     chosen = getattr(optimizer, "_trainable_variables", ()) if variables is None else variables
     if not isinstance(grads, list | tuple) or not isinstance(chosen, list | tuple):
@@ -315,7 +320,7 @@ def _pairs(optimizer: Any, grads: Any, variables: Any) -> list[Any]:
     return list(zip(grads, chosen, strict=False))
 
 
-def _flat(sources: Any) -> list[Any]:
+def _flat(sources: Foreign) -> list[Foreign]:
     if isinstance(sources, dict):
         sources = list(sources.values())
     if isinstance(sources, list | tuple):

@@ -6,10 +6,10 @@ import functools
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any
 
 from unslow.facts.phase import Phase
 from unslow.facts.profiler import ProfilerSwitch, Timeline
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane
 
@@ -20,7 +20,7 @@ _INTERVAL = 64  # steps between checks of Python's own hooks, after the first 64
 class Profilers(Probe):
     name = "profilers"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._on: dict[str, bool] = {}
         self._next = 0
@@ -48,12 +48,12 @@ class Profilers(Probe):
     def _on_timeline(self, module: ModuleType) -> None:
         self.replace(module.Timeline, "generate_chrome_trace_format", self._written_out)
 
-    def _written_out(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _written_out(self, original: Function) -> Function:
         """Formatting the trace of a run is a part of what tracing costs."""
         local, open_span = self.recorder.local, self.recorder.open_span
         close, tally = self.recorder.close_span, self.recorder.tally
 
-        def generate_chrome_trace_format(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def generate_chrome_trace_format(self: object, *args: object, **kwargs: object) -> object:
             lane = local.lane
             entry = open_span(lane, _LOG)
             try:
@@ -73,13 +73,13 @@ class Profilers(Probe):
         self.replace(module, "enable_dump_debug_info", self._switch(what, True))
         self.replace(module, "disable_dump_debug_info", self._switch(what, False))
 
-    def _switch(self, what: str, on: bool) -> Callable[[Any], Any]:
+    def _switch(self, what: str, on: bool) -> Callable[[Foreign], Foreign]:
         local, open_span = self.recorder.local, self.recorder.open_span
         close = self.recorder.close_span
         probe = self
 
-        def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            def switch(*args: Any, **kwargs: Any) -> Any:
+        def make(original: Function) -> Function:
+            def switch(*args: object, **kwargs: object) -> object:
                 lane = local.lane
                 if lane.busy:  # a window of ours
                     return original(*args, **kwargs)

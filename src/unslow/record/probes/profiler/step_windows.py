@@ -8,10 +8,10 @@ import sys
 import threading
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.workers import SharedWindow
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.profiler.window import (
@@ -34,10 +34,10 @@ _TOO_LONG = 5 * _SECOND  # a window is closed then, whatever the step
 _MOST_BYTES = 24 << 20
 _V2 = "tensorflow.python.profiler.profiler_v2"
 
-# Workers of a job open no windows unless they are asked to: closing one ended a worker by SIGSEGV or
-# SIGABRT about once in 100 to 400 windows, whether the profile was exported or taken as it is
-# (TensorFlow 2.21, jobs of two on loopback). Where they are asked for, they open in the same steps of
-# all workers, chosen by their numbers since clocks differ: 24, 96, 384 …
+# Workers of a job open no windows unless they are asked to: closing one ended a worker by SIGSEGV
+# or SIGABRT about once in 100 to 400 windows, whether the profile was exported or taken as it is
+# (TensorFlow 2.21, jobs of two on loopback). Where they are asked for, they open in the same steps
+# of all workers, chosen by their numbers since clocks differ: 24, 96, 384 …
 _ASKED_FOR = "UNSLOW_JOB_WINDOWS"
 _FIRST_SHARED_STEP, _TIMES_FURTHER = 24, 4
 _MOST_SHARED_WINDOWS = 6
@@ -49,9 +49,9 @@ _EXPENSIVE_OPS = 1  # tracer level, which collectives are of
 class StepWindows(Probe):
     name = "window"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
-        self._session: Any = None
+        self._session: Foreign = None
         self._closing = threading.Lock()
         self._opened = (0, 0)  # step and clock
         self._number = 0
@@ -73,10 +73,10 @@ class StepWindows(Probe):
         self.replace(module, "start", self._yield)
         self.recorder.signals.tick.subscribe(self.name, self._overdue)
 
-    def _yield(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _yield(self, original: Function) -> Function:
         taken = self.recorder.signals.profiler_taken
 
-        def start(*args: Any, **kwargs: Any) -> Any:
+        def start(*args: object, **kwargs: object) -> object:
             taken.send()
             return original(*args, **kwargs)
 
@@ -204,7 +204,7 @@ class StepWindows(Probe):
         if lane is not None:
             self.recorder.keep_out(lane, spent, self.name)
 
-    def _close_shared(self, session: Any, lane: Lane | None) -> None:
+    def _close_shared(self, session: object, lane: Lane | None) -> None:
         """Close a window of a worker; one that ends in the middle of a step is of no use."""
         began = clock()
         if lane is None:

@@ -7,7 +7,8 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+
+from unslow.record.engine.foreign import Foreign
 
 # Seen on 2.15 to 2.21, loaded with TensorFlow itself. Without it there are no windows.
 _PROFILER = "tensorflow.python.profiler.internal._pywrap_profiler"
@@ -19,7 +20,7 @@ USUAL_LEVEL = 2  # all ops
 _saved = [-1]  # where stderr really goes while a window opens or closes
 
 
-def open_window(folder: str = "", level: int = USUAL_LEVEL) -> Any | None:
+def open_window(folder: str = "", level: int = USUAL_LEVEL) -> Foreign | None:
     """Start the profiler; None where it is missing or already in use. `folder`: for its export."""
     module = sys.modules.get(_PROFILER)
     if module is None:
@@ -36,14 +37,14 @@ def open_window(folder: str = "", level: int = USUAL_LEVEL) -> Any | None:
         return None
 
 
-def close_window(session: Any) -> bytes:
+def close_window(session: Foreign) -> bytes:
     """Stop the profiler and return its profile unread: our process has time for that."""
     with _muted():
         data = bytes(session.stop())
     return data if len(data) <= _MOST_BYTES else b""
 
 
-def stop_window(session: Any) -> None:
+def stop_window(session: Foreign) -> None:
     """Stop the profiler and discard its profile."""
     try:
         with _muted():
@@ -52,7 +53,7 @@ def stop_window(session: Any) -> None:
         return
 
 
-def export_window(session: Any) -> None:
+def export_window(session: Foreign) -> None:
     """Stop the profiler and let it write its profile below the folder of `open_window`."""
     with _muted():
         session.export_to_tb()

@@ -7,10 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any
 
 from unslow.facts.schema import Place, Stack
 from unslow.facts.sessions import GraphGrew, RunSite
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, Recorder, clock
 
@@ -28,12 +28,14 @@ _FRAMES = 6
 class Graphs(Probe):
     name = "graphs"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._graphs: dict[int, _Graph] = {}
         self._count = 0
-        self._session: Any = None
-        self._doors: tuple[Any, Any, Any] | None = None  # the class, its own `_do_run`, and ours
+        self._session: Foreign = None
+        self._doors: tuple[Foreign, Foreign, Foreign] | None = (
+            None  # the class, its own `_do_run`, and ours
+        )
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         # `_do_run` was seen on 2.15 to 2.21: every run of a session passes it, with its tensors
@@ -63,11 +65,11 @@ class Graphs(Probe):
         if session is not None and hasattr(session, "_extend_graph"):
             self.replace(session, "_extend_graph", self._extend)
 
-    def _extend(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _extend(self, original: Function) -> Function:
         """The session takes over what was added to its graph since its last run."""
         probe = self
 
-        def _extend_graph(self: Any) -> Any:
+        def _extend_graph(self: Foreign) -> object:
             began = clock()
             try:
                 return original(self)
@@ -76,11 +78,13 @@ class Graphs(Probe):
 
         return _extend_graph
 
-    def _run(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _run(self, original: Function) -> Function:
         local = self.recorder.local
         probe = self
 
-        def _do_run(self: Any, handle: Any, targets: Any, fetches: Any, *rest: Any) -> Any:
+        def _do_run(
+            self: Foreign, handle: object, targets: object, fetches: object, *rest: object
+        ) -> object:
             lane = local.lane
             path = lane.fast_path
             if lane.busy or (path is not None and path.calling is not None):
@@ -99,12 +103,12 @@ class Graphs(Probe):
 
         return _do_run
 
-    def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _call(self, original: Function) -> Function:
         """A callable of a session: its first call prepares it, as the first run of a fetch does."""
         local = self.recorder.local
         probe = self
 
-        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def __call__(self: Foreign, *args: object, **kwargs: object) -> object:
             lane = local.lane
             if lane.busy:
                 return original(self, *args, **kwargs)
@@ -128,7 +132,7 @@ class Graphs(Probe):
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
-    def _graph(self, graph: Any) -> _Graph:
+    def _graph(self, graph: object) -> _Graph:
         known = self._graphs.get(id(graph))
         if known is None or known.graph is not graph:
             if len(self._graphs) > _MOST_GRAPHS:
@@ -163,7 +167,7 @@ class Graphs(Probe):
         )
         graph.inspected_at = self.steps.total
 
-    def _frames_of(self, op: Any) -> Stack:
+    def _frames_of(self, op: Foreign) -> Stack:
         """The user's frames (innermost first) on the way to an op."""
         places: list[Place] = []
         for frame in reversed(op.traceback or ()):
@@ -234,7 +238,7 @@ class _Site:
 class _Graph:
     """What is known of one graph: its size, and for each line that runs it what the runs took."""
 
-    def __init__(self, graph: Any, number: int) -> None:
+    def __init__(self, graph: Foreign, number: int) -> None:
         self.graph = graph
         self.number = number
         self.version = 0  # the graph's, at the last inspection
@@ -243,14 +247,14 @@ class _Graph:
         self.growths = 0  # inspections that found new ops after training had begun
         self.extended = 0  # nanoseconds in which sessions took over new ops
         self.sites: dict[tuple[int, int], _Site] = {}  # by code object and instruction
-        self._kept: list[Any] = []
-        self._keys: set[Any] = set()
+        self._kept: list[Foreign] = []
+        self._keys: set[Foreign] = set()
         self._next = 0
         # Cheap where TensorFlow keeps its graphs in C++ (seen on 2.21).
         counted = getattr(graph, "num_operations", None)
         self.count: Callable[[], int] = counted or self._count_operations
 
-    def begin(self, targets: Any, fetches: Any) -> bool:
+    def begin(self, targets: Foreign, fetches: Foreign) -> bool:
         """Whether a run's fetches are new to the graph."""
         key = (*map(id, targets), None, *map(id, fetches))
         if key in self._keys:
@@ -290,7 +294,7 @@ class _Graph:
     def _count_operations(self) -> int:
         return self.nodes if self.graph.version == self.version else -1
 
-    def new_operations(self) -> list[Any]:
+    def new_operations(self) -> list[Foreign]:
         operations = self.graph.get_operations()
         new = list(operations[self.nodes :])
         self.growths += 1

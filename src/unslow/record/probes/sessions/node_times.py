@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from unslow.facts.schema import Place, Stack
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.frames import UserCode
 
 Spans = Mapping[str, tuple[int, int]]  # by node: from when to when, in nanoseconds
@@ -20,7 +21,7 @@ class QueueWait(NamedTuple):
     filled_by: int = 0  # threads
 
 
-def node_times(metadata: Any) -> dict[str, tuple[int, int]]:
+def node_times(metadata: Foreign) -> dict[str, tuple[int, int]]:
     """By name, from the metadata of a traced run; nothing where there is none."""
     times: dict[str, tuple[int, int]] = {}
     for device in metadata.step_stats.dev_stats if metadata is not None else ():
@@ -32,7 +33,7 @@ def node_times(metadata: Any) -> dict[str, tuple[int, int]]:
     return times
 
 
-def lasted(metadata: Any) -> int:
+def lasted(metadata: object) -> int:
     """Nanoseconds from the first node's start to the last one's end."""
     spans = node_times(metadata).values()
     if not spans:
@@ -50,7 +51,7 @@ def covered(spans: Iterable[tuple[int, int]]) -> int:
     return total
 
 
-def queue_wait(ops: Mapping[str, Any], times: Spans, user: UserCode) -> QueueWait:
+def queue_wait(ops: Mapping[str, Foreign], times: Spans, user: UserCode) -> QueueWait:
     """The wait of the run's longest dequeue."""
     dequeues = [name for name, op in ops.items() if op.type.startswith("QueueDequeue")]
     waiting = [name for name in dequeues if name in times]
@@ -69,7 +70,7 @@ def queue_wait(ops: Mapping[str, Any], times: Spans, user: UserCode) -> QueueWai
     )
 
 
-def _innermost(op: Any, user: UserCode) -> Stack:
+def _innermost(op: Foreign, user: UserCode) -> Stack:
     """The user's innermost line that made an op."""
     for frame in reversed(op.traceback):
         if user.owns_file(frame.filename):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from unslow.facts.schema import Stack
 from unslow.facts.sessions import Reopened, Restarted
+from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.recorder import Lane, Recorder
 from unslow.record.engine.steps import Steps
 from unslow.record.engine.weak_table import WeakTable
@@ -21,7 +22,7 @@ class _Opened(NamedTuple):
 
     number: int  # the how many-th of its graph
     made: Stack
-    fetched: set[Any]  # keys of the fetches that it ran
+    fetched: set[Foreign]  # keys of the fetches that it ran
 
 
 class Restarts:
@@ -32,11 +33,11 @@ class Restarts:
         # The line that started a pipeline again, and the nanoseconds that took.
         self._pipeline: tuple[Stack, int] | None = None
 
-    def opened(self, session: Any, graph: SessionGraph, frame: FrameType | None) -> None:
+    def opened(self, session: object, graph: SessionGraph, frame: FrameType | None) -> None:
         graph.sessions += 1
         self._opened.put(session, _Opened(graph.sessions, self.recorder.stack(frame), set()))
 
-    def met(self, session: Any, graph: SessionGraph) -> None:
+    def met(self, session: object, graph: SessionGraph) -> None:
         """A session that was opened before the recording began, and has run what it runs."""
         graph.sessions += 1
         self._opened.put(session, _Opened(1, (), set()))

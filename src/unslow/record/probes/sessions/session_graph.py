@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+
+from unslow.record.engine.foreign import Foreign
 
 _UPDATES = ("ResourceApply", "ResourceSparseApply", "Apply", "SparseApply", "ResourceKeras")
 _MOST_FETCHES = 10_000
@@ -30,23 +31,23 @@ _MIXING = frozenset(
 class SessionGraph:
     """One graph, and what the sessions that run it have in common."""
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: Foreign) -> None:
         self.graph = graph
         self.nodes = 0  # at the last update
         self.size = 0.0  # of what was fed to it
         self.looked_at = False
         self.sessions = 0  # that were opened for it
         # By fetches: nanoseconds of the shortest run, a session's first one left out.
-        self.usual: dict[Any, int] = {}
+        self.usual: dict[Foreign, int] = {}
         # Cheap where TensorFlow keeps its graphs in C++ (seen on 2.21).
         counted = getattr(graph, "num_operations", None)
         self.count: Callable[[], int] = counted or (lambda: int(graph.version))
-        self._fetches: dict[Any, bool] = {}
-        self._starting: dict[Any, bool] = {}
+        self._fetches: dict[Foreign, bool] = {}
+        self._starting: dict[Foreign, bool] = {}
         self._ops: dict[str, bool] = {}
         self._trainable: tuple[int, dict[str, str]] = (-1, {})
 
-    def updates(self, key: Any, fetches: Any) -> bool:
+    def updates(self, key: object, fetches: object) -> bool:
         """Whether a run of these fetches trains; `key` is theirs."""
         return _remembered(
             self._fetches,
@@ -54,7 +55,7 @@ class SessionGraph:
             lambda: any(self._leads_to_update(op) for op in self.operations(fetches)),
         )
 
-    def starts(self, key: Any, fetches: Any) -> bool:
+    def starts(self, key: object, fetches: object) -> bool:
         """Whether a run of these fetches, which does not train, starts a pipeline again."""
 
         def starts() -> bool:
@@ -64,7 +65,7 @@ class SessionGraph:
 
         return _remembered(self._starting, key, starts)
 
-    def operations(self, fetches: Any) -> list[Any]:
+    def operations(self, fetches: Foreign) -> list[Foreign]:
         if isinstance(fetches, dict):
             return [op for value in fetches.values() for op in self.operations(value)]
         if isinstance(fetches, list | tuple):
@@ -77,7 +78,7 @@ class SessionGraph:
             op = fetches
         return [] if op is None else [op]
 
-    def _leads_to_update(self, start: Any) -> bool:
+    def _leads_to_update(self, start: Foreign) -> bool:
         """Walk back through inputs; no op is walked twice, so that growth stays cheap."""
         pending, walked = [start], []
         while pending:
@@ -96,7 +97,7 @@ class SessionGraph:
                 return True
         return False
 
-    def _is_update(self, op: Any) -> bool:
+    def _is_update(self, op: Foreign) -> bool:
         kind = op.type
         if kind.startswith(_UPDATES):
             return True
@@ -112,7 +113,7 @@ class SessionGraph:
             return False  # an initializer or a restore does not read what it writes
         return not self._mixes(value, variable)
 
-    def _mixes(self, op: Any, variable: str) -> bool:
+    def _mixes(self, op: Foreign, variable: str) -> bool:
         """Whether a value is computed from weights of one shape alone, as a target network's is."""
         shapes = self._shapes()
         pending, seen = [op], set()
@@ -134,7 +135,7 @@ class SessionGraph:
         return self._trainable[1]
 
     @staticmethod
-    def _depends_on(op: Any, variable: str) -> bool:
+    def _depends_on(op: Foreign, variable: str) -> bool:
         pending, seen = [op], set()
         while pending:
             op = pending.pop()
@@ -146,7 +147,7 @@ class SessionGraph:
         return False
 
 
-def _remembered(known: dict[Any, bool], key: Any, answer: Callable[[], bool]) -> bool:
+def _remembered(known: dict[Foreign, bool], key: Foreign, answer: Callable[[], bool]) -> bool:
     found = known.get(key)
     if found is None:
         if len(known) > _MOST_FETCHES:
@@ -155,7 +156,7 @@ def _remembered(known: dict[Any, bool], key: Any, answer: Callable[[], bool]) ->
     return found
 
 
-def key_of(fetches: Any) -> Any:
+def key_of(fetches: Foreign) -> Foreign:
     """What distinguishes fetches from others of the same graph."""
     if isinstance(fetches, list | tuple):
         return tuple(key_of(value) for value in fetches)

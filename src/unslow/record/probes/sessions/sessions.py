@@ -6,12 +6,12 @@ import functools
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any
 
 from unslow.facts.phase import Phase
 from unslow.facts.profiler import FullTrace
 from unslow.facts.sessions import RunsAtLine
 from unslow.record.engine.fast_path import Departure, FastPath, Wrapped, fast_caller, no_path
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
@@ -23,7 +23,7 @@ from unslow.record.probes.sessions.step_inspection import Ran, Window
 
 _RUN = int(Phase.RUN)
 
-Matches = Callable[[int, tuple[Any, ...], dict[str, Any]], bool]
+Matches = Callable[[int, tuple[Foreign, ...], dict[str, Foreign]], bool]
 _FIRST_INSPECTED = 4  # the first steps pay for much that later ones do not
 _MOST_RUNS = 200  # in one step: one that has more is not inspected
 _MOST_GRAPHS = 50  # scripts that make a graph per trial: old ones must be released
@@ -32,7 +32,7 @@ _MOST_GRAPHS = 50  # scripts that make a graph per trial: old ones must be relea
 class Sessions(Probe):
     name = "sessions"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._graphs: dict[int, SessionGraph] = {}
         self._window: Window | None = None
@@ -40,8 +40,10 @@ class Sessions(Probe):
         self._full_runs = 0
         self._restarts = Restarts(self.recorder, self.steps)
         self._follow: Callable[[FastPath], None] = no_path
-        self._fetches: WeakTable[tuple[Any, ...]] = WeakTable()  # of what `make_callable` gave
-        self._traced: Any = None  # makes the options and the metadata of a run that times its nodes
+        self._fetches: WeakTable[tuple[Foreign, ...]] = WeakTable()  # of what `make_callable` gave
+        self._traced: Foreign = (
+            None  # makes the options and the metadata of a run that times its nodes
+        )
         self.recorder.signals.step.subscribe(self.name, self._inspect)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
@@ -69,16 +71,16 @@ class Sessions(Probe):
             if not getattr(session, "_closed", False):
                 self._restarts.met(session, self._graph(session._graph))
 
-    def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _init(self, original: Function) -> Function:
         opened = self._opened
 
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(self: object, *args: object, **kwargs: object) -> None:
             original(self, *args, **kwargs)
             opened(self, sys._getframe().f_back)
 
         return __init__
 
-    def _opened(self, session: Any, frame: FrameType | None) -> None:
+    def _opened(self, session: Foreign, frame: FrameType | None) -> None:
         try:
             self._restarts.opened(session, self._graph(session._graph), frame)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
@@ -93,7 +95,7 @@ class Sessions(Probe):
         if lane.fast_path is not None:
             lane.fast_path.stop()
 
-    def _run(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _run(self, original: Function) -> Function:
         wrapped = Wrapped(
             original,
             plain=original,
@@ -106,17 +108,17 @@ class Sessions(Probe):
         wrapper, self._follow = fast_caller(wrapped)
         return wrapper
 
-    def _in_full(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _in_full(self, original: Function) -> Function:
         recorder, local, getframe = self.recorder, self.recorder.local, sys._getframe
         probe = self
 
         def run(
-            self: Any,
-            fetches: Any,
-            feed_dict: Any = None,
-            options: Any = None,
-            run_metadata: Any = None,
-        ) -> Any:
+            self: object,
+            fetches: object,
+            feed_dict: object = None,
+            options: Foreign = None,
+            run_metadata: Foreign = None,
+        ) -> object:
             lane = local.lane
             if lane.tracing or lane.busy:
                 return original(self, fetches, feed_dict, options, run_metadata)
@@ -153,7 +155,7 @@ class Sessions(Probe):
         ran.result = departure.result
         self._ran(lane, ran, departure.frame)
 
-    def _asked(self, options: Any, frame: FrameType | None) -> None:
+    def _asked(self, options: object, frame: FrameType | None) -> None:
         """A run whose options ask for a full trace, or the first one that no longer does."""
         full = options is not None and getattr(options, "trace_level", 0) > 0
         if full:
@@ -170,10 +172,10 @@ class Sessions(Probe):
             self.recorder.emit(FullTrace(took=ran.took, inside=lasted(ran.metadata)), began)
             self.recorder.keep_out(lane, clock() - began, self.name)
 
-    def _make_callable(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _make_callable(self, original: Function) -> Function:
         taken, known = self.recorder.signals.profiler_taken, self._fetches
 
-        def __init__(self: Any, session: Any, callable_options: Any) -> None:
+        def __init__(self: object, session: object, callable_options: Foreign) -> None:
             original(self, session, callable_options)
             if callable_options.run_options.trace_level > 0:
                 taken.send()
@@ -181,11 +183,11 @@ class Sessions(Probe):
 
         return __init__
 
-    def _call_callable(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _call_callable(self, original: Function) -> Function:
         recorder, local, fetches_of = self.recorder, self.recorder.local, self._fetches.get
         probe = self
 
-        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def __call__(self: Foreign, *args: object, **kwargs: object) -> object:
             lane, fetches = local.lane, fetches_of(self)
             if lane.tracing or lane.busy or fetches is None:
                 return original(self, *args, **kwargs)
@@ -232,7 +234,7 @@ class Sessions(Probe):
         elif len(window.runs) >= _MOST_RUNS:
             self._window = None
 
-    def _operations(self, graph: Any, fetches: Any) -> list[Any]:
+    def _operations(self, graph: object, fetches: object) -> list[Foreign]:
         return self._graph(graph).operations(fetches)
 
     def _updated(self, lane: Lane, ran: Ran, known: SessionGraph, frame: FrameType | None) -> None:
@@ -270,7 +272,7 @@ class Sessions(Probe):
         """The user's frame that asked for a run; None if there is no Python caller."""
         return next((found for _, found in self.recorder.user.frames(frame, 1)), frame)
 
-    def _graph(self, graph: Any) -> SessionGraph:
+    def _graph(self, graph: object) -> SessionGraph:
         known = self._graphs.get(id(graph))
         if known is None or known.graph is not graph:
             if len(self._graphs) > _MOST_GRAPHS:
@@ -279,7 +281,7 @@ class Sessions(Probe):
         return known
 
 
-def _elements(feed: Any) -> float:
+def _elements(feed: Foreign) -> float:
     """Numbers in the largest array that is fed."""
     most = 0
     for value in feed.values() if hasattr(feed, "values") else ():
@@ -290,13 +292,13 @@ def _elements(feed: Any) -> float:
 
 
 def _arguments(
-    fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
-) -> tuple[Any, Any]:
+    fetches: object, feed_dict: object = None, options: object = None, run_metadata: object = None
+) -> tuple[Foreign, Foreign]:
     """The fetches and the feed among the arguments of `Session.run`."""
     return fetches, feed_dict
 
 
-def _matcher(known: SessionGraph, fetches: Any) -> Matches:
+def _matcher(known: SessionGraph, fetches: Foreign) -> Matches:
     """Whether the arguments of the next runs are those of this one.
 
     Whether the graph has grown or the batch has another size is checked in one run of eight,
@@ -306,17 +308,17 @@ def _matcher(known: SessionGraph, fetches: Any) -> Matches:
     leaves = list(fetches) if isinstance(fetches, list) else []
     nodes, size, count = known.nodes, known.size, known.count
 
-    def is_same_list(fetches: Any) -> bool:
+    def is_same_list(fetches: Foreign) -> bool:
         return fetches.__class__ is list and list(map(id, fetches)) == list(map(id, leaves))
 
-    def is_unchanged(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    def is_unchanged(args: tuple[Foreign, ...], kwargs: dict[str, Foreign]) -> bool:
         try:
             _, feed = _arguments(*args, **kwargs)
             return count() == nodes and (_elements(feed) if feed else 0.0) == size
         except Exception:  # noqa: BLE001 - the fence of a probe: what is fed is the program's own
             return False
 
-    def matches(left: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    def matches(left: int, args: tuple[Foreign, ...], kwargs: dict[str, Foreign]) -> bool:
         if len(args) > 2 or "options" in kwargs:  # options, or not even a valid call
             return False
         fetches = args[0] if args else kwargs.get("fetches")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from unslow.facts.schema import Stack
 from unslow.facts.sessions import Feed, Fetch, InspectedRun
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.recorder import Recorder, clock
 from unslow.record.probes.sessions.node_times import covered, node_times, queue_wait
 
@@ -37,7 +37,7 @@ _DRAWS = (
     "FIFOQueue",
 )
 
-Operations = Callable[[Any, Any], list[Any]]  # graph, fetches → the ops behind them
+Operations = Callable[[Foreign, Foreign], list[Foreign]]  # graph, fetches → the ops behind them
 
 
 class Ran:
@@ -57,16 +57,18 @@ class Ran:
         "updates",
     )
 
-    def __init__(self, session: Any, fetches: Any, feed: Any = None, took: int = 0) -> None:
+    def __init__(
+        self, session: Foreign, fetches: object, feed: Foreign = None, took: int = 0
+    ) -> None:
         self.session, self.fetches, self.feed = session, fetches, feed
         self.took = took  # nanoseconds
-        self.key: Any = None  # what distinguishes these fetches from others of the graph
+        self.key: Foreign = None  # what distinguishes these fetches from others of the graph
         self.updates = False  # it trains
-        self.result: Any = None
-        self.metadata: Any = None
+        self.result: Foreign = None
+        self.metadata: Foreign = None
         self.stack: Stack = ()
         # Filled in when the step is over:
-        self.ops: dict[str, Any] = {}  # by name: all that the fetches depend on
+        self.ops: dict[str, Foreign] = {}  # by name: all that the fetches depend on
         self.times: dict[str, tuple[int, int]] = {}  # by node
 
     def writes(self) -> bool:
@@ -139,7 +141,7 @@ class Window:
         )
         return inspected
 
-    def _beside_update(self, index: int) -> dict[str, Any]:
+    def _beside_update(self, index: int) -> dict[str, Foreign]:
         """What a run has in common with the updates before and after it."""
         ran = self.runs[index + 1]
         first, last = (self.runs[place] for place in self._updates(index))
@@ -160,7 +162,7 @@ class Window:
             **alike,
         }
 
-    def _alike(self, index: int) -> dict[str, Any]:
+    def _alike(self, index: int) -> dict[str, Foreign]:
         number = self._like(index)
         if number is None:
             return {}
@@ -188,7 +190,7 @@ def _depends(ran: Ran, update: Ran) -> bool:
     return bool(written & reads)
 
 
-def _difference(ran: Ran, other: Ran) -> dict[str, Any]:
+def _difference(ran: Ran, other: Ran) -> dict[str, Foreign]:
     """What a run computes that another one does not."""
     own = {name: op for name, op in ran.ops.items() if name not in other.ops}
     return {
@@ -198,14 +200,14 @@ def _difference(ran: Ran, other: Ran) -> dict[str, Any]:
     }
 
 
-def _writes(op: Any) -> bool:
+def _writes(op: Foreign) -> bool:
     return bool(op.type.startswith(_WRITES))
 
 
-def _behind(start: Iterable[Any], fed: set[str]) -> dict[str, Any]:
+def _behind(start: Iterable[Foreign], fed: set[str]) -> dict[str, Foreign]:
     """All ops that some ops depend on, what is fed left out."""
     pending = list(start)
-    found: dict[str, Any] = {}
+    found: dict[str, Foreign] = {}
     while pending and len(found) < _MOST_OPS:
         op = pending.pop()
         name = op.name
@@ -216,15 +218,15 @@ def _behind(start: Iterable[Any], fed: set[str]) -> dict[str, Any]:
     return found
 
 
-def _name(key: Any) -> str:
+def _name(key: object) -> str:
     return str(getattr(key, "name", key))
 
 
-def _fed(feed: Any) -> set[str]:
+def _fed(feed: Foreign) -> set[str]:
     return {_name(key) for key in feed or ()}
 
 
-def _names(fetches: Any) -> list[str]:
+def _names(fetches: Foreign) -> list[str]:
     if isinstance(fetches, dict):
         return _names(list(fetches.values()))
     if isinstance(fetches, list | tuple):
@@ -238,7 +240,7 @@ def _fed_alike(one: Ran, other: Ran) -> bool:
     return _same_feeds(one.feed, other.feed) and _same_feeds(other.feed, one.feed)
 
 
-def _same_feeds(one: Any, other: Any) -> bool:
+def _same_feeds(one: Foreign, other: Foreign) -> bool:
     """Whether all that is fed to one run is fed to the other too, with equal values."""
     others = {_name(key): value for key, value in (other or {}).items()}
     for key, value in (one or {}).items():
@@ -248,7 +250,7 @@ def _same_feeds(one: Any, other: Any) -> bool:
     return True
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _equal(one: object, other: object) -> bool:
     if one is other:
         return True
     numpy = sys.modules.get("numpy")
@@ -261,7 +263,7 @@ def _feeds(ran: Ran) -> Iterator[Feed]:
     """What each fed value is, and what its conversion and its copy take when they are repeated."""
     numpy = sys.modules.get("numpy")
     for position, (key, value) in enumerate(list((ran.feed or {}).items())[:_MOST_FEEDS]):
-        dtype: Any = getattr(key, "dtype", None)
+        dtype: Foreign = getattr(key, "dtype", None)
         if numpy is None or not hasattr(dtype, "as_numpy_dtype"):
             continue
         if getattr(value, "nbytes", 0) > _MOST_BYTES:
@@ -283,7 +285,7 @@ def _feeds(ran: Ran) -> Iterator[Feed]:
         )
 
 
-def _least(action: Callable[..., Any], *args: Any) -> int:
+def _least(action: Function, *args: object) -> int:
     """The shortest of three times: the machine only ever adds to it."""
     times = []
     for _ in range(3):
@@ -293,7 +295,7 @@ def _least(action: Callable[..., Any], *args: Any) -> int:
     return min(times)
 
 
-def _fetched(ran: Ran, graph: Any, operations: Operations) -> Iterator[Fetch]:
+def _fetched(ran: Ran, graph: object, operations: Operations) -> Iterator[Fetch]:
     """Each fetched value with the time of the nodes that only it needs, and not the update."""
     leaves = list(_leaves(ran.fetches, ran.result))[:_MOST_FETCHES]
     fed, times = _fed(ran.feed), ran.times
@@ -323,14 +325,14 @@ def _fetched(ran: Ran, graph: Any, operations: Operations) -> Iterator[Fetch]:
         )
 
 
-def _only_key(path: tuple[Any, ...]) -> str | int | None:
+def _only_key(path: tuple[Foreign, ...]) -> str | int | None:
     key = path[0] if len(path) == 1 else None
     return key if isinstance(key, str | int) else None
 
 
 def _leaves(
-    fetches: Any, result: Any, path: tuple[Any, ...] = ()
-) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
+    fetches: Foreign, result: Foreign, path: tuple[Foreign, ...] = ()
+) -> Iterator[tuple[Foreign, Foreign, tuple[Foreign, ...]]]:
     """Fetches beside their values, one by one; and the keys that lead to each."""
     if isinstance(fetches, dict) and isinstance(result, dict):
         for key in fetches:

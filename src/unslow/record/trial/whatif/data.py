@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from types import FrameType, ModuleType
-from typing import Any
 
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.weak_table import WeakTable
 from unslow.record.trial.whatif.switch import Switch
 
@@ -19,7 +19,7 @@ class Batch(Switch):
 
     name = "whatif-batch"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._batched: WeakTable[str] = WeakTable()  # the place that batched a dataset
 
@@ -30,18 +30,18 @@ class Batch(Switch):
         for name in ("batch", "padded_batch"):
             self.replace(module.DatasetV2, name, self._marked)
 
-    def _marked(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _marked(self, original: Function) -> Function:
         scaled = self.changed(self._batch)(original)
         probe = self
 
-        def batch(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def batch(self: object, *args: object, **kwargs: object) -> object:
             result = scaled(self, *args, **kwargs)
             probe.fenced(probe._mark, self, result, sys._getframe(1))
             return result
 
         return batch
 
-    def _batch(self, arguments: Mapping[str, Any], frame: FrameType) -> dict[str, Any]:
+    def _batch(self, arguments: Mapping[str, Foreign], frame: FrameType) -> dict[str, Foreign]:
         caller = self._caller(frame)
         size = arguments.get("batch_size")
         if caller is None or not isinstance(size, int):
@@ -60,7 +60,7 @@ class Batch(Switch):
         )
         return {"batch_size": other} if done else {}
 
-    def _mark(self, source: Any, result: Any, frame: FrameType) -> None:
+    def _mark(self, source: Foreign, result: Foreign, frame: FrameType) -> None:
         caller = self._caller(frame)
         if caller is None:
             return
@@ -96,7 +96,7 @@ class Pipeline(Switch):
 
     name = "whatif-pipeline"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._inside = False
 
@@ -106,8 +106,8 @@ class Pipeline(Switch):
     def _on_datasets(self, module: ModuleType) -> None:
         probe = self
 
-        def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            def _apply_debug_options(self: Any) -> Any:
+        def make(original: Function) -> Function:
+            def _apply_debug_options(self: object) -> object:
                 dataset = original(self)
                 return probe.fenced(probe._with_options, dataset, sys._getframe(1)) or dataset
 
@@ -115,7 +115,7 @@ class Pipeline(Switch):
 
         self.replace(module.DatasetV2, "_apply_debug_options", make)
 
-    def _with_options(self, dataset: Any, frame: FrameType) -> Any:
+    def _with_options(self, dataset: Foreign, frame: FrameType) -> Foreign:
         if self._inside:
             return None
         asked = self.asked.get("data", {})
@@ -138,7 +138,7 @@ class Pipeline(Switch):
             self._inside = False
 
 
-def _stages(dataset: Any) -> list[str]:
+def _stages(dataset: Foreign) -> list[str]:
     """The kinds of its stages, last first."""
     found: list[str] = []
     pending = [dataset]

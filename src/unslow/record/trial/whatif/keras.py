@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import FrameType, ModuleType
-from typing import Any
 
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.trial.whatif.switch import Switch
 
 _DEFAULT_BATCH = 32  # what fit() takes for arrays when nothing is said
@@ -22,10 +22,10 @@ class Compile(Switch):
             "tf_keras.src.engine.training": lambda module: self._on_trainer(module.Model),
         }
 
-    def _on_trainer(self, trainer: Any) -> None:
+    def _on_trainer(self, trainer: object) -> None:
         self.replace(trainer, "compile", self.changed(self._compile))
 
-    def _compile(self, arguments: Mapping[str, Any], frame: FrameType) -> dict[str, Any]:
+    def _compile(self, arguments: Mapping[str, Foreign], frame: FrameType) -> dict[str, Foreign]:
         other = {name: self.asked[name] for name in _COMPILE if name in self.asked}
         if arguments.get("run_eagerly"):
             self.tell("compile", frame, done=[], eager=True)
@@ -46,10 +46,10 @@ class Fit(Switch):
             "tf_keras.src.engine.training": lambda module: self._on_trainer(module.Model),
         }
 
-    def _on_trainer(self, trainer: Any) -> None:
+    def _on_trainer(self, trainer: object) -> None:
         self.replace(trainer, "fit", self.changed(self._fit))
 
-    def _fit(self, arguments: Mapping[str, Any], frame: FrameType) -> dict[str, Any]:
+    def _fit(self, arguments: Mapping[str, Foreign], frame: FrameType) -> dict[str, Foreign]:
         model, data = arguments["self"], arguments.get("x")
         now = arguments.get("batch_size") or _DEFAULT_BATCH
         arrays = _is_arrays(data)
@@ -96,8 +96,8 @@ class Policy(Switch):
     def _on_layers(self, module: ModuleType) -> None:
         probe = self
 
-        def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        def make(original: Function) -> Function:
+            def __init__(self: object, *args: object, **kwargs: object) -> None:
                 original(self, *args, **kwargs)
                 probe.fenced(probe._built, self)
 
@@ -105,20 +105,20 @@ class Policy(Switch):
 
         self.replace(module.Layer, "__init__", make)
 
-    def _built(self, layer: Any) -> None:
+    def _built(self, layer: object) -> None:
         policy = str(getattr(getattr(layer, "dtype_policy", None), "name", ""))
         wanted = self.asked.get("policy")
         self.tell("layers", done=["policy"] if policy == wanted else [], policy=policy)
 
 
-def _epoch(arguments: Mapping[str, Any], batch: int) -> int:
+def _epoch(arguments: Mapping[str, Foreign], batch: int) -> int:
     """Steps in an epoch, or 0 where nobody says."""
-    data: Any = arguments.get("x")
+    data: Foreign = arguments.get("x")
     told = arguments.get("steps_per_epoch")
     if told:
         return int(told)
     if _is_arrays(data):
-        part: Any = data
+        part: Foreign = data
         while isinstance(part, list | tuple | dict):
             part = next(iter(part.values())) if isinstance(part, dict) else part[0]
         rows = int(int(part.shape[0]) * (1 - float(arguments.get("validation_split") or 0)))
@@ -126,7 +126,7 @@ def _epoch(arguments: Mapping[str, Any], batch: int) -> int:
     return max(0, int(data.cardinality())) if hasattr(data, "cardinality") else 0
 
 
-def _is_arrays(data: Any) -> bool:
+def _is_arrays(data: Foreign) -> bool:
     """What fit() cuts into batches by itself: arrays and tensors, alone or in lists and dicts."""
     if isinstance(data, list | tuple):
         return bool(data) and all(_is_arrays(part) for part in data)

@@ -7,8 +7,8 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from types import FrameType, ModuleType
-from typing import Any
 
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.trial.whatif.switch import Switch
 
 # By the package that the script's own optimizer comes from. TensorFlow 1 has no Adafactor.
@@ -43,7 +43,7 @@ _KEPT = (
 class Optimizer(Switch):
     name = "whatif-optimizer"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._inside = False
 
@@ -56,22 +56,22 @@ class Optimizer(Switch):
             "tensorflow.python.training.optimizer": lambda module: self._on_base(module.Optimizer),
         }
 
-    def _on_base(self, base: Any) -> None:
+    def _on_base(self, base: Foreign) -> None:
         if "gradient_accumulation_steps" in inspect.signature(base.__init__).parameters:
             self.replace(base, "__init__", self.changed(self._accumulate))
         self.replace(base, "__new__", self._another)
 
-    def _accumulate(self, arguments: Mapping[str, Any], frame: FrameType) -> dict[str, Any]:
+    def _accumulate(self, arguments: Mapping[str, Foreign], frame: FrameType) -> dict[str, Foreign]:
         steps = self.asked.get("accumulate")
         own = arguments.get("gradient_accumulation_steps")
         done = bool(steps and not own and type(arguments["self"]).__name__ not in _WRAPPERS)
         self.tell("accumulation", frame, done=["accumulate"] if done else [], own=own or 0)
         return {"gradient_accumulation_steps": steps} if done else {}
 
-    def _another(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _another(self, original: Function) -> Function:
         probe = self
 
-        def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        def __new__(cls: object, *args: object, **kwargs: object) -> object:
             found = (
                 None
                 if probe._inside
@@ -82,8 +82,8 @@ class Optimizer(Switch):
         return __new__
 
     def _instead(
-        self, kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType
-    ) -> Any:
+        self, kind: Foreign, args: tuple[Foreign, ...], kwargs: dict[str, Foreign], frame: FrameType
+    ) -> Foreign:
         package = next((name for name in _KINDS if kind.__module__.startswith(name)), None)
         if package is None or kind.__name__ in _WRAPPERS:
             return None

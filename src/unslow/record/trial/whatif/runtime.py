@@ -6,8 +6,8 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from types import FrameType, ModuleType
-from typing import Any
 
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.recorder import Lane
 from unslow.record.probes.functions.signatures import code_place
 from unslow.record.trial.whatif.switch import Switch
@@ -29,7 +29,7 @@ class Runtime(Switch):
         }
 
     def _on_tensorflow(self, module: ModuleType) -> None:
-        config: Any = sys.modules[_CONFIG]
+        config: Foreign = sys.modules[_CONFIG]
         for name in _THREADS:
             if name in self.asked:
                 getattr(config, f"set_{name}_op_parallelism_threads")(self.asked[name])
@@ -47,8 +47,10 @@ class Runtime(Switch):
             )
         self.replace(module, "enable_op_determinism", self._determinism)
 
-    def _threads(self, name: str) -> Callable[[Mapping[str, Any], FrameType], dict[str, Any]]:
-        def change(arguments: Mapping[str, Any], frame: FrameType) -> dict[str, Any]:
+    def _threads(
+        self, name: str
+    ) -> Callable[[Mapping[str, Foreign], FrameType], dict[str, Foreign]]:
+        def change(arguments: Mapping[str, Foreign], frame: FrameType) -> dict[str, Foreign]:
             caller = self.users(frame)
             if caller is not None:
                 self.tell("threads", caller, which=name, own=arguments.get("num_threads"))
@@ -56,7 +58,7 @@ class Runtime(Switch):
 
         return change
 
-    def _determinism(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _determinism(self, original: Function) -> Function:
         probe = self
 
         def enable_op_determinism() -> None:
@@ -70,7 +72,7 @@ class Runtime(Switch):
     def _on_session(self, module: ModuleType) -> None:
         self.replace(module.BaseSession, "__init__", self.changed(self._session))
 
-    def _session(self, arguments: Mapping[str, Any], frame: FrameType) -> dict[str, Any]:
+    def _session(self, arguments: Mapping[str, Foreign], frame: FrameType) -> dict[str, Foreign]:
         own = arguments.get("config")
         asked = sorted({*_THREADS, "graph"} & set(self.asked))
         self.tell("session", frame, done=asked, configured=own is not None)
@@ -82,7 +84,7 @@ class Runtime(Switch):
             if name in self.asked:
                 setattr(ours, f"{name}_op_parallelism_threads", self.asked[name])
         if "graph" in self.asked:
-            context: Any = sys.modules["tensorflow.python.eager.context"]
+            context: Foreign = sys.modules["tensorflow.python.eager.context"]
             ours.graph_options.rewrite_options.MergeFrom(
                 context.context().config.graph_options.rewrite_options
             )
@@ -94,7 +96,7 @@ class Functions(Switch):
 
     name = "whatif-functions"
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._seen: set[int] = set()
         self._rows = 0  # in the batch that is under way, where it can be seen
@@ -117,16 +119,16 @@ class Functions(Switch):
         if not self.asked:
             self.replace(module.BaseSession, "run", self.changed(self._ran))
 
-    def _called(self, arguments: Mapping[str, Any], frame: FrameType) -> dict[str, Any]:
+    def _called(self, arguments: Mapping[str, Foreign], frame: FrameType) -> dict[str, Foreign]:
         if not self.recorder.local.lane.tracing:
             self._rows = _rows([arguments.get("args"), arguments.get("kwds")]) or self._rows
         return {}
 
-    def _ran(self, arguments: Mapping[str, Any], frame: FrameType) -> dict[str, Any]:
+    def _ran(self, arguments: Mapping[str, Foreign], frame: FrameType) -> dict[str, Foreign]:
         self._rows = _rows(arguments.get("feed_dict")) or self._rows
         return {}
 
-    def _made(self, arguments: Mapping[str, Any], frame: FrameType) -> dict[str, Any]:
+    def _made(self, arguments: Mapping[str, Foreign], frame: FrameType) -> dict[str, Foreign]:
         place = _place(arguments.get("python_function"))
         if place not in self.asked["functions"]:
             return {}
@@ -156,13 +158,13 @@ class Functions(Switch):
         )
 
 
-def _place(function: Any) -> str:
+def _place(function: object) -> str:
     """The same in every trial, though each runs in a copy of the directory."""
     file, line, name = code_place(function)
     return f"{os.path.basename(file)}:{line}:{name}"
 
 
-def _rows(value: Any) -> int:
+def _rows(value: Foreign) -> int:
     """The first dimension of the first tensor or array among some values."""
     if isinstance(value, list | tuple):
         return next(filter(None, map(_rows, value)), 0)

@@ -6,8 +6,8 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from types import FrameType
-from typing import Any
 
+from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Recorder
 from unslow.record.engine.steps import Steps
@@ -20,13 +20,13 @@ class Switch(Probe):
     """`asked` holds every setting of this trial by name; a switch takes the ones that it knows."""
 
     def __init__(
-        self, asked: Mapping[str, Any], recorder: Recorder, steps: Steps, watcher: Watcher
+        self, asked: Mapping[str, Foreign], recorder: Recorder, steps: Steps, watcher: Watcher
     ) -> None:
         super().__init__(recorder, steps, watcher)
         self.asked = asked
-        self._told: set[tuple[Any, ...]] = set()
+        self._told: set[tuple[Foreign, ...]] = set()
 
-    def tell(self, what: str, frame: FrameType | None = None, /, **data: Any) -> None:
+    def tell(self, what: str, frame: FrameType | None = None, /, **data: object) -> None:
         """Report, once for each place and content, that a switch was reached and what was done."""
         stack = self.recorder.stack(frame, 3) if frame is not None else []
         key = (what, tuple(stack[:1]), str(data))
@@ -35,7 +35,7 @@ class Switch(Probe):
         self._told.add(key)
         self.recorder.fact("whatif", f"{what}{stack[:1]}", what=what, stack=stack, **data)
 
-    def fenced(self, action: Callable[..., Any], *args: Any) -> Any:
+    def fenced(self, action: Function, *args: object) -> Foreign:
         """What the action returns, or None where it fails: the training goes on without it."""
         try:
             return action(*args)
@@ -44,21 +44,23 @@ class Switch(Probe):
             return None
 
     def changed(
-        self, change: Callable[[Mapping[str, Any], FrameType], dict[str, Any]]
-    ) -> Callable[[Any], Any]:
+        self, change: Callable[[Mapping[str, Foreign], FrameType], dict[str, Foreign]]
+    ) -> Callable[[Foreign], Foreign]:
         """Wrap a method: `change(arguments, caller's frame)` gives the arguments to replace."""
         probe = self
 
-        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def make(original: Function) -> Function:
             signature = inspect.signature(original)
 
-            def rebound(args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType) -> Any:
+            def rebound(
+                args: tuple[Foreign, ...], kwargs: dict[str, Foreign], frame: FrameType
+            ) -> object:
                 bound = signature.bind(*args, **kwargs)
                 other = change(bound.arguments, frame)
                 bound.arguments.update(other)
                 return bound if other else None
 
-            def call(*args: Any, **kwargs: Any) -> Any:
+            def call(*args: object, **kwargs: object) -> object:
                 bound = probe.fenced(rebound, args, kwargs, sys._getframe(1))
                 if bound is None:
                     return original(*args, **kwargs)
