@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,53 @@ def bare(script: Path, *arguments: str, **options: Any) -> subprocess.CompletedP
         check=False,
         **options,
     )
+
+
+# Imports TensorFlow once; each script then runs in a child that was forked before TensorFlow ran.
+FORKED = """
+import json, os, runpy, sys
+import tensorflow
+for line in sys.stdin:
+    script, out = json.loads(line)
+    child = os.fork()
+    if not child:
+        os.chdir(os.path.dirname(script))
+        os.dup2(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
+        sys.argv, sys.path[0] = [os.path.basename(script)], os.path.dirname(script)
+        code = 1
+        try:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="session")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Path], tuple[str, int]]]:
+    """What a script prints and how it ends without unslow; several of them share one import."""
+    out = tmp_path_factory.mktemp("alone") / "printed"
+    with subprocess.Popen(
+        [sys.executable, "-c", FORKED],
+        env=environment(),
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        given, answers = process.stdin, process.stdout
+        assert given is not None and answers is not None
+
+        def run(script: Path) -> tuple[str, int]:
+            print(json.dumps([str(script), str(out)]), file=given, flush=True)
+            code = int(answers.readline())
+            return out.read_text(), code
+
+        yield run
+        given.close()
 
 
 def unslow(words: Sequence[str], cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:

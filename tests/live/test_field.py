@@ -14,6 +14,7 @@ import pytest
 from bench.field.measure import Ran
 from bench.field.programs import EXPERT, PROGRAMS, TWIN, Program
 from bench.field.score import judged
+from unslow.cli.show import report_on, text_of
 
 # Short ones of every kind: training and not, time and memory, sick and healthy.
 QUICK = (
@@ -31,21 +32,27 @@ QUICK = (
 UNKNOWN = Ran(0.0, 0, 0)  # speed belongs to `make field`
 
 
-def report_on(program: Program, place: Path) -> dict[str, Any]:
+def report_of(program: Program, place: Path) -> dict[str, Any]:
     folder = place / "program"
     shutil.copytree(program.folder, folder, ignore=shutil.ignore_patterns(EXPERT, TWIN))
-    unslow = [sys.executable, "-m", "unslow"]
-    words = [*unslow, "run", "-q", "--out", str(place / "run"), *program.command]
+    words = [
+        sys.executable,
+        "-m",
+        "unslow",
+        "run",
+        "-q",
+        "--out",
+        str(place / "run"),
+        *program.command,
+    ]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    words = [*unslow, "why", str(place / "run"), "--format", "json"]
-    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    found: dict[str, Any] = json.loads(said)
+    found: dict[str, Any] = json.loads(text_of(report_on(str(place / "run"))[1], "json"))
     return found
 
 
 @pytest.mark.parametrize("name", QUICK)
 def test_the_answer_is_the_experts(name: str, tmp_path: Path) -> None:
     program = Program(PROGRAMS / name)
-    score = judged(program, report_on(program, tmp_path), UNKNOWN, UNKNOWN, None)
+    score = judged(program, report_of(program, tmp_path), UNKNOWN, UNKNOWN, None)
     assert (score.right_cause, score.right_line, score.false_alarms) == (True, True, ()), score.said

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.conftest import EXAMPLES, Recorded, bare, header, marked
+from tests.live.conftest import EXAMPLES, Recorded, header, marked
 
 STYLES = sorted((EXAMPLES / "styles").glob("*.py"))
 
 
 @pytest.mark.parametrize("script", STYLES, ids=lambda path: path.stem)
 def test_a_style_is_cut_into_its_steps_and_prints_what_it_prints_alone(
-    script: Path, record: Callable[..., Recorded]
+    script: Path, record: Callable[..., Recorded], alone: Callable[[Path], tuple[str, int]]
 ) -> None:
     recorded = record(script)
     loops = recorded.report["loops"]
@@ -24,5 +24,4 @@ def test_a_style_is_cut_into_its_steps_and_prints_what_it_prints_alone(
     ]
     for loop in loops:
         assert sum(loop["phases"].values()) == pytest.approx(loop["seconds"], rel=0.01)
-    alone = bare(script)
-    assert (recorded.done.stdout, recorded.done.returncode) == (alone.stdout, alone.returncode)
+    assert (recorded.done.stdout, recorded.done.returncode) == alone(script)

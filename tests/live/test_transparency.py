@@ -75,10 +75,10 @@ def traceback_of(text: str) -> str:
             "train(5)\n\n\n@tf.function\ndef bad(x):\n    return x + undefined\n\n\nbad(w)\n",
         ),
         ("an exit code", "train(20)\nsys.exit(3)\n"),
-        ("an exit message", "train(20)\nsys.exit('stopped')\n"),
+        pytest.param("an exit message", "train(20)\nsys.exit('stopped')\n", marks=pytest.mark.slow),
         ("no training at all", "print('nothing to do')\n"),
         ("its own kill", "train(20)\nsys.stdout.flush()\nos.kill(os.getpid(), signal.SIGKILL)\n"),
-        ("its own abort", "train(20)\nos.abort()\n"),
+        pytest.param("its own abort", "train(20)\nos.abort()\n", marks=pytest.mark.slow),
         ("an immediate exit", "train(20)\nos._exit(7)\n"),
     ],
 )
@@ -114,7 +114,10 @@ raise kept
 """
 
 
-@pytest.mark.parametrize("before", ["", "tf.debugging.disable_traceback_filtering()"])
+UNFILTERED = "tf.debugging.disable_traceback_filtering()"
+
+
+@pytest.mark.parametrize("before", ["", pytest.param(UNFILTERED, marks=pytest.mark.slow)])
 def test_an_error_after_many_calls_fails_with_its_own_traceback(
     before: str, tmp_path: Path
 ) -> None:
@@ -173,7 +176,14 @@ with tf.Session() as session:
 """
 
 
-@pytest.mark.parametrize("when", ["True", "step % 7 == 0", "step > 200"])
+@pytest.mark.parametrize(
+    "when",
+    [
+        "step % 7 == 0",
+        pytest.param("True", marks=pytest.mark.slow),
+        pytest.param("step > 200", marks=pytest.mark.slow),
+    ],
+)
 def test_a_session_that_traces_its_runs_keeps_the_profiler_to_itself(
     tmp_path: Path, when: str
 ) -> None:
