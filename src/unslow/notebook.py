@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from unslow.facts.json_object import JsonObject
 from unslow.record.engine.notebook_page import (
     cells_of,
     display,
@@ -49,7 +50,8 @@ class _Magics:
         self._record(code, line.strip() or None)
 
     def line(self, line: str) -> None:
-        """`%unslow STATEMENT` records one statement; `%unslow` alone shows the last report again."""
+        """`%unslow STATEMENT` records one statement; `%unslow` alone shows the last report
+        again."""
         if line.strip():
             above = _lines_above(self._raw_cell(), line.strip())
             # Comments, because IPython drops empty lines at the top.
@@ -66,7 +68,7 @@ class _Magics:
             _say(_NOTHING_YET)
             return
         answer = made_by_unslow("fix", folder, "--format", "json")
-        found: dict[str, Any] = json.loads(answer) if answer else {"fixes": [], "files": {}}
+        found: JsonObject = json.loads(answer) if answer else {"fixes": [], "files": {}}
         _say(named_cells(summary_of(found), self._numbers()))
         corrected = self._corrected(found["files"])
         if corrected:
@@ -110,7 +112,7 @@ class _Magics:
         return f"{_MAGIC}\n{together}" if is_recorded else together
 
 
-def summary_of(found: Mapping[str, Any]) -> str:
+def summary_of(found: JsonObject) -> str:
     """What each fix does, or why there is none, and the diff."""
     lines = []
     for row in found["fixes"]:
@@ -127,7 +129,8 @@ def summary_of(found: Mapping[str, Any]) -> str:
 
 
 def as_typed(text: str, raw: str) -> str:
-    """Corrected code with magics as they were typed, where IPython had replaced them line by line."""
+    """Corrected code with magics as they were typed, where IPython had replaced them line by
+    line."""
     if _FIRST_LINE in text:  # an import that the fix needs may stand above it
         text = f"{_MAGIC}\n{text.replace(_FIRST_LINE, '', 1)}"
     commands = [line for line in raw.splitlines() if line.lstrip().startswith(("%", "!"))]

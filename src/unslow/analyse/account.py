@@ -1,7 +1,7 @@
 """Where every second of a run went: the stretches of the program, and what each consists of.
 
-One account for all reports. Inside the steps, the recorded phases say where the time went; outside of
-them, stack samples do. What a finding explains is its own; what nothing names is the rest.
+One account for all reports. Inside the steps, the recorded phases say where the time went; outside
+of them, stack samples do. What a finding explains is its own; what nothing names is the rest.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ class Account:
 
 
 def account_of(run: Run, findings: Sequence[Finding]) -> Account:
-    """The account of the process that took longest; findings claim their seconds in order of rank."""
+    """The account of the process that took longest; findings claim their seconds in order of
+    rank."""
     if not run.processes:
         return Account(run.seconds, ())
     process = max(run.processes, key=lambda each: each.ended - each.started)
@@ -284,7 +285,8 @@ def _hottest(samples: Iterable[Sample]) -> Location | None:
 
 
 def called_share(loop: Loop, samples: Iterable[Sample]) -> float:
-    """Of what no wrapped call of a loop accounts for, the share of TensorFlow at the user's lines."""
+    """Of what no wrapped call of a loop accounts for, the share of TensorFlow at the user's
+    lines."""
     counts: Counter[str] = Counter()
     inside: Counter[str] = Counter()
     for sample in samples:
@@ -345,7 +347,10 @@ def _outside(
     samples: Sequence[Sample],
     findings: Sequence[Finding],
 ) -> Stretch:
-    """A stretch outside of the steps, by stack samples. What the program does there once is known."""
+    """A stretch outside of the steps, by stack samples.
+
+    What the program does there once is known.
+    """
     seconds = interval[1] - interval[0]
     if name == IMPORT:
         return Stretch(name, seconds, (Part("import", seconds, Kind.KNOWN),))

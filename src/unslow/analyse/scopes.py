@@ -1,4 +1,5 @@
-"""Which stack samples belong to training: the loops around the updates, found in the sources as they ran."""
+"""Which stack samples belong to training: the loops around the updates, found in the sources as
+they ran."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ _PLACES = 8192
 
 
 class Sources:
-    """The user's files as trees; a file that does not parse has none, and nothing is said about it."""
+    """The user's files as trees; a file that does not parse has none, and nothing is said about
+    it."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
@@ -45,7 +47,8 @@ class Sources:
         return model.loops_at(place.line) if model is not None else []
 
     def yields(self, place: Location) -> bool:
-        """Whether a line stands in a generator function: its time is the consumer's wait for data."""
+        """Whether a line stands in a generator function: its time is the consumer's wait for
+        data."""
         function = self.function(place)
         return function is not None and _generates(function)
 
@@ -85,7 +88,8 @@ class Scope:
 
     @cached_property
     def _loops(self) -> set[tuple[str, int, int, bool]]:
-        """File, first and last line of every loop around an update, and whether its first line fetches."""
+        """File, first and last line of every loop around an update, and whether its first line
+        fetches."""
         return {
             (place.file, node.lineno, node.end_lineno or 0, not isinstance(node, ast.While))
             for loop in self.training
@@ -104,7 +108,8 @@ class Scope:
         }
 
     def depth(self, sample: Sample) -> int | None:
-        """Which frame of a sample (0 is the innermost) stands in the outermost training loop; None: none does."""
+        """Which frame of a sample (0 is the innermost) stands in the outermost training loop; None:
+        none does."""
         for depth in range(len(sample.stack) - 1, -1, -1):
             if self._inside(sample.stack[depth]):
                 return depth
@@ -141,7 +146,8 @@ class Scope:
         )
 
     def fetches(self, sample: Sample, depth: int) -> bool:
-        """Whether a sample is the wait for the next batch: below a `for` line, `__next__` or a generator."""
+        """Whether a sample is the wait for the next batch: below a `for` line, `__next__` or a
+        generator."""
         headers = {(file, first) for file, first, _, fetching in self._loops if fetching}
         return any(
             place.function == "__next__"

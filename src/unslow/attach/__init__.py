@@ -1,1 +1,2 @@
-"""Recording a training that already runs: finding it, getting in, following it, and getting out again."""
+"""Recording a training that already runs: finding it, getting in, following it, and getting out
+again."""

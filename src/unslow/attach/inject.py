@@ -1,8 +1,8 @@
 """Getting code to run inside another Python process, by the best way there is.
 
-`sys.remote_exec` on Python 3.14 and later; hypno (extra `attach`), which injects a small library by ptrace;
-gdb, where it is installed. The injected code only starts a thread: the training is held up for milliseconds.
-"""
+`sys.remote_exec` on Python 3.14 and later; hypno (extra `attach`), which injects a small library by
+ptrace; gdb, where it is installed. The injected code only starts a thread: the training is held up
+for milliseconds."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ from unslow.errors import UnslowError
 from unslow.record.engine.attached import STATE
 
 PACKAGE = Path(__file__).parents[1]
-# Seconds. A call that does not release Python's lock may last as long as it likes; nobody waits longer at a terminal.
+# Seconds. A call that does not release Python's lock may last as long as it likes; nobody waits
+# longer at a terminal.
 _PATIENCE = 20.0
 _REFUSED = ("Operation not permitted", "EPERM", "ptrace: ", "Permission denied", "permission")
 _STUCK = "it is in a long native call that keeps Python's lock"
 
 # Loads unslow from its own folder, as the recording's sitecustomize does: nothing else of this
-# environment comes along, and unslow need not be installed in the other one. All of it runs on a new thread.
+# environment comes along, and unslow need not be installed in the other one. All of it runs on a
+# new thread.
 _LOAD = """
 try:
     import importlib.util, sys
@@ -125,9 +127,8 @@ def _gdb(pid: int, code: str) -> None:
 def _patiently(words: list[str]) -> tuple[int, str]:
     """Run a command that traces the process: its exit code and what it printed.
 
-    It is not killed where it takes too long, and Ctrl-C does not reach it: a thread that was left in
-    the middle of an injected call would take its process with it.
-    """
+    It is not killed where it takes too long, and Ctrl-C does not reach it: a thread that was left
+    in the middle of an injected call would take its process with it."""
     tracing = subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,

@@ -1,4 +1,5 @@
-"""Whether the process can read our code and write into the run folder, checked before it is asked to."""
+"""Whether the process can read our code and write into the run folder, checked before it is asked
+to."""
 
 from __future__ import annotations
 

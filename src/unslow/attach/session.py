@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import unslow
 from unslow.attach.inject import inject
 from unslow.attach.reach import make_reachable
 from unslow.attach.target import Target
 from unslow.errors import UnslowError
+from unslow.facts.json_object import JsonObject
 from unslow.record.engine.attached import GOES_ON, STATE, STATE_BYTES
 from unslow.runfolder import layout
 
@@ -74,7 +74,7 @@ def attached(target: Target, folder: Path) -> Iterator[Attached]:
             session.problem = session.problem or f"the run folder could not be written: {problem}"
 
 
-def _begin(target: Target, folder: Path, header: dict[str, Any]) -> Attached:
+def _begin(target: Target, folder: Path, header: JsonObject) -> Attached:
     folder.mkdir(parents=True)
     try:
         layout.write_header(str(folder), header)
@@ -103,7 +103,7 @@ def _end(session: Attached) -> None:
         session.problem = str(state.get("why"))
 
 
-def _answer(target: Target, folder: Path) -> dict[str, Any]:
+def _answer(target: Target, folder: Path) -> JsonObject:
     """What the recorder says from inside; an error where it refuses or says nothing."""
     what = f"cannot attach to process {target.pid}"
     if not _wait(lambda: bool(_state(folder)) or _gone(target), _ARRIVES):
@@ -131,7 +131,7 @@ def _gone(target: Target) -> bool:
     return stat.rpartition(")")[2].split()[0] in "ZX"
 
 
-def _state(folder: Path) -> dict[str, Any]:
+def _state(folder: Path) -> JsonObject:
     try:
         found = json.loads((folder / STATE).read_text(encoding="utf-8"))
     except (OSError, ValueError):  # it is still blank

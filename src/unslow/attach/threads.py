@@ -1,4 +1,5 @@
-"""A thread of another process that sleeps: code is injected there, so that no thread that works is stopped."""
+"""A thread of another process that sleeps: code is injected there, so that no thread that works is
+stopped."""
 
 from __future__ import annotations
 
@@ -8,11 +9,13 @@ from pathlib import Path
 
 # The number of the system call in which a thread waits for another one; see syscall(2).
 _FUTEX = {"x86_64": 202, "aarch64": 98}
-_ASLEEP = 0.02  # seconds in which a thread that is idle must not have run: a few steps of a short training
+# seconds in which a thread that is idle must not have run: a few steps of a short training
+_ASLEEP = 0.02
 
 
 def idle_thread(pid: int) -> int | None:
-    """The number of a thread that waits for work; None where there is none, or the system does not tell."""
+    """The number of a thread that waits for work; None where there is none, or the system does not
+    tell."""
     before = _sleeping(pid)
     if not before:
         return None

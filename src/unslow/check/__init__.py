@@ -95,7 +95,7 @@ def _checked(name: str, parse: Callable[[], Source], causes: Sequence[Cause]) ->
     for cause in causes:
         try:
             spots = [spot for spot in cause.spot(source) if not source.ignored(spot, cause.id)]
-        except Exception as problem:  # noqa: BLE001 - a fence: one cause must not take the others with it
+        except Exception as problem:  # noqa: BLE001 - one cause must not end the others
             not_judged.append(Unjudged(cause.id, f"{type(problem).__name__}: {problem}"))
             continue
         found += [Found(cause.id, spot) for spot in dict.fromkeys(spots)]

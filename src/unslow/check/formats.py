@@ -7,12 +7,12 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
-from typing import Any
 from urllib.parse import quote
 
 import unslow
 from unslow.cause import Cause
 from unslow.check import Found, Report
+from unslow.facts.json_object import JsonObject
 
 _SARIF = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -113,7 +113,7 @@ def sarif(reports: Sequence[Report], causes: Sequence[Cause]) -> str:
     return json.dumps(log, ensure_ascii=False, indent=2) + "\n"
 
 
-def _rule(cause: Cause) -> dict[str, Any]:
+def _rule(cause: Cause) -> JsonObject:
     return {
         "id": cause.id,
         "name": "".join(part.capitalize() for part in cause.id.split("-")),
@@ -124,7 +124,7 @@ def _rule(cause: Cause) -> dict[str, Any]:
     }
 
 
-def _result(file: str, found: Found, numbers: dict[str, int], seen: Counter[str]) -> dict[str, Any]:
+def _result(file: str, found: Found, numbers: dict[str, int], seen: Counter[str]) -> JsonObject:
     spot = found.spot
     path = PurePath(file)
     uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())

@@ -15,6 +15,7 @@ import click
 
 import unslow
 from unslow.errors import UnslowError, suggestion
+from unslow.facts.json_object import JsonObject
 
 _COMMANDS = {
     "run": "Run a training as it is, record it, and say why it is slow.",
@@ -145,7 +146,7 @@ def _similar_choice(problem: click.UsageError) -> str:
     return suggestion(quoted[1], map(str, parameter.type.choices))
 
 
-def _options(words: list[str]) -> dict[str, Any]:
+def _options(words: list[str]) -> JsonObject:
     """The options given to our command; those of a recorded script belong to the script."""
     if not words or words[0] not in _COMMANDS:
         return {}

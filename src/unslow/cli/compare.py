@@ -67,7 +67,8 @@ def compare(
 
 
 def _regressed(proof: Proof, limit: float) -> bool:
-    """By pairs where there are enough of them, else by the interval, which must lie beyond the limit."""
+    """By pairs where there are enough of them, else by the interval, which must lie beyond the
+    limit."""
     from unslow.compare.regression import LOOKS, Decision, decide
 
     if len(proof.before) < LOOKS[0]:

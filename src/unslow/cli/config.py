@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
 from unslow.cli.output import format_option, write_json
 from unslow.cli.recorded import settings
+from unslow.facts.json_object import JsonObject
 from unslow.settings import Settings
 
 _COLUMN = 24
@@ -18,7 +18,8 @@ _COLUMN = 24
 @click.command(short_help="Show the settings in force and where they come from.")
 @format_option("terminal", "json")
 def config(form: str) -> None:
-    """Show the settings in force: of unslow.toml or `[tool.unslow]` in pyproject.toml, or defaults."""
+    """Show the settings in force: of unslow.toml or `[tool.unslow]` in pyproject.toml, or
+    defaults."""
     found = settings()
     rows = list(_rows(found))
     if form == "json":
@@ -30,8 +31,8 @@ def config(form: str) -> None:
         click.echo(f"{row['key']:<{_COLUMN}} {value:<{_COLUMN}} {row['origin']}")
 
 
-def _rows(found: Settings) -> Iterator[dict[str, Any]]:
-    values: dict[str, Any] = {
+def _rows(found: Settings) -> Iterator[JsonObject]:
+    values: JsonObject = {
         "ignore": list(found.ignore),
         "min_share": found.min_share,
         "runs": found.runs,

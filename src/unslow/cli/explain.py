@@ -18,7 +18,8 @@ Entry = dict[str, str]
 @click.argument("name", required=False)
 @format_option("terminal", "json")
 def explain(name: str | None, form: str) -> None:
-    """Explain NAME: a cause such as graph-growth, or an error such as no-steps; all without NAME."""
+    """Explain NAME: a cause such as graph-growth, or an error such as no-steps; all without
+    NAME."""
     entries = _entries()
     if name is not None:
         entries = [entry for entry in entries if entry["name"] == name]

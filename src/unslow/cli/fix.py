@@ -14,6 +14,7 @@ from unslow.cli.output import format_option, progress, say, write_json
 from unslow.cli.recorded import chosen_run, settings
 from unslow.cli.show import diagnosis_of
 from unslow.errors import UnslowError, suggestion
+from unslow.facts.json_object import JsonObject
 from unslow.model import Diagnosis, Fix, Proof, Refusal
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def _gained(whole: WholeRun) -> str:
     return f"unslow: the whole program: {before} → {after} ({speed}){start}"
 
 
-def _row(outcome: Outcome) -> dict[str, Any]:
+def _row(outcome: Outcome) -> JsonObject:
     step, answer, proof = outcome.step, outcome.step.fix, outcome.proof
     row = {
         "cause": step.finding.cause,
@@ -156,7 +157,7 @@ def _row(outcome: Outcome) -> dict[str, Any]:
     return {**row, "fix": answer.title, "safety": answer.safety.value, "note": answer.note}
 
 
-def proof_row(proof: Proof) -> dict[str, Any]:
+def proof_row(proof: Proof) -> JsonObject:
     return {**asdict(proof), "verdict": proof.verdict.value}
 
 

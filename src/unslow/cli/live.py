@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from unslow.cli.output import WIDTH, format_option, write_json
 from unslow.cli.recorded import chosen_run
+from unslow.facts.json_object import JsonObject
 
 if TYPE_CHECKING:
     from unslow.live.watch import Watch
@@ -41,7 +42,7 @@ def live(run: str | None, form: str) -> None:
     _leave(view, terminal)
 
 
-def _until_it_ends(watch: Watch, view: dict[str, Any]) -> dict[str, Any]:
+def _until_it_ends(watch: Watch, view: JsonObject) -> JsonObject:
     """Draw until the command has ended or Ctrl-C was typed; returns the last view."""
     from unslow.live.beside import lower_priority
     from unslow.live.screen import Whole, given_back_on_stop
@@ -65,7 +66,7 @@ def _until_it_ends(watch: Watch, view: dict[str, Any]) -> dict[str, Any]:
     return view
 
 
-def _leave(view: dict[str, Any], terminal: bool) -> None:
+def _leave(view: JsonObject, terminal: bool) -> None:
     """Print the last state, and what to type next."""
     from unslow.live.screen import size_of
     from unslow.report.live import frame, painted

@@ -6,11 +6,15 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from unslow.errors import UnslowError
+from unslow.facts.json_object import JsonObject
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 WIDTH = 100  # columns at most, and where there is no terminal
 Command = Callable[..., Any]
@@ -51,7 +55,7 @@ def write(path: str, text: str) -> None:
         ) from None
 
 
-def write_json(data: dict[str, Any]) -> None:
+def write_json(data: JsonObject) -> None:
     """One JSON document on stdout, as the command's schema says."""
     from unslow.report.json_report import written
     from unslow.report.view import clean
@@ -59,7 +63,7 @@ def write_json(data: dict[str, Any]) -> None:
     click.echo(written(clean({"schema": 1, **data})), nl=False)
 
 
-def print_rich(part: Any, stream: TextIO | None = None, width: int = WIDTH) -> None:
+def print_rich(part: RenderableType, stream: TextIO | None = None, width: int = WIDTH) -> None:
     """Something for rich; in colour on a terminal only."""
     from rich.console import Console
 

@@ -7,12 +7,12 @@ import shlex
 import socket
 import time
 from pathlib import Path
-from typing import Any
 
 import click
 
 from unslow.cli.output import format_option, say, write_json
 from unslow.cli.recorded import recorded
+from unslow.facts.json_object import JsonObject
 from unslow.runfolder import layout as runfile
 
 
@@ -30,8 +30,8 @@ def runs(form: str) -> None:
         click.echo("no recorded run here; record one: unslow run train.py")
 
 
-def _row(folder: Path) -> dict[str, Any]:
-    row: dict[str, Any] = {"name": folder.name, "folder": str(folder), "problem": ""}
+def _row(folder: Path) -> JsonObject:
+    row: JsonObject = {"name": folder.name, "folder": str(folder), "problem": ""}
     try:
         header = runfile.read_header(str(folder))
     except runfile.Unreadable as problem:
@@ -52,7 +52,7 @@ def _row(folder: Path) -> dict[str, Any]:
     }
 
 
-def _unfinished(header: dict[str, Any]) -> str:
+def _unfinished(header: JsonObject) -> str:
     """A run whose launcher is gone, after a crash of the machine for one, will never end."""
     launcher = header.get("launcher")
     elsewhere = header.get("host") != socket.gethostname()
@@ -67,11 +67,11 @@ def _unfinished(header: dict[str, Any]) -> str:
     return "running"
 
 
-def _line(row: dict[str, Any]) -> str:
+def _line(row: JsonObject) -> str:
     return _described(row).replace("\n", "\\n")
 
 
-def _described(row: dict[str, Any]) -> str:
+def _described(row: JsonObject) -> str:
     if row["problem"]:
         return f"{row['name']}  unreadable: {row['problem']}"
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row["started"]))

@@ -1,4 +1,5 @@
-"""`unslow watch`: one process beside any number of runs, that says when something happens to one."""
+"""`unslow watch`: one process beside any number of runs, that says when something happens to
+one."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 from unslow.compare import Comparison, LoopChange
+from unslow.facts.json_object import JsonObject
 from unslow.model import Diagnosis, Proof, Run
 from unslow.report.view import clean, command_line
 from unslow.report.view.findings import finding_of
@@ -13,8 +13,8 @@ from unslow.report.view.findings import finding_of
 
 def view_of(
     comparison: Comparison, before: Diagnosis, after: Diagnosis, proof: Proof | None = None
-) -> dict[str, Any]:
-    view: dict[str, Any] = clean(
+) -> JsonObject:
+    view: JsonObject = clean(
         {
             "schema": 1,
             "before": _run(before.run),
@@ -36,7 +36,7 @@ def view_of(
     return view
 
 
-def _new_findings(comparison: Comparison, after: Diagnosis) -> list[dict[str, Any]]:
+def _new_findings(comparison: Comparison, after: Diagnosis) -> list[JsonObject]:
     """What the second run has that the first had not: its line, and the diff that cures it."""
     rows = []
     for number, finding in enumerate(after.findings):
@@ -57,7 +57,7 @@ def _new_findings(comparison: Comparison, after: Diagnosis) -> list[dict[str, An
     return rows
 
 
-def _run(run: Run) -> dict[str, Any]:
+def _run(run: Run) -> JsonObject:
     return {
         "folder": run.folder,
         "command": command_line(run.command),
@@ -67,7 +67,7 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
-def _loop(loop: LoopChange) -> dict[str, Any]:
+def _loop(loop: LoopChange) -> JsonObject:
     phases = [
         {"phase": name, "before": before, "after": after}
         for name, (before, after) in loop.phases.items()

@@ -18,6 +18,7 @@ from typing import Any
 
 from unslow.analyse.workers.assemble import job_of
 from unslow.export import need, parquet
+from unslow.facts.json_object import JsonObject
 from unslow.model import Diagnosis, Run
 from unslow.report.view import clean, command_line
 from unslow.report.view.job import job_view
@@ -93,7 +94,7 @@ def _target(folder: Path, table: str, run: Run, name: str) -> Path:
 
 
 def _copy(
-    connection: Any, types: Mapping[str, str], rows: Sequence[Mapping[str, Any]], target: Path
+    connection: Any, types: Mapping[str, str], rows: Sequence[Mapping[str, object]], target: Path
 ) -> None:
     columns = ", ".join(f'"{name}" {kind}' for name, kind in types.items())
     connection.execute(f"CREATE OR REPLACE TEMP TABLE rows ({columns})")
@@ -105,7 +106,7 @@ def _copy(
     connection.execute(f"COPY rows TO '{path}' (FORMAT parquet, COMPRESSION zstd)")
 
 
-def _run_row(diagnosis: Diagnosis) -> dict[str, Any]:
+def _run_row(diagnosis: Diagnosis) -> JsonObject:
     run = diagnosis.run
     longest = max(run.loops, key=lambda loop: loop.total, default=None)
     started = datetime.fromtimestamp(run.started, timezone.utc)
@@ -122,7 +123,7 @@ def _run_row(diagnosis: Diagnosis) -> dict[str, Any]:
     }
 
 
-def _finding_rows(diagnosis: Diagnosis) -> list[dict[str, Any]]:
+def _finding_rows(diagnosis: Diagnosis) -> list[JsonObject]:
     trained = max(diagnosis.run.trained, 1e-9)
     return [
         {
@@ -137,7 +138,7 @@ def _finding_rows(diagnosis: Diagnosis) -> list[dict[str, Any]]:
     ]
 
 
-def _worker_rows(run: Run) -> list[dict[str, Any]]:
+def _worker_rows(run: Run) -> list[JsonObject]:
     job = job_of(run)
     view = job_view(job)
     if job is None or view is None:

@@ -12,7 +12,8 @@ from unslow.report import html
 from unslow.report.view import view_of
 
 _BATCH = 500  # metrics in one call: MLflow refuses more than 1,000
-# MLflow 3 refuses to write into a folder unless this is set; a data base would need a server's packages.
+# MLflow 3 refuses to write into a folder unless this is set; a data base would need a server's
+# packages.
 _ALLOW_FOLDERS = "MLFLOW_ALLOW_FILE_STORE"
 
 

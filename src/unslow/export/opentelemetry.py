@@ -79,7 +79,7 @@ def _process(diagnosis: Diagnosis, meter: Any) -> None:
     )
 
 
-def _quantile(seconds: Any, weights: Any, quantile: float) -> float:
+def _quantile(seconds: np.ndarray, weights: np.ndarray, quantile: float) -> float:
     """Of rows that stand for different numbers of steps."""
     order = np.argsort(seconds)
     reached = np.cumsum(weights[order])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from unslow.export import need
+from unslow.facts.json_object import JsonObject
 from unslow.model import Diagnosis, Loop, Phase, Run
 from unslow.report.view import clean
 
@@ -42,13 +42,14 @@ def write(diagnosis: Diagnosis, path: Path) -> None:
     with duckdb.connect() as connection:
         try:
             connection.execute(
-                f"COPY (SELECT {chosen} FROM steps) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"
+                f"COPY (SELECT {chosen} FROM steps) TO '{target}' (FORMAT parquet, COMPRESSION "
+                "zstd)"
             )
         except duckdb.IOException as problem:
             raise OSError(str(problem)) from None
 
 
-def table_of(run: Run) -> dict[str, Any]:
+def table_of(run: Run) -> JsonObject:
     """Columns of equal length: a row is one step, or `count` merged ones in long runs."""
     parts = [_rows(run, number, loop) for number, loop in enumerate(run.loops)]
     return {
@@ -59,7 +60,7 @@ def table_of(run: Run) -> dict[str, Any]:
     }
 
 
-def _rows(run: Run, number: int, loop: Loop) -> dict[str, Any]:
+def _rows(run: Run, number: int, loop: Loop) -> JsonObject:
     rows = len(loop.end)
     worker = next(
         (process.worker for process in run.processes if process.index == loop.process), ""

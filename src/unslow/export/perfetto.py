@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from unslow.analyse.host.xplane import read
 from unslow.facts.functions import Trace
+from unslow.facts.json_object import JsonObject
 from unslow.facts.profiler import ProfilerWindow
 from unslow.model import Diagnosis, Loop, Phase, Process, Run
 from unslow.report.view import clean
@@ -36,7 +36,7 @@ def write(diagnosis: Diagnosis, path: Path) -> None:
     path.write_text(json.dumps(trace, allow_nan=False, separators=(",", ":")), encoding="utf-8")
 
 
-def events_of(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
+def events_of(diagnosis: Diagnosis) -> Iterator[JsonObject]:
     """Trace events; times are microseconds since the run began."""
     run = diagnosis.run
     for process in run.processes:
@@ -52,13 +52,13 @@ def events_of(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
         yield from _findings(diagnosis)
 
 
-def _name(kind: str, process: int, thread: int, name: str) -> dict[str, Any]:
+def _name(kind: str, process: int, thread: int, name: str) -> JsonObject:
     return {"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {"name": clean(name)}}
 
 
 def _slice(
-    name: str, begin: int, end: int, process: int, thread: int, **args: Any
-) -> dict[str, Any]:
+    name: str, begin: int, end: int, process: int, thread: int, **args: object
+) -> JsonObject:
     """Whole microseconds: the last bit of a float would make neighbors overlap."""
     return {
         "ph": "X",
@@ -76,8 +76,11 @@ def _micros(seconds: float) -> int:
     return round(seconds * 1e6)
 
 
-def _steps(loop: Loop, thread: int) -> Iterator[dict[str, Any]]:
-    """One slice per row. Phases are sums; a note says that their order in a step is not recorded."""
+def _steps(loop: Loop, thread: int) -> Iterator[JsonObject]:
+    """One slice per row.
+
+    Phases are sums; a note says that their order in a step is not recorded.
+    """
     free = 0  # where the last slice ended: rounding must not make two overlap
     for row in kept_rows(loop):
         count, seconds = int(loop.count[row]), float(loop.seconds[row])
@@ -117,7 +120,7 @@ def kept_rows(loop: Loop) -> Iterable[int]:
     return sorted(chosen)
 
 
-def _traces(run: Run, process: Process) -> Iterator[dict[str, Any]]:
+def _traces(run: Run, process: Process) -> Iterator[JsonObject]:
     """Traces nest; those of different threads may overlap, and then go to lanes of their own."""
     traced = [trace for trace in run.facts(Trace) if trace.process == process.index]
     spans = [(_micros(trace.time - trace.took), _micros(trace.time), trace) for trace in traced]
@@ -132,7 +135,7 @@ def _traces(run: Run, process: Process) -> Iterator[dict[str, Any]]:
         yield _slice(f"trace {trace.name}", begin, end, process.index, TRACES + lane, **more)
 
 
-def _windows(run: Run, process: Process) -> Iterator[dict[str, Any]]:
+def _windows(run: Run, process: Process) -> Iterator[JsonObject]:
     """Every span of TensorFlow's own profiler, on its own thread; damaged profiles are left out."""
     threads: dict[str, int] = {}
     for window in run.facts(ProfilerWindow):
@@ -171,7 +174,7 @@ def _lane(lanes: list[list[int]], begin: int, end: int) -> int:
     return min(len(lanes), LANES - 1)
 
 
-def _memory(process: Process) -> Iterator[dict[str, Any]]:
+def _memory(process: Process) -> Iterator[JsonObject]:
     rss = process.ticks.columns.get("rss", np.empty(0))
     for time, value in zip(process.ticks.time, rss, strict=False):
         if np.isfinite(value):
@@ -185,7 +188,7 @@ def _memory(process: Process) -> Iterator[dict[str, Any]]:
             }
 
 
-def _findings(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
+def _findings(diagnosis: Diagnosis) -> Iterator[JsonObject]:
     """Findings have no moment: they stand at the start of the first loop."""
     run = diagnosis.run
     begin = run.loops[0].start if run.loops else 0.0

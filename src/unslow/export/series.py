@@ -1,11 +1,12 @@
-"""What trackers of experiments take: one row of numbers per step, a summary, and the report as text."""
+"""What trackers of experiments take: one row of numbers per step, a summary, and the report as
+text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from unslow.export.tensorboard import points_of
+from unslow.facts.json_object import JsonObject
 from unslow.model import Diagnosis
 from unslow.report.view import clean
 
@@ -34,11 +35,11 @@ def summary_of(diagnosis: Diagnosis) -> dict[str, float]:
     return cleaned
 
 
-def settings_of(diagnosis: Diagnosis) -> dict[str, Any]:
+def settings_of(diagnosis: Diagnosis) -> JsonObject:
     """The command and the versions it ran with."""
     versions: dict[str, str] = {}
     for process in diagnosis.run.processes:
         versions.update(process.versions)
-    command: dict[str, Any] = {"command": " ".join(diagnosis.run.command)}
-    cleaned: dict[str, Any] = clean(command | versions)
+    command: JsonObject = {"command": " ".join(diagnosis.run.command)}
+    cleaned: JsonObject = clean(command | versions)
     return cleaned

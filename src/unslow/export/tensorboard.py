@@ -72,7 +72,8 @@ def folder_of(number: int, loop: Loop) -> str:
 
 
 def points_of(loop: Loop) -> Iterator[tuple[float, int, dict[str, float]]]:
-    """Time, step and scalars: means of groups of rows in long loops, and the longest step of each."""
+    """Time, step and scalars: means of groups of rows in long loops, and the longest step of
+    each."""
     starts = bucket_starts(len(loop.end), POINTS)
     if not len(starts):
         return

@@ -14,9 +14,10 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
+from unslow.facts.json_object import JsonObject
 from unslow.facts.schema import KINDS, Duration, Fact, FilePath, Moment, Place, Record
 
-Reader = Callable[[Any, "Context"], Any]
+Reader = Callable[[object, "Context"], Any]
 _ENVELOPE = ("time", "process")  # filled in by the reader, never written
 _NANOSECONDS = 1e9
 _MOST = 1 << 63  # a larger number is damage: no clock, size or count has it
@@ -39,9 +40,9 @@ def encode(fact: Fact, at: int) -> str:
     return json.dumps({"k": fact.kind, "t": at, **_written(fact)}, default=_plain)
 
 
-def _written(record: Record) -> dict[str, Any]:
+def _written(record: Record) -> JsonObject:
     defaults, keys = record.DEFAULTS, record.WRITTEN
-    line: dict[str, Any] = {}
+    line: JsonObject = {}
     for name, value in vars(record).items():
         if name in _ENVELOPE or (name in defaults and value == defaults[name]):
             continue
@@ -53,7 +54,7 @@ def _plain(value: object) -> object:
     return _written(value) if isinstance(value, Record) else str(value)
 
 
-def decode(line: Mapping[str, Any], context: Context) -> Fact | None:
+def decode(line: Mapping[str, object], context: Context) -> Fact | None:
     """The fact of a line; None where this version does not know the kind."""
     kind = KINDS.get(str(line.get("k")))
     if kind is None:
@@ -66,9 +67,9 @@ def decode(line: Mapping[str, Any], context: Context) -> Fact | None:
     return kind(**{**values, "process": context.process})
 
 
-def _values(kind: type[Record], line: Mapping[str, Any], context: Context) -> dict[str, Any]:
+def _values(kind: type[Record], line: Mapping[str, object], context: Context) -> JsonObject:
     """The fields of a line that the schema knows; unknown ones are from another version."""
-    values: dict[str, Any] = {}
+    values: JsonObject = {}
     for name, read in readers(kind).items():
         written = kind.WRITTEN[name]
         if written not in line:
@@ -89,7 +90,7 @@ def readers(kind: type[Record]) -> dict[str, Reader]:
     """How each field of a kind is read, by its type."""
     if kind in _READERS:
         return _READERS[kind]
-    hints: dict[str, Any] = {}
+    hints: JsonObject = {}
     for base in (base for base in reversed(kind.__mro__) if issubclass(base, Record)):
         names = dict(vars(sys.modules[base.__module__]))
         hints.update({name: eval(hint, names) for name, hint in base.__annotations__.items()})
@@ -98,10 +99,10 @@ def readers(kind: type[Record]) -> dict[str, Reader]:
     return _READERS[kind]
 
 
-_SIMPLE: dict[Any, Reader] = {}
+_SIMPLE: dict[object, Reader] = {}
 
 
-def reader(hint: Any) -> Reader:
+def reader(hint: object) -> Reader:
     """The function that reads a value of a type, which also checks it."""
     simple = _SIMPLE.get(hint) if isinstance(hint, type) or _is_annotated(hint) else None
     if simple is not None:
@@ -120,16 +121,16 @@ def reader(hint: Any) -> Reader:
     raise TypeError(f"a fact cannot hold {hint!r}")
 
 
-def _is_annotated(hint: Any) -> bool:
+def _is_annotated(hint: object) -> bool:
     return typing.get_origin(hint) is Annotated
 
 
-def _optional(arguments: tuple[Any, ...]) -> Reader:
+def _optional(arguments: tuple[object, ...]) -> Reader:
     """A union: None, or the first of its types that takes the value."""
     options = [reader(argument) for argument in arguments if argument is not type(None)]
     nullable = type(None) in arguments
 
-    def read(value: Any, context: Context) -> Any:
+    def read(value: object, context: Context) -> object:
         if value is None and nullable:
             return None
         for option in options[:-1]:
@@ -142,13 +143,13 @@ def _optional(arguments: tuple[Any, ...]) -> Reader:
     return read
 
 
-def _tuple(arguments: tuple[Any, ...]) -> Reader:
+def _tuple(arguments: tuple[object, ...]) -> Reader:
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         each = reader(arguments[0])
         return lambda value, context: tuple(each(item, context) for item in _list(value))
     members = [reader(argument) for argument in arguments]
 
-    def read(value: Any, context: Context) -> Any:
+    def read(value: object, context: Context) -> object:
         items = _list(value)
         if len(items) != len(members):
             raise ValueError(f"{len(items)} values instead of {len(members)}")
@@ -157,39 +158,39 @@ def _tuple(arguments: tuple[Any, ...]) -> Reader:
     return read
 
 
-def _mapping(of: Any) -> Reader:
+def _mapping(of: object) -> Reader:
     each = reader(of)
     return lambda value, context: {
         str(name): each(item, context) for name, item in _object(value).items()
     }
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def _object(value: object) -> Mapping[str, object]:
     if not isinstance(value, dict):
         raise TypeError("not an object")
     return value
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[object]:
     if not isinstance(value, list):
         raise TypeError("not a list")
     return value
 
 
-def _number(value: Any, _: Context) -> float:
+def _number(value: object, _: Context) -> float:
     if isinstance(value, bool | int | float):
         return float(value)
     raise TypeError("not a number")
 
 
-def _nanoseconds(value: Any, context: Context) -> float:
+def _nanoseconds(value: object, context: Context) -> float:
     number = _number(value, context)
     if abs(number) < _MOST:
         return number
     raise ValueError("no time")
 
 
-def _integer(value: Any, context: Context) -> int:
+def _integer(value: object, context: Context) -> int:
     if isinstance(value, int) and abs(value) < _MOST:
         return int(value)
     if isinstance(value, float) and math.isfinite(value):
@@ -197,23 +198,23 @@ def _integer(value: Any, context: Context) -> int:
     raise TypeError("not a whole number")
 
 
-def _flag(value: Any, _: Context) -> bool:
+def _flag(value: object, _: Context) -> bool:
     if isinstance(value, bool | int | None):
         return bool(value)
     raise TypeError("not true or false")
 
 
-def _text(value: Any, _: Context) -> str:
+def _text(value: object, _: Context) -> str:
     if isinstance(value, str):
         return value
     raise TypeError("not a text")
 
 
-def _moment(value: Any, context: Context) -> float:
+def _moment(value: object, context: Context) -> float:
     return (_nanoseconds(value, context) - context.start) / _NANOSECONDS
 
 
-def _place(value: Any, context: Context) -> Place:
+def _place(value: object, context: Context) -> Place:
     file, line, function = _list(value)
     return Place(context.shown(_text(file, context)), _integer(line, context), str(function))
 

@@ -1,4 +1,5 @@
-"""Facts about eager execution: single ops, values fetched to the host, tensors indexed in Python."""
+"""Facts about eager execution: single ops, values fetched to the host, tensors indexed in
+Python."""
 
 from __future__ import annotations
 

@@ -38,7 +38,8 @@ class Holding(Record):
 
 
 class Captured(Record):
-    """Functions of one place that TensorFlow keeps for a pipeline, and the arrays they close over."""
+    """Functions of one place that TensorFlow keeps for a pipeline, and the arrays they close
+    over."""
 
     place: Place  # of the function's code
     functions: int = 0
@@ -87,7 +88,8 @@ class Table(Record):
 
 
 class Weights(Thinned, probe="weights"):
-    """What an optimizer updates, or a gradient tape (then `optimizer` is empty) differentiates by."""
+    """What an optimizer updates, or a gradient tape (then `optimizer` is empty) differentiates
+    by."""
 
     optimizer: str = ""
     scope: str = ""  # the optimizer's name in the graph

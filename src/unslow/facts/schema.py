@@ -21,11 +21,13 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
+from unslow.facts.json_object import JsonObject
+
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
 else:
 
-    def dataclass_transform(**_: object) -> Any:
+    def dataclass_transform(**_: object) -> object:
         """Python 3.10 has no `typing.dataclass_transform`; only type checkers need it."""
         return lambda kind: kind
 
@@ -49,15 +51,15 @@ class Place(NamedTuple):
 Stack = tuple[Place, ...]  # the user's frames only, innermost first
 
 KINDS: dict[str, type[Fact]] = {}  # every kind of fact by its name in the file
-_MISSING: Any = object()
+_MISSING = object()
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Record:
     """An immutable object with typed fields: a fact, or a part of one."""
 
-    FIELDS: ClassVar[dict[str, Any]] = {}  # name → default, or _MISSING where there is none
-    DEFAULTS: ClassVar[dict[str, Any]] = {}
+    FIELDS: ClassVar[JsonObject] = {}  # name → default, or _MISSING where there is none
+    DEFAULTS: ClassVar[JsonObject] = {}
     KEYS: ClassVar[Mapping[str, str]] = {}  # field → its key in the file, where they differ
     WRITTEN: ClassVar[Mapping[str, str]] = {}  # the same for every field, filled in
 
@@ -70,7 +72,7 @@ class Record:
         plain = {name: name for name in own}
         cls.WRITTEN = {**cls.WRITTEN, **plain, **durations, **cls.KEYS}
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, **values: object) -> None:
         attributes = self.__dict__
         attributes.update(self.DEFAULTS)
         attributes.update(values)

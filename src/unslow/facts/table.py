@@ -6,14 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from unslow.facts.codec import Context, Undecodable, decode
 from unslow.facts.kinds import all_kinds
 from unslow.facts.schema import Fact
 
 F = TypeVar("F", bound=Fact)
-Line = tuple[Mapping[str, Any], Context]
+Line = tuple[Mapping[str, object], Context]
 
 _reading: ContextVar[set[type[Fact]] | None] = ContextVar("reading", default=None)
 
@@ -70,7 +70,8 @@ class FactTable:
         self._facts[kind.kind] = tuple(map(change, self.of(kind)))
 
     def counts(self) -> Counter[str]:
-        """How many facts of each kind there are; what the engine writes about itself is left out."""
+        """How many facts of each kind there are; what the engine writes about itself is left
+        out."""
         kinds = {name: facts for name, facts in self._facts.items() if facts}
         seen = {n: f for n, f in kinds.items() if type(f[0]).__module__ != "unslow.facts.process"}
         return Counter({name: len(facts) for name, facts in seen.items()})

@@ -66,7 +66,10 @@ def display_for(wanted: bool | None, around: Surroundings) -> Display:
 
 
 def _is_file(fd: int) -> bool:
-    """A named file. A pipe may lead back to the terminal, or to a program that expects no drawing."""
+    """A named file.
+
+    A pipe may lead back to the terminal, or to a program that expects no drawing.
+    """
     try:
         return stat.S_ISREG(os.fstat(fd).st_mode)
     except OSError:

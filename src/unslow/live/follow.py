@@ -6,9 +6,10 @@ import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from unslow.facts.codec import Context
+from unslow.facts.json_object import JsonObject
 from unslow.facts.schema import Fact
 from unslow.facts.table import FactTable
 from unslow.live.rows import Rows
@@ -72,17 +73,17 @@ class Followed:
     steps_file: Growing
     events_file: Growing
     rows: Rows = field(default_factory=Rows)
-    lines: list[dict[str, Any]] = field(default_factory=list)
+    lines: list[JsonObject] = field(default_factory=list)
     last: int = 0  # the latest moment written, by its own clock
     rss: float = 0.0
     peak: float = 0.0
     ticked: tuple[int, int] = (0, 0)  # the last two readings
-    fresh_ticks: list[dict[str, Any]] = field(default_factory=list)  # those of the last look
+    fresh_ticks: list[JsonObject] = field(default_factory=list)  # those of the last look
     loops: list[Loop] = field(default_factory=list)  # found when it had `loops_at` rows and lines
     loops_at: tuple[int, int] = (0, 0)
     sources: dict[str, Source | None] = field(default_factory=dict)  # the files asked for so far
 
-    def of(self, kind: str) -> list[dict[str, Any]]:
+    def of(self, kind: str) -> list[JsonObject]:
         return [line for line in self.lines if line["k"] == kind]
 
     def facts(self, kind: type[F]) -> tuple[F, ...]:
@@ -90,7 +91,7 @@ class Followed:
         context = Context(process=0, start=0, shown=str)
         return FactTable((line, context) for line in self.of(kind.kind)).of(kind)
 
-    def first(self, kind: str) -> dict[str, Any]:
+    def first(self, kind: str) -> JsonObject:
         return next((line for line in self.lines if line["k"] == kind), {})
 
     def source(self, file: str) -> Source | None:
@@ -161,7 +162,7 @@ class Followed:
         elif kind in _PROGRESS:
             self._replace_oldest(line)
 
-    def _replace_oldest(self, line: dict[str, Any]) -> None:
+    def _replace_oldest(self, line: JsonObject) -> None:
         """The last lines about progress say how far it is, so that the oldest one may go."""
         for at, each in enumerate(self.lines):
             if each["k"] in (*_PROGRESS, "stack"):
@@ -174,7 +175,7 @@ class Follower:
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
-        self.header: dict[str, Any] = {}
+        self.header: JsonObject = {}
         self.processes: dict[str, Followed] = {}
 
     @property

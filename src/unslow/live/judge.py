@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from unslow.errors import UnslowError
+from unslow.facts.json_object import JsonObject
 from unslow.model import Finding
 
 FIRST = 4.0  # seconds of watching before the first diagnosis
@@ -24,7 +24,7 @@ class Judge:
 
     wait: float = FIRST
     due: float = FIRST
-    certain: list[dict[str, Any]] = field(default_factory=list)
+    certain: list[JsonObject] = field(default_factory=list)
     growth: dict[str, float] = field(default_factory=dict)  # bytes per 1,000 steps, by process
     judged: int = 0
     too_large: bool = False
@@ -33,7 +33,8 @@ class Judge:
     _before: frozenset[Key] = frozenset()
 
     def is_due(self, watched: float, size: int, over: bool = False) -> bool:
-        """Whether to diagnose now: by seconds watched, bytes of the folder, and the end of the run."""
+        """Whether to diagnose now: by seconds watched, bytes of the folder, and the end of the
+        run."""
         self.too_large = size > MOST
         return (over or watched >= self.due) and not self.closed and not self.too_large
 
@@ -43,7 +44,7 @@ class Judge:
         self.wait *= FURTHER
         self.due = max(watched + self.wait, self.spent / SHARE - AHEAD)
 
-    def compare(self, found: Sequence[tuple[Finding, dict[str, Any]]], last: bool = False) -> None:
+    def compare(self, found: Sequence[tuple[Finding, JsonObject]], last: bool = False) -> None:
         """Keep what was found this time and the time before; at the end of a run once is enough."""
         keys = frozenset(key_of(finding) for finding, _ in found)
         self.certain = [

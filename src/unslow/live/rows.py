@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from unslow.runfolder.folding import folded_to
@@ -16,12 +14,13 @@ _AT_ONCE = 16 * MOST  # rows taken in one go, so that joining a long run needs l
 
 
 class Rows:
-    """What `runfile.read` would give of a `.steps` file, but never more than a few thousand rows."""
+    """What `runfile.read` would give of a `.steps` file, but never more than a few thousand
+    rows."""
 
     def __init__(self) -> None:
-        self._rows: Any = np.empty(0, dtype=FIELDS)
+        self._rows: np.ndarray = np.empty(0, dtype=FIELDS)
         self.steps_seen = 0  # updates in all rows so far
-        self.fresh: Any = self._rows  # rows of the last `add`, as they were written
+        self.fresh: np.ndarray = self._rows  # rows of the last `add`, as they were written
 
     def add(self, data: bytes) -> int:
         """Take whole rows as they were written; says how many bytes they were."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable
-from typing import Any
 
 from unslow.cause import load
 from unslow.errors import UnslowError
+from unslow.facts.json_object import JsonObject
 from unslow.live.follow import Follower
 from unslow.live.judge import Judge, judge
 from unslow.live.state import state_of
@@ -35,7 +35,7 @@ class Watch:
         self._apart = 0.0  # processor seconds of a look that do not recur
         self._last = 0.0  # processor seconds of the look before
 
-    def look(self) -> dict[str, Any]:
+    def look(self) -> JsonObject:
         """The state of the run at this moment."""
         self._read()
         if self._diagnose():  # that may have taken seconds on a busy machine
@@ -67,7 +67,8 @@ class Watch:
         return min(LONGEST, max(SHORTEST, recurs / SHARE))
 
     def _diagnose(self) -> bool:
-        """Diagnose when it is due: the wait counts from the first step, the cost from its own share."""
+        """Diagnose when it is due: the wait counts from the first step, the cost from its own
+        share."""
         if not self.follower.trained:
             return False
         if self._trained is None:

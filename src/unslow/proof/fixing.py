@@ -1,4 +1,5 @@
-"""Proves the fixes of a run: all of them as one change first, one by one where that is not proved."""
+"""Proves the fixes of a run: all of them as one change first, one by one where that is not
+proved."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
 
 from unslow.proof import launch
 from unslow.proof.cluster import Cluster, Task
@@ -220,7 +219,9 @@ class _Job:
 
     @contextlib.contextmanager
     def passing_signals_on(self) -> Iterator[None]:
-        handlers: dict[int, Any] = dict.fromkeys(_PASSED_ON, self._forward)
+        handlers: dict[int, Callable[[int, FrameType | None], None]] = dict.fromkeys(
+            _PASSED_ON, self._forward
+        )
         handlers[signal.SIGINT] = self._interrupt
         handlers[signal.SIGTSTP] = self._suspend
         kept = {number: signal.signal(number, handler) for number, handler in handlers.items()}

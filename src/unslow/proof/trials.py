@@ -10,13 +10,13 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from unslow.analyse.run.assemble import load
 from unslow.facts.files import Folder
+from unslow.facts.json_object import JsonObject
 from unslow.model import Loop, Run
 from unslow.proof import launch
 from unslow.proof.workspace import Workspace
@@ -47,7 +47,7 @@ class Trial:
     ends: Floats
     rss: Floats  # resident bytes, at `rss_steps`
     rss_steps: Floats
-    weights: dict[str, Any]
+    weights: dict[str, np.ndarray]
     losses: Floats
     peak: float  # the most resident bytes
     errors: str  # the end of its stderr
@@ -55,7 +55,7 @@ class Trial:
     group: int = 1  # updates that its first call made: Keras's steps_per_execution
     interrupted: bool = False
     compiled: bool = False  # XLA said on stderr that it compiled something
-    told: tuple[Mapping[str, Any], ...] = ()  # what the switches of `whatif` did
+    told: tuple[JsonObject, ...] = ()  # what the switches of `whatif` did
     # Bytes in the folders it writes to, at `files_steps`.
     files: Floats = field(default_factory=lambda: np.zeros(0))
     files_steps: Floats = field(default_factory=lambda: np.zeros(0))
@@ -174,7 +174,7 @@ def trial_of(recorded: Recorded, place: Path) -> Trial:
         peak=peak or float(rss.max() if len(rss) else 0.0),
         took=run.seconds,
         group=loops[0].group if loops else 1,
-        told=tuple(event.data for event in run.of("whatif")),
+        told=tuple(dict(event.data) for event in run.of("whatif")),
         lost={
             name: why
             for process in run.processes
@@ -229,7 +229,7 @@ def _losses(loops: Sequence[Loop]) -> Floats:
     return kept
 
 
-def _weights(out: Path) -> tuple[dict[str, Any], float]:
+def _weights(out: Path) -> tuple[dict[str, np.ndarray], float]:
     """The weights that a trial wrote, by name (equal names are numbered), and its peak memory."""
     try:
         written = json.loads((out / "weights.json").read_text())
@@ -237,7 +237,7 @@ def _weights(out: Path) -> tuple[dict[str, Any], float]:
         data = (out / "weights.bin").read_bytes()
     except (OSError, ValueError, KeyError):
         return {}, 0.0
-    found: dict[str, Any] = {}
+    found: dict[str, np.ndarray] = {}
     for entry in index:
         if not entry["name"]:
             continue  # a tensor that gradients were taken for, as fast weights are: no variable
@@ -257,7 +257,7 @@ def _weights(out: Path) -> tuple[dict[str, Any], float]:
     return found, peak
 
 
-def difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> float | None:
+def difference(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> float | None:
     """The largest relative difference of any weight; None where they cannot be compared."""
     if not one or not other:
         return None
@@ -277,7 +277,9 @@ def difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> float | None
     return worst
 
 
-def _paired(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[Any, Any]] | None:
+def _paired(
+    one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]
+) -> list[tuple[np.ndarray, np.ndarray]] | None:
     """By name where both have the same names and shapes, else in order where the shapes agree."""
     if set(one) == set(other) and all(one[name].shape == other[name].shape for name in one):
         return [(one[name], other[name]) for name in one]

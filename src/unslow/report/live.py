@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -11,6 +10,7 @@ from rich.text import Text
 
 from unslow.report import words
 from unslow.report.terminal import BLOCKS
+from unslow.report.words import Row
 
 _STATUS = {
     "training": "green",
@@ -27,7 +27,7 @@ _CHANGED = 0.05  # a step time that rose by less is not worth a colour
 Line = tuple[int, Text]  # how soon it may be left out (0: never), and what it says
 
 
-def frame(view: dict[str, Any], width: int, height: int) -> list[Text]:
+def frame(view: Row, width: int, height: int) -> list[Text]:
     """At most `height` lines, none longer than `width`."""
     lines = [
         (0, _head(view, width)),
@@ -55,7 +55,7 @@ def painted(lines: list[Text], width: int) -> list[str]:
     return captured.get().split("\n")
 
 
-def status_line(view: dict[str, Any]) -> str:
+def status_line(view: Row) -> str:
     """The state in one line, for a terminal that belongs to the training."""
     loop = view["loop"]
     said = [f"unslow: {_for(view)}"]
@@ -74,7 +74,7 @@ def status_line(view: dict[str, Any]) -> str:
     return " · ".join(said)
 
 
-def _for(view: dict[str, Any]) -> str:
+def _for(view: Row) -> str:
     """How long it has been running."""
     return clock(view["seconds"])
 
@@ -89,7 +89,7 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def _head(view: dict[str, Any], width: int) -> Text:
+def _head(view: Row, width: int) -> Text:
     """The command and its status, with a rule that separates them from the program's output."""
     status = view["status"]
     right = Text.assemble(
@@ -101,7 +101,7 @@ def _head(view: dict[str, Any], width: int) -> Text:
     return Text.assemble(left, (f" {rule} ", "dim"), right)
 
 
-def _loop(view: dict[str, Any], width: int) -> list[Line]:
+def _loop(view: Row, width: int) -> list[Line]:
     loop = view["loop"]
     if not loop:
         return []
@@ -123,7 +123,7 @@ def _loop(view: dict[str, Any], width: int) -> list[Line]:
     return lines
 
 
-def _rate(loop: dict[str, Any], width: int) -> Text:
+def _rate(loop: Row, width: int) -> Text:
     """The loop, its steps and its speed; on a narrow terminal whole parts are left out."""
     rate = f"{words.digits(1 / loop['now'])} steps/s" if loop["now"] > 0 else ""
     parts = [
@@ -139,17 +139,17 @@ def _rate(loop: dict[str, Any], width: int) -> Text:
     return Text("  ").join(Text(text, style) for text, style in parts)
 
 
-def _trend(trend: dict[str, Any], width: int) -> str:
+def _trend(trend: Row, width: int) -> str:
     text = f"  {trend['text']}"
     return text if cell_len(text) <= width else text.partition(" (")[0]
 
 
-def _earlier(loop: dict[str, Any]) -> Text:
+def _earlier(loop: Row) -> Text:
     took = f"{words.count(loop['steps'], 'step')} in {words.seconds(loop['seconds'])}"
     return Text(f"{loop['line']}  {loop['kind']}  {took}, before", style="dim")
 
 
-def _end(expected: dict[str, Any]) -> str:
+def _end(expected: Row) -> str:
     what = "fit()" if expected["what"] == "epoch" else "the loop"
     place = f"{expected['what']} {expected['done'] + 1:,} of {expected['of']:,}"
     said = f"{place}, {what} ends in about {clock(expected['left'])}"
@@ -157,7 +157,7 @@ def _end(expected: dict[str, Any]) -> str:
     return f"{said}, {clock(growing)} if steps keep growing" if growing else said
 
 
-def _sparkline(line: dict[str, Any], width: int) -> Text:
+def _sparkline(line: Row, width: int) -> Text:
     """Bars from zero, so that noise looks small; cut where one spike would flatten the rest."""
     ends = f"  {words.seconds(line['low'])} to {words.seconds(line['high'])} a step"
     room = max(8, width - 2 - cell_len(ends))
@@ -171,7 +171,7 @@ def _sparkline(line: dict[str, Any], width: int) -> Text:
     )
 
 
-def _bar(bar: dict[str, Any], width: int) -> Text:
+def _bar(bar: Row, width: int) -> Text:
     share, each = words.share(bar["share"]), words.seconds(bar["per_step"])
     columns = max(6, min(30, width - _LABEL - 24))
     filled = min(columns, round(bar["share"] * columns))
@@ -184,7 +184,7 @@ def _bar(bar: dict[str, Any], width: int) -> Text:
     )
 
 
-def _memory(view: dict[str, Any]) -> list[Line]:
+def _memory(view: Row) -> list[Line]:
     memory = view["memory"]
     if not memory:
         return []
@@ -198,7 +198,7 @@ def _memory(view: dict[str, Any]) -> list[Line]:
     return [(3, text)]
 
 
-def _workers(view: dict[str, Any]) -> list[Line]:
+def _workers(view: Row) -> list[Line]:
     """The slowest first, because the others wait for it."""
     workers = sorted(view["workers"], key=lambda worker: -worker["now"])
     lines: list[Line] = []
@@ -226,7 +226,7 @@ def _workers(view: dict[str, Any]) -> list[Line]:
     return lines
 
 
-def _findings(view: dict[str, Any]) -> list[Line]:
+def _findings(view: Row) -> list[Line]:
     lines: list[Line] = []
     found = view["findings"]
     for finding in found[:_MOST_FINDINGS]:
@@ -249,7 +249,7 @@ def _findings(view: dict[str, Any]) -> list[Line]:
     return lines
 
 
-def _nothing(view: dict[str, Any]) -> str:
+def _nothing(view: Row) -> str:
     if view["too_large"]:
         return "the recording is too large to diagnose while it runs; the report will do so"
     if view["judged"] < 2:
@@ -257,6 +257,6 @@ def _nothing(view: dict[str, Any]) -> str:
     return "no problem found so far"
 
 
-def _at(finding: dict[str, Any]) -> str:
+def _at(finding: Row) -> str:
     location = finding["location"]
     return f" at {location['file']}:{location['line']}" if location else ""

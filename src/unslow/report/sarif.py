@@ -1,4 +1,5 @@
-"""SARIF 2.1.0 for code scanning: every cause id is a rule, every finding with a line is a result."""
+"""SARIF 2.1.0 for code scanning: every cause id is a rule, every finding with a line is a
+result."""
 
 from __future__ import annotations
 
@@ -6,10 +7,10 @@ import hashlib
 import json
 import re
 from collections import Counter
-from typing import Any
 from urllib.parse import quote
 
 from unslow.report import words
+from unslow.report.words import Row
 
 ROOT = "SRCROOT"
 SCHEMA = (
@@ -17,11 +18,11 @@ SCHEMA = (
 )
 
 
-def dumps(view: dict[str, Any]) -> str:
+def dumps(view: Row) -> str:
     return json.dumps(log_of(view), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def log_of(view: dict[str, Any]) -> dict[str, Any]:
+def log_of(view: Row) -> Row:
     rules = _rules(view)
     numbers = {rule["id"]: number for number, rule in enumerate(rules)}
     seen: Counter[str] = Counter()
@@ -47,17 +48,17 @@ def log_of(view: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _main_loop(view: dict[str, Any]) -> dict[str, Any] | None:
+def _main_loop(view: Row) -> Row | None:
     """Code scanning needs a place: what belongs to no line is shown at the longest loop."""
     longest = max(view["loops"], key=lambda loop: float(loop["seconds"]), default=None)
     return longest["location"] if longest else None
 
 
-def _driver(view: dict[str, Any], rules: list[dict[str, Any]]) -> dict[str, Any]:
+def _driver(view: Row, rules: list[Row]) -> Row:
     return {"name": "unslow", "version": view["unslow"], "rules": rules}
 
 
-def _rules(view: dict[str, Any]) -> list[dict[str, Any]]:
+def _rules(view: Row) -> list[Row]:
     """All causes, and those of findings whose plugin is no longer there."""
     known = {rule["id"] for rule in view["rules"]}
     strangers = {finding["cause"] for finding in view["findings"]} - known
@@ -67,7 +68,7 @@ def _rules(view: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _rule(identifier: str, title: str, text: str) -> dict[str, Any]:
+def _rule(identifier: str, title: str, text: str) -> Row:
     name = "".join(part.capitalize() for part in re.split(r"[^0-9A-Za-z]+", identifier))
     return {
         "id": identifier,
@@ -84,7 +85,7 @@ def _rule(identifier: str, title: str, text: str) -> dict[str, Any]:
     }
 
 
-def _invocation(view: dict[str, Any]) -> dict[str, Any]:
+def _invocation(view: Row) -> Row:
     ok = view["ended"] == "exit 0"
     notes = [f"{each['cause']} was not judged: {each['reason']}" for each in view["not_judged"]]
     notes += [f"probe {lost['probe']} was lost: {lost['reason']}" for lost in view["lost_probes"]]
@@ -100,10 +101,8 @@ def _invocation(view: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _result(
-    finding: dict[str, Any], where: dict[str, Any], numbers: dict[str, int], seen: Counter[str]
-) -> dict[str, Any]:
-    result: dict[str, Any] = {
+def _result(finding: Row, where: Row, numbers: dict[str, int], seen: Counter[str]) -> Row:
+    result: Row = {
         "ruleId": finding["cause"],
         "ruleIndex": numbers[finding["cause"]],
         "level": _level(finding),
@@ -123,14 +122,14 @@ def _result(
     return result
 
 
-def _level(finding: dict[str, Any]) -> str:
+def _level(finding: Row) -> str:
     """An informational result must have the level none (SARIF 3.27.10)."""
     if not finding["fault"]:
         return "none"
     return "error" if finding["share"] >= 0.25 or finding["grows"] else "warning"
 
 
-def _message(finding: dict[str, Any]) -> str:
+def _message(finding: Row) -> str:
     parts = [f"{finding['title'].rstrip('.')}."]
     if finding["seconds"] > 0:
         parts.append(
@@ -145,24 +144,24 @@ def _message(finding: dict[str, Any]) -> str:
     return " ".join(parts)
 
 
-def _location(location: dict[str, Any]) -> dict[str, Any]:
+def _location(location: Row) -> Row:
     path = location["file"].replace("\\", "/")
     artifact = (
         {"uri": f"file://{quote(path)}"}
         if path.startswith("/")
         else {"uri": quote(path), "uriBaseId": ROOT}
     )
-    region: dict[str, Any] = {"startLine": max(1, location["line"])}
+    region: Row = {"startLine": max(1, location["line"])}
     if location["code"]:
         region["snippet"] = {"text": location["code"]}
     physical = {"artifactLocation": artifact, "region": region}
-    named: dict[str, Any] = {"physicalLocation": physical}
+    named: Row = {"physicalLocation": physical}
     if location["function"]:
         named["logicalLocations"] = [{"name": location["function"], "kind": "function"}]
     return named
 
 
-def _fingerprint(cause: str, where: dict[str, Any], seen: Counter[str]) -> str:
+def _fingerprint(cause: str, where: Row, seen: Counter[str]) -> str:
     """Stable when lines move: made of the code, not of its line number; duplicates are numbered."""
     key = "\0".join((cause, where["file"], where["function"], where["code"]))
     digest = hashlib.sha256(key.encode()).hexdigest()[:32]

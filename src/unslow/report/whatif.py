@@ -29,7 +29,8 @@ _NOISY = (
     0.2  # of the step time: a wider interval of the unchanged script is pointed out (judgement)
 )
 _LEGEND = (
-    "± and ranges: 95% over trials. first, s: extra time of the first steps. results: the weights after "
+    "± and ranges: 95% over trials. first, s: extra time of the first steps. results: the weights "
+    "after "
     "the same steps; `rounding`: no further apart than rounding alone drives them in this training."
 )
 

@@ -1,4 +1,5 @@
-"""Numbers and names as reports print them: three digits, a unit that fits, no control characters."""
+"""Numbers and names as reports print them: three digits, a unit that fits, no control
+characters."""
 
 from __future__ import annotations
 

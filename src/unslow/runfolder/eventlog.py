@@ -11,8 +11,9 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
+from unslow.facts.json_object import JsonObject
 from unslow.runfolder.layout import is_clock
 
 # Lines of one kind. The recorder writes fewer unless a program makes thousands of functions or
@@ -33,7 +34,7 @@ _MOST_KEYS = 1 << 15  # whose last line is read; the recorder tells 5,000 apart
 class Lines(NamedTuple):
     """What was read of a log."""
 
-    facts: list[dict[str, Any]]
+    facts: list[JsonObject]
     damaged: int  # lines that are no facts
     torn: bool  # the end is cut off
     left_out: Counter[str]  # lines that were not read, by kind
@@ -49,7 +50,7 @@ def read_lines(file: IO[bytes], most: int, most_bytes: int) -> Lines:
     counts = Counter(_kind(raw) for raw in _whole(file, most_bytes))
     crowded = {kind for kind, count in counts.items() if kind and count > _room(kind, most)}
     kept = _kept(file, most_bytes, {kind: -(-counts[kind] // most) for kind in crowded})
-    facts: list[dict[str, Any]] = []
+    facts: list[JsonObject] = []
     left_out: Counter[str] = Counter()
     damaged = 0
     for number, raw in enumerate(_whole(file, most_bytes)):
@@ -119,7 +120,7 @@ def _kind(raw: bytes) -> str:
     return raw[len(_HEAD) : raw.find(b'"', len(_HEAD))].decode("utf-8", "replace")
 
 
-def _parsed(raw: bytes) -> dict[str, Any] | None:
+def _parsed(raw: bytes) -> JsonObject | None:
     """A line of JSON with a kind and a time; None if it is not."""
     try:
         line = json.loads(raw)

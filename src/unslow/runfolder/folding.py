@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 
-def folded_to(rows: Any, most: int, latest: int = 0) -> Any:
+def folded_to(rows: np.ndarray, most: int, latest: int = 0) -> np.ndarray:
     """At most about `most` rows; the last `latest` of them are never merged."""
     while len(rows) > most:
         fewer = _folded(rows, latest)
@@ -17,7 +15,7 @@ def folded_to(rows: Any, most: int, latest: int = 0) -> Any:
     return rows
 
 
-def _folded(rows: Any, latest: int) -> Any:
+def _folded(rows: np.ndarray, latest: int) -> np.ndarray:
     """Pairs of neighbors of one site as one row; the first of a site, which traces, stays alone."""
     first = np.zeros(len(rows), dtype=bool)
     first[np.unique(rows["site"], return_index=True)[1]] = True
@@ -29,7 +27,7 @@ def _folded(rows: Any, latest: int) -> Any:
     return kept[np.argsort(kept["end"], kind="stable")]
 
 
-def _pairs(rows: Any) -> Any:
+def _pairs(rows: np.ndarray) -> np.ndarray:
     rows = rows[np.argsort(rows["site"], kind="stable")]
     if not len(rows):
         return rows
@@ -37,7 +35,7 @@ def _pairs(rows: Any) -> Any:
     within = np.arange(len(rows)) - np.repeat(begins, np.diff(np.append(begins, len(rows))))
     starts = np.flatnonzero(within % 2 == 0)
     last = np.append(starts[1:], len(rows)) - 1
-    merged = rows[last].copy()
+    merged: np.ndarray = rows[last].copy()
     for name in ("total", "count", "elements", "phases"):
         merged[name] = np.add.reduceat(rows[name], starts, axis=0)
     merged["low"] = np.minimum.reduceat(rows["low"], starts)

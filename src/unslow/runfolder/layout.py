@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
+from unslow.facts.json_object import JsonObject
 from unslow.facts.phase import Phase
 
 VERSION = 2  # 1 had no records with times alone
@@ -79,9 +80,7 @@ class Unreadable(Exception):
 class ProcessLog:
     """One process as it was written: bytes of rows, and lines of JSON that are not checked."""
 
-    def __init__(
-        self, name: str, rows: bytes = b"", lines: list[dict[str, Any]] | None = None
-    ) -> None:
+    def __init__(self, name: str, rows: bytes = b"", lines: list[JsonObject] | None = None) -> None:
         self.name = name
         self.steps_path = ""  # where its rows are, unless they were given
         self._rows = rows
@@ -106,13 +105,13 @@ class ProcessLog:
 class Folder:
     """A run folder as it was written."""
 
-    def __init__(self, path: str, header: dict[str, Any], logs: list[ProcessLog]) -> None:
+    def __init__(self, path: str, header: JsonObject, logs: list[ProcessLog]) -> None:
         self.path = path
         self.header = header
         self.logs = logs
 
 
-def write_header(folder: str, header: dict[str, Any]) -> None:
+def write_header(folder: str, header: JsonObject) -> None:
     """Replace the header in one move, so that a reader never sees half of it."""
     draft = os.path.join(folder, f".{HEADER}.{os.getpid()}")
     with open(draft, "w", encoding="utf-8") as file:
@@ -140,7 +139,7 @@ def _opened_inside(folder: str, *names: str) -> Iterator[IO[bytes]]:
         yield file
 
 
-def read_header(folder: str) -> dict[str, Any]:
+def read_header(folder: str) -> JsonObject:
     try:
         header = json.loads(read_inside(folder, HEADER))
     except FileNotFoundError:
@@ -161,7 +160,7 @@ def read_header(folder: str) -> dict[str, Any]:
     return header
 
 
-def _members(folder: str) -> dict[str, Any]:
+def _members(folder: str) -> JsonObject:
     """What the launchers of a job say: it has ended once all of them have."""
     from unslow.runfolder import members
 
@@ -172,7 +171,7 @@ def _members(folder: str) -> dict[str, Any]:
     return {"members": entries, **members.ending(entries)}
 
 
-def _check_version(header: dict[str, Any]) -> None:
+def _check_version(header: JsonObject) -> None:
     version = header["version"]
     if OLDEST <= version <= VERSION:
         return

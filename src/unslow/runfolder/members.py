@@ -10,14 +10,14 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from unslow.facts.json_object import JsonObject
 from unslow.runfolder import layout
 
 _ENTRIES = "launch-*.json"
 
 
-def create_header(folder: str, header: Mapping[str, Any]) -> bool:
+def create_header(folder: str, header: Mapping[str, object]) -> bool:
     """Write the header of a job unless there is one; says whether it was written."""
     target = Path(folder) / layout.HEADER
     draft = Path(folder) / f".{layout.HEADER}.{os.uname().nodename}-{os.getpid()}"
@@ -36,14 +36,14 @@ def create_header(folder: str, header: Mapping[str, Any]) -> bool:
     return True
 
 
-def write(folder: str, name: str, entry: Mapping[str, Any]) -> None:
+def write(folder: str, name: str, entry: Mapping[str, object]) -> None:
     """Replace an entry in one move."""
     draft = Path(folder) / f".launch-{name}"
     draft.write_text(json.dumps(entry, indent=1), encoding="utf-8")
     draft.replace(Path(folder) / f"launch-{name}.json")
 
 
-def read(folder: str) -> list[dict[str, Any]]:
+def read(folder: str) -> list[JsonObject]:
     """The entries of all launchers, each with its `name`; a damaged one is left out."""
     found = []
     for path in sorted(Path(folder).glob(_ENTRIES)):
@@ -57,7 +57,7 @@ def read(folder: str) -> list[dict[str, Any]]:
     return found
 
 
-def ending(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def ending(entries: Sequence[JsonObject]) -> JsonObject:
     """How a job ended: as the first of its launchers that failed. Nothing while one runs."""
     if not entries or not all(isinstance(entry.get("ended"), str) for entry in entries):
         return {}

@@ -5,7 +5,7 @@ Nothing in a log is trusted: a row that contradicts itself is left out and count
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,12 +38,12 @@ _APART = 366 * 86_400 * 10**9  # nanoseconds that a row may lie apart from the m
 class Parsed(NamedTuple):
     """Rows in the order in which they were written."""
 
-    rows: Any  # an array of FIELDS
+    rows: np.ndarray  # an array of FIELDS
     size: int  # bytes that were read; what follows is not complete yet
     damaged: int  # rows that were left out
 
 
-def rows_of(data: bytes) -> Any:
+def rows_of(data: bytes) -> np.ndarray:
     """All rows, up to where the log is cut off."""
     return parse(data).rows
 
@@ -81,7 +81,7 @@ def taken(data: bytes) -> Parsed:
     return Parsed(np.concatenate((*parts, rows)), len(records) * ROW.size, damaged + bad)
 
 
-def _valid_rows(records: Any) -> tuple[Any, int]:
+def _valid_rows(records: np.ndarray) -> tuple[np.ndarray, int]:
     """Rows that hold together, and how many do not.
 
     Records of zeros are neither: a network folder may show a file's new size before its bytes.
@@ -102,7 +102,7 @@ def _valid_rows(records: Any) -> tuple[Any, int]:
     return written[valid], int(len(written) - valid.sum())
 
 
-def _valid_calls(head: Any, words: Any) -> tuple[Any, int]:
+def _valid_calls(head: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, int]:
     """Calls, each as a row of its own: they ran, and between them was the user's Python.
 
     The times of a damaged call and of all that follow it are left out: nothing says where they are.
@@ -128,8 +128,9 @@ def _valid_calls(head: Any, words: Any) -> tuple[Any, int]:
     return rows, len(holds) - good
 
 
-def _near(rows: Any) -> Any:
+def _near(rows: np.ndarray) -> np.ndarray:
     """Which rows lie where most do: a row a year apart has a damaged clock."""
     if not len(rows):
         return np.zeros(0, dtype=bool)
-    return np.abs(rows["end"] - np.int64(np.median(rows["end"]))) <= _APART
+    near: np.ndarray = np.abs(rows["end"] - np.int64(np.median(rows["end"]))) <= _APART
+    return near

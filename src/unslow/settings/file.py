@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from unslow.errors import UnslowError, suggestion
+from unslow.facts.json_object import JsonObject
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -37,7 +37,7 @@ class Settings:
     ignore: tuple[str, ...] = ()  # causes that are counted, but not reported
     min_share: float = LEAST_SHARE  # a problem that costs less of the training is not reported
     runs: str = ".unslow"  # the folder of recorded runs
-    commands: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    commands: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     file: Path | None = None
     lines: Mapping[str, int] = field(default_factory=dict)  # of each key, in `file`
 
@@ -71,7 +71,7 @@ def _prefix(file: Path) -> str:
     return "tool.unslow." if file.name == PROJECT_FILE else ""
 
 
-def _table(file: Path, text: str) -> dict[str, Any]:
+def _table(file: Path, text: str) -> JsonObject:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
@@ -108,7 +108,7 @@ class _Reader:
     lines: Mapping[str, int]
     known: Known
 
-    def settings(self, table: Mapping[str, Any]) -> Settings:
+    def settings(self, table: Mapping[str, object]) -> Settings:
         names = (*OWN_KEYS, *self.known.commands)
         given = {str(key).replace("-", "_"): value for key, value in table.items()}
         for key in given:
@@ -154,7 +154,7 @@ class _Reader:
             self._wrong("runs", "runs must be a path")
         return str(self.file.parent / str(value)) if value else Settings.runs
 
-    def _options(self, command: str, value: object) -> dict[str, Any]:
+    def _options(self, command: str, value: object) -> JsonObject:
         if not isinstance(value, dict):
             self._wrong(command, f"{command} must be a table of its options")
             return {}

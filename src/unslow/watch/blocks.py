@@ -1,14 +1,13 @@
 """Steps as blocks of a few seconds: the unit in which a training's speed is compared with its past.
 
-A block's value must not depend on how the recorder merged its rows, nor on a few long steps. Rows are
-therefore added up by the second, and the middle of these seconds counts.
+A block's value must not depend on how the recorder merged its rows, nor on a few long steps. Rows
+are therefore added up by the second, and the middle of these seconds counts.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -59,11 +58,11 @@ class Blocks:
     """Takes the rows of one process as they are written, and gives the blocks that are complete."""
 
     def __init__(self) -> None:
-        self._open: Any = None  # rows of a second that may not be over
+        self._open: np.ndarray | None = None  # rows of a second that may not be over
         self._seconds: list[_Second] = []
         self._first: dict[int, float] = {}  # when each site was first seen
 
-    def add(self, rows: Any) -> list[Block]:
+    def add(self, rows: np.ndarray) -> list[Block]:
         rows = rows if self._open is None else np.concatenate((self._open, rows))
         if not len(rows):
             return []
@@ -87,7 +86,7 @@ class Blocks:
         return blocks
 
 
-def _seconds_of(rows: Any, second: Any) -> list[_Second]:
+def _seconds_of(rows: np.ndarray, second: np.ndarray) -> list[_Second]:
     """Rows in the order in which they ended, by the second of their end."""
     if not len(rows):
         return []
@@ -97,7 +96,7 @@ def _seconds_of(rows: Any, second: Any) -> list[_Second]:
     return [each for each in found if each.seconds > 0]
 
 
-def _second_of(rows: Any) -> _Second:
+def _second_of(rows: np.ndarray) -> _Second:
     counts = rows["count"].astype(np.int64)
     spent = rows["total"].sum() - rows["phases"][:, Phase.EVAL].sum()
     sites, where = np.unique(rows["site"], return_inverse=True)

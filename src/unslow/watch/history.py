@@ -52,8 +52,8 @@ class History:
     def noise(self) -> float:
         """The standard deviation of one block, as large as averages of many blocks need it to be.
 
-        Independent blocks average out; a wandering machine does not. The long-run deviation by batch
-        means makes a sum of blocks as uncertain as it is.
+        Independent blocks average out; a wandering machine does not. The long-run deviation by
+        batch means makes a sum of blocks as uncertain as it is.
         """
         return self._level_and_noise()[1]
 

@@ -1,4 +1,5 @@
-"""How much of the machine other programs used while a block was trained: by ticks or by our own readings."""
+"""How much of the machine other programs used while a block was trained: by ticks or by our own
+readings."""
 
 from __future__ import annotations
 
@@ -7,9 +8,10 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+
+from unslow.facts.json_object import JsonObject
 
 _MOST = 512  # readings kept; they cover at least the last minutes
 _FULL = 0.9  # of all cores: above it, whoever wants to run waits
@@ -86,7 +88,7 @@ class Load:
         return float(at_end - at_begin)
 
 
-def of_tick(tick: dict[str, Any]) -> Reading | None:
+def of_tick(tick: JsonObject) -> Reading | None:
     """What the recorder read inside the training."""
     try:
         machine = float(tick["machine_cpu"]) + float(tick.get("steal") or 0.0)

@@ -7,8 +7,8 @@ import socket
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from unslow.facts.json_object import JsonObject
 from unslow.facts.machine import Machine
 from unslow.live.follow import Followed
 from unslow.watch.blocks import Block, Blocks
@@ -54,7 +54,7 @@ class WatchedProcess:
         if self.is_here:
             self.load.add(of_process(pid_of(self.followed), now))
 
-    def _read_tick(self, tick: dict[str, Any]) -> None:
+    def _read_tick(self, tick: JsonObject) -> None:
         self.load.add(of_tick(tick))
         moment, rss = int(tick["t"]) / 1e9, float(tick.get("rss") or 0.0)
         settled = self._first_step and moment >= self._first_step + _SETTLED
@@ -62,7 +62,7 @@ class WatchedProcess:
             self.memory.add(moment, rss)
             self.room = self._room_at(tick, rss)
 
-    def _room_at(self, tick: dict[str, Any], rss: float) -> float:
+    def _room_at(self, tick: JsonObject, rss: float) -> float:
         limit = float(next(iter(self.followed.facts(Machine)), Machine()).limit_bytes)
         rooms = [float(tick["available"])] if tick.get("available") else []
         if limit > 0:

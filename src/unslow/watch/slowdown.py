@@ -1,9 +1,11 @@
-"""The test that says when a training has become slower: Page's CUSUM of blocks, one sequential test.
+"""The test that says when a training has become slower: Page's CUSUM of blocks, one sequential
+test.
 
-Each block adds the logarithm of how much likelier it is under a training slower by the stated share than
-under the training as it was; the sum never falls below zero. For independent blocks the mean time to a
-false alarm is at least exp(threshold) blocks (Lorden 1971), whatever the noise is. Blocks are not quite
-independent: `History.noise` accounts for that, and `make watch-bench` measures what is left.
+Each block adds the logarithm of how much likelier it is under a training slower by the stated share
+than under the training as it was; the sum never falls below zero. For independent blocks the mean
+time to a false alarm is at least exp(threshold) blocks (Lorden 1971), whatever the noise is. Blocks
+are not quite independent: `History.noise` accounts for that, and `make watch-bench` measures what
+is left.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ _DELAY = 24  # blocks until one becomes part of the past: a slow-down must not h
 _MOST_KINDS = 32  # histories kept: loops and loads of the machine
 _LOADS = (0.05, 0.15, 0.3, 0.5, 0.7)  # shares of the machine's cores that others use, as borders
 _QUIET = 2  # of these loads: others use less than 15 % of the machine
-# Where others use more, what they do to caches, clocks and memory moves a step by itself: by 10 to 15 %
-# in the recordings of `make watch-bench`. Less than this share says nothing about the training.
+# Where others use more, what they do to caches, clocks and memory moves a step by itself: by 10 to
+# 15 % in the recordings of `make watch-bench`. Less than this share says nothing about the
+# training.
 BUSY_SHARE = 0.25
 _CROWDED = -1  # others leave too little: only the training's own processor time says anything
 

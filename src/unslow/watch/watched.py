@@ -192,7 +192,8 @@ class WatchedRun:
         return (*errors, _SILENT if silent else "exit")[0]
 
     def _launcher_lives(self) -> bool:
-        """Whether `unslow run` is there to write how its command ended; of other machines unknown."""
+        """Whether `unslow run` is there to write how its command ended; of other machines
+        unknown."""
         header = self.follower.header
         if header.get("host", socket.gethostname()) != socket.gethostname():
             return True

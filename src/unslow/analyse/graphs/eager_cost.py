@@ -1,4 +1,5 @@
-"""What a step costs by running op by op: measured from windows in which every op was timed, and stack samples."""
+"""What a step costs by running op by op: measured from windows in which every op was timed, and
+stack samples."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from unslow.facts.eager import EagerOps
 from unslow.facts.schema import Stack
 from unslow.model import Location, Loop, Phase, Run, Sample
 
-# A compiled function was seen to cost about as much as asking for eight eager ops, and each op in it 7 % of
-# asking for one: 0.2 ms and 1.7 µs where an eager op takes 25 µs.
+# A compiled function was seen to cost about as much as asking for eight eager ops, and each op in
+# it 7 % of asking for one: 0.2 ms and 1.7 µs where an eager op takes 25 µs.
 _CALL = 8.0
 _NODE = 0.07
 _FEW_SAMPLES = 30
@@ -89,7 +90,8 @@ def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
 def _computing(windows: Sequence[EagerOps], ops: int) -> float:
     """Seconds per step in kernels and compiled functions.
 
-    The first step of an epoch also starts its data; the window of the usual size that computed least did not.
+    The first step of an epoch also starts its data; the window of the usual size that computed
+    least did not.
     """
     usual = [window for window in windows if 0.8 * ops <= window.ops <= 1.25 * ops] or windows
     functions = float(np.median([window.functions_took for window in windows]))
@@ -110,7 +112,8 @@ def _located(stack: Stack) -> tuple[Location, ...]:
 
 
 def _eager_share(run: Run, loop: Loop) -> float:
-    """The share of a step in TensorFlow's and Keras's own code that is no wait, no save and no evaluation."""
+    """The share of a step in TensorFlow's and Keras's own code that is no wait, no save and no
+    evaluation."""
     total = loop.total or 1.0
     own = sum(loop.phase(phase) for phase in _OWN_PHASES) / total
     scope = Scope(run, loop.process)

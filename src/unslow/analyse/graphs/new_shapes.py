@@ -48,8 +48,10 @@ class Churn:
 
     def advice(self) -> str:
         return (
-            f"Pad the batches to a few lengths, so that {self.distinct} shapes become four or eight: "
-            "`dataset.bucket_by_sequence_length(…, pad_to_bucket_boundary=True)`, or round the length up to a "
+            f"Pad the batches to a few lengths, so that {self.distinct} shapes become four or "
+            "eight: "
+            "`dataset.bucket_by_sequence_length(…, pad_to_bucket_boundary=True)`, or round the "
+            "length up to a "
             "multiple (`tf.pad`) and mask what was added."
         )
 
@@ -72,7 +74,8 @@ def _largest(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def churn_of(run: Run, loop: Loop) -> Churn | None:
-    """What new shapes cost in a loop; None where they are few, or cost nothing that can be told from noise."""
+    """What new shapes cost in a loop; None where they are few, or cost nothing that can be told
+    from noise."""
     moments = new_shapes(run, loop)
     if len(moments) < _FEWEST or len(loop.seconds) < 3 * _FEWEST or int(loop.count.max()) > 1:
         return None
@@ -87,7 +90,9 @@ def churn_of(run: Run, loop: Loop) -> Churn | None:
     )
     known = ~fresh
     known[0] = False
-    if fresh.any():  # steps after the last new shape may differ for any other reason: the machine, the end of a warm-up
+    # steps after the last new shape may differ for any other reason: the machine, the end of a
+    # warm-up
+    if fresh.any():
         known[int(np.flatnonzero(fresh)[-1]) + _NEAR :] = False
     if fresh.sum() < _FEWEST or known.sum() < _FEWEST:
         return None
@@ -100,7 +105,8 @@ def churn_of(run: Run, loop: Loop) -> Churn | None:
 
 
 def _certain(over: Floats, extra: float, sigma: float) -> bool:
-    """Whether new shapes cost something: beyond noise, in most of their steps, and late in the run as well as early."""
+    """Whether new shapes cost something: beyond noise, in most of their steps, and late in the run
+    as well as early."""
     half = len(over) // 2
     most = 0.5 + min(
         0.3, 2 / np.sqrt(len(over))
@@ -114,7 +120,8 @@ def _certain(over: Floats, extra: float, sigma: float) -> bool:
 def _against(
     values: Floats, sizes: Floats, others: Floats, other_sizes: Floats, leave: bool = False
 ) -> Floats:
-    """Each value less the median of the others that are nearest in size; `leave` leaves a value's own self out."""
+    """Each value less the median of the others that are nearest in size; `leave` leaves a value's
+    own self out."""
     order = np.argsort(other_sizes, kind="stable")
     ranked, ranked_sizes = others[order], other_sizes[order]
     result = np.empty(len(values))

@@ -1,4 +1,5 @@
-"""What it costs to call fit() again and again on one model: each call prepares its input and its loop anew."""
+"""What it costs to call fit() again and again on one model: each call prepares its input and its
+loop anew."""
 
 from __future__ import annotations
 
@@ -61,9 +62,11 @@ def amid_fit(run: Run, loop: Loop) -> Ints:
 
 
 def _rows(loop: Loop, calls: Calls) -> tuple[Ints, Ints]:
-    """Rows that came right after a call of fit(), and rows that did not; the first row is in neither.
+    """Rows that came right after a call of fit(), and rows that did not; the first row is in
+    neither.
 
-    Where calls are thinned out, others lie between those that were written: nothing is said of rows there.
+    Where calls are thinned out, others lie between those that were written: nothing is said of rows
+    there.
     """
     begun = np.unique(np.searchsorted(loop.end, [event.time for event, _ in calls]))
     all_seen = next(
@@ -110,7 +113,8 @@ def _extra(run: Run, loop: Loop, place: Location, first: Ints) -> float:
     around = loop.seconds - apart
     rest = amid_fit(run, loop)
     usual = float(np.median(around[rest])) if len(rest) else 0.0
-    # Every call traces the same for its input: what one traces beyond that is another's, such as evaluate().
+    # Every call traces the same for its input: what one traces beyond that is another's, such as
+    # evaluate().
     traced = loop.phases[first, Phase.TRACE]
     beyond = np.maximum(0.0, traced - np.median(traced)) if len(first) else traced
     return float(np.maximum(0.0, around[first] - beyond - usual).sum())
@@ -127,7 +131,8 @@ def _keras_traces(run: Run, process: int, after: float) -> list[tuple[Trace, int
 
 
 def _outside(run: Run, loop: Loop, place: Location) -> float:
-    """The share of the user's own Python in what is not TensorFlow's: that which is not below the call of fit()."""
+    """The share of the user's own Python in what is not TensorFlow's: that which is not below the
+    call of fit()."""
     inside = outside = 0
     for sample in run.samples:
         if sample.process == loop.process and sample.training and sample.phase is Phase.OTHER:

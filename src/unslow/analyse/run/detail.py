@@ -1,11 +1,14 @@
-"""A run that was recorded in detail at first, and at the lowest rate since: the detailed part is judged.
+"""A run that was recorded in detail at first, and at the lowest rate since: the detailed part is
+judged.
 
 Facts end where the detail ends. Seconds and steps that follow would dilute what they say.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.facts.process import LowestRate
@@ -51,7 +54,7 @@ def _cut(log: ProcessLog, until: int, rows: bytes) -> ProcessLog:
     return cut
 
 
-def _sentence(log: ProcessLog, until: int, early: Any, late: Any) -> str:
+def _sentence(log: ProcessLog, until: int, early: np.ndarray, late: np.ndarray) -> str:
     began = min((int(line["t"]) for line in log.lines), default=until)
     said = (
         f"recorded in detail for the first {say.time((until - began) / 1e9)} "

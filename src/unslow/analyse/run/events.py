@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from unslow.analyse.run.recorded import Recorded
+from unslow.facts.json_object import JsonObject
 from unslow.facts.kinds import all_kinds
 from unslow.model import Event
 
@@ -27,8 +28,8 @@ def events_of(process: Recorded) -> Iterator[Event]:
         yield Event(line["k"], float(process.seconds(line["t"])), process.index, plain)
 
 
-def _plain(data: dict[str, Any], names: Names) -> dict[str, Any]:
-    plain: dict[str, Any] = {}
+def _plain(data: JsonObject, names: Names) -> JsonObject:
+    plain: JsonObject = {}
     for key, value in data.items():
         if key.endswith("_ns") and isinstance(value, int | float):
             plain[key[:-3]] = value / 1e9

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -53,7 +52,7 @@ def loops_of(process: Recorded) -> Iterator[Loop]:
         yield from _loops_of_thread(process, mine, rows)
 
 
-def _loops_of_thread(process: Recorded, sites: dict[int, Site], rows: Any) -> Iterator[Loop]:
+def _loops_of_thread(process: Recorded, sites: dict[int, Site], rows: np.ndarray) -> Iterator[Loop]:
     rows = _in_order(rows[np.isin(rows["site"], list(sites))])
     groups = _groups(sites, rows)
     loops = [_loop(process, group, sites, rows) for group in groups]
@@ -64,7 +63,7 @@ def _loops_of_thread(process: Recorded, sites: dict[int, Site], rows: Any) -> It
             yield loop
 
 
-def _in_order(rows: Any) -> Any:
+def _in_order(rows: np.ndarray) -> np.ndarray:
     return rows[np.argsort(rows["end"], kind="stable")]
 
 
@@ -75,7 +74,7 @@ def _rank(site: Site) -> int:
     return 2 if site.style == "data" else 1
 
 
-def _training_only(rows: Any, sites: dict[int, Site]) -> tuple[Any, dict[int, Site]]:
+def _training_only(rows: np.ndarray, sites: dict[int, Site]) -> tuple[np.ndarray, dict[int, Site]]:
     """Rows and sites of the first rank that there is; what is left out belongs to the next step."""
     best = min(map(_rank, sites.values()))
     chosen = {number: site for number, site in sites.items() if _rank(site) == best}
@@ -115,7 +114,7 @@ def _key(site: Site) -> _Key:
     return _lines_around(site) or ("line", Place(line.file, line.line))
 
 
-def _groups(sites: dict[int, Site], rows: Any) -> list[list[int]]:
+def _groups(sites: dict[int, Site], rows: np.ndarray) -> list[list[int]]:
     """Sites that update in one loop: equal loops, or one inside the other where they alternate."""
     numbers, first = np.unique(rows["site"], return_index=True)
     by_key: dict[_Key, list[int]] = defaultdict(list)
@@ -140,14 +139,14 @@ def _enclose(one: _Key, other: _Key) -> bool:
     return one.encloses(other) or other.encloses(one)
 
 
-def _alternate(one: list[int], other: list[int], rows: Any) -> bool:
+def _alternate(one: list[int], other: list[int], rows: np.ndarray) -> bool:
     """Whether two sets of sites take turns all along, rather than one after the other."""
     marks = np.isin(rows["site"], one).astype(int)[np.isin(rows["site"], one + other)]
     turns = int(np.count_nonzero(np.diff(marks)))
     return turns >= min(int(marks.sum()), int(len(marks) - marks.sum()))
 
 
-def _leaders(group: list[int], sites: dict[int, Site], rows: Any) -> list[int]:
+def _leaders(group: list[int], sites: dict[int, Site], rows: np.ndarray) -> list[int]:
     """The sites whose updates end a step: the first one, and others at its line that replace it.
 
     A loop that makes a new optimizer or function each time updates at one line through ever new
@@ -164,7 +163,7 @@ def _leaders(group: list[int], sites: dict[int, Site], rows: Any) -> list[int]:
     return [first, *(number for number in same_line if starts[number] > end)]
 
 
-def _loop(process: Recorded, group: list[int], sites: dict[int, Site], rows: Any) -> Loop:
+def _loop(process: Recorded, group: list[int], sites: dict[int, Site], rows: np.ndarray) -> Loop:
     leaders = _leaders(group, sites, rows)
     site = sites[leaders[0]]
     inside = rows[np.isin(rows["site"], group)]
@@ -202,7 +201,7 @@ def _loop(process: Recorded, group: list[int], sites: dict[int, Site], rows: Any
     )
 
 
-def _per_step(inside: Any, leads: Any) -> tuple[Any, Any]:
+def _per_step(inside: np.ndarray, leads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Nanoseconds of each step, whole and by phase.
 
     What other sites of the loop did since the last step belongs to the step that the leader ends.
@@ -239,7 +238,7 @@ def _entered(process: Recorded, site: Site, after: float, before: float) -> floa
     return next((moment for moment in moments if after < moment < before), None)
 
 
-def _trim_first(total: Any, phases: Any, longest: float) -> None:
+def _trim_first(total: np.ndarray, phases: np.ndarray, longest: float) -> None:
     """Cut off what the first step holds from before its loop: imports, model, data."""
     known = float(phases[0].sum() - phases[0][Phase.OTHER])
     wanted = min(float(total[0]), longest if longest > 0 else known)
@@ -250,7 +249,7 @@ def _trim_first(total: Any, phases: Any, longest: float) -> None:
     total[0] = wanted
 
 
-def _ends(column: Any, seconds: Any, single: bool) -> Any:
+def _ends(column: np.ndarray, seconds: np.ndarray, single: bool) -> np.ndarray:
     """Shortest or longest step of each row; the first row's is its trimmed step."""
     if not single:
         return seconds

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar, overload
+
+import numpy as np
 
 from unslow.facts.codec import Context
 from unslow.facts.process import Imported, ProcessStart
@@ -38,7 +40,7 @@ class Recorded:
         return self.context.process
 
     @property
-    def rows(self) -> Any:
+    def rows(self) -> np.ndarray:
         return self.parsed.rows
 
     def of(self, kind: type[F]) -> list[F]:
@@ -47,7 +49,13 @@ class Recorded:
     def first(self, kind: type[F]) -> F | None:
         return next(iter(self.of(kind)), None)
 
-    def seconds(self, clock: Any) -> Any:
+    @overload
+    def seconds(self, clock: float) -> float: ...
+
+    @overload
+    def seconds(self, clock: np.ndarray) -> np.ndarray: ...
+
+    def seconds(self, clock: float | np.ndarray) -> float | np.ndarray:
         """A moment of the process's clock, or an array of them, in seconds since the run began."""
         return (clock - self.context.start) / _NANOSECONDS
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.analyse.workers.records import RECORD
+from unslow.facts.json_object import JsonObject
 from unslow.facts.schema import Fact as TypedFact
 from unslow.facts.table import FactTable
 from unslow.facts.workers import Collective, SyncBlock, WorkerIdentity, closes_at
@@ -78,7 +78,7 @@ class JobSketch(Sketch):
             table=FactTable(facts=[*self._placed(walls, base.loops[0].end), *facts]),
         )
 
-    def _facts(self, index: int, found: Any) -> Iterator[TypedFact]:
+    def _facts(self, index: int, found: np.ndarray) -> Iterator[TypedFact]:
         size = len(self.workers) + self.missing
         identity = WorkerIdentity(index=index, size=size, source="TF_CONFIG", job="sketch")
         yield identity.replace(process=index)
@@ -87,7 +87,7 @@ class JobSketch(Sketch):
         for collective in self.collectives:
             yield collective.replace(process=index)
 
-    def records(self) -> list[Any]:
+    def records(self) -> list[np.ndarray]:
         """The records of every worker, as its recorder would have written them."""
         steps = np.arange(1, self.steps + 1)
         uneven = 1 + _PERIOD * np.sin(steps)
@@ -105,14 +105,16 @@ class JobSketch(Sketch):
         ]
 
     @staticmethod
-    def _parts(hand: Hand, steps: Any, uneven: Any) -> dict[str, Any]:
+    def _parts(hand: Hand, steps: np.ndarray, uneven: np.ndarray) -> JsonObject:
         active = (steps >= hand.since) & (steps <= hand.until) & (steps % hand.every == 0)
         return {
             name: (hand.work.get(name, 0.0) + hand.extra.get(name, 0.0) * active) * uneven
             for name in _PARTS
         }
 
-    def _recorded(self, hand: Hand, parts: Mapping[str, Any], wall: Any, uneven: Any) -> Any:
+    def _recorded(
+        self, hand: Hand, parts: Mapping[str, np.ndarray], wall: np.ndarray, uneven: np.ndarray
+    ) -> np.ndarray:
         single = np.zeros(self.steps, dtype=RECORD)
         single["step"] = np.arange(1, self.steps + 1)
         single["count"] = 1
@@ -136,14 +138,14 @@ def replace_seconds(sketch: Sketch, seconds: Sequence[float]) -> Run:
     return Sketch(**{**named, "seconds": seconds, "facts": ()}).run()
 
 
-def merged(single: Any) -> Any:
+def merged(single: np.ndarray) -> np.ndarray:
     """Records of one step each, as the recorder merges them in long runs."""
     ends = np.array([closes_at(int(step)) for step in single["step"]])
     if len(ends):
         ends[-1] = True
     last = np.flatnonzero(ends)
     starts = np.concatenate(([0], last[:-1] + 1))
-    joined = single[last].copy()
+    joined: np.ndarray = single[last].copy()
     for name in ("count", *(RECORD.names or ())[4:]):
         joined[name] = np.add.reduceat(single[name].astype(np.float64), starts)
     return joined

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -33,10 +32,10 @@ class Fact:
 
     kind: str
     at: int
-    data: Mapping[str, Any]
+    data: Mapping[str, object]
 
 
-def fact(kind: str, at: int, **data: Any) -> Fact:
+def fact(kind: str, at: int, **data: object) -> Fact:
     return Fact(kind, at, data)
 
 
@@ -54,7 +53,8 @@ def at(step: int, seen: TypedFact) -> Placed:
 
 @dataclass(frozen=True)
 class Sketch:
-    """A run of one loop: step seconds, each phase as a share of the step, facts, samples and ticks."""
+    """A run of one loop: step seconds, each phase as a share of the step, facts, samples and
+    ticks."""
 
     says: str
     seconds: Sequence[float] = (0.01,) * 100
@@ -72,7 +72,7 @@ class Sketch:
     source: str = ""
     before: float = 1.0  # seconds from the start of the process to the first step
     after: float = 0.0  # and from the last step to its end
-    machine: Mapping[str, Any] = field(
+    machine: Mapping[str, float] = field(
         default_factory=lambda: {"cores": 2, "memory_bytes": 16 << 30}
     )
     lost: Mapping[str, str] = field(default_factory=dict)  # probes that were lost: name → why
@@ -119,7 +119,7 @@ class Sketch:
             table=FactTable(facts=self._placed(seconds, end)),
         )
 
-    def _loop(self, seconds: Any, end: Any) -> Loop:
+    def _loop(self, seconds: np.ndarray, end: np.ndarray) -> Loop:
         table = np.zeros((len(seconds), len(Phase)))
         for phase, share in self.phases.items():
             table[:, phase] = seconds * np.asarray(share, dtype=float)
@@ -141,18 +141,18 @@ class Sketch:
             values=None if self.values is None else np.asarray(self.values, dtype=float),
         )
 
-    def _when(self, step: int, seconds: Any, end: Any) -> float:
+    def _when(self, step: int, seconds: np.ndarray, end: np.ndarray) -> float:
         if step <= 0 or not len(seconds):
             return self.before / 2
         row = min(step, len(seconds)) - 1
         return float(end[row] - seconds[row] / 2)
 
-    def _placed(self, seconds: Any, end: Any) -> list[TypedFact]:
+    def _placed(self, seconds: np.ndarray, end: np.ndarray) -> list[TypedFact]:
         placed = [found for found in self.facts if isinstance(found, Placed)]
         timed = [found.fact.replace(time=self._when(found.step, seconds, end)) for found in placed]
         return sorted(timed, key=lambda fact: fact.time)
 
-    def _events(self, seconds: Any, end: Any) -> tuple[Event, ...]:
+    def _events(self, seconds: np.ndarray, end: np.ndarray) -> tuple[Event, ...]:
         untyped = [found for found in self.facts if isinstance(found, Fact)]
         events = [
             Event(found.kind, self._when(found.at, seconds, end), 0, found.data)

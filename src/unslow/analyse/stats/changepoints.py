@@ -1,7 +1,7 @@
 """Which change explains a series best: none, a line, a step, a ramp, or bumps that go away again.
 
-Change-point searches turn a slow drift into a staircase; here drift and step compete on the same terms, by an
-information criterion on values with their autocorrelation taken out.
+Change-point searches turn a slow drift into a staircase; here drift and step compete on the same
+terms, by an information criterion on values with their autocorrelation taken out.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ class Form(enum.IntEnum):
     BUMP = 4  # somewhere else for a while, and back
 
 
-# What each form must gain over FLAT, in units of log(size): the more places it is tried at, the more chance
-# finds. Set so that chance wins in at most one of some hundred stationary series, autocorrelated ones included.
+# What each form must gain over FLAT, in units of log(size): the more places it is tried at, the
+# more chance finds. Set so that chance wins in at most one of some hundred stationary series,
+# autocorrelated ones included.
 _PRICE = np.array([0.0, 2.4, 3.8, 4.5, 5.0])
 _EDGE = 0.08  # a level that is held for a smaller share of the series, at an end, is a bump
 _BUMPS = 0.25  # share of the series that may be set aside as bumps
@@ -42,7 +43,8 @@ _BUMPS = 0.25  # share of the series that may be set aside as bumps
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The form that won: its curve, and the places at which it leaves its first and reaches its last level."""
+    """The form that won: its curve, and the places at which it leaves its first and reaches its
+    last level."""
 
     form: Form
     curve: Floats
@@ -105,7 +107,8 @@ def _whitened(rows: Floats, rho: float) -> Floats:
 
 
 def _fit(values: Floats, curves: Floats, rho: float) -> tuple[Floats, Floats, float]:
-    """How high each curve stands in the values, the squares that it explains, and the squares beside a level."""
+    """How high each curve stands in the values, the squares that it explains, and the squares
+    beside a level."""
     level = _whitened(np.ones(len(values)), rho)
     level /= np.sqrt(level @ level)
     rest = _whitened(values, rho)
@@ -121,7 +124,8 @@ def _fit(values: Floats, curves: Floats, rho: float) -> tuple[Floats, Floats, fl
 def _winner(
     values: Floats, candidates: _Candidates, kept: Mask, floor: float
 ) -> tuple[int, Floats]:
-    """The best candidate on the values that are kept, and its curve; -1 where a level does as well."""
+    """The best candidate on the values that are kept, and its curve; -1 where a level does as
+    well."""
     tame = clipped(values[kept], floor)
     curves = candidates.curve[:, kept]
     height, explained, _ = _fit(tame, curves, 0.0)
@@ -141,7 +145,8 @@ def _winner(
 
 
 def best_change(values: Floats, floor: float) -> Change:
-    """The change that explains the values best, bumps set aside; `floor` > 0 is the least noise believed in."""
+    """The change that explains the values best, bumps set aside; `floor` > 0 is the least noise
+    believed in."""
     size = len(values)
     candidates = _candidates(size)
     kept = np.ones(size, dtype=bool)

@@ -30,12 +30,14 @@ _FEWEST = 4  # points below which nothing is said of growth
 _HELD = 0.85  # a rise that is over before this share of the series has settled at its last level
 _RESAMPLED = 2000  # the interval's ends then move by some per cent of its width from seed to seed
 _WANDER = 0.3  # a machine's own wander may look like a smaller rise
-_SETTLED = 0.2  # a straight line makes half of its rise in its second half; with less than this it has settled
+# a straight line makes half of its rise in its second half; with less than this it has settled
+_SETTLED = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """What y gains per unit of x, with its 95 % interval: infinite where there are too few points to say."""
+    """What y gains per unit of x, with its 95 % interval: infinite where there are too few points
+    to say."""
 
     value: float
     low: float
@@ -52,10 +54,12 @@ _NOTHING = Slope(0.0, -math.inf, math.inf)
 
 
 def slope(x: npt.ArrayLike, y: npt.ArrayLike) -> Slope:
-    """Theil and Sen's slope of block middles, its interval widened by the autocorrelation of what it leaves."""
+    """Theil and Sen's slope of block middles, its interval widened by the autocorrelation of what
+    it leaves."""
     across, up = _finite(x, y)
     if np.any(np.diff(across) < 0):
-        # In order of x a block has one x; where x is time this is the order in time, as autocorrelation needs.
+        # In order of x a block has one x; where x is time this is the order in time, as
+        # autocorrelation needs.
         order = np.argsort(across, kind="stable")
         across, up = across[order], up[order]
     return _slope(block_means(across, _BLOCKS), block_middles(up, _BLOCKS))
@@ -109,7 +113,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """How a quantity follows the steps: along a line, or along a line of a counter that follows the steps."""
+    """How a quantity follows the steps: along a line, or along a line of a counter that follows the
+    steps."""
 
     kind: Kind
     line: Line  # over steps, or over the counter; flat where the law is CONSTANT
@@ -135,7 +140,8 @@ def fit_law(
     counter: npt.ArrayLike | None = None,
     least: float = 0.01,
 ) -> Law:
-    """The simplest law that values follow; a change of less than the share `least` from end to end is none."""
+    """The simplest law that values follow; a change of less than the share `least` from end to end
+    is none."""
     columns = _finite(steps, values, steps if counter is None else counter)
     place, count = block_means(columns[0], _BLOCKS), block_means(columns[2], _BLOCKS)
     value = block_middles(columns[1], _BLOCKS)
@@ -168,7 +174,8 @@ def fit_law(
 
 
 def _driven(place: Floats, value: Floats, count: Floats, least: float) -> Law | None:
-    """The law of a counter that still rises at the end, where values have risen all along with it."""
+    """The law of a counter that still rises at the end, where values have risen all along with
+    it."""
     late = _late(place, 1 / 2)
     onward = _line(place[late], count[late])
     by_count = _line(count, value)
@@ -204,7 +211,8 @@ def _change(value: Floats, least: float) -> Change:
 
 
 def _late(place: Floats, share: float) -> slice:
-    """The points in the last share of the steps; where they lie wide apart, at least a few points."""
+    """The points in the last share of the steps; where they lie wide apart, at least a few
+    points."""
     begin = int(np.searchsorted(place, place[-1] - share * (place[-1] - place[0])))
     return slice(max(min(begin, len(place) - _FEWEST - 1), 0), len(place))
 
@@ -253,7 +261,8 @@ def levels_off(
 
 @dataclass(frozen=True, slots=True)
 class Follows:
-    """How well a series follows a counter: the share of its variance, by ranks, and what one unit costs."""
+    """How well a series follows a counter: the share of its variance, by ranks, and what one unit
+    costs."""
 
     share: float
     slope: Slope
@@ -283,10 +292,12 @@ def _ranks(values: Floats) -> Floats:
 def bootstrap_ratio(
     before: npt.ArrayLike, after: npt.ArrayLike, rng_seed: int = 0, paired: bool = False
 ) -> tuple[float, float, float]:
-    """How many times as long `before` takes as `after`, with its 95 % interval, from a few trials of each.
+    """How many times as long `before` takes as `after`, with its 95 % interval, from a few trials
+    of each.
 
-    The ratio is the median of all ratios (paired: of all geometric means of two pairs' ratios). Resampling
-    gives its standard error, Student's distribution the interval: so few trials do not reach its tails.
+    The ratio is the median of all ratios (paired: of all geometric means of two pairs' ratios).
+    Resampling gives its standard error, Student's distribution the interval: so few trials do not
+    reach its tails.
     """
     if paired:
         old, new = _finite(before, after)

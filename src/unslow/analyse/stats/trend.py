@@ -1,4 +1,5 @@
-"""How step time behaves over a loop: steady, drifting, jumped or periodic; a pure function of its rows."""
+"""How step time behaves over a loop: steady, drifting, jumped or periodic; a pure function of its
+rows."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ _BLOCKS = 48  # enough to place a step, few enough that each block's middle is c
 _LOOKED = (
     20_000  # rows in which a period is looked for; it keeps the time of very long runs in bounds
 )
-_CLIMB = 1.3  # how many times as long a step must be at last as at first, where only the order of the blocks tells
+# how many times as long a step must be at last as at first, where only the order of the blocks
+# tells
+_CLIMB = 1.3
 _HELD = 0.1  # seconds: a level that is held for less, at an end, is a disturbance of the machine
 _NOISE = 0.01  # step times are never believed to be more regular than this share of themselves
 
@@ -47,7 +50,8 @@ def trend_of(seconds: npt.ArrayLike, count: npt.ArrayLike | None = None) -> Tren
     if extra * len(beat.rows) >= beat.excess:
         return moved
     climbing, extra = _of_periods(rows, first, beat)
-    # A quarter: long rows that have grown to twice their length are told as growing before as recurring.
+    # A quarter: long rows that have grown to twice their length are told as growing before as
+    # recurring.
     if extra * len(beat.rows) >= beat.excess / 4:
         return climbing
     period = max(1, round(beat.period * float(np.median(width))))
@@ -69,7 +73,8 @@ def _of_periods(rows: Floats, first: Floats, beat: Beat) -> tuple[Trend, float]:
 
 
 def _rows(seconds: npt.ArrayLike, count: npt.ArrayLike | None) -> tuple[Floats, Floats, Floats]:
-    """Usable rows: seconds, the number of their first step (from 1), and how many steps they hold."""
+    """Usable rows: seconds, the number of their first step (from 1), and how many steps they
+    hold."""
     rows = np.asarray(seconds, dtype=float)
     width = np.ones(len(rows)) if count is None else np.asarray(count, dtype=float)
     first = np.cumsum(width) - width + 1
@@ -78,7 +83,8 @@ def _rows(seconds: npt.ArrayLike, count: npt.ArrayLike | None) -> tuple[Floats, 
 
 
 def _warm_up(rows: Floats) -> int:
-    """How many rows at the start are warm-up: the first, and all up to the last of the first few that is long."""
+    """How many rows at the start are warm-up: the first, and all up to the last of the first few
+    that is long."""
     look = min(10, len(rows) // 4)
     usual = rows[look : look + 50]
     limit = 1.2 * float(np.median(usual)) + 4 * spread(usual)
@@ -87,7 +93,8 @@ def _warm_up(rows: Floats) -> int:
 
 
 def _equal(rows: Floats, first: Floats, width: Floats) -> tuple[Floats, Floats, Floats]:
-    """Rows of one width: a mean of many steps holds its share of spikes, a single step mostly none."""
+    """Rows of one width: a mean of many steps holds its share of spikes, a single step mostly
+    none."""
     target = min(width.max(), width.sum() / (2 * _BLOCKS))
     if width.min() >= target:
         return rows, first, width
@@ -98,7 +105,8 @@ def _equal(rows: Floats, first: Floats, width: Floats) -> tuple[Floats, Floats, 
 
 
 def _moved(rows: Floats, place: Floats) -> tuple[Trend, float]:
-    """What rows do, judged by their blocks, and the mean seconds per row that it adds to the better end."""
+    """What rows do, judged by their blocks, and the mean seconds per row that it adds to the better
+    end."""
     blocks = block_middles(rows, _BLOCKS)
     typical = float(np.median(blocks))
     steady = Trend(Shape.STEADY, typical, typical)
@@ -141,7 +149,8 @@ def _drift(blocks: Floats, place: Floats, change: Change) -> Trend:
 
 
 def _end(blocks: Floats, curve: Floats) -> float:
-    """The level at the first block: the curve's, unless the blocks there clearly bend away from it."""
+    """The level at the first block: the curve's, unless the blocks there clearly bend away from
+    it."""
     near = max(3, len(blocks) // 12)
     rest = blocks - curve
     off = float(np.median(rest[:near]))

@@ -6,7 +6,6 @@ import warnings
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -107,7 +106,7 @@ def build(members: Members, run: Run | None = None) -> Job:
     )
 
 
-def aligned(records: Sequence[Any]) -> list[Any]:
+def aligned(records: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Records with the numbers of the job's steps, where a worker counts from another one.
 
     The key of a collective is shared: two workers that end a step with the same key ended the same
@@ -120,7 +119,7 @@ def aligned(records: Sequence[Any]) -> list[Any]:
     return [_shifted(one, reference) for one in records]
 
 
-def _shifted(records: Any, reference: Any) -> Any:
+def _shifted(records: np.ndarray, reference: np.ndarray) -> np.ndarray:
     keys = records["key"]
     _, mine, theirs = np.intersect1d(keys, reference["key"], return_indices=True)
     named = keys[mine] >= 0
@@ -130,12 +129,12 @@ def _shifted(records: Any, reference: Any) -> Any:
     shift = int(np.median(apart[named]))
     if shift <= 0:
         return records
-    moved = records.copy()
+    moved: np.ndarray = records.copy()
     moved["step"] += shift
     return moved
 
 
-def _ends(table: Table) -> Any:
+def _ends(table: Table) -> np.ndarray:
     """When each column ended: the median worker's time."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a column that nobody has

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,7 @@ class Timed:
     blocks: tuple[str, ...] = ()  # records of its steps, unread: most runs have one clock
 
     @cached_property
-    def records(self) -> Any:
+    def records(self) -> np.ndarray:
         return records_of(self.blocks)
 
 
@@ -122,7 +121,7 @@ def _by_steps(
     return shifts
 
 
-def _same_ends(one: Any, other: Any) -> tuple[Any, Any]:
+def _same_ends(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """When the same steps ended, by each clock: the key of the last collective is shared."""
     known = one["key"] >= 0
     _, first, second = np.intersect1d(
@@ -131,7 +130,7 @@ def _same_ends(one: Any, other: Any) -> tuple[Any, Any]:
     return one["end"][known][first], other["end"][second]
 
 
-def clock_of(apart: Any) -> Clock:
+def clock_of(apart: np.ndarray) -> Clock:
     """A clock from the times that lie between the same ends on it and on the reference.
 
     Workers leave a collective at slightly different times: the median is taken, and half of the

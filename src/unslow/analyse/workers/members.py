@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+
+import numpy as np
 
 from unslow.analyse.workers.job import Clock, State, Worker
 from unslow.facts.workers import WorkerIdentity
@@ -24,14 +25,14 @@ class Member:
 
     process: Process
     identity: WorkerIdentity
-    records: Any
+    records: np.ndarray
 
 
 @dataclass(frozen=True)
 class Members:
     """The processes of one job: those that train, the others, and what was odd."""
 
-    training: tuple[tuple[Worker, Any], ...]  # with the records of their steps
+    training: tuple[tuple[Worker, np.ndarray], ...]  # with the records of their steps
     others: tuple[Worker, ...]
     size: int
     notes: tuple[str, ...]
@@ -41,7 +42,7 @@ def members_of(run: Run, found: Sequence[Member]) -> Members:
     """Sort the recorded processes of a run into one job."""
     notes: list[str] = []
     mine = _of_one_job(found, notes)
-    training: list[tuple[Worker, Any]] = []
+    training: list[tuple[Worker, np.ndarray]] = []
     others: list[Worker] = []
     by_name: dict[tuple[str, int], list[Member]] = {}
     for member in mine:
@@ -75,7 +76,9 @@ def _of_one_job(found: Sequence[Member], notes: list[str]) -> list[Member]:
     return [member for member in found if member.identity.job == job]
 
 
-def _same_name(run: Run, members: Sequence[Member], notes: list[str]) -> list[tuple[Worker, Any]]:
+def _same_name(
+    run: Run, members: Sequence[Member], notes: list[str]
+) -> list[tuple[Worker, np.ndarray]]:
     """Processes of one identity: one after the other is a restart, two at once a mistake."""
     ordered = sorted(members, key=lambda member: member.process.started)
     name = f"{ordered[0].identity.role} {ordered[0].identity.index}"
@@ -119,7 +122,7 @@ def _state(run: Run, process: Process) -> State:
     return State.WHOLE if process.how in ("exit", "detached") else State.DIED
 
 
-def _marked_late(training: Sequence[tuple[Worker, Any]]) -> list[tuple[Worker, Any]]:
+def _marked_late(training: Sequence[tuple[Worker, np.ndarray]]) -> list[tuple[Worker, np.ndarray]]:
     """The same, with those marked that started much later than most."""
     starts = sorted(worker.started for worker, _ in training)
     usual = starts[(len(starts) - 1) // 2] if starts else 0.0
@@ -131,7 +134,9 @@ def _marked_late(training: Sequence[tuple[Worker, Any]]) -> list[tuple[Worker, A
     return marked
 
 
-def _missing(size: int, training: Sequence[tuple[Worker, Any]], notes: list[str]) -> list[Worker]:
+def _missing(
+    size: int, training: Sequence[tuple[Worker, np.ndarray]], notes: list[str]
+) -> list[Worker]:
     """Those that the cluster names and that left no recording."""
     known = {worker.index for worker, _ in training if worker.role == "worker"}
     chiefs = sum(worker.role == "chief" for worker, _ in training)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ _LONGEST = 1e8  # seconds, three years: a sum beyond it is damage
 SUMS = [name for name, form in SYNC_FIELDS if form == "f"]
 
 
-def records_of(blocks: Iterable[str], origin: Origin | None = None) -> Any:
+def records_of(blocks: Iterable[str], origin: Origin | None = None) -> np.ndarray:
     """The records of some blocks, in order of their steps; damaged ones are left out.
 
     `origin`: when the run began by the process's clock; ends are nanoseconds since then.

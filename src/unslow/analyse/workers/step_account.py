@@ -6,7 +6,8 @@ shortest is the one that the others waited for.
 
 Own work until the first collective of a step is measured in every step. What follows is one call of
 TensorFlow that computes and waits: the processor time in it says how much it computed, on one
-processor, or at the rate that windows of the profiler gave for this worker where they were asked for.
+processor, or at the rate that windows of the profiler gave for this worker where they were asked
+for.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +51,7 @@ class Columns:
     step: Ints  # last step of each
     count: Ints  # steps in each
 
-    def of(self, steps: Any) -> Any:
+    def of(self, steps: np.ndarray) -> np.ndarray:
         """The column that holds each step."""
         return np.minimum(np.searchsorted(self.step, steps), len(self.step) - 1)
 
@@ -90,7 +90,7 @@ def columns_of(last: int) -> Columns:
     return Columns(step, np.diff(step, prepend=0))
 
 
-def table_of(workers: Sequence[Any], seconds_per_tick: float = 1e-9) -> Table:
+def table_of(workers: Sequence[np.ndarray], seconds_per_tick: float = 1e-9) -> Table:
     """All records on one grid. A worker without some steps has NaN there."""
     last = max((int(records["step"][-1]) for records in workers if len(records)), default=1)
     columns = columns_of(last)
@@ -111,7 +111,7 @@ def table_of(workers: Sequence[Any], seconds_per_tick: float = 1e-9) -> Table:
     return Table(columns, end, key, counted, sums)
 
 
-def _joined(records: Any, at: Any) -> tuple[Any, Any]:
+def _joined(records: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Records of one column added up."""
     starts = np.flatnonzero(np.diff(at, prepend=-1) != 0)
     joined = records[np.append(starts[1:] - 1, len(records) - 1)].copy()

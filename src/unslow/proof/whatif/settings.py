@@ -1,11 +1,12 @@
-"""The settings: how each is requested from outside, where it applies, and the line that keeps it."""
+"""The settings: how each is requested from outside, where it applies, and the line that keeps
+it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from unslow.facts.json_object import JsonObject
 from unslow.proof.whatif.survey import Survey, place_of
 
 
@@ -15,9 +16,7 @@ class Setting:
 
     name: str
     group: str
-    asked: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # of the switches in the training process
+    asked: JsonObject = field(default_factory=dict)  # of the switches in the training process
     environment: Mapping[str, str] = field(default_factory=dict)
     keep: str = ""  # the line to add
     where: str = ""  # the user's line that it belongs to
@@ -82,7 +81,7 @@ def _xla(seen: Survey, machine: Machine) -> Iterator[Setting]:
 
 def _jit_compile(seen: Survey) -> Setting:
     functions = [fact for fact in seen.functions if not fact["jit"]]
-    asked: dict[str, Any] = {}
+    asked: JsonObject = {}
     keep, where = "@tf.function(jit_compile=True)", place_of(functions)
     if seen.trains_by_keras:
         asked["jit_compile"] = True
@@ -215,7 +214,8 @@ _SHORT_EPOCH = 16
 
 
 def _group(steps: int, epoch: int) -> tuple[int, float]:
-    """How many steps to execute at once, and the share of miscounted ones: a last group is short."""
+    """How many steps to execute at once, and the share of miscounted ones: a last group is
+    short."""
     whole_epoch = (epoch,) if 1 < epoch <= _SHORT_EPOCH else ()
     within = min(steps, epoch) if epoch else steps
     found = []
@@ -278,7 +278,7 @@ def _data(seen: Survey, machine: Machine) -> Iterator[Setting]:
         )
 
 
-def _pipeline_reasons(seen: Survey, facts: list[Mapping[str, Any]]) -> dict[str, str]:
+def _pipeline_reasons(seen: Survey, facts: list[JsonObject]) -> dict[str, str]:
     """Why settings of pipelines do not apply: all of them by the name '', others by their own."""
     stages = {stage for fact in facts for stage in fact["stages"]}
     keras_own = bool(seen.fits) and not any(fact["dataset"] for fact in seen.fits)
@@ -421,7 +421,7 @@ _MAKERS: Sequence[Callable[[Survey, Machine], Iterator[Setting]]] = (
 
 def combined(name: str, settings: Sequence[Setting]) -> Setting:
     """Several at once; settings of one switch are merged, the later one wins."""
-    asked: dict[str, Any] = {}
+    asked: JsonObject = {}
     environment: dict[str, str] = {}
     for setting in settings:
         for key, value in setting.asked.items():

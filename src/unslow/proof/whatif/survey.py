@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from unslow.facts.json_object import JsonObject
 from unslow.proof.trials import Trial
 
-Fact = Mapping[str, Any]
+Fact = JsonObject
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from unslow.facts.json_object import JsonObject
 from unslow.proof.whatif.judge import Figure, Row
 from unslow.proof.whatif.run import Outcome
 from unslow.proof.whatif.settings import Setting
@@ -12,7 +12,7 @@ from unslow.proof.whatif.settings import Setting
 SCHEMA = 1
 
 
-def view_of(outcome: Outcome) -> dict[str, Any]:
+def view_of(outcome: Outcome) -> JsonObject:
     return {
         "schema": SCHEMA,
         "command": list(outcome.command),
@@ -28,13 +28,13 @@ def view_of(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _setting(setting: Setting | None) -> dict[str, Any]:
+def _setting(setting: Setting | None) -> JsonObject:
     if setting is None:
         return {"name": "as it is", "group": ""}
     return {"name": setting.name, "group": setting.group}
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: Row) -> JsonObject:
     setting = row.setting
     return {
         **_setting(setting),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from unslow.analyse.account import Account, Part
+from unslow.report.words import Row
 
 _VISIBLE = 0.005  # of the run: smaller parts are added up
 
 
-def account_of(account: Account | None) -> dict[str, Any] | None:
+def account_of(account: Account | None) -> Row | None:
     if account is None:
         return None
     return {
@@ -28,7 +27,7 @@ def account_of(account: Account | None) -> dict[str, Any] | None:
     }
 
 
-def _parts(parts: tuple[Part, ...], least: float) -> list[dict[str, Any]]:
+def _parts(parts: tuple[Part, ...], least: float) -> list[Row]:
     shown = [_part(part) for part in parts if part.seconds >= least]
     small = sum(part.seconds for part in parts if part.seconds < least)
     if small > 0:
@@ -38,7 +37,7 @@ def _parts(parts: tuple[Part, ...], least: float) -> list[dict[str, Any]]:
     return shown
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: Part) -> Row:
     return {
         "name": part.name,
         "seconds": part.seconds,

@@ -1,4 +1,5 @@
-"""A finding as plain data: its cost, its line with context, its fix as a diff and the proof of it."""
+"""A finding as plain data: its cost, its line with context, its fix as a diff and the proof of
+it."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def outline_of(run: Run, finding: Finding) -> Row:
 
 
 def is_of_training(run: Run, finding: Finding) -> bool:
-    """Whether its seconds are a part of the training; else of the run: what lies outside of the steps."""
+    """Whether its seconds are a part of the training; else of the run: what lies outside of the
+    steps."""
     return bool(run.training) and run.trained > 0 and not finding.stretch
 
 

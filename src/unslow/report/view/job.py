@@ -1,4 +1,5 @@
-"""A job of many workers for a report: who waits for whom, and the worst beside the typical worker."""
+"""A job of many workers for a report: who waits for whom, and the worst beside the typical
+worker."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -133,7 +133,8 @@ def _signed(change: float) -> str:
 
 
 def sparkline_of(loop: Loop) -> Row:
-    """Step time without the first step in equal groups of rows, and the scale that shows its shape."""
+    """Step time without the first step in equal groups of rows, and the scale that shows its
+    shape."""
     seconds = loop.steady()
     if not len(seconds):
         return {"values": [], "scale": "linear", "low": 0.0, "high": 0.0}
@@ -159,6 +160,6 @@ def sparkline_of(loop: Loop) -> Row:
     }
 
 
-def _means(seconds: Floats, weights: Floats, starts: Any) -> Floats:
+def _means(seconds: Floats, weights: Floats, starts: np.ndarray) -> Floats:
     means: Floats = np.add.reduceat(seconds * weights, starts) / np.add.reduceat(weights, starts)
     return means

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 
@@ -40,7 +39,7 @@ def memory_charts(run: Run, shown: Collection[int] = frozenset()) -> list[Row]:
     return charts
 
 
-def _heap(process: Process, starts: Any) -> list[float | None]:
+def _heap(process: Process, starts: np.ndarray) -> list[float | None]:
     """Bytes allocated by the C library's allocator, where it can be queried."""
     rss, used = process.ticks.columns["rss"], process.ticks.columns.get("heap_used")
     if used is None or not np.isfinite(used).any():

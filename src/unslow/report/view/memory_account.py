@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from unslow.analyse.memory.account import MemoryAccount, MemoryPart
+from unslow.report.words import Row
 
 _VISIBLE = 0.01  # of the peak: smaller parts are added up
 
 
-def memory_account_of(account: MemoryAccount | None) -> dict[str, Any] | None:
+def memory_account_of(account: MemoryAccount | None) -> Row | None:
     if account is None:
         return None
     least = _VISIBLE * account.peak
@@ -26,7 +25,7 @@ def memory_account_of(account: MemoryAccount | None) -> dict[str, Any] | None:
     }
 
 
-def _part(part: MemoryPart) -> dict[str, Any]:
+def _part(part: MemoryPart) -> Row:
     return {
         "owner": part.part.value,
         "name": part.name,
