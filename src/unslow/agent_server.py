@@ -1,7 +1,8 @@
 """A Model Context Protocol server: agents record, read, fix and prove as people do.
 
 Every tool calls our own command line in a process of its own and returns its JSON, so that an agent
-sees what a person sees. The protocol owns stdin and stdout: no process that is started here gets them.
+sees what a person sees. The protocol owns stdin and stdout: no process that is started here gets
+them.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ Json = dict[str, Any]
 async def run(command: list[str], directory: str = ".", python: str | None = None) -> Json:
     """Run a training as it is, record it, and say why it is slow.
 
-    `command` is what follows `python`: ["train.py", "--steps", "200"]. `python` names the interpreter that
-    has the training's TensorFlow, if it is another one. Returns the report and the end of the output.
+    `command` is what follows `python`: ["train.py", "--steps", "200"]. `python` names the
+    interpreter that has the training's TensorFlow, if it is another one. Returns the report and the
+    end of the output.
     """
     with tempfile.TemporaryDirectory() as place:
         report = Path(place) / "report.json"

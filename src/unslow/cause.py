@@ -104,7 +104,8 @@ def _own(name: str) -> Cause:
 
 @cache
 def load() -> tuple[tuple[Cause, ...], tuple[Unjudged, ...]]:
-    """Every cause, ours and other people's; one that does not load is named, never dropped in silence."""
+    """Every cause, ours and other people's; one that does not load is named, never dropped in
+    silence."""
     package = importlib.import_module("unslow.causes")
     sources: list[tuple[str, Callable[[], Cause]]] = [
         (info.name.replace("_", "-"), partial(_own, info.name))

@@ -1,4 +1,5 @@
-"""Every cause in its fence, then one ranked list: merged, measured against the run, and honest about the rest."""
+"""Every cause in its fence, then one ranked list: merged, measured against the run, and honest
+about the rest."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ T = TypeVar("T")
 # Below this share of the time a cost is not worth a reader's attention, unless it grows.
 _WORTH = 0.02
 _FILLING = 0.1  # of the training, that memory is worth at least: it grows, or could be freed
-_MOST_TIMES = 1.5  # a leader's seconds: a symptom that takes more (1.2 in any example) has another reason as well
+# a leader's seconds: a symptom that takes more (1.2 in any example) has another reason as well
+_MOST_TIMES = 1.5
 _EXPLAINED = 0.7  # of an honest answer's seconds: costs up to this are put down to it
 
 
@@ -39,7 +41,7 @@ def diagnose(run: Run, causes: Sequence[Cause] | None = None, with_fixes: bool =
             findings.extend(cause.detect(run))
         except CannotJudge as reason:
             unjudged.append(Unjudged(cause.id, str(reason)))
-        except Exception as problem:  # noqa: BLE001 - the fence of a cause: one that fails is named, the rest speaks
+        except Exception as problem:  # noqa: BLE001 - one that fails is named, the rest speaks
             why = f"it failed: {type(problem).__name__}: {problem}"
             unjudged.append(Unjudged(cause.id, why, blind=True))
     told = findings if len(run.processes) < 2 else fold(findings)
@@ -124,8 +126,9 @@ def _together(group: Sequence[Finding]) -> Finding:
 def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]:
     """Where one cause is another's symptom, the deeper one leads and names the other.
 
-    An honest answer ("the machine was busy") takes in only what it can well explain: clearly less than its own. A
-    fault without a line ("the memory is full") takes in what is not much more than its own.
+    An honest answer ("the machine was busy") takes in only what it can well explain: clearly less
+    than its own. A fault without a line ("the memory is full") takes in what is not much more than
+    its own.
     """
     kept = list(findings)
     depth = _Depth(causes, {finding.cause for finding in kept})

@@ -17,16 +17,22 @@ ERRORS: dict[str, tuple[str, str]] = {
     ),
     "attach": (
         "a running process could not be recorded",
-        "`unslow attach PID` starts the recorder inside a Python process that has imported TensorFlow. It needs the "
-        "right to trace the process (ptrace): the same user or root, in a container `--cap-add=SYS_PTRACE`, and a "
-        "`kernel.yama.ptrace_scope` of 0 where the process is not a child of the shell. The way in is "
-        "`sys.remote_exec` on Python 3.14 and later, else hypno (`pip install 'unslow[attach]'`) or gdb. A process "
+        "`unslow attach PID` starts the recorder inside a Python process that has imported "
+        "TensorFlow. It needs the "
+        "right to trace the process (ptrace): the same user or root, in a container "
+        "`--cap-add=SYS_PTRACE`, and a "
+        "`kernel.yama.ptrace_scope` of 0 where the process is not a child of the shell. The way in "
+        "is "
+        "`sys.remote_exec` on Python 3.14 and later, else hypno (`pip install 'unslow[attach]'`) "
+        "or gdb. A process "
         "in a long native call answers when it comes back to Python.",
     ),
     "watch": (
         "a run could not be watched",
-        "`unslow watch` takes a run folder or part of its name, the number of a process of this machine, or a folder "
-        "that holds runs (`.unslow`). Metrics are served on loopback only; a webhook and an OTLP endpoint are http "
+        "`unslow watch` takes a run folder or part of its name, the number of a process of this "
+        "machine, or a folder "
+        "that holds runs (`.unslow`). Metrics are served on loopback only; a webhook and an OTLP "
+        "endpoint are http "
         "addresses.",
     ),
     "no-tensorflow": (

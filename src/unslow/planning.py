@@ -1,4 +1,5 @@
-"""Which fix belongs to which finding, and how several fixes compose: asks each cause, decides nothing itself."""
+"""Which fix belongs to which finding, and how several fixes compose: asks each cause, decides
+nothing itself."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ def fixes_for(
 
 
 def is_library(file: str) -> bool:
-    """Whether a file belongs to an installed library, which is neither edited nor copied for a trial."""
+    """Whether a file belongs to an installed library, which is neither edited nor copied for a
+    trial."""
     return "site-packages" in file or "dist-packages" in file
 
 
@@ -55,7 +57,8 @@ def _failure(problem: Exception) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """One fix in turn: the texts before it and after it, earlier fixes included; or why there is none."""
+    """One fix in turn: the texts before it and after it, earlier fixes included; or why there is
+    none."""
 
     finding: Finding
     fix: Fix | Refusal
@@ -64,7 +67,8 @@ class Step:
 
 
 class Composition:
-    """Fixes in rank order, each made on what the ones before it left; a rejected one leaves no trace."""
+    """Fixes in rank order, each made on what the ones before it left; a rejected one leaves no
+    trace."""
 
     def __init__(self, diagnosis: Diagnosis, only: str | None = None) -> None:
         self._diagnosis = diagnosis
@@ -86,7 +90,8 @@ class Composition:
         self.texts = dict(step.after)
 
     def _again(self, cause: Cause, finding: Finding, planned: Fix) -> Fix | Refusal:
-        """The same fix on the texts as edited so far; planned ones were made for the recorded texts."""
+        """The same fix on the texts as edited so far; planned ones were made for the recorded
+        texts."""
         from unslow.fix.edit.script import CannotEdit, Script
 
         where = finding.location

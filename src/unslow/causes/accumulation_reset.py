@@ -1,4 +1,5 @@
-"""Broken recipe: gradient accumulators that start at zero in every batch, or are counted by nothing."""
+"""Broken recipe: gradient accumulators that start at zero in every batch, or are counted by
+nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ _HOLDERS = ("list", "tuple", "tf.Variable", "keras.Variable", "tf.identity", "tf
 _MAPPERS = ("map", "tf.nest.map_structure", "keras.tree.map_structure")
 _ADDS = ("tf.add", "tf.math.add", "tf.add_n", "numpy.add", "keras.ops.add")
 _INSTEAD = (
-    "keras.optimizers.Adam(..., gradient_accumulation_steps=n) and apply_gradients in every batch; by hand: make the"
+    "keras.optimizers.Adam(..., gradient_accumulation_steps=n) and apply_gradients in every batch; "
+    "by hand: make the"
     " accumulators before the loop and zero them only where they are applied"
 )
 
@@ -43,24 +45,28 @@ class AccumulationReset(Cause):
     """
     What happens
 
-    Gradients are to be summed over several batches and applied in every n-th. But the accumulators are set to zero
-    in every batch, or the counter that decides when to apply them is never defined or never moves.
+    Gradients are to be summed over several batches and applied in every n-th. But the accumulators
+    are set to zero in every batch, or the counter that decides when to apply them is never defined
+    or never moves.
 
     Why it is slow
 
-    It does not do what it says. With accumulators that start at zero in every batch, the n-th batch alone is
-    applied, divided by n: the work of the other batches is thrown away, and the model learns n times more slowly. With
-    a counter that does not exist the loop raises NameError; with one that never moves, nothing is ever applied.
+    It does not do what it says. With accumulators that start at zero in every batch, the n-th batch
+    alone is applied, divided by n: the work of the other batches is thrown away, and the model
+    learns n times more slowly. With a counter that does not exist the loop raises NameError; with
+    one that never moves, nothing is ever applied.
 
     The fix
 
-    Keras optimizers accumulate by themselves: `keras.optimizers.Adam(…, gradient_accumulation_steps=n)`, with
-    `apply_gradients` (or `fit`) in every batch. By hand: make the accumulators once, before the loop, and set them to
-    zero only in the branch that applies them; count with `for i, batch in enumerate(dataset)`.
+    Keras optimizers accumulate by themselves: `keras.optimizers.Adam(…,
+    gradient_accumulation_steps=n)`, with `apply_gradients` (or `fit`) in every batch. By hand: make
+    the accumulators once, before the loop, and set them to zero only in the branch that applies
+    them; count with `for i, batch in enumerate(dataset)`.
 
     When we are wrong
 
-    When the counter's test is true in every batch, so that each batch is meant to be applied by itself.
+    When the counter's test is true in every batch, so that each batch is meant to be applied by
+    itself.
     """
 
     title = "gradients are set to zero before they can add up"
@@ -151,7 +157,8 @@ def _key(node: ast.AST) -> str:
 
 
 def _expanded(source: Source, keys: set[str], around: ast.AST) -> set[str]:
-    """Keys, and those from which they are computed; what went through `tape.gradient` is a new thing."""
+    """Keys, and those from which they are computed; what went through `tape.gradient` is a new
+    thing."""
     grown = set(keys)
     while True:
         more = {
@@ -184,7 +191,8 @@ def _has_gradient(source: Source, node: ast.AST, deep: bool = True) -> bool:
 
 
 def _turn(source: Source, node: ast.AST) -> ast.AST | None:
-    """What is run once per batch: the innermost loop that computes gradients, or else the function."""
+    """What is run once per batch: the innermost loop that computes gradients, or else the
+    function."""
     for loop in source.loops(node):
         if isinstance(loop, STATEMENT_LOOPS) and any(
             _has_gradient(source, item) for item in loop.body
@@ -208,12 +216,14 @@ def _resets(source: Source, site: _Site) -> Iterator[tuple[ast.AST, str]]:
                 name = sorted(zeroed)[0]
                 yield (
                     other,
-                    f"`{name}` is set to zero in every batch, so nothing adds up in it between updates",
+                    f"`{name}` is set to zero in every batch, so nothing adds up in it between "
+                    "updates",
                 )
 
 
 def _held_back(source: Source, site: _Site, turn: ast.AST) -> bool:
-    """Whether gradients are applied less often than once per turn: after the loop, or when a counter says so."""
+    """Whether gradients are applied less often than once per turn: after the loop, or when a
+    counter says so."""
     if not source.within(site.node, turn):
         return isinstance(turn, STATEMENT_LOOPS) and _line(site.node) > (turn.end_lineno or 0)
     inside = [test for test in site.tests if source.within(test, turn)]
@@ -225,7 +235,8 @@ def _line(node: ast.AST) -> int:
 
 
 def _counts(source: Source, test: ast.expr, turn: ast.AST) -> bool:
-    """Whether a test is about a number of batches: a remainder, or a counter that the turn moves on."""
+    """Whether a test is about a number of batches: a remainder, or a counter that the turn moves
+    on."""
     nodes = list(own_nodes(turn))
     targets = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
     moved = {_key(target) for target in targets if _key(target)}
@@ -283,7 +294,8 @@ def _zeroed(source: Source, node: ast.AST) -> set[str]:
 
 
 def _held(source: Source, target: ast.AST) -> set[str]:
-    """The accumulator behind a target: `acc`, `acc[i]`, or a variable that a loop takes out of `acc`."""
+    """The accumulator behind a target: `acc`, `acc[i]`, or a variable that a loop takes out of
+    `acc`."""
     while isinstance(target, ast.Subscript):
         target = target.value
     key = _key(target)

@@ -192,7 +192,8 @@ class BigShuffle(Cause):
         held, larger = inflated.held, inflated.larger
         return Finding(
             cause=self.id,
-            title=f"{say.code(place)} holds {say.size(held)} of mapped elements, {larger:.1f} times "
+            title=f"{say.code(place)} holds {say.size(held)} of mapped elements, {larger:.1f} "
+            "times "
             f"what they take in front of the map: ≈{say.size(inflated.frees)} of the "
             f"{say.size(inflated.peak)} at the peak",
             location=place,

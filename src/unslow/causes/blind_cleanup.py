@@ -85,20 +85,21 @@ class BlindCleanup(Cause):
     """
     What happens
 
-    The script deletes a folder or file under the system's temporary directory by a path that is written down in it,
-    and nothing in the file has made that path.
+    The script deletes a folder or file under the system's temporary directory by a path that is
+    written down in it, and nothing in the file has made that path.
 
     Why it is slow
 
-    It does not do what it says. TensorFlow keeps no folder of temporary files by a fixed name: checkpoints, event
-    files and profiles lie where the script put them. So the path is usually not there and nothing is freed; and
-    where it is there, it belongs to another program or another run, which loses its files while it works.
+    It does not do what it says. TensorFlow keeps no folder of temporary files by a fixed name:
+    checkpoints, event files and profiles lie where the script put them. So the path is usually not
+    there and nothing is freed; and where it is there, it belongs to another program or another run,
+    which loses its files while it works.
 
     The fix
 
-    Make the folder and clean up what you made: `with tempfile.TemporaryDirectory() as folder: …`. Bound what
-    training itself writes where it is written: `tf.train.CheckpointManager(…, max_to_keep=3)`,
-    `keras.callbacks.ModelCheckpoint(save_best_only=True)`.
+    Make the folder and clean up what you made: `with tempfile.TemporaryDirectory() as folder: …`.
+    Bound what training itself writes where it is written: `tf.train.CheckpointManager(…,
+    max_to_keep=3)`, `keras.callbacks.ModelCheckpoint(save_best_only=True)`.
 
     When we are wrong
 
@@ -115,8 +116,10 @@ class BlindCleanup(Cause):
             if not any(_related(path, made) for made in own):
                 yield source.spot(
                     node,
-                    f"this deletes {path}, which nothing in this file makes; if it exists, it is someone else's",
-                    "with tempfile.TemporaryDirectory() as folder: ...  (or delete only what this file created)",
+                    f"this deletes {path}, which nothing in this file makes; if it exists, it is "
+                    "someone else's",
+                    "with tempfile.TemporaryDirectory() as folder: ...  (or delete only what this "
+                    "file created)",
                 )
 
 
@@ -207,7 +210,8 @@ def _given(source: Source, call: ast.Call) -> Iterator[ast.expr]:
 
 
 def _related(path: str, made: str) -> bool:
-    """Whether a deleted path, which may be a pattern, is one that the file makes, holds it or lies in it."""
+    """Whether a deleted path, which may be a pattern, is one that the file makes, holds it or lies
+    in it."""
     if _ROOT.match(path):
         return False  # the whole temporary directory is nobody's own
     fixed = re.split(r"[*?\[]", path)[0]

@@ -30,7 +30,8 @@ from unslow.model import Certainty, Evidence, Finding, Location, Run
 _LEAST_SHARE = 0.25
 _MANY = 6.0  # collectives in a step: a compiled step packs its gradients into one or a few
 _LARGE = 8 << 20  # bytes in a step: 7 ms and more on 10 Gbit/s
-# What one collective costs beside its bytes, in bytes: about a millisecond of round trips at 1 GB/s.
+# What one collective costs beside its bytes, in bytes: about a millisecond of round trips at 1
+# GB/s.
 _LATENCY = 1 << 20
 _LEADS = 0.5  # of the transfer: a reason is named where it takes most of it
 _FETCHED = 0.1  # of the training, that a coordinator waits for values

@@ -41,22 +41,25 @@ _WORTH = 0.05  # of the run: less is not worth a change (a judgement)
 class RepeatedEagerCalls(Cause):
     """
     What happens
-    A Python loop calls a model or single TensorFlow ops, and each of them runs by itself: rollouts in
-    reinforcement learning, text sampling, feature extraction, hand-written metrics, augmentation, simulations.
+    A Python loop calls a model or single TensorFlow ops, and each of them runs by itself: rollouts
+    in reinforcement learning, text sampling, feature extraction, hand-written metrics,
+    augmentation, simulations.
 
     Why it is slow
-    Dispatching one op from Python costs tens of microseconds, whatever it computes. A model of twenty layers
-    dispatches hundreds of ops for every call. A compiled function dispatches once.
+    Dispatching one op from Python costs tens of microseconds, whatever it computes. A model of
+    twenty layers dispatches hundreds of ops for every call. A compiled function dispatches once.
 
     The fix
-    Put the body of the loop into a function with `@tf.function` and call that: `act = tf.function(model)` for a
-    model. Handle many elements in one call where they do not depend on each other (`tf.vectorized_map`,
-    a batch dimension, `Dataset.map`). For Keras models with small inputs, `model.predict_on_batch(x)` is
-    compiled already. Keep shapes fixed, or the function is traced again for each new one.
+    Put the body of the loop into a function with `@tf.function` and call that: `act =
+    tf.function(model)` for a model. Handle many elements in one call where they do not depend on
+    each other (`tf.vectorized_map`, a batch dimension, `Dataset.map`). For Keras models with small
+    inputs, `model.predict_on_batch(x)` is compiled already. Keep shapes fixed, or the function is
+    traced again for each new one.
 
     When we are wrong
-    The gain is estimated from what the ops compute and what a compiled call costs. Where the ops themselves are
-    large, nothing is reported. Code that must see every value in Python cannot be compiled as a whole.
+    The gain is estimated from what the ops compute and what a compiled call costs. Where the ops
+    themselves are large, nothing is reported. Code that must see every value in Python cannot be
+    compiled as a whole.
     """
 
     title = "ops are called one by one from Python"
@@ -76,7 +79,8 @@ class RepeatedEagerCalls(Cause):
         common = ", ".join(f"{name} ({count})" for name, count in found.top[:4])
         return Finding(
             cause=self.id,
-            title=f"{say.code(where)} runs op by op{when}: {found.ops_per_second:,.0f} ops per second, "
+            title=f"{say.code(where)} runs op by op{when}: {found.ops_per_second:,.0f} ops per "
+            "second, "
             f"{say.time(found.seconds)} in all",
             location=where,
             seconds=found.saved,
@@ -89,7 +93,8 @@ class RepeatedEagerCalls(Cause):
                 Evidence("least cost of dispatching one op", found.floor, "s"),
                 Evidence("most frequent ops", common),
             ),
-            advice="Compile what the loop calls with @tf.function, or handle many elements in one call.",
+            advice="Compile what the loop calls with @tf.function, or handle many elements in one "
+            "call.",
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:

@@ -72,24 +72,26 @@ class ElementwiseLoop(Cause):
     """
     What happens
 
-    Rows or elements of a tensor go through a loop one at a time: `tf.map_fn`, `tf.while_loop`, a `for` over a
-    tensor that became a loop of the graph, or a Python loop that indexes a tensor.
+    Rows or elements of a tensor go through a loop one at a time: `tf.map_fn`, `tf.while_loop`, a
+    `for` over a tensor that became a loop of the graph, or a Python loop that indexes a tensor.
 
     Why it is slow
 
-    An op on one row costs almost as much as an op on all of them: TensorFlow's fixed cost of some microseconds
-    per op (tens of microseconds from Python) is paid for every element, and so it is again for the gradient.
+    An op on one row costs almost as much as an op on all of them: TensorFlow's fixed cost of some
+    microseconds per op (tens of microseconds from Python) is paid for every element, and so it is
+    again for the gradient.
 
     The fix
 
-    Write the body for the whole batch: most ops take one more dimension (`tf.reduce_sum(x * y, axis=1)`,
-    `tf.linalg.matvec`, `tf.einsum`, `tf.gather` with `batch_dims`). Where that is hard, `tf.vectorized_map` does it
-    for a body that `tf.map_fn` takes.
+    Write the body for the whole batch: most ops take one more dimension (`tf.reduce_sum(x * y,
+    axis=1)`, `tf.linalg.matvec`, `tf.einsum`, `tf.gather` with `batch_dims`). Where that is hard,
+    `tf.vectorized_map` does it for a body that `tf.map_fn` takes.
 
     When we are wrong
 
-    A loop whose iterations need the ones before (a recurrent layer, a decoder) is not named: it cannot be
-    taken apart so. Kernels inside the loop are not counted as lost; a body of heavy kernels gains little.
+    A loop whose iterations need the ones before (a recurrent layer, a decoder) is not named: it
+    cannot be taken apart so. Kernels inside the loop are not counted as lost; a body of heavy
+    kernels gains little.
     """
 
     title = "elements are handled one by one"
@@ -127,7 +129,8 @@ class ElementwiseLoop(Cause):
             cause=self.id,
             location=say.place(run, where.stack[0]),
             seconds=seconds,
-            title=f"{_MADE_BY.get(where.made_by, 'a loop')} handles {window.iterations} elements a step one by one: "
+            title=f"{_MADE_BY.get(where.made_by, 'a loop')} handles {window.iterations} elements a "
+            "step one by one: "
             f"{say.time(lost)} of a step of {say.time(window.wall)}",
             evidence=(
                 Evidence("iterations per step", window.iterations),
@@ -259,8 +262,10 @@ class ElementwiseLoop(Cause):
 
 def _advice(made_by: str) -> str:
     if made_by == "map_fn":
-        return "Write the body for the whole batch, or put tf.vectorized_map in the place of tf.map_fn."
-    return "Write the body for the whole batch: one op with one more dimension in the place of the loop."
+        instead = ", or put tf.vectorized_map in the place of tf.map_fn."
+    else:
+        instead = ": one op with one more dimension in the place of the loop."
+    return f"Write the body for the whole batch{instead}"
 
 
 def _is_taken_apart(total: LineTotal[Index]) -> bool:

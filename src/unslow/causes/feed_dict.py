@@ -1,4 +1,5 @@
-"""The batch is copied in through feed_dict, and its conversion or copy takes a real part of the step."""
+"""The batch is copied in through feed_dict, and its conversion or copy takes a real part of the
+step."""
 
 from __future__ import annotations
 
@@ -84,20 +85,22 @@ class _Feed:
 class FeedDict(Cause):
     """
     What happens
-    Every run hands its batch to the session through `feed_dict`. A Python list is turned into an array number by
-    number; an array of another type (float64 for float32) or with another layout is converted; then it is copied.
+    Every run hands its batch to the session through `feed_dict`. A Python list is turned into an
+    array number by number; an array of another type (float64 for float32) or with another layout is
+    converted; then it is copied.
 
     Why it is slow
-    All of it happens in Python before the graph starts, and nothing computes meanwhile. A list costs some fifty
-    times as much as an array of the right type.
+    All of it happens in Python before the graph starts, and nothing computes meanwhile. A list
+    costs some fifty times as much as an array of the right type.
 
     The fix
-    Convert the data once, in front of the loop, to arrays of the type that the placeholder has. Where the plain copy is
-    what costs, feed the data through `tf.data`, which prepares the next batch while this one is computed.
+    Convert the data once, in front of the loop, to arrays of the type that the placeholder has.
+    Where the plain copy is what costs, feed the data through `tf.data`, which prepares the next
+    batch while this one is computed.
 
     When we are wrong
-    Data that is made anew for every step (a simulation, augmentation) has to be converted each time. Make it in the
-    right type then.
+    Data that is made anew for every step (a simulation, augmentation) has to be converted each
+    time. Make it in the right type then.
     """
 
     title = "feeding the batch costs a real part of the step"

@@ -29,21 +29,23 @@ class _Detail:
 class FitInLoop(Cause):
     """
     What happens
-    The program calls `fit()` many times on the same model: once per batch, per row, per file or per epoch.
+    The program calls `fit()` many times on the same model: once per batch, per row, per file or per
+    epoch.
 
     Why it is slow
-    Every call builds an input pipeline, traces the functions of that pipeline, creates an iterator with its
-    threads, starts the callbacks and waits for all of it to end. That takes tens to hundreds of milliseconds,
-    whatever the call trains.
+    Every call builds an input pipeline, traces the functions of that pipeline, creates an iterator
+    with its threads, starts the callbacks and waits for all of it to end. That takes tens to
+    hundreds of milliseconds, whatever the call trains.
 
     The fix
-    For single batches, call `train_on_batch()`: it keeps its graph and needs no pipeline. For epochs, call
-    `fit()` once with `epochs=`, and do what the loop does between the calls in a callback
-    (`on_epoch_end`). For several files, put them into one `tf.data` pipeline.
+    For single batches, call `train_on_batch()`: it keeps its graph and needs no pipeline. For
+    epochs, call `fit()` once with `epochs=`, and do what the loop does between the calls in a
+    callback (`on_epoch_end`). For several files, put them into one `tf.data` pipeline.
 
     When we are wrong
-    If each call trains for minutes, its fixed cost does not matter, and nothing is reported. If the data really
-    change between the calls in a way that depends on the training, several calls may be needed.
+    If each call trains for minutes, its fixed cost does not matter, and nothing is reported. If the
+    data really change between the calls in a way that depends on the training, several calls may be
+    needed.
     """
 
     title = "fit() is called repeatedly on one model"
@@ -71,9 +73,11 @@ class FitInLoop(Cause):
                 Evidence("functions of its input traced again", found.traces),
                 Evidence("seconds in these traces", found.trace_seconds, "s"),
             ),
-            advice="Use train_on_batch() for single batches: it keeps its graph and needs no input pipeline."
+            advice="Use train_on_batch() for single batches: it keeps its graph and needs no input "
+            "pipeline."
             if per_batch
-            else "Call fit() once with epochs=…, and do what the loop does between the calls in a callback.",
+            else "Call fit() once with epochs=…, and do what the loop does between the calls in a "
+            "callback.",
             detail=_Detail(found.steps == found.calls and found.arrays),
         )
 

@@ -40,23 +40,25 @@ class _Detail:
 class FunctionInLoop(Cause):
     """
     What happens
-    `tf.function(…)` is called again and again on the same code: in the loop, around a lambda, or as a decorator of a
-    function that is defined inside another one. Every call makes a new object that knows none of the graphs that
-    were built before. What TensorFlow itself does with a graph of its own, such as `tape.jacobian` or
-    `tf.vectorized_map`, does the same where it is called outside of a graph.
+    `tf.function(…)` is called again and again on the same code: in the loop, around a lambda, or as
+    a decorator of a function that is defined inside another one. Every call makes a new object that
+    knows none of the graphs that were built before. What TensorFlow itself does with a graph of its
+    own, such as `tape.jacobian` or `tf.vectorized_map`, does the same where it is called outside of
+    a graph.
 
     Why it is slow
-    Each new object is traced at its first call: the Python code runs line by line, and the graph is optimised and
-    loaded. That takes ten to ten thousand times as long as a call of a graph that exists, and the old graphs often
-    stay in memory.
+    Each new object is traced at its first call: the Python code runs line by line, and the graph is
+    optimised and loaded. That takes ten to ten thousand times as long as a call of a graph that
+    exists, and the old graphs often stay in memory.
 
     The fix
-    Make the function once, in front of the loop or at the top of the file, and hand in what changes as arguments.
-    Call `tape.jacobian`, `tape.batch_jacobian` and `tf.vectorized_map` inside a `tf.function`: it is traced once.
+    Make the function once, in front of the loop or at the top of the file, and hand in what changes
+    as arguments. Call `tape.jacobian`, `tape.batch_jacobian` and `tf.vectorized_map` inside a
+    `tf.function`: it is traced once.
 
     When we are wrong
-    A function made for each of several models is needed once per model; we only count functions that work on the same
-    weights.
+    A function made for each of several models is needed once per model; we only count functions
+    that work on the same weights.
     """
 
     title = "a new tf.function is made in every iteration"
@@ -147,7 +149,8 @@ class FunctionInLoop(Cause):
                 if any(source.innermost(call) is loop for call in calls):
                     yield source.spot(
                         source.compiler(node) or node,
-                        f"the loop at line {loop.lineno} makes this tf.function anew in every turn, and a new one is"
+                        f"the loop at line {loop.lineno} makes this tf.function anew in every "
+                        "turn, and a new one is"
                         " traced again, if the loop runs more than once",
                         "make the tf.function once, before the loop, and call it in the loop",
                     )
@@ -168,7 +171,8 @@ def _called(name: str) -> str:
 
 
 def _functions_made(source: Source) -> Iterator[tuple[ast.AST, list[ast.Call]]]:
-    """Where tf.functions are made: decorated definitions and wrapping calls, with the calls of what was made."""
+    """Where tf.functions are made: decorated definitions and wrapping calls, with the calls of what
+    was made."""
     for function in source.every(ast.FunctionDef):
         if source.compiler(function) is not None:
             yield function, source.callers(function)
@@ -195,7 +199,8 @@ def _functions_made(source: Source) -> Iterator[tuple[ast.AST, list[ast.Call]]]:
 
 
 def _made_per_call(source: Source, node: ast.AST, calls: list[ast.Call]) -> Iterator[Spot]:
-    """A tf.function that an inner function makes and uses at once, where a loop calls that inner function."""
+    """A tf.function that an inner function makes and uses at once, where a loop calls that inner
+    function."""
     around = source.function(node)
     if around is None or any(source.conditions(node)) or source.traces.get(around) is not None:
         return
@@ -205,11 +210,13 @@ def _made_per_call(source: Source, node: ast.AST, calls: list[ast.Call]) -> Iter
         return
     for caller in source.callers(around):
         loop = source.innermost(caller)
-        # A loop inside a function that is not seen to train may itself be run only while something is traced.
+        # A loop inside a function that is not seen to train may itself be run only while something
+        # is traced.
         if loop is not None and (loop in source.step_loops or source.function(loop) is None):
             yield source.spot(
                 source.compiler(node) or node,
-                f"the loop at line {loop.lineno} comes by here and makes a new tf.function in every turn, which is"
+                f"the loop at line {loop.lineno} comes by here and makes a new tf.function in "
+                "every turn, which is"
                 " traced again, if the loop runs more than once",
                 "make the tf.function once, outside the function that is called in the loop",
             )

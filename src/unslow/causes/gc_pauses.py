@@ -144,7 +144,8 @@ class GcPauses(Cause):
             grows=found.grows,
             forecast=_forecast(loop, found) if found.grows else None,
             evidence=_evidence(loop, found, seconds),
-            advice="After the set-up, in front of the loop: `import gc; gc.collect(); gc.freeze()`.",
+            advice="After the set-up, in front of the loop: "
+            "`import gc; gc.collect(); gc.freeze()`.",
             detail=_Asked(False),
         )
 

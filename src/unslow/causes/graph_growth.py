@@ -168,7 +168,8 @@ class GraphGrowth(Cause):
                     seen.add(statement)
                     yield source.spot(
                         node,
-                        f"the loop at line {loop.lineno} runs a session and comes by here: this adds"
+                        f"the loop at line {loop.lineno} runs a session and comes by here: this "
+                        "adds"
                         " ops to its graph in every turn, if the loop runs more than once",
                         "build the ops once, before the loop; feed what changes; call"
                         " graph.finalize() to be sure",

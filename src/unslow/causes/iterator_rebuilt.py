@@ -125,7 +125,8 @@ class IteratorRebuilt(Cause):
                 Evidence("a usual step", loop.typical(), "s"),
             ),
             advice="Give the training data an iterator of its own and let it continue "
-            "(`repeat()`); where one graph must switch between datasets, choose by the handle of an iterator "
+            "(`repeat()`); where one graph must switch between datasets, choose by the handle of "
+            "an iterator "
             "(`tf.data.Iterator.from_string_handle`), which keeps the position of each.",
         )
 

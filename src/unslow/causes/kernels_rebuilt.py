@@ -56,24 +56,26 @@ class _Detail:
 class KernelsRebuilt(Cause):
     """
     What happens
-    A compiled function was traced once, but TensorFlow prepares it anew again and again: its graph is optimised,
-    placed and loaded as if it were called for the first time. Setting the seed (`tf.random.set_seed`),
-    `clear_session()` and a reset of the context throw away every prepared kernel; a shape that was never seen
-    before has its primitives built anew even where the graph leaves the shape open. A TF1 session prepares every set
-    of fetches at its first run, whatever other sessions of the same graph have run before.
+    A compiled function was traced once, but TensorFlow prepares it anew again and again: its graph
+    is optimised, placed and loaded as if it were called for the first time. Setting the seed
+    (`tf.random.set_seed`), `clear_session()` and a reset of the context throw away every prepared
+    kernel; a shape that was never seen before has its primitives built anew even where the graph
+    leaves the shape open. A TF1 session prepares every set of fetches at its first run, whatever
+    other sessions of the same graph have run before.
 
     Why it is slow
-    Preparing takes a fraction of a millisecond per node of the graph: a step of one millisecond may take a hundred.
-    No trace is made, so counting traces shows nothing.
+    Preparing takes a fraction of a millisecond per node of the graph: a step of one millisecond may
+    take a hundred. No trace is made, so counting traces shows nothing.
 
     The fix
     Set the seed once, in front of the loop; where each epoch must start from a known state, use
-    `tf.random.Generator` or stateless random ops, whose seed is an argument. For shapes, pad batches to a few lengths.
-    Open one session, and start again in it by running the initializer or setting the weights.
+    `tf.random.Generator` or stateless random ops, whose seed is an argument. For shapes, pad
+    batches to a few lengths. Open one session, and start again in it by running the initializer or
+    setting the weights.
 
     When we are wrong
-    A program that must draw the same random numbers in every iteration sets the seed on purpose. The cost is the
-    same.
+    A program that must draw the same random numbers in every iteration sets the seed on purpose.
+    The cost is the same.
     """
 
     title = "compiled functions are prepared again and again"
@@ -124,7 +126,8 @@ class KernelsRebuilt(Cause):
             evidence.append(Evidence(label, collecting, "s"))
         return Finding(
             cause=self.id,
-            title=f"{what} in the loop makes TensorFlow prepare {_list(names)} again {count} times, "
+            title=f"{what} in the loop makes TensorFlow prepare {_list(names)} again {count} "
+            "times, "
             f"{say.time(seconds / count)} each, without retracing",
             location=where,
             seconds=seconds + collecting,
@@ -167,8 +170,10 @@ class KernelsRebuilt(Cause):
     def _for_shapes(self, run: Run, loop: Loop, churn: Churn) -> Finding:
         return Finding(
             cause=self.id,
-            title=f"{churn.distinct} different shapes go through one graph: a step with a new one takes "
-            f"{say.time(churn.extra)} longer, since its primitives are built anew without any trace",
+            title=f"{churn.distinct} different shapes go through one graph: a step with a new one "
+            "takes "
+            f"{say.time(churn.extra)} longer, since its primitives are built anew without any "
+            "trace",
             location=say.place(run, loop.update),
             seconds=churn.seconds,
             evidence=churn.evidence(),
@@ -187,7 +192,8 @@ class KernelsRebuilt(Cause):
             title="Do it once, in front of the loop",
             safety=Safety.REVIEW,
             files={script.path: once_before_loop(script, lines).text},
-            note="Random ops go on drawing from one sequence instead of starting it again in every iteration."
+            note="Random ops go on drawing from one sequence instead of starting it again in every "
+            "iteration."
             if detail.way == "set_seed"
             else "What clear_session() forgets in every iteration is forgotten once.",
         )
@@ -198,9 +204,11 @@ class KernelsRebuilt(Cause):
             if loops and not any(source.conditions(call, loops[0])):
                 yield source.spot(
                     call,
-                    f"the loop at line {loops[0].lineno} sets the seed in every step, and each time every compiled"
+                    f"the loop at line {loops[0].lineno} sets the seed in every step, and each "
+                    "time every compiled"
                     " function is prepared again",
-                    "set the seed once, before the loop; for one step, tf.random.stateless_uniform(seed=(a, step))",
+                    "set the seed once, before the loop; for one step, "
+                    "tf.random.stateless_uniform(seed=(a, step))",
                 )
 
 

@@ -40,19 +40,21 @@ class _Detail:
 class ManySessionRuns(Cause):
     """
     What happens
-    A step calls `run` several times with the same feeds: once for the training op, once for the loss, once for the
-    accuracy.
+    A step calls `run` several times with the same feeds: once for the training op, once for the
+    loss, once for the accuracy.
 
     Why it is slow
-    Every run copies its feeds in, starts the graph, and computes all that its fetches depend on: the forward pass is
-    computed again for each of them. One run with several fetches computes what they share once.
+    Every run copies its feeds in, starts the graph, and computes all that its fetches depend on:
+    the forward pass is computed again for each of them. One run with several fetches computes what
+    they share once.
 
     The fix
     One call: `_, loss_value, hits = session.run([train, loss, accuracy], feed_dict=batch)`.
 
     When we are wrong
-    A value that is fetched after the training op in a run of its own belongs to the updated weights. In one run with
-    it, it belongs to the weights before the update. Where that difference is wanted, the second run is needed.
+    A value that is fetched after the training op in a run of its own belongs to the updated
+    weights. In one run with it, it belongs to the weights before the update. Where that difference
+    is wanted, the second run is needed.
     """
 
     title = "several session runs per step that could be one"

@@ -49,7 +49,8 @@ _ADVICE = {
     Reason.COPY: "Fill `{instead}` in place (`np.empty`, then row by row) instead of collecting "
     "`{name}` first; `del {name}` frees what comes on top later.",
     Reason.BATCH: "Pass `batch_size={instead}`: the results are the same.",
-    Reason.ONE_BATCH: "Call `predict` or `evaluate` with `batch_size={instead}`: the results are the "
+    Reason.ONE_BATCH: "Call `predict` or `evaluate` with `batch_size={instead}`: the results are "
+    "the "
     "same.",
     Reason.ONE_ELEMENT: "Use `from_tensor_slices` and `batch` before the `map`: then one batch "
     "is held.",

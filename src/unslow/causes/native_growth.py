@@ -190,7 +190,8 @@ class NativeGrowth(Cause):
 
 
 def _recreating(run: Run, where: Location) -> float:
-    """Seconds of making the pipelines again that keep a function: their traces, and what follows."""
+    """Seconds of making the pipelines again that keep a function: their traces, and what
+    follows."""
     pipelines = [each for each in blamed(run, traces(run)) if each.reason == "pipeline"]
     mine = [
         each

@@ -19,27 +19,27 @@ class NumpyInFunction(Cause):
     """
     What happens
 
-    A function that TensorFlow traces (a `tf.function`, the function given to `Dataset.map`, the `train_step` of a
-    Keras model, and all that they call) asks a tensor for its value with `.numpy()`, or prints a tensor with
-    Python's `print`.
+    A function that TensorFlow traces (a `tf.function`, the function given to `Dataset.map`, the
+    `train_step` of a Keras model, and all that they call) asks a tensor for its value with
+    `.numpy()`, or prints a tensor with Python's `print`.
 
     Why it is slow
 
-    It does not do what it says. While a function is traced its tensors have no values yet: `.numpy()` raises
-    AttributeError (NotImplementedError for a variable). `print` runs once per trace, not once per call, and shows
-    the tensor's name and shape in place of its value. People then take the `tf.function` away to see their numbers,
-    and train op by op.
+    It does not do what it says. While a function is traced its tensors have no values yet:
+    `.numpy()` raises AttributeError (NotImplementedError for a variable). `print` runs once per
+    trace, not once per call, and shows the tensor's name and shape in place of its value. People
+    then take the `tf.function` away to see their numbers, and train op by op.
 
     The fix
 
-    Return the tensor and call `.numpy()` on what the compiled function returns; write `tf.print(x)` to see values
-    in every call; wrap what must be Python in `tf.py_function`.
+    Return the tensor and call `.numpy()` on what the compiled function returns; write `tf.print(x)`
+    to see values in every call; wrap what must be Python in `tf.py_function`.
 
     When we are wrong
 
-    A tensor made outside, before the function is traced, has its value and may be asked for it; so may everything
-    under `tf.init_scope()` or where functions run eagerly. A `print` of a tensor may be meant to show when the
-    function is traced.
+    A tensor made outside, before the function is traced, has its value and may be asked for it; so
+    may everything under `tf.init_scope()` or where functions run eagerly. A `print` of a tensor may
+    be meant to show when the function is traced.
     """
 
     title = "a traced tensor is asked for its value"
@@ -53,8 +53,10 @@ class NumpyInFunction(Cause):
             for call in _asked(source, function):
                 yield source.spot(
                     call,
-                    f"`.numpy()` runs while {trace.name} is traced, when tensors have no values yet: it raises",
-                    "return the tensor and call .numpy() on the result, or use tf.print(...) to see it",
+                    f"`.numpy()` runs while {trace.name} is traced, when tensors have no values "
+                    "yet: it raises",
+                    "return the tensor and call .numpy() on the result, or use tf.print(...) to "
+                    "see it",
                 )
             yield from _prints(source, function, where)
             yield from _elsewhere(source, function)
@@ -98,7 +100,8 @@ def _root(value: ast.expr) -> ast.expr:
 
 
 def _belongs_to(source: Source, name: ast.Name, function: Function) -> bool:
-    """Whether a name holds what the traced function was given or made: not `self`, not what was there before."""
+    """Whether a name holds what the traced function was given or made: not `self`, not what was
+    there before."""
     if source.class_of_self(name.id, source.scope_at(name)) is not None:
         return False
     bindings = source.reaching(name)
@@ -118,7 +121,8 @@ def _prints(source: Source, function: Function, where: str) -> Iterator[Spot]:
             if any(_is_made_here(source, value, function) for value in shown):
                 yield source.spot(
                     call,
-                    f"this print runs once per trace and shows a tensor without its value, for it is {where}",
+                    "this print runs once per trace and shows a tensor without its value, for it "
+                    f"is {where}",
                     "tf.print(...) prints the value in every call",
                 )
 
@@ -163,8 +167,10 @@ def _at(source: Source, node: ast.AST, definition: Definition[Source]) -> Iterat
     if place:
         yield source.spot(
             node,
-            f"this is traced and leads to `.numpy()` at {place}, when tensors have no values yet: it raises",
-            "return the tensor from there and call .numpy() on the result outside, or use tf.print(...)",
+            f"this is traced and leads to `.numpy()` at {place}, when tensors have no values yet: "
+            "it raises",
+            "return the tensor from there and call .numpy() on the result outside, or use "
+            "tf.print(...)",
         )
 
 

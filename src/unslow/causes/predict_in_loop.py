@@ -1,4 +1,5 @@
-"""Keras's predict or evaluate is called on a few rows inside the training loop, at a fixed cost each time."""
+"""Keras's predict or evaluate is called on a few rows inside the training loop, at a fixed cost
+each time."""
 
 from __future__ import annotations
 
@@ -55,20 +56,21 @@ class PredictInLoop(Cause):
 
     Why it is slow
 
-    Each call builds a tf.data pipeline, its iterator and a list of callbacks, and takes all of it down again:
-    some 50 ms on a laptop, whatever the input. That pays for a large array. For a few rows the model
-    itself takes a hundredth of it.
+    Each call builds a tf.data pipeline, its iterator and a list of callbacks, and takes all of it
+    down again: some 50 ms on a laptop, whatever the input. That pays for a large array. For a few
+    rows the model itself takes a hundredth of it.
 
     The fix
 
-    `model.predict_on_batch(x)` gives the same array and calls the compiled model at once. Where the result
-    may stay a tensor, a `tf.function` around `model(x, training=False)` is as fast. Rows that are known together
-    belong into one call. For `evaluate`: call it less often.
+    `model.predict_on_batch(x)` gives the same array and calls the compiled model at once. Where the
+    result may stay a tensor, a `tf.function` around `model(x, training=False)` is as fast. Rows
+    that are known together belong into one call. For `evaluate`: call it less often.
 
     When we are wrong
 
-    The gain is the measured time of the calls less the time in which TensorFlow ran the model in them. Where
-    `x` has more rows than fit into memory at once, `predict_on_batch` is no replacement.
+    The gain is the measured time of the calls less the time in which TensorFlow ran the model in
+    them. Where `x` has more rows than fit into memory at once, `predict_on_batch` is no
+    replacement.
     """
 
     title = "predict is called on a few rows in the loop"
@@ -194,7 +196,8 @@ class PredictInLoop(Cause):
                 if not any(source.conditions(predict)):
                     yield source.spot(
                         predict,
-                        "predict starts a tf.data pipeline after every batch, which outweighs the model when the input"
+                        "predict starts a tf.data pipeline after every batch, which outweighs the "
+                        "model when the input"
                         " is a few rows",
                         "self.model.predict_on_batch(x), or predict in on_epoch_end",
                     )
@@ -214,20 +217,24 @@ class PredictInLoop(Cause):
                 continue  # one model after another, or the same rows after each epoch
             yield source.spot(
                 predict,
-                f"predict starts a tf.data pipeline in every turn of the loop at line {loop.lineno}, which outweighs"
+                "predict starts a tf.data pipeline in every turn of the loop at line "
+                f"{loop.lineno}, which outweighs"
                 " the model when the input is a few rows",
                 "model.predict_on_batch(x) in the loop, or one model.predict(all_rows) before it",
             )
 
 
 _ADVICE: dict[str, str] = {
-    "predict": "Call model.predict_on_batch(x): the same array, without a pipeline made for every call.",
-    "evaluate": "Call evaluate less often, or model.reset_metrics() and model.test_on_batch(x, y) for a single batch.",
+    "predict": "Call model.predict_on_batch(x): the same array, without a pipeline made for every "
+    "call.",
+    "evaluate": "Call evaluate less often, or model.reset_metrics() and model.test_on_batch(x, y) "
+    "for a single batch.",
 }
 
 
 def _first_of_their_models(run: Run, calls: list[Prediction]) -> bool:
-    """Whether most calls trace a model: each is the first one of a new model, which costs the time."""
+    """Whether most calls trace a model: each is the first one of a new model, which costs the
+    time."""
     traced = [trace.time for trace in run.facts(Trace, calls[0].process) if trace.weights]
     first = [
         call for call in calls if any(call.time - call.took <= time <= call.time for time in traced)
@@ -253,7 +260,8 @@ def _often(calls: int, steps: int) -> str:
 
 
 def _changes(source: Source, rows: ast.expr, loop: LoopNode) -> bool:
-    """Whether the input is another one in each turn: bound in the loop, or given to the function that it calls."""
+    """Whether the input is another one in each turn: bound in the loop, or given to the function
+    that it calls."""
     if source.within(rows, loop):
         return source.varies(rows, loop)
     names = [node for node in ast.walk(rows) if isinstance(node, ast.Name)]

@@ -19,7 +19,8 @@ _LEGACY = "TF_USE_LEGACY_KERAS"
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """What is gone, what happens with it (tried on TensorFlow 2.21 and Keras 3.15), and what does the work now."""
+    """What is gone, what happens with it (tried on TensorFlow 2.21 and Keras 3.15), and what does
+    the work now."""
 
     what: str
     instead: str
@@ -57,7 +58,8 @@ _LAYER = (
 )
 _WORKERS = _several(
     "workers use_multiprocessing max_queue_size",
-    "give it to the data: keras.utils.PyDataset(workers=..., use_multiprocessing=..., max_queue_size=...)",
+    "give it to the data: keras.utils.PyDataset(workers=..., use_multiprocessing=..., "
+    "max_queue_size=...)",
 )
 _SAVED = _several("signatures options save_traces", "model.export(path) writes a SavedModel")
 _WEIGHTS = _several("save_format options", "leave it away: the name must end in .weights.h5")
@@ -164,25 +166,25 @@ class RemovedArgument(Cause):
     """
     What happens
 
-    The code gives an argument, or calls a method, that was in Keras 1 or 2 or in TensorFlow 1 and is no longer
-    there: `ModelCheckpoint(period=5)`, `Adam(lr=0.1)`, `model.fit_generator(…)`, a weights file that does not end in
-    `.weights.h5`, `optimizer.lr = 0.1`.
+    The code gives an argument, or calls a method, that was in Keras 1 or 2 or in TensorFlow 1 and
+    is no longer there: `ModelCheckpoint(period=5)`, `Adam(lr=0.1)`, `model.fit_generator(…)`, a
+    weights file that does not end in `.weights.h5`, `optimizer.lr = 0.1`.
 
     Why it is slow
 
-    It does not do what it says. Most of these raise when they are reached, which for a checkpoint may be after hours;
-    some are taken and ignored, so that the learning rate, say, stays what it was. What each one does was tried on
-    TensorFlow 2.21 with Keras 3.15.
+    It does not do what it says. Most of these raise when they are reached, which for a checkpoint
+    may be after hours; some are taken and ignored, so that the learning rate, say, stays what it
+    was. What each one does was tried on TensorFlow 2.21 with Keras 3.15.
 
     The fix
 
-    The argument or method that does the work in Keras 3; the spot names it. `save_freq` of `ModelCheckpoint` counts
-    batches, `period` counted epochs.
+    The argument or method that does the work in Keras 3; the spot names it. `save_freq` of
+    `ModelCheckpoint` counts batches, `period` counted epochs.
 
     When we are wrong
 
-    With TensorFlow before 2.16, with `tf_keras`, or where `TF_USE_LEGACY_KERAS=1` is set outside the file: there
-    `keras` is Keras 2 and still takes many of these.
+    With TensorFlow before 2.16, with `tf_keras`, or where `TF_USE_LEGACY_KERAS=1` is set outside
+    the file: there `keras` is Keras 2 and still takes many of these.
     """
 
     title = "an argument or method that no longer exists"
@@ -223,7 +225,8 @@ def _by_kind(source: Source, call: ast.Call) -> Iterator[Spot]:
     if (kind, method) in _GONE_METHODS and _is_todays(source, call.func.value, kind, method):
         since = "TensorFlow 2" if kind is Kind.DATASET else _KERAS
         article = "an" if kind is Kind.OPTIMIZER else "a"
-        text = f"{article} {kind.value} has no method `{method}` any more: {since} raises AttributeError"
+        what = f"{article} {kind.value} has no method `{method}` any more"
+        text = f"{what}: {since} raises AttributeError"
         yield source.spot(call, text, _GONE_METHODS[kind, method])
     rows = _METHODS.get((kind, method), ())
     if rows and _is_todays(source, call.func.value, kind, method):
@@ -245,7 +248,8 @@ def _is_keras_2(full_name: str) -> bool:
 
 
 def _is_todays(source: Source, value: ast.expr, kind: Kind, method: str) -> bool:
-    """Whether an object is of TensorFlow 2 or Keras 3, and its method not one that the user has written."""
+    """Whether an object is of TensorFlow 2 or Keras 3, and its method not one that the user has
+    written."""
     owner = source.class_of(value)
     if owner is not None:
         return not owner.source.class_attribute(owner.node, method) and not _is_legacy(owner.source)

@@ -42,18 +42,24 @@ _SAYS = {
 
 
 _ADVICE = {
-    "number": "Hand in `{argument}` as a tensor, tf.constant({argument}), so that its value is no part of the graph.",
-    "string": "Keep the text outside of {name}(), or hand it in as tf.constant(…) where ops use it.",
+    "number": "Hand in `{argument}` as a tensor, tf.constant({argument}), so that its value is no "
+    "part of the graph.",
+    "string": "Keep the text outside of {name}(), or hand it in as tf.constant(…) where ops "
+    "use it.",
     "flag": "Two values cost two traces; see what else changes along with `{argument}`.",
-    "none": "Give `{argument}` as a tensor in every call (of zeros, where there is none), or use two functions.",
+    "none": "Give `{argument}` as a tensor in every call (of zeros, where there is none), or use "
+    "two functions.",
     "dtype": "Cast `{argument}` to one dtype before the call: tf.cast({argument}, tf.float32).",
-    "rank": "Bring `{argument}` to one number of dimensions before the call, with tf.reshape or tf.expand_dims.",
-    "shape": "Pad `{argument}` to one shape or to a few, or give {name} an input_signature with None where it varies.",
+    "rank": "Bring `{argument}` to one number of dimensions before the call, with tf.reshape or "
+    "tf.expand_dims.",
+    "shape": "Pad `{argument}` to one shape or to a few, or give {name} an input_signature with "
+    "None where it varies.",
     "object": "Make the object behind `{argument}` once and use the same one in every step.",
     "variable": "Call {name}() with the same variables, or make one function for each of them.",
     "length": "Hand in `{argument}` with one length: pad it, or stack it to one tensor.",
     "type": "Hand in `{argument}` as one type in every call.",
-    "pipeline": "Put the pipeline together once, in front of the loop, and only iterate over it inside.",
+    "pipeline": "Put the pipeline together once, in front of the loop, and only iterate over it "
+    "inside.",
 }
 
 
@@ -74,22 +80,23 @@ class _Detail:
 class Retracing(Cause):
     """
     What happens
-    A `tf.function` keeps one graph per kind of arguments: per dtype and shape of its tensors, and per *value* of
-    everything that is not a tensor. Called with a kind it has not seen, it runs its Python code again and builds
-    another graph.
+    A `tf.function` keeps one graph per kind of arguments: per dtype and shape of its tensors, and
+    per *value* of everything that is not a tensor. Called with a kind it has not seen, it runs its
+    Python code again and builds another graph.
 
     Why it is slow
-    A trace runs the Python code line by line, and the new graph is optimised and loaded at its first run. That takes
-    ten to ten thousand times as long as a call of a graph that exists, and every graph stays in memory.
+    A trace runs the Python code line by line, and the new graph is optimised and loaded at its
+    first run. That takes ten to ten thousand times as long as a call of a graph that exists, and
+    every graph stays in memory.
 
     The fix
-    Hand in numbers that change as tensors (`tf.constant(rate)`). For shapes, use `reduce_retracing=True`, an
-    `input_signature` with `None` for what varies, or padding. Make objects once and pass the same ones. A flag with two
-    values is fine: it costs one more trace.
+    Hand in numbers that change as tensors (`tf.constant(rate)`). For shapes, use
+    `reduce_retracing=True`, an `input_signature` with `None` for what varies, or padding. Make
+    objects once and pass the same ones. A flag with two values is fine: it costs one more trace.
 
     When we are wrong
-    A number that takes a few values on purpose (a depth, a stage of training) needs a graph for each. Then the cost
-    is real, but it ends once all values have been seen.
+    A number that takes a few values on purpose (a depth, a stage of training) needs a graph for
+    each. Then the cost is real, but it ends once all values have been seen.
     """
 
     title = "a function is traced again and again"
@@ -153,9 +160,11 @@ class Retracing(Cause):
                 ):
                     yield source.spot(
                         value,
-                        f"`{ast.unparse(value)}` is a Python number that changes in the loop at line {loop.lineno}: the"
+                        f"`{ast.unparse(value)}` is a Python number that changes in the loop at "
+                        f"line {loop.lineno}: the"
                         " tf.function is traced again for every value it has not seen",
-                        f"tf.constant({ast.unparse(value)}): one trace serves every tensor of a shape and dtype",
+                        f"tf.constant({ast.unparse(value)}): one trace serves every tensor of a "
+                        "shape and dtype",
                     )
                     break
 
@@ -266,7 +275,8 @@ def _value(text: str) -> str:
 
 
 def _is_compiled(source: Source, call: ast.Call) -> bool:
-    """Whether a call runs a tf.function that does not turn its arguments into tensors by a signature."""
+    """Whether a call runs a tf.function that does not turn its arguments into tensors by a
+    signature."""
     found = source.callee(call)
     decorator = found.source.compiler(found.node) if found else None
     if decorator is None:

@@ -42,19 +42,20 @@ class _Detail:
 class RunEagerly(Cause):
     """
     What happens
-    `compile(run_eagerly=True)` or `tf.config.run_functions_eagerly(True)` was set, mostly for a debugger. Every step
-    then runs op by op, as if nothing were compiled.
+    `compile(run_eagerly=True)` or `tf.config.run_functions_eagerly(True)` was set, mostly for a
+    debugger. Every step then runs op by op, as if nothing were compiled.
 
     Why it is slow
-    Asking for an op costs tens of microseconds of Python and of bookkeeping, whatever it computes, and an optimizer
-    alone asks for a dozen per variable. A compiled step asks once.
+    Asking for an op costs tens of microseconds of Python and of bookkeeping, whatever it computes,
+    and an optimizer alone asks for a dozen per variable. A compiled step asks once.
 
     The fix
     Take the flag out. Where a debugger is needed now and then, set it from a command-line option.
 
     When we are wrong
-    A `train_step` that only works eagerly (Python libraries in the middle of it, shapes that change without end)
-    needs the flag. Where the ops are large, taking it out gives little: the numbers say so.
+    A `train_step` that only works eagerly (Python libraries in the middle of it, shapes that change
+    without end) needs the flag. Where the ops are large, taking it out gives little: the numbers
+    say so.
     """
 
     title = "a debugging flag makes everything run op by op"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -126,7 +125,7 @@ def _held(run: Run, loop: Loop) -> _Held | None:
     return _Held(len(times) + 1, by_shapes, float(memory[-1]))
 
 
-def _line(x: Any, y: Any) -> tuple[float, float]:
+def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     """Slope of a straight line through points, and the share of their variance that it explains."""
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return 0.0, 0.0

@@ -52,21 +52,23 @@ _WITHOUT_XLA = 1.0
 class SlowFirstStep(Cause):
     """
     What happens
-    The first step takes many times as long as the others. It starts the device, waits for the first batch, makes
-    variables and optimizer slots, traces the functions, and has TensorFlow optimise, compile and load their graphs.
+    The first step takes many times as long as the others. It starts the device, waits for the first
+    batch, makes variables and optimizer slots, traces the functions, and has TensorFlow optimise,
+    compile and load their graphs.
 
     Why it is slow
-    All of that is done once. In most runs it is a small part of the time and nothing is wrong. It is a fault where it
-    takes a real part of the run and could be had cheaper: constants of many megabytes baked into the graph, Python work
-    inside the traced function, XLA in a run too short for it, loops unrolled into thousands of nodes.
+    All of that is done once. In most runs it is a small part of the time and nothing is wrong. It
+    is a fault where it takes a real part of the run and could be had cheaper: constants of many
+    megabytes baked into the graph, Python work inside the traced function, XLA in a run too short
+    for it, loops unrolled into thousands of nodes.
 
     The fix
-    The table says which part it is. Arrays that a `tf.function` uses should be tensors made before it
-    (`table = tf.constant(table)`): then they are handed to the graph, not copied into it.
+    The table says which part it is. Arrays that a `tf.function` uses should be tensors made before
+    it (`table = tf.constant(table)`): then they are handed to the graph, not copied into it.
 
     When we are wrong
-    Where the profiler could not be asked, what is beyond a usual step is taken for preparing: a machine that was
-    busy at that moment makes it look longer.
+    Where the profiler could not be asked, what is beyond a usual step is taken for preparing: a
+    machine that was busy at that moment makes it look longer.
     """
 
     from_the_start = "the first step was over"
@@ -103,8 +105,10 @@ class SlowFirstStep(Cause):
         kind = "normal" if share < 0.1 else "normal, but much of so short a run"
         return Finding(
             cause=self.id,
-            title=f"the first step took {say.time(first.seconds)}, {first.seconds / max(first.usual, 1e-9):,.0f} times "
-            f"a usual one: {kind}, {100 * share:.2g}% of this training; most of it is {_named(largest)}",
+            title=f"the first step took {say.time(first.seconds)}, "
+            f"{first.seconds / max(first.usual, 1e-9):,.0f} times "
+            f"a usual one: {kind}, {100 * share:.2g}% of this training; most of it is "
+            f"{_named(largest)}",
             location=say.place(run, loop.update),
             seconds=0.0,
             fault=False,

@@ -17,19 +17,21 @@ class SymbolicFeed(Cause):
     """
     What happens
 
-    A `feed_dict` gives a placeholder a tensor: what `iterator.get_next()` returned, another placeholder, the result
-    of an op. It is copied often as the way to leave `feed_dict` behind for tf.data.
+    A `feed_dict` gives a placeholder a tensor: what `iterator.get_next()` returned, another
+    placeholder, the result of an op. It is copied often as the way to leave `feed_dict` behind for
+    tf.data.
 
     Why it is slow
 
-    It does not run at all: `Session.run` feeds values, and a tensor of the graph has none until it is run. It raises
-    "TypeError: The value of a feed cannot be a tf.Tensor object" (NotImplementedError for a variable).
+    It does not run at all: `Session.run` feeds values, and a tensor of the graph has none until it
+    is run. It raises "TypeError: The value of a feed cannot be a tf.Tensor object"
+    (NotImplementedError for a variable).
 
     The fix
 
-    Build the model on the iterator's tensors in place of the placeholders, and run without `feed_dict`; then the
-    data never pass through Python. Where the placeholder must stay, run the tensor first and feed the array that
-    comes back.
+    Build the model on the iterator's tensors in place of the placeholders, and run without
+    `feed_dict`; then the data never pass through Python. Where the placeholder must stay, run the
+    tensor first and feed the array that comes back.
 
     When we are wrong
 
@@ -48,8 +50,10 @@ class SymbolicFeed(Cause):
                 held = "is a tensor" if len(tensors) == 1 else "are tensors"
                 yield source.spot(
                     tensors[0],
-                    f"{names} {held}, not a value: feeding it raises TypeError as soon as this runs",
-                    "build the model on the tensor itself and run without feed_dict, or feed sess.run(tensor)",
+                    f"{names} {held}, not a value: feeding it raises TypeError as soon as this "
+                    "runs",
+                    "build the model on the tensor itself and run without feed_dict, or feed "
+                    "sess.run(tensor)",
                 )
 
 

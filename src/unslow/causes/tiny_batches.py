@@ -108,8 +108,8 @@ class TinyBatches(Cause):
     The fixed cost is measured, not guessed from the size of the batch: by TensorFlow's profiler in
     a few steps, and by how the time of a step follows its size where sizes differ. A small batch
     may still be what the training needs to learn well. Nothing is said of steps that call several
-    compiled functions, such as those of an agent that acts between its updates. For `predict` and `evaluate` it is inferred
-    from short batches of fewer rows than Keras's default.
+    compiled functions, such as those of an agent that acts between its updates. For `predict` and
+    `evaluate` it is inferred from short batches of fewer rows than Keras's default.
     """
 
     title = "the fixed cost of a step outweighs its work"

@@ -34,18 +34,21 @@ _UNEXPLAINED = frozenset(("long", "early"))
 class XlaRecompile(Cause):
     """
     What happens
-    A function that XLA compiles (`jit_compile=True`) is called with shapes that keep changing. XLA knows every shape
-    when it compiles, so each new one makes it compile the whole function again, even where it is traced only once.
+    A function that XLA compiles (`jit_compile=True`) is called with shapes that keep changing. XLA
+    knows every shape when it compiles, so each new one makes it compile the whole function again,
+    even where it is traced only once.
 
     Why it is slow
-    Compiling takes from a tenth of a second to minutes; a call of the compiled step takes milliseconds.
+    Compiling takes from a tenth of a second to minutes; a call of the compiled step takes
+    milliseconds.
 
     The fix
     Let there be few shapes: pad batches to one of a few lengths, drop the last partial batch
     (`drop_remainder=True`). Where shapes must change, leave `jit_compile` off.
 
     When we are wrong
-    Once every shape has been seen, nothing is compiled any more: in a long run with few shapes the cost fades.
+    Once every shape has been seen, nothing is compiled any more: in a long run with few shapes the
+    cost fades.
     """
 
     title = "XLA compiles the step again for every new shape"
@@ -84,7 +87,8 @@ class XlaRecompile(Cause):
         )
 
     def _in_fit(self, run: Run, calls: Sequence[Call]) -> Iterable[Finding]:
-        """Inside fit() the shapes are not seen: calls that are long again and again under jit_compile tell it."""
+        """Inside fit() the shapes are not seen: calls that are long again and again under
+        jit_compile tell it."""
         usual = min((call.fact.usual for call in calls if call.fact.usual > 0), default=0.0)
         long = _long_again(_compiled_fits(run, calls), usual)
         count = sum(call.weight for call in long)
@@ -95,7 +99,8 @@ class XlaRecompile(Cause):
         yield Finding(
             cause=self.id,
             certainty=Certainty.LIKELY,
-            title=f"XLA compiles the step of fit() again: {round(count)} steps took {say.time(seconds / count)} longer "
+            title=f"XLA compiles the step of fit() again: {round(count)} steps took "
+            f"{say.time(seconds / count)} longer "
             "than the others, without any trace",
             location=say.place(run, where),
             seconds=seconds,
@@ -105,7 +110,8 @@ class XlaRecompile(Cause):
                 Evidence("seconds of a usual step", usual, "s"),
                 Evidence("traces in these steps", 0),
             ),
-            advice="Give fit() batches of one shape, or of a few: pad them to a few lengths in the dataset and use "
+            advice="Give fit() batches of one shape, or of a few: pad them to a few lengths in the "
+            "dataset and use "
             "`drop_remainder=True`; or compile the model with `jit_compile=False`.",
         )
 
@@ -121,7 +127,8 @@ class XlaRecompile(Cause):
 
 
 def _avoidable(calls: Sequence[Call], usual: Sequence[float]) -> float | None:
-    """Seconds beyond usual calls, or those that windows saw in preparing; None where neither is known."""
+    """Seconds beyond usual calls, or those that windows saw in preparing; None where neither is
+    known."""
     if usual:
         typical = median(usual)
         return sum(max(0.0, call.fact.took - typical) * call.weight for call in calls)
@@ -180,8 +187,10 @@ def _advice(calls: Sequence[Call]) -> str:
         if len(set(sizes)) > 1:
             steps = _steps(min(sizes), max(sizes))
             return (
-                f"Axis {axis} of the first argument goes from {min(sizes)} to {max(sizes)}: pad it up to "
-                f"{', '.join(map(str, steps))} (and mask what was added), and {len(steps)} compilations will do "
+                f"Axis {axis} of the first argument goes from {min(sizes)} to {max(sizes)}: pad it "
+                "up to "
+                f"{', '.join(map(str, steps))} (and mask what was added), and {len(steps)} "
+                "compilations will do "
                 f"instead of {len(set(sizes))}."
             )
     return "Pad the arguments to a few shapes, or leave `jit_compile` off where shapes must change."

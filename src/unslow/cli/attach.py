@@ -38,9 +38,9 @@ def attach(
 ) -> None:
     """Record the running process PID, and say why its training is slow.
 
-    The training need not be prepared and is not restarted. On a terminal it is shown as by `unslow live`.
-    Ctrl-C ends the recording, never the training: everything is taken out of the process again, and the
-    report is printed.
+    The training need not be prepared and is not restarted. On a terminal it is shown as by `unslow
+    live`. Ctrl-C ends the recording, never the training: everything is taken out of the process
+    again, and the report is printed.
     """
     from unslow.attach.session import attached
     from unslow.attach.target import find, target_of
@@ -58,7 +58,8 @@ def attach(
     with attached(target, folder) as session, UntilKnown(str(folder), until):
         click.echo(
             f"unslow: attached to process {target.pid} by {session.way}; the training was held up "
-            f"for {_milliseconds(session.arming)} at most. Ctrl-C ends the recording, not the training.",
+            f"for {_milliseconds(session.arming)} at most. Ctrl-C ends the recording, not the "
+            "training.",
             err=True,
         )
         terminal = sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
@@ -95,7 +96,8 @@ def _milliseconds(seconds: float) -> str:
 
 
 class _Looks:
-    """Looks at the recording from time to time, and draws it on the terminal as `unslow live` does."""
+    """Looks at the recording from time to time, and draws it on the terminal as `unslow live`
+    does."""
 
     def __init__(self, folder: Path, screen: Whole | None) -> None:
         from unslow.live.watch import Watch

@@ -1,4 +1,5 @@
-"""Whether runs in turn show a regression, decided pair by pair so that noise alone is rarely enough."""
+"""Whether runs in turn show a regression, decided pair by pair so that noise alone is rarely
+enough."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def _middle(values: np.ndarray) -> float:
 
 
 def _chance(values: np.ndarray) -> float:
-    """Wilcoxon's signed-rank test: the chance of such large positive values if the median were 0."""
+    """Wilcoxon's signed-rank test: the chance of such large positive values if the median were
+    0."""
     ranks = np.abs(values).argsort().argsort() + 1
     observed = int(ranks[values > 0].sum())
     return float(_upper_tail(len(values))[observed])

@@ -1,8 +1,8 @@
 """Two trials at once, each halted while the other one runs, so that both meet the same machine.
 
-Trials that follow each other are ten seconds apart, in which a shared machine may become twice as slow. Here
-the two processes take turns of a fraction of a second. The time in which a process was halted is taken out
-of its steps. It needs a system with SIGSTOP and the memory of both processes.
+Trials that follow each other are ten seconds apart, in which a shared machine may become twice as
+slow. Here the two processes take turns of a fraction of a second. The time in which a process was
+halted is taken out of its steps. It needs a system with SIGSTOP and the memory of both processes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class _Player:
     def runs(self) -> bool:
         return self.started.child.poll() is None
 
-    # The clock is read before a signal is sent: after it, others may run while we wait for a processor.
+    # The clock is read before a signal is sent: after it, others may run while we wait for a
+    # processor.
 
     def halt(self) -> None:
         self.halted_at = time.perf_counter_ns()

@@ -46,7 +46,10 @@ __all__ = [
 
 
 class Source(Trained):
-    """One file. Each layer adds one question: scopes, names, callees, kinds, traces, values, training."""
+    """One file.
+
+    Each layer adds one question: scopes, names, callees, kinds, traces, values, training.
+    """
 
     def __init__(self, path: str, text: str) -> None:
         super().__init__(path, text)

@@ -187,8 +187,8 @@ def live_after(
 ) -> set[str]:
     """Names whose value may still be read once a statement is done.
 
-    `path` leads outwards from the statement: the node that owns a block, the block, and the place in it.
-    `whenever` are names that others may read at any time (closures, other functions).
+    `path` leads outwards from the statement: the node that owns a block, the block, and the place
+    in it. `whenever` are names that others may read at any time (closures, other functions).
     """
     live = set(whenever)
     bound: set[str] = set()

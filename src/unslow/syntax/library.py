@@ -102,13 +102,15 @@ _CLASSES = {
     "tf.distribute.experimental": Kind.STRATEGY,
 }
 _OP_SPACES = words(
-    "tf.audio tf.bitwise tf.dtypes tf.image tf.layers tf.linalg tf.losses tf.math tf.nn tf.quantization"
+    "tf.audio tf.bitwise tf.dtypes tf.image tf.layers tf.linalg tf.losses tf.math tf.nn "
+    "tf.quantization"
     " tf.ragged tf.random tf.signal tf.sparse tf.strings keras.losses keras.activations"
 )
 _READERS = ("tf.io.decode_", "tf.io.parse_", "tf.io.read_file", "tf.io.serialize_tensor")
 # Functions at the top of the tf module, and in the spaces above, that give no tensor.
 _NO_TENSOR = words(
-    "add_check_numerics_ops add_to_collection add_to_collections all_candidate_sampler all_variables"
+    "add_check_numerics_ops add_to_collection add_to_collections all_candidate_sampler "
+    "all_variables"
     " as_dtype broadcast_static_shape check_pinned colocate_with container control_dependencies"
     " create_partitioned_variables create_rng_state custom_gradient device dimension_at_index"
     " dimension_value executing_eagerly executing_eagerly_outside_functions function get"
@@ -137,15 +139,18 @@ _GRAPH_ADDERS = words(
     "tf.group tf.no_op tf.print tf.gradients tf.train.Saver tf.global_variables_initializer"
     " tf.local_variables_initializer tf.tables_initializer tf.variables_initializer"
     " tf.initialize_all_variables tf.report_uninitialized_variables tf.train.batch"
-    " tf.train.shuffle_batch tf.summary.scalar tf.summary.histogram tf.summary.image tf.summary.merge"
+    " tf.train.shuffle_batch tf.summary.scalar tf.summary.histogram tf.summary.image "
+    "tf.summary.merge"
     " tf.summary.merge_all"
 )
 
 # Methods of a dataset that give a dataset.
 _CHAINED = words(
-    "apply assert_cardinality batch bucket_by_sequence_length cache choose_from_datasets concatenate"
+    "apply assert_cardinality batch bucket_by_sequence_length cache choose_from_datasets "
+    "concatenate"
     " enumerate filter flat_map group_by_window ignore_errors interleave map padded_batch prefetch"
-    " ragged_batch random rebatch rejection_resample repeat sample_from_datasets scan shard shuffle skip"
+    " ragged_batch random rebatch rejection_resample repeat sample_from_datasets scan shard "
+    "shuffle skip"
     " snapshot sparse_batch take take_while unbatch unique window with_options"
 )
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 # Functions of TensorFlow that trace the functions which they are given.
 _BUILDERS = words(
-    "tf.map_fn tf.vectorized_map tf.scan tf.foldl tf.foldr tf.cond tf.case tf.switch_case tf.while_loop"
+    "tf.map_fn tf.vectorized_map tf.scan tf.foldl tf.foldr tf.cond tf.case tf.switch_case "
+    "tf.while_loop"
     " tf.recompute_grad tf.function tf.custom_gradient"
 )
 _DATASET_METHODS = words("map flat_map filter interleave scan take_while reduce group_by_window")

@@ -1,4 +1,5 @@
-"""Eager ops that are no part of a training step: between the updates, before the training or after it."""
+"""Eager ops that are no part of a training step: between the updates, before the training or after
+it."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ READS: tuple[type[Fact], ...] = (EagerOps,)
 _MOST = 0.6  # of the samples at a line: the next frame inwards is named only while it holds as many
 _FEW_SAMPLES = 15  # 0.3 s at the highest rate: fewer name no line
 _FEW_OPS = 50  # fewer are no loop over ops
-# Dispatching an op with the Python around it, as a multiple of the dispatch alone: 5 to 15 were seen
-# for plain ops, more for Keras layers. Time beyond that is not spent on dispatching ops.
+# Dispatching an op with the Python around it, as a multiple of the dispatch alone: 5 to 15 were
+# seen for plain ops, more for Keras layers. Time beyond that is not spent on dispatching ops.
 _AROUND = 15.0
 _COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 
@@ -87,7 +88,8 @@ def outside_steps(run: Run) -> Iterator[Region]:
 
 
 def seconds_at(run: Run, region: Region, location: Location) -> float:
-    """Time of eager ops in a region at a line and below it, with the lines of the loop around it."""
+    """Time of eager ops in a region at a line and below it, with the lines of the loop around
+    it."""
     second_per_sample, eager = _samples(run, region)
     around = Sources(run.sources).loops(location)
     lines = range(location.line, location.line + 1)
@@ -150,7 +152,8 @@ def _hottest(samples: Weighted, sources: Sources) -> tuple[Location, float] | No
 
 
 def _by_loop(samples: Weighted, depth: int, sources: Sources) -> list[dict[Location, Weighted]]:
-    """Samples by the user's line at a depth, counted from the outermost; lines of a loop together."""
+    """Samples by the user's line at a depth, counted from the outermost; lines of a loop
+    together."""
     groups: dict[tuple[str, int], dict[Location, Weighted]] = defaultdict(dict)
     for sample, count in samples:
         if depth < len(sample.stack):

@@ -34,8 +34,8 @@ class CannotEdit(Exception):
 class Script(Source):
     """A file that can be edited. Every edit gives a new Script.
 
-    Lines that callers give, and those in CannotEdit, are lines of the text that was recorded, however
-    often the script has been edited since; nodes belong to the Script that handed them out.
+    Lines that callers give, and those in CannotEdit, are lines of the text that was recorded,
+    however often the script has been edited since; nodes belong to the Script that handed them out.
     """
 
     def __init__(self, path: str, text: str, modules: Mapping[str, str] | None = None) -> None:

@@ -1,4 +1,5 @@
-"""The move for a model that is loaded from its file again and again: it is kept once it was loaded."""
+"""The move for a model that is loaded from its file again and again: it is kept once it was
+loaded."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ from unslow.syntax.uses import MUTATORS
 
 # Methods that change nothing; in graph mode assigning makes an op that does so when it is run.
 _METHODS = ASSIGNS | words(
-    "get_shape as_list read_value value initialized_value compute_gradients format items values keys"
+    "get_shape as_list read_value value initialized_value compute_gradients format items values "
+    "keys"
 )
 _PURE = words(
     "len range int float bool list tuple dict zip enumerate sum min max abs sorted reversed str"

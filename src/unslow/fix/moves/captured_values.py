@@ -38,7 +38,8 @@ def captured(
     """The first such value that the code, or a function of the script's that it calls, reads.
 
     `taken` are the names that the code is given; `function` is the one that it is the body of. With
-    `within`, only what changes in that loop counts for the code itself: it is compiled in front of it.
+    `within`, only what changes in that loop counts for the code itself: it is compiled in front of
+    it.
     """
     found = _Code(script, body, taken, within).first()
     seen: set[ast.AST | None] = {function}

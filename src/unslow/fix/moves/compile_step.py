@@ -32,8 +32,9 @@ def compile_step(
     """The step that updates the weights at a line runs as a `tf.function`; CannotEdit says what
     forbids it.
 
-    A step in a function of its own is decorated, or split if it also does what only Python can do; a step
-    inside a loop is lifted into a function. `loop_line` is the loop's own line where it is in this script.
+    A step in a function of its own is decorated, or split if it also does what only Python can do;
+    a step inside a loop is lifted into a function. `loop_line` is the loop's own line where it is
+    in this script.
     """
     keywords = {"reduce_retracing": "True"} if varying_shapes or _varies(script) else {}
     for _ in range(20):  # each round moves one statement out of the step

@@ -1,4 +1,5 @@
-"""The move for arrays that are copied into a graph: they become tensors once, in front of the function."""
+"""The move for arrays that are copied into a graph: they become tensors once, in front of the
+function."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ _NO_ARRAYS = (*TENSOR_LIKE, Kind.MODEL, Kind.OPTIMIZER, Kind.METRIC)
 
 
 def constants_outside(script: Script, line: int) -> Script:
-    """`tf.gather(table, ids)` in a compiled function reads a tensor that is made before the function.
+    """`tf.gather(table, ids)` in a compiled function reads a tensor that is made before the
+    function.
 
     A tensor from outside is handed to the graph; an array would be copied into it, and with it
     through every stage of making it.
@@ -38,7 +40,8 @@ def constants_outside(script: Script, line: int) -> Script:
 
 
 def _arrays(script: Script, function: NamedFunction) -> list[ast.Name]:
-    """Where the function gives TensorFlow an array that the module binds before it, and only once."""
+    """Where the function gives TensorFlow an array that the module binds before it, and only
+    once."""
     local = uses(function.body).writes | parameter_names(function)
     found = []
     for node in inside(function.body, ast.Name):

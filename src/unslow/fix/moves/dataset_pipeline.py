@@ -85,7 +85,8 @@ def parallel_map(script: Script, line: int, kind: str, random: bool) -> Fix:
     script, value = spelled(script, "tf.data.AUTOTUNE", node)
     edited = keyword_set(script, call(script, line, method), "num_parallel_calls", value)
     note = (
-        "The function draws random numbers: with several calls at once they go to other elements than before."
+        "The function draws random numbers: with several calls at once they go to other elements "
+        "than before."
         if random
         else ""
     )
@@ -144,7 +145,8 @@ def _stateful(script: Script, node: ast.Call, local: set[str]) -> str:
     while isinstance(top, ast.Attribute | ast.Call | ast.Subscript):
         top = top.func if isinstance(top, ast.Call) else top.value
     if not isinstance(top, ast.Name) or top.id in local or bool(script.name(top)):
-        return ""  # of its own, or a module's function: calls inside of a chain are looked at by themselves
+        # of its own, or a module's function: calls inside of a chain are looked at by themselves
+        return ""
     if isinstance(node.func, ast.Name):
         known = next(
             (
@@ -161,13 +163,15 @@ def _stateful(script: Script, node: ast.Call, local: set[str]) -> str:
 
 
 def whole_batches(script: Script, line: int, types: Collection[str], scalars: bool) -> Fix:
-    """`.map(f).batch(n)` becomes `.batch(n).map(f)` where the function treats every number alike."""
+    """`.map(f).batch(n)` becomes `.batch(n).map(f)` where the function treats every number
+    alike."""
     parse = _single_parse(script, line)
     alike = _ELEMENTWISE if parse is None else _ELEMENTWISE | _OF_PARSING
     strange = sorted(set(types or ["an unknown op"]) - alike)
     if strange:
         raise script.refuse(
-            f"the function may mean something else for a whole batch: it uses {', '.join(strange[:3])}",
+            "the function may mean something else for a whole batch: it uses "
+            f"{', '.join(strange[:3])}",
             call(script, line, "map"),
         )
     if not scalars:

@@ -1,5 +1,5 @@
-"""The move for a compiled function that is made in every call of the one around it: made once, it is
-handed what it used to find around it."""
+"""The move for a compiled function that is made in every call of the one around it: made once, it
+is handed what it used to find around it."""
 
 from __future__ import annotations
 
@@ -200,7 +200,8 @@ def _edits(script: Script, closure: _Closure) -> list[Splice]:
 
 
 def _removal(script: Script, closure: _Closure, node: ast.stmt) -> Splice:
-    """Takes a statement out, with the empty line that set it off where the function begins with it."""
+    """Takes a statement out, with the empty line that set it off where the function begins with
+    it."""
     found = removal(script, [node])
     rest = script.lines.text[found.end :]
     is_first = closure.around.body[0] is node and not found.text

@@ -27,8 +27,10 @@ def iterator_once(script: Script, line: int, endless: bool, shuffled: bool) -> F
         old = new
     edited = hoist_expression(script, line, old, "batches")
     note = (
-        "The steps go through all of the data in turn; before, each took a batch from the start of a fresh shuffle."
+        "The steps go through all of the data in turn; before, each took a batch from the start of "
+        "a fresh shuffle."
         if shuffled
-        else "The steps go through all of the data in turn; before, each of them took the same first batch."
+        else "The steps go through all of the data in turn; before, each of them took the same "
+        "first batch."
     )
     return Fix("make the iterator once", Safety.REVIEW, {script.path: edited.text}, note)

@@ -34,7 +34,8 @@ def once_before_loop(script: Script, lines: Sequence[int]) -> Script:
 
 
 def _repeated_call(script: Script, line: int) -> ast.Call | None:
-    """The one call of the function around a line that a loop comes by; others must set things once."""
+    """The one call of the function around a line that a loop comes by; others must set things
+    once."""
     helper = script.function_at(line)
     sites = script.possible_calls(helper) if helper is not None else []
     repeated = [site for site in sites if _is_repeated(script, site)]

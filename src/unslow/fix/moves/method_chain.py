@@ -132,7 +132,8 @@ def swap_links(script: Script, line: int, first: str, second: str) -> Script:
 
 
 def _swap_statements(script: Script, line: int, first: str, second: str) -> Script:
-    """The same for `ds = ds.map(f)` and `ds = ds.batch(n)` below each other; the line is of either."""
+    """The same for `ds = ds.map(f)` and `ds = ds.batch(n)` below each other; the line is of
+    either."""
     node = statement(script, line)
     block, index = script.block(node)
     pair = block[index : index + 2]

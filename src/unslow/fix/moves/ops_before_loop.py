@@ -33,8 +33,8 @@ def ops_once(
 ) -> Script:
     """Each stack leads to ops that are new in every iteration.
 
-    `running` names the functions (file and name) inside which sessions were run: a call of one of them does more
-    than make ops, and must stay where it is.
+    `running` names the functions (file and name) inside which sessions were run: a call of one of
+    them does more than make ops, and must stay where it is.
     """
     lines: set[int] = set()
     # By the line where a function begins that runs what it makes.

@@ -61,7 +61,8 @@ def _period(script: Script, node: ast.stmt) -> int | None:
 
 
 def _batch_number(script: Script, node: ast.stmt) -> str | None:
-    """The parameter of a Keras callback that counts the batches of an epoch, in a method for these."""
+    """The parameter of a Keras callback that counts the batches of an epoch, in a method for
+    these."""
     function = script.function_of(node)
     if function is None or function.name not in _BATCH_METHODS or len(function.args.args) < 2:
         return None

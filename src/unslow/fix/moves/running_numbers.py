@@ -25,7 +25,8 @@ class Number:
 
 
 def running_numbers(script: Script, loop: StatementLoop, tensors: set[str]) -> list[Number]:
-    """The names that a loop computes of elements of some tensors, and of nothing that is a tensor."""
+    """The names that a loop computes of elements of some tensors, and of nothing that is a
+    tensor."""
     scope = script.function_of(loop) or script.tree
     names = {node.id for node in inside(loop, ast.Name) if is_stored(node)}
     found = [_number(script, scope, name, tensors) for name in sorted(names)]
@@ -62,7 +63,8 @@ def _is_start(script: Script, call: ast.Call) -> bool:
 
 
 def _is_computed(script: Script, value: ast.expr, own: set[str], tensors: set[str]) -> bool:
-    """Whether a value is computed of numbers and of elements that are fetched, by operators alone."""
+    """Whether a value is computed of numbers and of elements that are fetched, by operators
+    alone."""
     match value:
         case ast.BinOp(left=left, right=right):
             parts = (left, right)

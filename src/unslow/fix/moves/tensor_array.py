@@ -1,4 +1,5 @@
-"""Results that a loop collects in a Python list, kept in a `tf.TensorArray` where the loop becomes one of the graph."""
+"""Results that a loop collects in a Python list, kept in a `tf.TensorArray` where the loop becomes
+one of the graph."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class Collection:
 
 
 def collected(script: Script, loop: ast.For) -> Iterator[Collection]:
-    """The lists that a loop over `range(n)` fills with one tensor per turn, and that are stacked behind it."""
+    """The lists that a loop over `range(n)` fills with one tensor per turn, and that are stacked
+    behind it."""
     counter = loop.target
     match loop.iter:
         case ast.Call(args=[count]) if isinstance(counter, ast.Name):

@@ -1,4 +1,5 @@
-"""The move for a function or model that XLA compiles at too high a cost: TensorFlow's own graph runs it."""
+"""The move for a function or model that XLA compiles at too high a cost: TensorFlow's own graph
+runs it."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ class WithoutXla:
 
 
 def without_xla(script: Script, line: int) -> WithoutXla:
-    """Takes `jit_compile=True` off what a line calls: a compiled function, or a model that is fitted."""
+    """Takes `jit_compile=True` off what a line calls: a compiled function, or a model that is
+    fitted."""
     calls = script.calls_at(line)
     found = next(filter(None, (_setting(script, call) for call in calls)), None)
     if found is None:

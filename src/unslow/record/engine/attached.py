@@ -1,8 +1,8 @@
 """Starts and ends a recording in a process that is already running.
 
-`unslow attach` runs `record` inside the process, on a thread of its own: the program is not held up. The
-recording ends when the attaching process asks for it by removing a file of the run folder, or when that
-process is gone: nothing needs to be injected a second time.
+`unslow attach` runs `record` inside the process, on a thread of its own: the program is not held
+up. The recording ends when the attaching process asks for it by removing a file of the run folder,
+or when that process is gone: nothing needs to be injected a second time.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class _Mark(type(sys)):  # type: ignore[misc]
 
 
 def _is_importing() -> bool:
-    """Whether TensorFlow is only being imported: its modules must be whole before they are wrapped."""
+    """Whether TensorFlow is only being imported: its modules must be whole before they are
+    wrapped."""
     spec = getattr(sys.modules.get("tensorflow"), "__spec__", None)
     return bool(getattr(spec, "_initializing", False))
 

@@ -1,11 +1,12 @@
-"""Work of ours beside a program that runs: the program goes on in between, and we know how long it could not."""
+"""Work of ours beside a program that runs: the program goes on in between, and we know how long it
+could not."""
 
 from __future__ import annotations
 
 import time
 
-# Seconds that the program has for itself at each rest: as long as Python lets one thread run while another
-# one waits (sys.getswitchinterval), and longer than what we do between two rests.
+# Seconds that the program has for itself at each rest: as long as Python lets one thread run while
+# another one waits (sys.getswitchinterval), and longer than what we do between two rests.
 _REST = 0.005
 
 

@@ -1,7 +1,8 @@
-"""Goes through what a running program holds: from its frames and modules on, without running any of its code.
+"""Goes through what a running program holds: from its frames and modules on, without running any of
+its code.
 
-Not by `gc.get_objects`: for the 300,000 objects of a program with Keras that is one call of 70 ms, in which
-no other thread runs Python. What only TensorFlow's own tables hold is not found.
+Not by `gc.get_objects`: for the 300,000 objects of a program with Keras that is one call of 70 ms,
+in which no other thread runs Python. What only TensorFlow's own tables hold is not found.
 """
 
 from __future__ import annotations

@@ -27,8 +27,9 @@ def instances_of(kinds: Iterable[type]) -> list[Foreign]:
     twice = flattened(map(itertools.repeat, everything, itertools.repeat(2)))
     types = map(functools.partial(map, type), twice)
     is_wanted = map(functools.partial(map, frozenset(kinds).__contains__), types)
-    # The first copy of the list is what is chosen from, the second what chooses. Nothing that existed when
-    # the list was made may hold it at the end, which `itertools.tee` would: they would keep each other alive.
+    # The first copy of the list is what is chosen from, the second what chooses. Nothing that
+    # existed when the list was made may hold it at the end, which `itertools.tee` would: they would
+    # keep each other alive.
     return list(flattened(map(itertools.compress, twice, is_wanted)))
 
 

@@ -88,7 +88,8 @@ class Signals:
         self.profiler_taken: Signal[[]] = Signal(failed)
 
     def ignore_program(self) -> None:
-        """Send nothing more of what happens on the program's threads, which go on while we leave."""
+        """Send nothing more of what happens on the program's threads, which go on while we
+        leave."""
         for name, signal in vars(self).items():
             if name not in ("wake", "tick", "sample"):
                 signal.clear()

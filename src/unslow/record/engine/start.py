@@ -84,7 +84,8 @@ class Recording:
         _forks.follow(self)
 
     def start_late(self) -> None:
-        """In a process that runs already: learn what is there, in one bounded pass, before the first step."""
+        """In a process that runs already: learn what is there, in one bounded pass, before the
+        first step."""
         self.recorder.local.lane.busy = True  # what we call on this thread is not the program's
         living = find_living(self.recorder.user, self.beside.rest)
         self.beside.rest()

@@ -104,7 +104,8 @@ class Pipeline(Probe):
             self.replace(module.Iterator, "make_initializer", self._initialize_in_graph)
 
     def inherit(self, living: Living) -> None:
-        """Iterators that were made before; that of a `for` is met when it gives its next element."""
+        """Iterators that were made before; that of a `for` is met when it gives its next
+        element."""
         evaluating = _evaluating(living.models)
         for iterator in living.iterators[-_MOST_WATCHED:]:
             self._meet(iterator, id(iterator) in evaluating)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _MOST_OPS = 3000  # of a loop's body: a larger one is taken to need the iteration before
 _FRAMES = 4
 _WHILE = ("While", "StatelessWhile")
-_LONGEST = 10_000_000  # nanoseconds for graphs that were made before: a tenth of the pause that is promised
+# nanoseconds for graphs that were made before: a tenth of the pause that is promised
+_LONGEST = 10_000_000
 _PIPELINE = os.path.join("tensorflow", "python", "data", "")
 _SUMS = ("Add", "AddV2", "AddN", "Sub")
 _MAKERS = ("map_fn", "scan", "foldl", "foldr", "rnn")

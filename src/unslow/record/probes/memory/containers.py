@@ -337,7 +337,8 @@ def _described(value: Foreign, depth: int = 0) -> str:
 
 
 def _described_closure(function: FunctionType, depth: int) -> str:
-    """A function by what it closes over: a tape, which hides what it holds, or the largest value."""
+    """A function by what it closes over: a tape, which hides what it holds, or the largest
+    value."""
     held = [value for _, value in _closure(function)]
     tape = next((value for value in held if "Tape" in type(value).__name__), None)
     largest = max(held, key=lambda value: _bytes(value, set()), default=None)
