@@ -351,3 +351,19 @@ def test_a_program_of_few_steps_is_timed_as_a_whole() -> None:
     finding = Finding("unrolled-loop", "", None, 1.0, ())
     assert proving.question_for(Sketch("", [0.5] * 2).run(), finding).program
     assert not proving.question_for(Sketch("", [0.5] * 20).run(), finding).program
+
+
+def test_pairs_that_took_turns_show_a_small_slowdown_on_a_wandering_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(5)
+
+    def run(sides: object, steps: int, **options: object) -> tuple[Trial, Trial]:
+        machine = rng.uniform(1.0, 3.0)
+        return tuple(trial(np.full(50, machine * level)) for level in (0.01, 0.0105))  # type: ignore[return-value]
+
+    monkeypatch.setattr(proving, "run_in_turns", run)
+    question = Question(50, pairs=10, in_turns=True, is_decided=lambda before, after: False)
+    proof = proving.prove(BEFORE, AFTER, question)
+    assert proof.verdict is Verdict.SLOWER
+    assert "≈1.05× slower (1.05–1.05× slower)" in proof.text

@@ -114,6 +114,8 @@ def test_a_sentence_has_a_capital_unless_it_begins_with_a_name(text: str, shown:
         (11.2, "≈11× faster"),
         (1.2, "≈1.2× faster"),
         (1 / 1.2, "≈1.2× slower"),
+        (1 / 1.05, "≈1.05× slower"),
+        (0.998, "as fast"),
         (1000, "over 100× faster"),
     ],
 )

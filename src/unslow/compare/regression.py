@@ -6,9 +6,10 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
+
+from unslow.analyse.stats.pairs import chance_of_larger, middle
 
 # A decision is looked for at these numbers of pairs only: every further look is another chance for
 # noise. A quiet machine needs 10 to 14; the later ones are for machines with other work to do.
@@ -35,9 +36,9 @@ def decide(before: Sequence[float], after: Sequence[float], limit: float) -> Dec
     ranks is not misled by one burst of other work.
     """
     slowdown = np.log(np.asarray(after, dtype=float) / np.asarray(before, dtype=float))
-    if _middle(slowdown) > math.log1p(limit) and _chance(slowdown) <= _LEVEL:
+    if middle(slowdown) > math.log1p(limit) and chance_of_larger(slowdown) <= _LEVEL:
         return Decision.REGRESSED
-    if _chance(math.log1p(limit + MARGIN) - slowdown) <= _LEVEL_OF_FINE:
+    if chance_of_larger(math.log1p(limit + MARGIN) - slowdown) <= _LEVEL_OF_FINE:
         return Decision.FINE
     return Decision.OPEN
 
@@ -45,29 +46,3 @@ def decide(before: Sequence[float], after: Sequence[float], limit: float) -> Dec
 def is_decided(before: Sequence[float], after: Sequence[float], limit: float) -> bool:
     """Whether more pairs are not needed."""
     return len(before) in LOOKS and decide(before, after, limit) is not Decision.OPEN
-
-
-def _middle(values: np.ndarray) -> float:
-    """Hodges and Lehmann's median: of the means of all pairs of values."""
-    first, second = np.triu_indices(len(values))
-    return float(np.median((values[first] + values[second]) / 2))
-
-
-def _chance(values: np.ndarray) -> float:
-    """Wilcoxon's signed-rank test: the chance of such large positive values if the median were
-    0."""
-    ranks = np.abs(values).argsort().argsort() + 1
-    observed = int(ranks[values > 0].sum())
-    return float(_upper_tail(len(values))[observed])
-
-
-@lru_cache(maxsize=128)
-def _upper_tail(count: int) -> np.ndarray:
-    """Of that many values: the chance that the positive ones' ranks sum to at least each number."""
-    chances = np.ones(1)
-    for rank in range(1, count + 1):
-        without = np.pad(chances, (0, rank))
-        with_it = np.pad(chances, (rank, 0))
-        chances = (without + with_it) / 2
-    tail: np.ndarray = chances[::-1].cumsum()[::-1]
-    return tail

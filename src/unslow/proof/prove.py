@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from unslow.analyse.stats import pairs
 from unslow.analyse.stats.growth import Slope, bootstrap_ratio, slope
 from unslow.errors import UnslowError
 from unslow.facts.memory import MemoryHigh
@@ -318,10 +319,11 @@ def _peak(trials: _Trials) -> Peak:
 
 def _judge(trials: _Trials, before: Side, question: Question, progress: Progress) -> Proof:
     first, second = trials.figures(question)
-    ratio, low, high = _interval(first, second)
+    by_pairs = question.in_turns and len(first) >= pairs.ENOUGH
+    ratio, low, high = (pairs.speedup if by_pairs else _interval)(first, second)
     results = _results(trials, before, question, progress)
     growth = _growth_gone(trials) if question.grows else None
-    verdict = _speed_verdict(first, second)
+    verdict = _paired_verdict(low, high) if by_pairs else _speed_verdict(first, second)
     lighter = _is_lighter(trials, question) and verdict is not Verdict.SLOWER
     if growth or lighter:
         verdict = Verdict.PROVED
@@ -342,6 +344,16 @@ def _judge(trials: _Trials, before: Side, question: Question, progress: Progress
         peak=_peak(trials) if question.peak else None,
         unit="a run" if question.times_runs else "a step",
     )
+
+
+def _paired_verdict(low: float, high: float) -> Verdict:
+    """Of pairs that took turns, by their interval: each small difference counts there."""
+    if low > 1.0:
+        return Verdict.PROVED
+    if high < 1.0:
+        return Verdict.SLOWER
+    is_narrow = low > 1 / _FASTER and high < _FASTER
+    return Verdict.NO_EFFECT if is_narrow else Verdict.UNSURE
 
 
 def _speed_verdict(before: Sequence[float], after: Sequence[float]) -> Verdict:

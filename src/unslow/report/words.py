@@ -100,6 +100,7 @@ def digits(value: float, wanted: int = 3) -> str:
 
 
 _NANOSECOND = 1e-9
+_NEARLY_ONE = 1.095  # times
 # Each unit with the size from which on it is used: below, three digits would round up into it.
 _TIME_UNITS = (
     (7200.0, 3600.0, "h"),
@@ -148,12 +149,17 @@ _MOST_TIMES = 100  # a larger gain cannot be told from a share: its rest is with
 def speed(ratio: float) -> str:
     """A speedup in words: `≈1.2× faster`, `≈1.2× slower`; the same direction in every report."""
     times, word = (ratio, "faster") if ratio >= 1 else (1 / ratio, "slower")
+    if f"{times:.2f}" == "1.00":
+        return "as fast"
     if times > _MOST_TIMES:
         return f"over {_MOST_TIMES}× {word}"
     return f"≈{_times(times)}× {word}"
 
 
 def _times(value: float) -> str:
+    """Two digits, and a third one where these would say 1 or 1.1: CI judges differences of 5%."""
+    if value < _NEARLY_ONE:
+        return f"{value:.2f}"
     return f"{value:.2g}" if value < 9.95 else f"{value:.0f}"
 
 
