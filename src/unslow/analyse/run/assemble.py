@@ -119,7 +119,7 @@ def _unfinished(raw: Folder, processes: Sequence[Process]) -> str:
     launcher = raw.header.get("launcher")
     if launcher and Path(f"/proc/{launcher}").exists():
         return "running"
-    return "unknown: the launcher ended before the command did"
+    return "unknown: the launcher was killed, or could not write how the command ended"
 
 
 def _unfinished_job(raw: Folder, processes: Sequence[Process]) -> str:
