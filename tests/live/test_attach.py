@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.live.conftest import environment
+from unslow.attach.inject import PACKAGE
 from unslow.attach.session import Attached, attached
 from unslow.attach.target import target_of
 from unslow.cli.show import report_on
@@ -120,7 +121,7 @@ def test_every_style_of_loop_is_attached_to_in_its_middle(python: str, tmp_path:
             undisturbed = json.loads(line_of(process))
             # TensorFlow changes some attributes by itself; nothing else may have changed.
             assert undisturbed == seen[style].program, style
-    assert "unslow" not in (tmp_path / "errors").read_text()
+    assert str(PACKAGE) not in (tmp_path / "errors").read_text()
 
 
 def _lost(run: Run) -> list[str]:

@@ -12,6 +12,7 @@ import os
 import sys
 import time
 
+from unslow.record.engine.giving_way import GivingWay
 from unslow.record.engine.start import Recording
 
 GOES_ON = (
@@ -62,9 +63,10 @@ def _is_importing() -> bool:
 
 def _record(folder: str, attacher: int) -> None:
     """What is reported as `held` is the longest that this thread worked without a rest."""
-    recording = Recording(folder, attached=True)
-    recording.start_late()
-    _report(folder, state="recording", held=recording.beside.longest)
+    with GivingWay() as beside:
+        recording = Recording(folder, beside=beside)
+        recording.start_late(beside)
+    _report(folder, state="recording", held=beside.longest)
     while not _asked_to_stop(folder, attacher):
         time.sleep(_ASK_EVERY)
     leaving = time.thread_time()

@@ -32,10 +32,10 @@ def _is_probe(kind: object, module: ModuleType) -> bool:
 class Recording:
     """One process being recorded into a run folder."""
 
-    def __init__(self, folder: str, trial: str = "", attached: bool = False) -> None:
-        self._attached = attached  # to a program that runs already, and goes on after the end
-        self.beside = GivingWay()
-        self.recorder = Recorder(folder, late=attached)
+    def __init__(self, folder: str, trial: str = "", beside: GivingWay | None = None) -> None:
+        self._beside = beside  # a program that runs already, and goes on after the end
+        self._attached = beside is not None
+        self.recorder = Recorder(folder, late=self._attached)
         self.steps = Steps(self.recorder)
         self.watcher = Watcher(self.recorder, self.steps)
         self.arming = Arming(self.recorder, self._probes())
@@ -59,8 +59,8 @@ class Recording:
             for kind in list(vars(module).values()):
                 if _is_probe(kind, module):
                     found += self._made(kind)
-            if self._attached:
-                self.beside.rest()
+            if self._beside is not None:
+                self._beside.rest()
         if "UNSLOW_WHATIF" in os.environ:
             try:
                 found += importlib.import_module("unslow.record.trial.whatif").switches(
@@ -83,16 +83,14 @@ class Recording:
         atexit.register(self.end)
         _forks.follow(self)
 
-    def start_late(self) -> None:
-        """In a process that runs already: learn what is there, in one bounded pass, before the
-        first step."""
+    def start_late(self, beside: GivingWay) -> None:
+        """In a process that runs already: learn what is there, in one pass, before the first step."""
         self.recorder.local.lane.busy = True  # what we call on this thread is not the program's
-        living = find_living(self.recorder.user, self.beside.rest)
-        self.beside.rest()
+        living = find_living(self.recorder.user, beside.rest)
+        beside.rest()
         self.start()
         self.arming.inherit(living)
         self.recorder.emit(living.described())
-        self.beside.stretch_ends()
 
     def begin(self, module: ModuleType) -> None:
         """TensorFlow is there: from now on this process writes."""
