@@ -163,7 +163,10 @@ def _is_in_loop(script: Script, line: int) -> bool:
     return node is None or bool(script.loops_around(node))
 
 
-_INSIDE = "Put the line into a `tf.function` that is made once: what it makes is then traced with it, and only then."
+_INSIDE = (
+    "Put the line into a `tf.function` that is made once: what it makes is then traced with it, "
+    "and only then."
+)
 
 
 def _called(name: str) -> str:

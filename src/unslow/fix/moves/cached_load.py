@@ -9,7 +9,7 @@ from unslow.fix.edit.blocks import above, indent
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import spelled
-from unslow.syntax.nodes import DEFINITIONS, inside, is_stored, words
+from unslow.syntax.nodes import DEFINITIONS, NamedFunction, inside, is_stored, words
 
 _LOADERS = (
     "keras.models.load_model",
@@ -55,19 +55,29 @@ def _require_unchanged(script: Script, call: ast.Call) -> None:
         return
     function = script.function_of(call)
     if isinstance(parent, ast.Return) and function is not None:
-        named = script.possible_calls(function)
-        sites = [site for site in named if script.name(site.func) not in _LOADERS]
-        if not sites:
-            raise script.refuse("what is loaded there is handed on", call)
-        for site in sites:
-            _require_unchanged(script, site)
+        _require_callers_change_nothing(script, call, function)
         return
     match parent:
         case ast.Assign(targets=[ast.Name(id=name)]):
-            pass
+            _require_only_called(script, name, function or script.tree)
         case _:
             raise script.refuse("what is loaded there is handed on", call)
-    scope = script.function_of(call) or script.tree
+
+
+def _require_callers_change_nothing(
+    script: Script, call: ast.Call, function: NamedFunction
+) -> None:
+    """Raises where a caller of the function that returns the model may change it."""
+    named = script.possible_calls(function)
+    sites = [site for site in named if script.name(site.func) not in _LOADERS]
+    if not sites:
+        raise script.refuse("what is loaded there is handed on", call)
+    for site in sites:
+        _require_unchanged(script, site)
+
+
+def _require_only_called(script: Script, name: str, scope: ast.AST) -> None:
+    """Raises where the model that a name holds is used for more than calls."""
     for use in inside(scope, ast.Name):
         if use.id != name or is_stored(use):
             continue

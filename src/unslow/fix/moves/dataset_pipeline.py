@@ -275,7 +275,10 @@ def smaller_shuffle(script: Script, line: int, size: int) -> Fix:
     to say."""
     node = call(script, line, "shuffle")
     edited = keyword_set(script, node, "buffer_size", str(size), position=0)
-    note = f"With {size} elements in the buffer the order is less random: see that the source is not sorted."
+    note = (
+        f"With {size} elements in the buffer the order is less random: see that the source is not "
+        "sorted."
+    )
     return Fix(
         f"a shuffle buffer of {size} elements", Safety.REVIEW, {script.path: edited.text}, note
     )

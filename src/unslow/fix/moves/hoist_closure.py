@@ -135,24 +135,30 @@ def _require_movable(script: Script, closure: _Closure) -> None:
 
 def _require_argument(script: Script, closure: _Closure, name: str) -> None:
     """Raises where a captured value cannot be handed in, or would be traced anew each time."""
-    around = closure.around
     first = next(node for node in inside(closure.code.body, ast.Name) if node.id == name)
-    own = set(inside(closure.code, ast.AST))
-    bindings = [item for item in script.bindings(name, first) if item.node not in own]
-    if len(bindings) != 1 or script.function_of(bindings[0].node) is not around:
-        raise script.refuse(f"`{name}` is set in more than one place", first)
-    if script.loops_around(bindings[0].node) or _line(bindings[0]) > closure.code.lineno:
-        raise script.refuse(f"`{name}` is set again after the function is made", first)
-    value = bindings[0].value
+    binding = _only_binding(script, closure, first)
+    value = binding.value
     makes = isinstance(value, ast.Call) and script.name(value.func).startswith(_MAKES_STATE)
     if makes or (value is not None and script.kind(first) in (Kind.MODEL, Kind.OPTIMIZER)):
-        reason = f"`{around.name}` makes a new `{name}` each time, and a graph keeps its own"
-        raise script.refuse(reason, bindings[0].node)
-    if not isinstance(bindings[0].node, ast.arg | ast.Assign | ast.AnnAssign):
-        raise script.refuse(f"`{name}` is no value that can be handed in", bindings[0].node)
+        maker = closure.around.name
+        reason = f"`{maker}` makes a new `{name}` each time, and a graph keeps its own"
+        raise script.refuse(reason, binding.node)
+    if not isinstance(binding.node, ast.arg | ast.Assign | ast.AnnAssign):
+        raise script.refuse(f"`{name}` is no value that can be handed in", binding.node)
     for use in inside(closure.code.body, ast.Name):
         if use.id == name and not is_stored(use) and _needs_array(script, use):
             raise script.refuse(f"`{name}` would be a tensor here, not an array", use)
+
+
+def _only_binding(script: Script, closure: _Closure, first: ast.Name) -> Binding:
+    """The one place that sets a captured name, before the function is made."""
+    own = set(inside(closure.code, ast.AST))
+    bindings = [item for item in script.bindings(first.id, first) if item.node not in own]
+    if len(bindings) != 1 or script.function_of(bindings[0].node) is not closure.around:
+        raise script.refuse(f"`{first.id}` is set in more than one place", first)
+    if script.loops_around(bindings[0].node) or _line(bindings[0]) > closure.code.lineno:
+        raise script.refuse(f"`{first.id}` is set again after the function is made", first)
+    return bindings[0]
 
 
 def _line(binding: Binding) -> int:
