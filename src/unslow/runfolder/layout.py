@@ -21,7 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO
 
 from unslow.facts.json_object import JsonObject
 from unslow.facts.phase import Phase
@@ -232,7 +232,7 @@ class Writer:
             os.path.join(folder, f"{name}.events"),
         )
         self._files = [-1, -1]
-        self._known: list[Any] = [None, None]  # which file each descriptor is of
+        self._known: list[object] = [None, None]  # which file each descriptor is of
         self.lost = ""
         self.written = 0
         self._since = 0  # when the write that is under way began

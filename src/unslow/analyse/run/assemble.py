@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from unslow.analyse.graphs.call_profile import with_profile
 from unslow.analyse.run.detail import in_detail
@@ -20,6 +19,7 @@ from unslow.analyse.run.samples import samples_of
 from unslow.analyse.workers.clocks import origins, timed
 from unslow.errors import UnslowError
 from unslow.facts.functions import UnusualCall
+from unslow.facts.json_object import JsonObject
 from unslow.facts.kinds import all_kinds
 from unslow.facts.process import SourceKept
 from unslow.facts.schema import Fact, Tally, Thinned
@@ -137,7 +137,7 @@ def _age(folder: str) -> float:
     return time.time() - max(times, default=0.0)
 
 
-def _silence(header: Mapping[str, Any], processes: Sequence[Process]) -> Iterator[str]:
+def _silence(header: JsonObject, processes: Sequence[Process]) -> Iterator[str]:
     """A command that ended by itself long after the last word of its processes."""
     by_itself = str(header.get("ended") or "").startswith("exit")
     if not by_itself or not processes or any(each.how != "killed" for each in processes):

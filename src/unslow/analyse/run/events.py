@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from unslow.analyse.run.recorded import Recorded
 from unslow.facts.json_object import JsonObject
@@ -46,7 +45,7 @@ def _plain(data: JsonObject, names: Names) -> JsonObject:
     return plain
 
 
-def _shown(places: list[Any], names: Names) -> list[Any]:
+def _shown(places: list[object], names: Names) -> list[object]:
     """A place `[file, line, function]`, or a list of them, with the file as it is shown."""
     if places and isinstance(places[0], str):
         return [names(places[0]), *places[1:]]

@@ -101,7 +101,8 @@ def _called_step(script: Script, step: Step, keywords: Mapping[str, str]) -> Scr
 def _compiled_callers(
     script: Script, function: NamedFunction, keywords: Mapping[str, str], problem: SeveralObjects
 ) -> Script:
-    """Compiles each function that calls a step with a model of its own: the step is traced in them."""
+    """Compiles each function that calls a step with a model of its own: the step is traced in
+    them."""
     lines = []
     for site in script.possible_calls(function):
         caller = script.function_of(site)

@@ -1,5 +1,5 @@
-"""The move for a value that a session fetches in every step and that is only looked at in some: it is
-fetched there."""
+"""The move for a value that a session fetches in every step and that is only looked at in some: it
+is fetched there."""
 
 from __future__ import annotations
 
@@ -60,19 +60,25 @@ def _rare(
     scope = script.function_of(statement) or script.tree
     named = [node for node in inside(scope, ast.Name) if node.id == target.id]
     reads = [node for node in named if not is_stored(node)]
-    stores = [node for node in named if is_stored(node)]
-    block, index = script.block(statement)
-    later = [node for node in block[index + 1 :] if isinstance(node, ast.If)]
-    readers = [node for node in later if any(script.within(read, node) for read in reads)]
-    if len(stores) != 1 or not script.within(statement, loop):
+    is_set_once = len(named) - len(reads) == 1
+    if not is_set_once or not script.within(statement, loop):
         return None
     if not reads:
         return _Rare(place, target.id, fetch, None)
+    reader = _only_reader(script, statement, reads)
+    return _Rare(place, target.id, fetch, reader) if reader is not None else None
+
+
+def _only_reader(script: Script, statement: ast.Assign, reads: Sequence[ast.Name]) -> ast.If | None:
+    """The one `if` after a statement whose body holds all reads."""
+    block, index = script.block(statement)
+    later = [node for node in block[index + 1 :] if isinstance(node, ast.If)]
+    readers = [node for node in later if any(script.within(read, node) for read in reads)]
     if len(readers) != 1:
         return None
-    reader = readers[0]
-    in_body = all(any(script.within(read, node) for node in reader.body) for read in reads)
-    return _Rare(place, target.id, fetch, reader) if in_body else None
+    body = readers[0].body
+    in_body = all(any(script.within(read, node) for node in body) for read in reads)
+    return readers[0] if in_body else None
 
 
 def _moved(script: Script, statement: ast.Assign, call: ast.Call, rare: list[_Rare]) -> Script:

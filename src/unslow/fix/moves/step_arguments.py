@@ -24,7 +24,8 @@ _RETRACING = {
 
 
 class SeveralObjects(CannotEdit):
-    """A function is called with several models or optimizers, each of which needs a graph of its own."""
+    """A function is called with several models or optimizers, each of which needs a graph of its
+    own."""
 
 
 def bound_around(script: Script, value: ast.expr) -> bool:

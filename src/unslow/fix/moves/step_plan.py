@@ -86,7 +86,8 @@ def planned(script: Script, run: Sequence[ast.stmt], step: Step) -> Plan:
 
 
 def _require_tensors_given(script: Script, part: Part) -> None:
-    """Raises where what is read afterwards is no tensor: a compiled function cannot give back a tape."""
+    """Raises where what is read afterwards is no tensor: a compiled function cannot give back a
+    tape."""
     entered = [item for node in inside(part.statements, ast.With) for item in node.items]
     names = [item.optional_vars for item in entered if isinstance(item.optional_vars, ast.Name)]
     for name in names:
