@@ -8,14 +8,15 @@ from collections.abc import Callable, Sequence
 from bench.field.score import Score
 
 _EXPLAINED = 0.85  # of a peak
+_NEAR = 0.25
 _MEASURABLE = 1.0  # seconds saved below which two single runs cannot tell a claim right from wrong
 
 
 def page(scores: Sequence[Score], stability: str) -> str:
     sick = [score for score in scores if not score.healthy]
     healthy = [score for score in scores if score.healthy]
-    claims = [s for s in sick if s.saved is not None and s.saved >= _MEASURABLE and s.claimed]
-    near = [s for s in claims if abs(s.claimed - (s.saved or 0)) <= 0.25 * (s.saved or 0)]
+    claims = [s.claim for s in sick if s.claim and s.saved and s.saved >= _MEASURABLE]
+    near = [claim for claim in claims if abs(claim - 1) <= _NEAR]
     peaks = [s for s in scores if s.memory and s.peak_explained is not None]
     rows = [
         ("programs", f"{len(scores)}: {len(sick)} with faults, {len(healthy)} healthy"),
@@ -32,7 +33,7 @@ def page(scores: Sequence[Score], stability: str) -> str:
             "median unexplained share",
             _percent(statistics.median(s.unexplained for s in scores)),
         ),
-        ("claimed seconds within 25% of the twin's", f"{len(near)} of {len(claims)}"),
+        ("claimed time within 25% of what the twin saves", f"{len(near)} of {len(claims)}"),
         (
             "programs about memory whose peak is explained to 85%",
             _of(peaks, lambda s: (s.peak_explained or 0.0) >= _EXPLAINED),

@@ -34,7 +34,7 @@ class Score:
     twin_seconds: float | None
     bare_peak: int
     twin_peak: int | None
-    claimed: float  # seconds that all findings which match a fault claim
+    claimed: float  # seconds that all findings which match a fault claim together
     claimed_bytes: float  # and what they would free of the peak
     has_diff: bool  # the first finding has an automatic diff
     twin_lines: int
@@ -51,6 +51,16 @@ class Score:
     def saved(self) -> float | None:
         """Seconds that the expert's change saves."""
         return None if self.twin_seconds is None else self.bare_seconds - self.twin_seconds
+
+    @property
+    def claim(self) -> float | None:
+        """What is claimed over what the expert's change saves, each as a share of its own run.
+
+        The runs were made at different times, on a machine that is not always as fast.
+        """
+        if not self.saved or not self.claimed:
+            return None
+        return (self.claimed / self.reported_seconds) / (self.saved / self.bare_seconds)
 
     def as_row(self) -> dict[str, Any]:
         return asdict(self)
@@ -94,11 +104,21 @@ def judged(
         twin_seconds=twin.seconds if twin else None,
         bare_peak=plain.peak_bytes,
         twin_peak=twin.peak_bytes if twin else None,
-        claimed=sum(finding["seconds"] for finding in claims),
+        claimed=_claimed(said, claims),
         claimed_bytes=max((finding["frees_bytes"] or 0.0 for finding in claims), default=0.0),
         has_diff=bool(first and first.get("fix")),
         twin_lines=program.twin_lines,
     )
+
+
+def _claimed(said: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> float:
+    """Seconds of some findings as the account has them, in which no second counts twice."""
+    seconds = sum(float(finding["seconds"]) for finding in claims)
+    if said["account"] is None:
+        return seconds
+    causes = {finding["cause"] for finding in claims}
+    parts = [part for stretch in said["account"]["stretches"] for part in stretch["parts"]]
+    return min(seconds, sum(float(part["seconds"]) for part in parts if part["cause"] in causes))
 
 
 def _peak_explained(account: Mapping[str, Any] | None) -> float | None:
