@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from unslow.attach.session import Attached, attached
 from unslow.attach.target import target_of
@@ -22,8 +22,8 @@ PROGRAM = Path(__file__).with_name("training.py")
 STYLES = ("session", "eager", "compiled")
 ROUNDS = 50
 ATTACHED = 0.1  # seconds of each round
-BLOCKS = 60  # pairs of blocks in which a step after detaching is compared with a bare one
-BLOCK_SECONDS = 0.1
+BLOCKS = 150  # pairs of blocks in which a step after detaching is compared with a bare one
+BLOCK_SECONDS = 0.05
 NANO = 1e-9
 
 
@@ -101,12 +101,27 @@ def _round(sick: Training, folder: Path) -> dict[str, float]:
         time.sleep(ATTACHED)
         leaving = time.monotonic_ns()
     left = time.monotonic_ns()
-    ends = json.loads(sick.ask("stop"))
+    ends, collections = json.loads(sick.ask("stop"))
     assert session.disarming is not None, session.problem
     return {
-        **_windows(ends, (began, armed), (leaving, left)),
+        **_windows(_steps(ends, collections), (began, armed), (leaving, left)),
         **_said(session),
+        "collecting": sum(end - begin for begin, end in collections) * NANO,
     }
+
+
+class Step(NamedTuple):
+    begin: int
+    end: int
+    took: int  # nanoseconds, without collections of garbage: those become due for the whole program
+
+
+def _steps(ends: Sequence[int], collections: Sequence[tuple[int, int]]) -> list[Step]:
+    found = []
+    for begin, end in itertools.pairwise(ends):
+        inside = [to - since for since, to in collections if begin <= since and to <= end]
+        found.append(Step(begin, end, end - begin - sum(inside)))
+    return found
 
 
 def _said(session: Attached) -> dict[str, float]:
@@ -114,22 +129,16 @@ def _said(session: Attached) -> dict[str, float]:
 
 
 def _windows(
-    ends: Sequence[int], arming: tuple[int, int], leaving: tuple[int, int]
+    steps: Sequence[Step], arming: tuple[int, int], leaving: tuple[int, int]
 ) -> dict[str, float]:
-    undisturbed = [later - end for end, later in itertools.pairwise(ends) if later < arming[0]]
+    undisturbed = [step.took for step in steps if step.end < arming[0]]
     usual = statistics.median(undisturbed)
     found = {"usual": usual * NANO, "usual_longest": max(undisturbed) * NANO}
     for name, (begin, end) in (("attach", arming), ("detach", leaving)):
-        gaps = _gaps(ends, begin, end)
-        found[f"longest_{name}"] = max(gaps) * NANO
-        found[f"lost_{name}"] = sum(gap - usual for gap in gaps) * NANO
+        took = [step.took for step in steps if step.end > begin and step.begin < end]
+        found[f"longest_{name}"] = max(took) * NANO
+        found[f"lost_{name}"] = sum(one - usual for one in took) * NANO
     return found
-
-
-def _gaps(ends: Sequence[int], begin: int, end: int) -> list[int]:
-    """Nanoseconds of the steps of which any part was between two moments."""
-    pairs = itertools.pairwise(ends)
-    return [later - first for first, later in pairs if later > begin and first < end]
 
 
 def after(style: str) -> dict[str, Any]:
@@ -138,7 +147,7 @@ def after(style: str) -> dict[str, Any]:
         for warm in (left, bare):
             warm.steps(300)
         number = max(20, int(BLOCK_SECONDS / bare.steps(300)))
-        before = _ratios(left, bare, number, BLOCKS // 3)
+        before = _ratios(left, bare, number, BLOCKS // 2)
         for turn in range(3):
             _round(left, Path(place) / f"run-{turn}")
         ratios = _ratios(left, bare, number, BLOCKS)

@@ -57,6 +57,12 @@ def _rounds(found: dict[str, Any]) -> Iterator[str]:
     shown = ", ".join(
         f"{memory[at - 1]:.0f}" for at in (1, 10, 20, 30, 40, 50) if at <= len(memory)
     )
+    collected = [MILLI * one["collecting"] for one in rounds if one["collecting"]]
+    yield (
+        "Full collections of Python's garbage, which become due for all objects of the program, are "
+        f"not counted: there were {len(collected)}, of up to {max(collected, default=0):.0f} ms."
+    )
+    yield ""
     yield (
         f"After {found['steps']:,} steps its weights and its count of steps were {same} as those of a training that "
         f"nobody attached to. Its resident memory after rounds 1, 10, 20, 30, 40 and 50: {shown} MB."
@@ -72,7 +78,7 @@ def _median_and_most(rounds: Sequence[dict[str, float]], name: str) -> str:
 def _after(found: dict[str, Any]) -> Iterator[str]:
     yield (
         "A step after detaching (three rounds), beside the same training in a process that was never attached to, in "
-        "blocks of 0.1 s by turns; the ratio before attaching is that of the two processes as such."
+        "blocks of 0.05 s by turns; the ratio before attaching is that of the two processes as such."
     )
     yield ""
     yield "| loop | a bare step | ratio before attaching | ratio after detaching |"

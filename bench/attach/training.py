@@ -1,12 +1,14 @@
 """A training that is attached to: `python training.py STYLE`.
 
 A number on its stdin asks for as many steps; it answers with the nanoseconds that they took. `go` lets it
-train until the next line, and to that it answers with the end of each step on the clock that all processes share.
+train until the next line, and to that it answers with the end of each step on the clock that all processes share,
+and with the begin and end of each full collection of garbage.
 An empty line ends it; it answers with the number of its steps and a digest of its weights.
 """
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import select
@@ -19,6 +21,14 @@ import numpy as np
 import tensorflow as tf
 
 Step = Callable[[], Any]
+COLLECTIONS: list[list[int]] = []  # of the oldest generation, which go through all objects
+
+
+def collected(phase: str, info: dict[str, int]) -> None:
+    if info["generation"] == 2:
+        if phase == "start":
+            COLLECTIONS.append([])
+        COLLECTIONS[-1].append(time.monotonic_ns())
 
 
 def arrays() -> tuple[Any, Any]:
@@ -63,6 +73,7 @@ def main() -> None:
     step, weights = {"session": session, "eager": eager, "compiled": compiled}[sys.argv[1]]()
     step()
     count = 1
+    gc.callbacks.append(collected)
     print("ready", flush=True)
     for line in sys.stdin:
         asked = line.strip()
@@ -74,7 +85,8 @@ def main() -> None:
                 step()
                 ends.append(time.monotonic_ns())
             sys.stdin.readline()
-            print(json.dumps(ends), flush=True)
+            print(json.dumps([ends, COLLECTIONS]), flush=True)
+            COLLECTIONS.clear()
             count += len(ends)
         else:
             began = time.perf_counter_ns()

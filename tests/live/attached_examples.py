@@ -10,9 +10,8 @@ TRIED = {
     "feed-dict": "feed_dict.py",
     "fit-in-loop": "fit_in_loop.py",
     "function-in-loop": "function_in_loop.py",
+    "gc-pauses": "gc_pauses.py",
     "graph-growth": "graph_growth.py",
-    "hoarded-tensors": "hoarded_tensors.py",
-    "host-sync": "host_sync.py",
     "input-bound": "input_bound_fit.py",
     "iterator-rebuilt": "iterator_rebuilt.py",
     "many-session-runs": "many_session_runs.py",
@@ -23,7 +22,6 @@ TRIED = {
     "retracing": "retracing.py",
     "run-eagerly": "run_eagerly.py",
     "slow-callbacks": "slow_callbacks.py",
-    "summary-cost": "summary_cost.py",
     "tiny-batches": "tiny_batches.py",
     "variables-in-loop": "variables_in_loop.py",
 }
