@@ -59,7 +59,10 @@ def attacks() -> list[Attack]:
         Attack("the disk of the run folder is slow", slow_disk),
         Attack("out of memory under a cgroup's limit", out_of_memory),
         Attack("no more address space", no_address_space),
-        Attack("cut off at every byte of the last block", cut_off_everywhere),
+        *(
+            Attack(f"{log} cut off at every byte of its last block", _cut_off(log))
+            for log in (".events", ".steps")
+        ),
         Attack("one bit flipped", flipped_bits),
     ]
 
@@ -499,18 +502,21 @@ _BLOCK = 4096
 _FLIPS = 400
 
 
-def cut_off_everywhere() -> Result:
-    """Every length of the last block of both logs: a report, and no more lost than was cut off."""
-    tries, broke = 0, []
-    with _extracted("retracing_dtype") as folder:
-        for path in sorted((*folder.glob("*.steps"), *folder.glob("*.events"))):
+def _cut_off(suffix: str) -> Callable[[], Result]:
+    """Every length of the last block of a log: it is read, and no more is lost than was cut off."""
+
+    def cut_off_everywhere() -> Result:
+        broke: list[str] = []
+        with _extracted("retracing_dtype") as folder:
+            (path,) = folder.glob(f"*{suffix}")
             data = path.read_bytes()
-            for length in range(max(0, len(data) - _BLOCK), len(data)):
+            lengths = range(max(0, len(data) - _BLOCK), len(data))
+            for length in lengths:
                 path.write_bytes(data[:length])
-                tries += 1
-                broke += _unread(folder, f"{path.suffix} cut off at {length}")
-            path.write_bytes(data)
-    return Result(tries, "what was cut off", tuple(broke[:5]))
+                broke += _unread(folder, f"{suffix} cut off at {length}")
+        return Result(len(lengths), "what was cut off", tuple(broke[:5]))
+
+    return cut_off_everywhere
 
 
 def flipped_bits() -> Result:
