@@ -222,7 +222,8 @@ def _starts(loop: Loop) -> list[int]:
     if not len(loop.phases):
         return []
     prepared = loop.phases[:, Phase.TRACE] + loop.phases[:, Phase.BUILD]
-    again = [row for row in range(1, len(prepared)) if prepared[row] > _OF_LARGEST * prepared.max()]
+    is_large = prepared[1:] > _OF_LARGEST * prepared.max()
+    again = [int(row) + 1 for row in is_large.nonzero()[0]]
     return [0, *again] if len(again) <= _FEW_STARTS else [0]
 
 
