@@ -308,7 +308,7 @@ def quota() -> Result:
         child = _child_of(one.process.pid)
         size = max(path.stat().st_size for path in one.folder.glob("*.events"))
         resource.prlimit(child, resource.RLIMIT_FSIZE, (size + 100, size + 100))
-        return _unharmed(one, "what came after the limit")
+        return _unharmed(one, "what came after the limit")  # as a quota: EFBIG
 
 
 def read_only() -> Result:

@@ -30,7 +30,11 @@ PARTS = {
         "A part of unslow raises: the training ends as it does alone and prints nothing of it, and "
         "the report has everything but that part, which it names.",
     ),
-    "load": ("Load", "Sizes far beyond an ordinary run: times and memory are bounded."),
+    "load": (
+        "Load",
+        "Sizes far beyond an ordinary run: processor time and memory have bounds, and `make test` "
+        "checks them at smaller sizes.",
+    ),
     "supply": (
         "Supply chain",
         "What is installed, what it talks to, and under which licences.",
@@ -39,6 +43,10 @@ PARTS = {
 _OPEN = (
     "- The environment of a recorded process has `UNSLOW_RUN` and a longer `PYTHONPATH`: its "
     "children must be recorded too.",
+    "- Our callback of the garbage collector is not in `gc.callbacks`, unless somebody else has one "
+    "there before TensorFlow is imported, or the recording began by `unslow attach`.",
+    "- Of more than 8,192 facts of one kind in a process, some are read, with the last of each key: "
+    "sums and counts stay exact, and the report says so.",
     "- `faulthandler` lists every thread of a process, our watcher among them.",
     "- `unslow prove`, `whatif` and `compare --repeat` run the recorded command again: give them "
     "only recordings that you trust as you would trust the script. Everything else only reads.",
