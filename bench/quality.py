@@ -10,6 +10,7 @@ seeds.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import os
@@ -127,7 +128,8 @@ def main() -> int:
         )
         KEPT.parent.mkdir(exist_ok=True)
         rows = {name: asdict(each) for name, each in decisions.items()}
-        KEPT.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+        kept = {"digest": _digest(), "decisions": rows}
+        KEPT.write_text(json.dumps(kept, indent=1), encoding="utf-8")
     PAGE.write_text(page(list(decisions.values())), encoding="utf-8")
     print(f"written: {PAGE.relative_to(ROOT)}")
     return 0
@@ -135,10 +137,19 @@ def main() -> int:
 
 def _kept() -> dict[str, Decision]:
     try:
-        rows = json.loads(KEPT.read_text(encoding="utf-8"))
+        kept = json.loads(KEPT.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return {name: Decision(**row) for name, row in rows.items()}
+    if kept.get("digest") != _digest():
+        return {}
+    return {name: Decision(**row) for name, row in kept["decisions"].items()}
+
+
+@cache
+def _digest() -> str:
+    """Of the test and of what is tried: another one decides anew."""
+    files = (Path(__file__), ROOT / "src" / "unslow" / "proof" / "quality.py")
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 def _decided(known: Mapping[str, Decision]) -> Iterator[tuple[str, Decision]]:
@@ -173,8 +184,12 @@ def _injected() -> Iterator[tuple[str, Task, Change]]:
 
 
 def _decide(kind: str, task: Task, change: Change, first: int, harm: float) -> Decision:
-    before = trained(task, Change(), range(first, first + SEEDS)).losses
-    after = trained(task, change, range(first + 50, first + 50 + SEEDS)).losses
+    if change == Change():
+        both = trained(task, change, range(first, first + 2 * SEEDS)).losses
+        before, after = both[:SEEDS], both[SEEDS:]
+    else:
+        before = trained(task, Change(), range(first, first + SEEDS)).losses
+        after = trained(task, change, range(first + 50, first + 50 + SEEDS)).losses
     found = judge(list(before), list(after))
     what = ", ".join(f"{name}={value:g}" for name, value in _differing(change))
     return Decision(kind, task.name, what, harm, found.same, found.worst_gap, found.margin)
@@ -217,7 +232,8 @@ def trained(task: Task, change: Change, seeds: range) -> Trained:
     key = (task, change, seeds)
     if key not in _CACHED:
         knobs = {each.name: tf.constant(getattr(change, each.name)) for each in fields(Change)}
-        losses, held_out = _training(task)(tf.constant(list(seeds), tf.int32), knobs)
+        first, count = tf.constant(seeds.start), tf.constant(len(seeds))
+        losses, held_out = _training(task)(first, count, knobs)
         _CACHED[key] = Trained(np.asarray(losses, dtype=float).T, np.asarray(held_out, dtype=float))
     return _CACHED[key]
 
@@ -252,37 +268,26 @@ def _training(task: Task) -> Any:
             each = tf.reduce_sum((out - by) ** 2, axis=-1)
         return tf.reduce_mean(each, axis=-1)
 
-    def started(seeds: Any) -> list[Any]:
-        def one(seed: Any) -> tuple[Any, Any]:
-            pair = tf.stack([seed, 1])
-            first = tf.random.stateless_normal([FEATURES, HIDDEN], pair) * (2 / FEATURES) ** 0.5
-            last = tf.random.stateless_normal([HIDDEN, outputs], pair + 1) * HIDDEN**-0.5
-            return first, last
+    def started(first: Any, count: Any) -> list[Any]:
+        one = tf.random.stateless_normal([count, FEATURES, HIDDEN], [first, 1])
+        two = tf.random.stateless_normal([count, HIDDEN, outputs], [first, 2])
+        biases = [tf.zeros([count, 1, HIDDEN]), tf.zeros([count, 1, outputs])]
+        return [one * (2 / FEATURES) ** 0.5, biases[0], two * HIDDEN**-0.5, biases[1]]
 
-        first, last = tf.map_fn(one, seeds, fn_output_signature=(tf.float32, tf.float32))
-        count = tf.shape(seeds)[0]
-        return [first, tf.zeros([count, 1, HIDDEN]), last, tf.zeros([count, 1, outputs])]
-
-    def batch(seeds: Any, step: Any, knobs: Any) -> tuple[Any, Any, Any]:
-        def one(seed: Any) -> tuple[Any, Any, Any]:
-            pair = tf.stack([seed, 10 + step])
-            most = tf.cast(knobs["rows"] * ROWS, tf.int32)
-            drawn = tf.random.stateless_uniform([BATCH], pair, 0, ROWS, tf.int32) % most
-            begin = tf.cast(step * ROWS / STEPS, tf.int32)
-            sorted_rows = (begin + tf.range(BATCH)) % ROWS
-            index = tf.where(knobs["ordered"] > 0, sorted_rows, drawn)
-            other = tf.random.stateless_uniform([BATCH], pair + 1, 0, ROWS, tf.int32)
-            is_wrong = tf.random.stateless_uniform([BATCH], pair + 2) < knobs["wrong"]
-            labels = tf.gather(y, tf.where(is_wrong, other, index))
-            rate = 1 - (1 - task.dropout) * (1 - knobs["dropout"])
-            kept = tf.random.stateless_uniform([BATCH, HIDDEN], pair + 3) >= rate
-            return (
-                tf.gather(x, index) * knobs["scale"],
-                labels,
-                tf.cast(kept, tf.float32) / (1 - rate),
-            )
-
-        return tf.map_fn(one, seeds, fn_output_signature=(tf.float32,) * 3)  # type: ignore[no-any-return]
+    def batch(first: Any, count: Any, step: Any, knobs: Any) -> tuple[Any, Any, Any]:
+        pair = tf.stack([first, 10 + 10 * step])
+        shape = [count, BATCH]
+        most = tf.cast(knobs["rows"] * ROWS, tf.int32)
+        drawn = tf.random.stateless_uniform(shape, pair, 0, ROWS, tf.int32) % most
+        begin = tf.cast(step * ROWS / STEPS, tf.int32)
+        in_order = tf.broadcast_to((begin + tf.range(BATCH)) % ROWS, shape)
+        index = tf.where(knobs["ordered"] > 0, in_order, drawn)
+        other = tf.random.stateless_uniform(shape, pair + 1, 0, ROWS, tf.int32)
+        is_wrong = tf.random.stateless_uniform(shape, pair + 2) < knobs["wrong"]
+        labels = tf.gather(y, tf.where(is_wrong, other, index))
+        rate = 1 - (1 - task.dropout) * (1 - knobs["dropout"])
+        kept = tf.random.stateless_uniform([count, BATCH, HIDDEN], pair + 3) >= rate
+        return tf.gather(x, index) * knobs["scale"], labels, tf.cast(kept, tf.float32) / (1 - rate)
 
     def gradients(weights: list[Any], loss: Any, tape: Any, knobs: Any, step: Any) -> list[Any]:
         found = tape.gradient(loss, weights)
@@ -303,13 +308,13 @@ def _training(task: Task) -> Any:
         return [each * factor for each, factor in zip(cut, times, strict=True)]
 
     @tf.function
-    def train(seeds: Any, knobs: Any) -> tuple[Any, Any]:
-        weights = started(seeds)
+    def train(first: Any, count: Any, knobs: Any) -> tuple[Any, Any]:
+        weights = started(first, count)
         moment = [tf.zeros_like(each) for each in weights]
         square = [tf.zeros_like(each) for each in weights]
         losses = tf.TensorArray(tf.float32, STEPS)
         for step in tf.range(STEPS):
-            bx, by, keep = batch(seeds, step, knobs)
+            bx, by, keep = batch(first, count, step, knobs)
             with tf.GradientTape() as tape:
                 tape.watch(weights)
                 loss = loss_of(weights, bx, by, keep)
@@ -332,7 +337,6 @@ def _training(task: Task) -> Any:
                 moves = moment
             kept = 1 - knobs["decay"]
             weights = [kept * w - rate * move for w, move in zip(weights, moves, strict=True)]
-        count = tf.shape(seeds)[0]
         test = [tf.repeat(each[None], count, axis=0) for each in (test_x, test_y)]
         held_out = loss_of(weights, test[0] * knobs["scale"], test[1], 1.0)
         return losses.stack(), held_out

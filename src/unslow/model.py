@@ -410,8 +410,8 @@ class Quality:
     seeds: int
     before: float
     after: float
-    worst_gap: float  # by which after may be above before, by a one-sided test at 5 %
-    margin: float  # that it may be above: the spread of before from seed to seed
+    worst_gap: float  # by which after may differ from before, by a test at 5 %; negative: below it
+    margin: float  # by which it may: a multiple of the spread of before from seed to seed
     same: bool
 
 

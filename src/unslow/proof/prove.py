@@ -499,8 +499,10 @@ def _sentences(proof: Proof) -> Iterator[str]:
 def _loss(quality: Quality) -> str:
     judged = "as good as before" if quality.same else "not shown to be as good as before"
     means = f"loss {quality.before:.3g} → {quality.after:.3g} over {quality.seeds} seeds"
-    margin = f"at most {quality.worst_gap:+.2g} where the seeds differ by {quality.margin:.2g}"
-    return f"{judged}: {means} ({margin})"
+    margin = f"off by up to {quality.worst_gap:+.2g}, and the seeds allow ±{quality.margin:.2g}"
+    lower = quality.worst_gap < -quality.margin
+    hint = "; so much lower a loss may mean that less of the data is seen" if lower else ""
+    return f"{judged}: {means} ({margin}){hint}"
 
 
 def _weights(proof: Proof) -> str:
