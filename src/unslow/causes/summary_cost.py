@@ -183,7 +183,8 @@ class SummaryCost(Cause):
         if detail.board:
             fixed = set_keyword(script, where.line, _BOARD, "update_freq", str(every))
         else:
-            fixed = rarer(script, _whole(script, where.line, detail.lines), every)
+            first, last = _together(script, where.line, detail.lines)
+            fixed = rarer(script, first, every, last)
         return Fix(
             f"write every {every:,} steps",
             Safety.REVIEW,
@@ -272,21 +273,33 @@ def _every(seconds: float, loop: Loop) -> int:
     return int(10 ** math.ceil(math.log10(max(10.0, seconds / (_RARE * rest)))))
 
 
-def _whole(script: Script, line: int, logged: Sequence[int]) -> int:
-    """The line of the largest statement around a write that holds nothing but writes."""
+def _together(script: Script, line: int, logged: Sequence[int]) -> tuple[int, int]:
+    """The first and the last line of the statements around a write that hold nothing but writes."""
     node = script.statement_at(line)
     if node is None:
-        return line
+        return line, line
     lines = {script.now(number) for number in logged}
     for parent in list(script.ancestors(node)):
-        if not isinstance(parent, _COMPOUND) or _says_how_often(parent):
-            break
-        inner = (part for part in ast.walk(parent) if isinstance(part, ast.stmt))
-        simple = [part for part in inner if not isinstance(part, _COMPOUND)]
-        if not all(isinstance(part, ast.Expr) and part.lineno in lines for part in simple):
+        is_plain = isinstance(parent, _COMPOUND) and not _says_how_often(parent)
+        if not isinstance(parent, ast.stmt) or not is_plain or not _only_writes(parent, lines):
             break
         node = parent
-    return script.recorded(node)
+    block, index = script.block(node)
+    first = last = index
+    while first > 0 and _only_writes(block[first - 1], lines):
+        first -= 1
+    while last + 1 < len(block) and _only_writes(block[last + 1], lines):
+        last += 1
+    return script.recorded(block[first]), script.recorded(block[last])
+
+
+def _only_writes(node: ast.stmt, lines: set[int | None]) -> bool:
+    """Whether a statement does nothing but write at these lines, each time it is met."""
+    inner = [part for part in ast.walk(node) if isinstance(part, ast.stmt)]
+    if any(_says_how_often(part) for part in inner):
+        return False
+    simple = [part for part in inner if not isinstance(part, _COMPOUND)]
+    return all(isinstance(part, ast.Expr) and part.lineno in lines for part in simple)
 
 
 _COMPOUND = (ast.For, ast.With, ast.If)

@@ -25,3 +25,9 @@ def test_a_named_interval_is_left_to_the_user() -> None:
     script = Script("a.py", "for i in range(9):\n    if i % EVERY == 0:\n        save()\n")
     with pytest.raises(CannotEdit, match="EVERY"):
         rarer(script, 3, 50)
+
+
+def test_statements_below_each_other_share_one_condition() -> None:
+    source = "for step in range(9):\n    train()\n    write(a)\n    write(b)\n    rest()\n"
+    text = rarer(Script("a.py", source), 3, 100, 4).text
+    assert "    if step % 100 == 0:\n        write(a)\n        write(b)\n    rest()\n" in text

@@ -11,17 +11,17 @@ from unslow.fix.moves.run_every_n import guard
 from unslow.syntax.literals import Literal
 
 
-def rarer(script: Script, line: int, times: int) -> Script:
-    """Lets the statement at a line run N times more rarely than it does, whatever its loop counts.
+def rarer(script: Script, line: int, times: int, last: int | None = None) -> Script:
+    """Lets the statement at a line (or those from it to another) run N times more rarely than now.
 
     An interval that has a name is changed where its number is written.
     """
     if times <= 1:
         return script
-    part = siblings(script, line, line)
+    part = siblings(script, line, last or line)
     found = _period(script, part[0])
     if found is None:
-        return guard(script, line, times)
+        return guard(script, line, times, last)
 
     def longer(literal: Literal[Script]) -> str:
         if not isinstance(literal.value, int):
