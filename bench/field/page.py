@@ -41,10 +41,6 @@ def page(scores: Sequence[Score], stability: str) -> str:
         ("own cost within 2% + 0.3 s, as reported", _of(scores, _is_cheap)),
         ("own cost, median as reported", _percent(statistics.median(s.own_share for s in scores))),
         ("own cost in all, as reported", _percent(_together(scores, lambda s: s.own_seconds))),
-        (
-            "recorded against bare runs, start and report of unslow included",
-            _percent(_together(scores, lambda s: s.recorded_seconds - s.bare_seconds)),
-        ),
         ("sick programs with an automatic diff", _of(sick, lambda s: s.has_diff)),
     ]
     lines = [
