@@ -1,7 +1,7 @@
 """Measures what attaching costs and keeps the results, from which `make docs` writes docs/attached.md.
 
 python -m bench.attach rounds             fifty rounds on one training
-python -m bench.attach after              a step after detaching, beside one of a training that nobody attached to
+python -m bench.attach after [STYLE …]    a step after detaching, beside one of a training that nobody attached to
 python -m bench.attach pythons PYTHON …   every style of loop on other interpreters, by the live tests
 python -m bench.attach                    rounds and after
 """
@@ -21,7 +21,7 @@ def main(words: list[str]) -> None:
         print("==> fifty rounds", flush=True)
         results.store("rounds", measure.rounds())
     if "after" in words or not words:
-        for style in measure.STYLES:
+        for style in words[1:] or measure.STYLES:
             print(f"==> steps after detaching: {style}", flush=True)
             before = results.read().get("after", {})
             results.store("after", {**before, style: measure.after(style)})

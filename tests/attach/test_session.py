@@ -35,12 +35,16 @@ time.sleep(60)
 # Prints what was left in the process after a line on its stdin.
 TELLS = """
 import gc, traceback
-before = (sys.excepthook, traceback.walk_tb, sys.getswitchinterval, list(sys.meta_path), list(gc.callbacks))
+def state():
+    hooks = (sys.excepthook, traceback.walk_tb, sys.getswitchinterval, list(sys.meta_path))
+    settings = (sys.getswitchinterval(), gc.get_threshold(), gc.isenabled(), list(gc.callbacks))
+    return hooks, settings, sys.getprofile(), sys.gettrace(), threading.active_count()
+before = state()
 while not held.closed:
     sum(range(1000))
     if sys.stdin.readable() and __import__("select").select([sys.stdin], [], [], 0)[0]:
         break
-after = (sys.excepthook, traceback.walk_tb, sys.getswitchinterval, list(sys.meta_path), list(gc.callbacks))
+after = state()
 try:
     import unslow_is_installed
 except ImportError:
