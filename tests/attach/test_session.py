@@ -280,3 +280,12 @@ def test_gdb_is_a_way_in_where_there_is_no_other(
         time.sleep(0.3)
     assert recording.disarming is not None
     assert said(process) == "True False"
+
+
+def test_a_process_that_nobody_waited_for_has_ended(start: Start, tmp_path: Path) -> None:
+    process = start()
+    target = target_of(process.pid)
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    with pytest.raises(UnslowError, match="it ended meanwhile"):
+        attached(target, tmp_path / "run").__enter__()

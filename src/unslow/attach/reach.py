@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 from unslow.attach.inject import PACKAGE, ended
-from unslow.attach.target import Target
+from unslow.attach.target import Target, has_ended
 from unslow.errors import UnslowError
 from unslow.record.engine.attached import STATE
 
@@ -24,6 +24,8 @@ def make_reachable(target: Target, folder: Path) -> None:
         os.chown(folder / STATE, owner.st_uid, owner.st_gid)
     for path, move in ((folder, "Name another folder: -o /tmp/run"), (PACKAGE, _INSTALL)):
         why = _unreachable(target, path, owner)
+        if why and has_ended(target.pid):
+            raise ended(target)
         if why:
             what = f"cannot attach to process {target.pid}"
             raise UnslowError(what, why, move, "attach")

@@ -14,7 +14,7 @@ from pathlib import Path
 import unslow
 from unslow.attach.inject import inject
 from unslow.attach.reach import make_reachable
-from unslow.attach.target import Target
+from unslow.attach.target import Target, has_ended
 from unslow.errors import UnslowError
 from unslow.facts.json_object import JsonObject
 from unslow.record.engine.attached import GOES_ON, STATE, STATE_BYTES
@@ -41,10 +41,10 @@ class Attached:
     problem: str = ""  # why the recording is not complete
 
     def is_over(self) -> bool:
-        return _gone(self.target) or self.state() != "recording"
+        return has_ended(self.target.pid) or self.state() != "recording"
 
     def has_ended(self) -> bool:
-        return _gone(self.target)
+        return has_ended(self.target.pid)
 
     def state(self) -> str:
         return str(_state(self.folder).get("state", ""))
@@ -68,7 +68,7 @@ def attached(target: Target, folder: Path) -> Iterator[Attached]:
     finally:
         (folder / GOES_ON).unlink(missing_ok=True)
         _end(session)
-        ended = "ended while attached" if _gone(target) else "running on"
+        ended = "ended while attached" if has_ended(target.pid) else "running on"
         last = {**header, "ended": ended, "seconds": time.time() - began}
         try:
             layout.write_header(str(folder), last)
@@ -96,7 +96,7 @@ def _begin(target: Target, folder: Path, header: JsonObject) -> Attached:
 def _end(session: Attached) -> None:
     """Wait until everything is out of the process again."""
     target, folder = session.target, session.folder
-    _wait(lambda: session.state() != "recording" or _gone(target), _LEAVES)
+    _wait(lambda: session.state() != "recording" or has_ended(target.pid), _LEAVES)
     state = _state(folder)
     session.problem = str(state.get("problem") or "")
     if state.get("state") == "detached":
@@ -108,7 +108,7 @@ def _end(session: Attached) -> None:
 def _answer(target: Target, folder: Path) -> JsonObject:
     """What the recorder says from inside; an error where it refuses or says nothing."""
     what = f"cannot attach to process {target.pid}"
-    if not _wait(lambda: bool(_state(folder)) or _gone(target), _ARRIVES):
+    if not _wait(lambda: bool(_state(folder)) or has_ended(target.pid), _ARRIVES):
         raise UnslowError(
             what,
             f"it did not answer within {_ARRIVES:.0f} s: it may be in a long native call",
@@ -122,15 +122,6 @@ def _answer(target: Target, folder: Path) -> JsonObject:
     into = state.get("into")
     follow = f"Follow that recording: unslow live {into}" if into else "Nothing was recorded."
     raise UnslowError(what, why, follow, "attach")
-
-
-def _gone(target: Target) -> bool:
-    """Whether the process has ended; a zombie has, though its number is still taken."""
-    try:
-        stat = Path(f"/proc/{target.pid}/stat").read_text()
-    except OSError:
-        return True
-    return stat.rpartition(")")[2].split()[0] in "ZX"
 
 
 def _state(folder: Path) -> JsonObject:

@@ -70,6 +70,14 @@ def target_of(pid: int) -> Target:
     return Target(pid, _command(folder), str((folder / "cwd").readlink()), _version(files))
 
 
+def has_ended(pid: int) -> bool:
+    """Whether a process has ended; a zombie has, though its number is still taken."""
+    try:
+        return _state(_PROC / str(pid)) in "ZX"
+    except OSError:
+        return True
+
+
 def find(name: str) -> Target:
     """The one TensorFlow process whose command line holds a word that ends in this name."""
     found = [target for target in _targets() if _matches(target, name)]
