@@ -78,7 +78,7 @@ def _median_and_most(rounds: Sequence[dict[str, float]], name: str) -> str:
 def _after(found: dict[str, Any]) -> Iterator[str]:
     yield (
         "A step after detaching (three rounds), beside the same training in a process that was never attached to, in "
-        "blocks of 0.05 s by turns; the ratio before attaching is that of the two processes as such."
+        "blocks of 0.05 to 0.1 s by turns; the ratio before attaching is that of the two processes as such."
     )
     yield ""
     yield "| loop | a bare step | ratio before attaching | ratio after detaching |"

@@ -25,8 +25,6 @@ from unslow.report.words import Row
 
 # Made long, an example whose steps take a third of a millisecond is no longer healthy: its batches are tiny.
 HEALTHY = (
-    "loss_read_each_step",
-    "logs_every_100_steps",
     "small_batches_of_heavy_rows",
     "eager_large_ops",
     "tf1_one_run",
