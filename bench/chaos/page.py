@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping
 from datetime import date
 
@@ -105,6 +106,10 @@ def _part(part: str, results: Results) -> Iterator[str]:
         note = f"not tried: {row.skipped}" if row.skipped else row.note
         tries = 0 if row.skipped else row.tries
         yield f"| {_cell(name)} | {tries:,} | {_cell(row.lost)} | {_broke(row)} | {_cell(note)} |"
+    attacks = importlib.import_module(f"bench.chaos.{part}").attacks()
+    missing = [attack.name for attack in attacks if attack.name not in results.rows]
+    if missing:
+        yield from ("", f"Not run yet: {_cell('; '.join(missing))}.")
 
 
 def _programs(results: Results) -> Iterator[str]:
