@@ -188,14 +188,18 @@ def _pipeline_once(script: Script, line: int, detail: _Detail) -> Fix:
 
 def _as_tensor(script: Script, line: int, detail: _Detail) -> Fix:
     """The number that changes is passed as a tensor."""
-    from unslow.fix.moves.tensor_arguments import number_as_tensor
+    from unslow.fix.moves.tensor_arguments import number_as_tensor, other_numbers
 
     body, argument = _body(script, detail), detail.change.argument
     kind = detail.change.new.partition(" ")[0]
-    edited = number_as_tensor(script, line, detail.function, argument, kind, body)
+    others = other_numbers(script, line, detail.function, argument, body)
+    edited = script
+    for name, number in [(argument, kind), *others]:
+        edited = number_as_tensor(edited, line, detail.function, name, number, body)
     known = body is not None
+    what = " and ".join(f"`{name}`" for name, _ in [(argument, kind), *others])
     return Fix(
-        title=f"hand in `{argument}` as a tensor",
+        title=f"hand in {what} as {'tensors' if others else 'a tensor'}",
         safety=Safety.CLOSE if known else Safety.REVIEW,
         files={script.path: edited.text},
         note=""

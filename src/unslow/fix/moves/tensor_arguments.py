@@ -9,7 +9,7 @@ from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelled
 from unslow.fix.moves.call_arguments import keyword_set
 from unslow.fix.moves.decorators import decorate, decorator
-from unslow.fix.moves.step_arguments import reads
+from unslow.fix.moves.step_arguments import bound_around, reads
 from unslow.syntax.nodes import (
     NamedFunction,
     argument,
@@ -18,6 +18,7 @@ from unslow.syntax.nodes import (
     positional_names,
     words,
 )
+from unslow.syntax.python_types import PythonType, type_in_loops
 
 _FUNCTION = "tf.function"
 _TENSORS = ("tf.constant", "tf.cast", "tf.convert_to_tensor")
@@ -43,6 +44,25 @@ def number_as_tensor(
     value = _given(script, line, function, name, body)  # an import may have moved it
     new = f"{tensorflow}.constant({script.source(value)}{dtype})"
     return script.edit([replaced(script, value, new)])
+
+
+def other_numbers(
+    script: Script, line: int, function: str, name: str, body: NamedFunction | None
+) -> list[tuple[str, str]]:
+    """Other parameters that get numbers which change in the loops around the call, with their types.
+
+    Handing in one number of several as a tensor would leave a trace for every value of the others.
+    """
+    site = called_at(script, line, function)
+    found = []
+    for other in positional_names(body) if body is not None else []:
+        value = argument(site, other, _position(body, site, other))
+        if other == name or value is None or not bound_around(script, value):
+            continue
+        kind = type_in_loops(script, value, script.loops_around(value))
+        if kind in (PythonType.INT, PythonType.FLOAT):
+            found.append((other, kind.value))
+    return found
 
 
 def _given(
@@ -85,6 +105,8 @@ def _position(body: NamedFunction | None, site: ast.Call, name: str) -> int | No
 def _use(body: NamedFunction, node: ast.Name) -> str:
     """How a function uses a number: "compared" or "computed" with, "taken" as a tensor, or in an
     "other" way."""
+    if any(node in ast.walk(part) for part in _bounds(body)):
+        return "taken"  # `image[row : row + 8]`: a tensor is cut by tensors as well
     match next(owner for owner in ast.walk(body) if node in ast.iter_child_nodes(owner)):
         case ast.Compare():
             return "compared"
@@ -95,6 +117,22 @@ def _use(body: NamedFunction, node: ast.Name) -> str:
         case ast.UnaryOp():
             return "computed"
     return "other"
+
+
+def _bounds(body: NamedFunction) -> list[ast.Slice]:
+    """The bounds of cuts of what the function is given, computed by sums and differences only."""
+    given = set(positional_names(body))
+    found = []
+    for cut in inside(body, ast.Subscript):
+        is_given = isinstance(cut.value, ast.Name) and cut.value.id in given
+        slices = [part for part in inside(cut.slice, ast.Slice) if part.step is None]
+        found += [part for part in slices if is_given and _is_sum(part)]
+    return found
+
+
+def _is_sum(part: ast.Slice) -> bool:
+    allowed = (ast.Slice, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Name, ast.Constant, ast.Load)
+    return all(isinstance(node, allowed) for node in ast.walk(part))
 
 
 def relax_shapes(script: Script, line: int, made: int) -> Script:

@@ -1,0 +1,40 @@
+"""Numbers that change from call to call are handed in as tensors, all of them."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.moves.tensor_arguments import number_as_tensor, other_numbers
+from unslow.syntax.nodes import NamedFunction
+
+_TILES = (
+    "import tensorflow as tf\n@tf.function\ndef tile(scene, row, col):\n"
+    "    return scene[row:row + 8, col:col + 8]\n\nfor row in range(9):\n    for col in range(9):\n"
+    "        tile(scene, row, col)\n"
+)
+
+
+def body_of(script: Script) -> NamedFunction:
+    found = next(iter(script.every(ast.FunctionDef)))
+    assert isinstance(found, ast.FunctionDef)
+    return found
+
+
+def test_a_tensor_is_cut_by_tensors() -> None:
+    script = Script("a.py", _TILES)
+    text = number_as_tensor(script, 8, "tile", "col", "int", body_of(script)).text
+    assert "tile(scene, row, tf.constant(col))" in text
+
+
+def test_every_number_that_changes_is_found() -> None:
+    script = Script("a.py", _TILES)
+    assert other_numbers(script, 8, "tile", "col", body_of(script)) == [("row", "int")]
+
+
+def test_an_element_of_something_else_needs_a_number() -> None:
+    script = Script("a.py", _TILES.replace("scene[row:row + 8, col:col + 8]", "names[col]"))
+    with pytest.raises(CannotEdit, match="needs a Python number"):
+        number_as_tensor(script, 8, "tile", "col", "int", body_of(script))
