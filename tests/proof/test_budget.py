@@ -54,6 +54,13 @@ def test_a_trial_that_is_cut_short_is_not_counted(clock: Clock) -> None:
     assert "not even one run of each ended" in proof.text
 
 
+def test_one_pair_has_no_interval(clock: Clock) -> None:
+    proof = proving.prove(BEFORE, AFTER, Question(200, budget=Budget(35.0, clock)))
+    assert proof.verdict is Verdict.UNSURE
+    assert len(proof.before) == 1
+    assert "in one run of each; stopped" in proof.text
+
+
 def test_enough_time_changes_nothing(clock: Clock) -> None:
     proof = proving.prove(BEFORE, AFTER, Question(200, budget=Budget(500.0, clock)))
     assert proof.verdict is Verdict.PROVED

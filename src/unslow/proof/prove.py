@@ -181,7 +181,11 @@ def _unfinished(trials: _Trials, question: Question) -> Proof:
         steps = min(trial.steps for trial in trials.every)
     unit = "a run" if question.times_runs else "a step"
     proof = Proof(Verdict.UNSURE, ratio, low, high, before, after, steps, None, None, "", unit=unit)
-    known = next(_sentences(proof)) if pairs else "UNSURE: not even one run of each ended"
+    known = "UNSURE: not even one run of each ended"
+    if pairs == 1:
+        known = f"UNSURE: {words.seconds(before[0])} → {words.seconds(after[0])} {unit} in one run of each"
+    elif pairs:
+        known = next(_sentences(proof))
     given = words.seconds(question.budget.seconds or 0.0)
     return replace(proof, text=f"{known}; stopped: the budget of {given} was spent")
 
