@@ -307,7 +307,7 @@ def _training(task: Task) -> Any:
         times = (knobs["first"], knobs["first"], knobs["last"], knobs["last"])
         return [each * factor for each, factor in zip(cut, times, strict=True)]
 
-    @tf.function
+    @tf.function  # type: ignore[untyped-decorator,unused-ignore]
     def train(first: Any, count: Any, knobs: Any) -> tuple[Any, Any]:
         weights = started(first, count)
         moment = [tf.zeros_like(each) for each in weights]
