@@ -127,11 +127,20 @@ def test_an_exception_is_named(tmp_path: Path) -> None:
 
 def test_the_end_is_left_to_a_launcher_that_lives(tmp_path: Path) -> None:
     """A command may go on after its training: a shell script that does more."""
-    watched = Watched(tmp_path / "run", socket.gethostname(), os.getpid())
+    watched = Watched(tmp_path / "run", socket.gethostname(), os.getppid())
     watched.steps(60)
     watched.run.exit()
     watched.idle(50)
     assert not watched.alerts
+
+
+def test_the_end_is_ours_to_tell_where_we_are_the_launcher(tmp_path: Path) -> None:
+    """`watch PID` attaches by itself."""
+    watched = Watched(tmp_path / "run", socket.gethostname(), os.getpid())
+    watched.steps(60)
+    watched.run.exit()
+    watched.idle(50)
+    assert [alert.matter for alert in watched.alerts] == [Matter.DONE]
 
 
 def test_a_torn_line_and_a_torn_row_are_waited_for(watched: Watched) -> None:

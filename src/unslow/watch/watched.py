@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import socket
 import time
 from collections.abc import Callable
@@ -192,12 +193,15 @@ class WatchedRun:
         return (*errors, _SILENT if silent else "exit")[0]
 
     def _launcher_lives(self) -> bool:
-        """Whether `unslow run` is there to write how its command ended; of other machines
-        unknown."""
+        """Whether another `unslow` is there to write how its command ended.
+
+        Of other machines nobody knows; a process that `watch` itself attached to has only us.
+        """
         header = self.follower.header
         if header.get("host", socket.gethostname()) != socket.gethostname():
             return True
-        return is_alive(int(header.get("launcher") or 0))
+        launcher = int(header.get("launcher") or 0)
+        return launcher != os.getpid() and is_alive(launcher)
 
     def _alert(
         self, matter: Matter, text: str, since: float | None, numbers: dict[str, float]
