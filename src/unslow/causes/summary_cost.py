@@ -92,7 +92,7 @@ class SummaryCost(Cause):
 
     title = "summaries are written in every step"
     reads = (Log, Folder, *READS)
-    deeper_than = ("compute-bound",)
+    deeper_than = ("compute-bound", "eager-calls")
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
