@@ -68,7 +68,9 @@ w = tf.Variable(1.0)
 
 @tf.function
 def step(scale):
-    w.assign_sub(0.001 * scale * w)
+    with tf.GradientTape() as tape:
+        loss = scale * w * w
+    w.assign_sub(1e-4 * tape.gradient(loss, w))
 
 for number in range(120):
     step(float(number))
@@ -84,7 +86,8 @@ _AUDIT = """import sys
 
 def hook(event, arguments):
     if event in ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto"):
-        if not isinstance(arguments[-1], (str, bytes)):  # a socket of this machine has a path
+        # A socket of this machine has a path. TensorFlow's import asks whether there is IPv6.
+        if not isinstance(arguments[-1], (str, bytes)) and arguments[-1] != ("::1", 0):
             with open({tried!r}, "a") as file:
                 file.write(f"{{event}} {{arguments[-1]}} {{sys.argv[:2]}}\\n")
 
