@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unslow.analyse.account import called_share
 from unslow.analyse.stats.growth import bootstrap_ratio
 from unslow.compare.match import matched_loops
 from unslow.model import Diagnosis, Loop, Phase, Run
@@ -75,7 +76,13 @@ def compare(before: Diagnosis, after: Diagnosis) -> Comparison:
     matched_after = {id(other) for _, other in pairs}
     first, second = _causes(before), _causes(after)
     return Comparison(
-        loops=tuple(_loop_change(one, other, bool(disturbed)) for one, other in pairs),
+        loops=tuple(
+            replace(
+                _loop_change(one, other, bool(disturbed)),
+                phases=dict(_phases((before.run, one), (after.run, other))),
+            )
+            for one, other in pairs
+        ),
         only_before=_lines(before.run, matched_before),
         only_after=_lines(after.run, matched_after),
         gone=tuple(sorted(first - second)),
@@ -122,7 +129,7 @@ def _loop_change(one: Loop, other: Loop, disturbed: bool) -> LoopChange:
         low=low,
         high=high,
         change=Change.UNKNOWN if disturbed else _change(low, high),
-        phases=dict(_phases(one, other)),
+        phases={},
     )
 
 
@@ -135,11 +142,22 @@ def _change(low: float, high: float) -> Change:
     return Change.SAME if narrow else Change.UNKNOWN
 
 
-def _phases(one: Loop, other: Loop) -> Iterator[tuple[str, tuple[float, float]]]:
-    for phase in Phase:
-        before, after = one.phase(phase), other.phase(phase)
+def _phases(
+    first: tuple[Run, Loop], second: tuple[Run, Loop]
+) -> Iterator[tuple[str, tuple[float, float]]]:
+    one, other = first[1], second[1]
+    taken_before, taken_after = _taken(*first), _taken(*second)
+    for name, before in taken_before.items():
+        after = taken_after[name]
         if before + after > _WORTH_A_ROW * (one.total + other.total):
-            yield phase.name.lower(), (before / one.steps, after / other.steps)
+            yield name, (before / one.steps, after / other.steps)
+
+
+def _taken(run: Run, loop: Loop) -> dict[str, float]:
+    """Seconds by phase, what is left of the steps split as the account splits it."""
+    taken = {phase.name.lower(): loop.phase(phase) for phase in Phase}
+    called = called_share(loop, run.samples) * taken["other"]
+    return {**taken, "other": taken["other"] - called, "called": called}
 
 
 def _blocks(loop: Loop) -> list[float]:
