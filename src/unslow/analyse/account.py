@@ -285,6 +285,21 @@ def _hottest(samples: Iterable[Sample]) -> Location | None:
     return _most(counts)
 
 
+def split_phases(loop: Loop, hidden: float = 0.0, called: float = 0.0) -> dict[str, float]:
+    """Seconds of a loop by the name of the phase, for tables.
+
+    `hidden` seconds of compiled steps are a wait for data. `called` is the share of TensorFlow in
+    what is left of a step beside the phases: it is no Python of the user's.
+    """
+    taken = {phase.name.lower(): loop.phase(phase) for phase in Phase}
+    taken["run"] -= hidden
+    taken["input"] += hidden
+    if called:
+        taken["called"] = called * taken["other"]
+        taken["other"] -= taken["called"]
+    return taken
+
+
 def called_share(loop: Loop, samples: Iterable[Sample]) -> float:
     """Of what no wrapped call of a loop accounts for, the share of TensorFlow at the user's
     lines."""

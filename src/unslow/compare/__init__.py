@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from unslow.analyse.account import called_share
+from unslow.analyse.account import called_share, split_phases
+from unslow.analyse.input.waits import hidden_in_runs
 from unslow.analyse.stats.growth import bootstrap_ratio
 from unslow.compare.match import matched_loops
-from unslow.model import Diagnosis, Loop, Phase, Run
+from unslow.model import Diagnosis, Loop, Run
 
 # Step times of one run are not independent, so means of blocks are resampled. Twenty blocks are
 # enough for a bootstrap, and hold several steps each in all but the shortest runs.
@@ -77,10 +79,7 @@ def compare(before: Diagnosis, after: Diagnosis) -> Comparison:
     first, second = _causes(before), _causes(after)
     return Comparison(
         loops=tuple(
-            replace(
-                _loop_change(one, other, bool(disturbed)),
-                phases=dict(_phases((before.run, one), (after.run, other))),
-            )
+            _loop_change(_Side(before.run, one), _Side(after.run, other), bool(disturbed))
             for one, other in pairs
         ),
         only_before=_lines(before.run, matched_before),
@@ -117,7 +116,21 @@ def _disturbed(before: Diagnosis, after: Diagnosis) -> str:
     return ""
 
 
-def _loop_change(one: Loop, other: Loop, disturbed: bool) -> LoopChange:
+class _Side(NamedTuple):
+    """A loop in one of the two runs."""
+
+    run: Run
+    loop: Loop
+
+    def phases(self) -> dict[str, float]:
+        """Seconds a step by phase, as the report of the run has them."""
+        hidden = hidden_in_runs(self.run).get((self.loop.process, self.loop.start), 0.0)
+        taken = split_phases(self.loop, hidden, called_share(self.loop, self.run.samples))
+        return {name: seconds / self.loop.steps for name, seconds in taken.items()}
+
+
+def _loop_change(first: _Side, second: _Side, disturbed: bool) -> LoopChange:
+    one, other = first.loop, second.loop
     speedup, low, high = bootstrap_ratio(_blocks(one), _blocks(other))
     low, high = low / (1 + _BETWEEN_RUNS), high * (1 + _BETWEEN_RUNS)
     return LoopChange(
@@ -129,7 +142,7 @@ def _loop_change(one: Loop, other: Loop, disturbed: bool) -> LoopChange:
         low=low,
         high=high,
         change=Change.UNKNOWN if disturbed else _change(low, high),
-        phases={},
+        phases=dict(_phases(first, second)),
     )
 
 
@@ -142,22 +155,14 @@ def _change(low: float, high: float) -> Change:
     return Change.SAME if narrow else Change.UNKNOWN
 
 
-def _phases(
-    first: tuple[Run, Loop], second: tuple[Run, Loop]
-) -> Iterator[tuple[str, tuple[float, float]]]:
-    one, other = first[1], second[1]
-    taken_before, taken_after = _taken(*first), _taken(*second)
-    for name, before in taken_before.items():
-        after = taken_after[name]
-        if before + after > _WORTH_A_ROW * (one.total + other.total):
-            yield name, (before / one.steps, after / other.steps)
-
-
-def _taken(run: Run, loop: Loop) -> dict[str, float]:
-    """Seconds by phase, what is left of the steps split as the account splits it."""
-    taken = {phase.name.lower(): loop.phase(phase) for phase in Phase}
-    called = called_share(loop, run.samples) * taken["other"]
-    return {**taken, "other": taken["other"] - called, "called": called}
+def _phases(first: _Side, second: _Side) -> Iterator[tuple[str, tuple[float, float]]]:
+    before, after = first.phases(), second.phases()
+    one, other = first.loop, second.loop
+    for name in {**before, **after}:
+        pair = before.get(name, 0.0), after.get(name, 0.0)
+        spent = pair[0] * one.steps + pair[1] * other.steps
+        if spent > _WORTH_A_ROW * (one.total + other.total):
+            yield name, pair
 
 
 def _blocks(loop: Loop) -> list[float]:

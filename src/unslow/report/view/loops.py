@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse.account import called_share
-from unslow.model import Loop, Phase, Run, Shape, Trend
+from unslow.analyse.account import called_share, split_phases
+from unslow.model import Loop, Run, Shape, Trend
 from unslow.report import words
 from unslow.report.view.findings import location_of
 from unslow.report.words import Row
@@ -48,33 +48,19 @@ def loop_of(run: Run, loop: Loop, hidden: float = 0.0) -> Row:
         "first": first,
         "first_apart": first > APART * typical,
         "updates_per_step": loop.updates_per_step,
-        "phases": phases_of(loop, hidden),
+        "phases": split_phases(loop, hidden),
         "bars": phase_bars(loop, hidden, called_share(loop, run.samples)),
         "trend": trend_of(loop.trend),
         "sparkline": sparkline_of(loop),
     }
 
 
-def phases_of(loop: Loop, hidden: float) -> dict[str, float]:
-    """The seconds of each phase; the wait for data inside compiled steps is no run."""
-    taken = {phase.name.lower(): loop.phase(phase) for phase in Phase}
-    taken["run"] -= hidden
-    taken["input"] += hidden
-    return taken
-
-
 def phase_bars(loop: Loop, hidden: float = 0.0, called: float = 0.0) -> list[Row]:
-    """The phases worth a bar, largest first; those below 0.5% are one.
-
-    `called` is the share of TensorFlow in what is left of a step beside the phases.
-    """
+    """The phases worth a bar, largest first; those below 0.5% are one."""
     total = loop.total
-    taken = phases_of(loop, hidden)
-    taken["called"] = called * taken["other"]
-    taken["other"] -= taken["called"]
     rows = []
     small = 0.0
-    for name, seconds in taken.items():
+    for name, seconds in split_phases(loop, hidden, called).items():
         if total > 0 and seconds >= 0.005 * total:
             rows.append(_bar(name, words.PHASES[name], seconds, loop))
         else:
