@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from unslow.analyse import wording as say
+from unslow.analyse.host.run_rarely import rare_interval
 from unslow.analyse.run.tallies import LineTotal, line_totals
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
@@ -19,9 +19,9 @@ from unslow.fix.moves.run_every_n import guard
 from unslow.model import Certainty, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
 from unslow.syntax import How, Kind, Source
 
-_WORTH = 0.03  # of the training time
-_FEWEST = 10
-_RARE = 0.01  # the share that fetching now and then may still take
+_WORTH = 0.03  # of the training time; a judgement: less is not worth an edit
+_FEWEST_FETCHES = 10  # a judgement: fewer may be those of a few epochs
+_LARGE = 1000  # bytes in a fetch: more than a few numbers
 _WAYS = {
     "__float__": "float(…)",
     "__int__": "int(…)",
@@ -47,26 +47,26 @@ class HostSync(Cause):
     """
     What happens
 
-    A line asks for the value of a tensor in every step (`.numpy()`, `float(…)`, `print`, a test, a
-    NumPy function), and the program waits there until it has it.
+    A line reads the value of a tensor in every step (`.numpy()`, `float(…)`, `print`, a test, a
+    NumPy function), and the program waits there until the value is available.
 
     Why it is slow
 
-    The value must be finished and is then copied. On a CPU TensorFlow has mostly finished it
-    before: reading a loss costs a microsecond, and only large values (weights, activations,
-    gradients) cost their copy. On an accelerator the program could have prepared the next steps
-    meanwhile: there each such line empties the queue of work, and the device idles until Python has
-    filled it again.
+    The value must be computed and is then copied. On a CPU it is usually ready: reading a loss
+    takes a microsecond, and only large values (weights, activations, gradients) cost their copy. On
+    an accelerator Python could have prepared the next steps meanwhile: each such line drains the
+    queue of work, and the device idles until Python has filled it again.
 
     The fix
 
     Fetch every N steps, or keep a running value in a `tf.Variable` or a Keras metric and fetch
-    that. Of a large tensor fetch what is needed: its norm or mean, computed by TensorFlow.
+    that. Instead of a large tensor, fetch what is needed of it: a norm or a mean, computed by
+    TensorFlow.
 
     When we are wrong
 
-    What the line costs here is measured. With an accelerator the wait is in part the step's own
-    work, which must be done anyway: then only what Python could have done meanwhile is counted.
+    The time at the line is measured. With an accelerator, part of the wait is the step's own work,
+    which must be done anyway: only what Python could have done meanwhile is counted.
     """
 
     title = "values are fetched in every step"
@@ -76,24 +76,19 @@ class HostSync(Cause):
         for loop in run.loops:
             for total in line_totals(run, loop, Sync):
                 seconds = _gain(run, loop, total)
-                if total.count >= _FEWEST and seconds >= _WORTH * run.trained:
+                if total.count >= _FEWEST_FETCHES and seconds >= _WORTH * run.trained:
                     yield self._finding(run, loop, total, seconds)
 
     def _finding(self, run: Run, loop: Loop, total: LineTotal[Sync], seconds: float) -> Finding:
         size = total.amount / total.count
         way = _WAYS.get(total.fact.way, f".{total.fact.way}()")
-        what = (
-            f"{say.size(total.amount / max(1, loop.steps))} a step"
-            if size > 1000
-            else f"a value by {way}"
-        )
-        every = _every(total, loop)
-        advice = f"Fetch every {every:,} steps."
-        if size > 1000:
-            advice += (
-                " Or let TensorFlow compute what is needed of it (a norm, a mean), and fetch that."
-            )
-        share = seconds / max(run.trained, 1e-9)
+        every = rare_interval(total.seconds, loop.total - total.seconds)
+        what, advice = f"a value by {way}", f"Fetch every {every:,} steps."
+        if size > _LARGE:
+            what = f"{say.size(total.amount / loop.steps)} a step"
+            advice += " Or compute what is needed of it (a norm, a mean) in TensorFlow, and fetch "
+            advice += "that."
+        share = seconds / run.trained
         return Finding(
             cause=self.id,
             location=total.location,
@@ -101,7 +96,7 @@ class HostSync(Cause):
             title=f"{say.code(total.location)} fetches {what} and takes {say.share(share)} of the "
             "training",
             evidence=(
-                Evidence("fetches per step", round(total.count / max(1, loop.steps), 2)),
+                Evidence("fetches per step", round(total.count / loop.steps, 2)),
                 Evidence("bytes in a fetch", size, "bytes"),
                 Evidence("by", way),
                 Evidence("a fetch takes", total.seconds / total.count, "s"),
@@ -117,11 +112,10 @@ class HostSync(Cause):
         if where is None or not isinstance(interval, _Interval):
             return None
         every = interval.steps
-        fixed = guard(script, where.line, every)
         return Fix(
             title=f"fetch every {every:,} steps",
             safety=Safety.REVIEW,
-            files={where.file: fixed.text},
+            files={where.file: guard(script, where.line, every).text},
             note=f"What this line keeps or shows is then kept or shown for one step in {every:,}.",
         )
 
@@ -157,8 +151,7 @@ class HostSync(Cause):
     )
 
     def spot(self, source: Source) -> Iterable[Spot]:
-        """Only whole weights: a loss that is read in every step costs nothing where it was computed
-        on the CPU."""
+        """Whole weights only: on a CPU, reading a loss in every step costs nothing."""
         for call in source.every(ast.Call):
             loop = source.innermost(call)
             if loop is None or loop not in source.step_loops or not _reads_weights(source, call):
@@ -166,9 +159,8 @@ class HostSync(Cause):
             if not any(source.conditions(call, loop)):
                 yield source.spot(
                     call,
-                    "this copies weights to the host in every step of the loop at line "
-                    f"{loop.lineno}, and Python waits"
-                    " for them; it matters when they are large",
+                    f"this copies weights to the host in every step of the loop at line "
+                    f"{loop.lineno}, and Python waits for them; it matters when they are large",
                     "read them every hundred steps: if step % 100 == 0: ...",
                 )
 
@@ -178,25 +170,18 @@ def _accelerated(run: Run, loop: Loop) -> bool:
 
 
 def _gain(run: Run, loop: Loop, total: LineTotal[Sync]) -> float:
-    """What not waiting would give back.
+    """Seconds that not waiting would save.
 
-    On a CPU that is the copy. A device works on while Python goes ahead, so that a step takes as
-    long as the slower of the two, and not as both: what can be had back is the shorter one.
+    On a CPU that is the copy. With an accelerator, Python and the device could work side by side:
+    what can be saved is the shorter of the two.
     """
     if not _accelerated(run, loop):
         return min(total.seconds, loop.total)
     return max(0.0, min(total.seconds, loop.total - loop.phase(Phase.SYNC)))
 
 
-def _every(total: LineTotal[Sync], loop: Loop) -> int:
-    """After how many steps a fetch would cost a hundredth of the time."""
-    rest = max(loop.total - total.seconds, 1e-6)
-    return int(10 ** math.ceil(math.log10(max(10.0, total.seconds / (_RARE * rest)))))
-
-
 def _reads_weights(source: Source, call: ast.Call) -> bool:
-    """`get_weights()`, or `.numpy()` of variables one after another or of one that is no single
-    number."""
+    """`get_weights()`, or `.numpy()` of each variable in turn or of one made from an array."""
     if not isinstance(call.func, ast.Attribute) or call.args:
         return False
     value, kind = call.func.value, source.kind(call.func.value)
@@ -204,9 +189,8 @@ def _reads_weights(source: Source, call: ast.Call) -> bool:
         return True
     if (kind, call.func.attr) != (Kind.VARIABLE, "numpy"):
         return False
-    if isinstance(value, ast.Name) and any(
-        binding.how is How.LOOP for binding in source.reaching(value)
-    ):
+    bindings = source.reaching(value) if isinstance(value, ast.Name) else []
+    if any(binding.how is How.LOOP for binding in bindings):
         return True
     made = source.maker(value)
     return made is not None and bool(made.args) and isinstance(made.args[0], ast.Call)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.host.hot_lines import hottest_below
+from unslow.analyse.host.run_rarely import rare_interval
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.analyse.stats.growth import slope
 from unslow.cause import Cause
@@ -33,13 +33,12 @@ from unslow.model import (
     Safety,
 )
 
-_WORTH = 0.05  # of the training time
-_FEWEST = 3  # calls of a hook
+_WORTH = 0.05  # of the training time; a judgement: less is not worth an edit
+_FEWEST_CALLS = 3  # of a hook: the first one also prepares what it uses
 # A hook that was called more rarely, once in each of a few epochs, may be what the script is for.
-_HABIT = 8
+_MANY_CALLS = 8
 _WORTH_RARELY = 0.25
-_RARE = 0.01  # the share that a hook which is called less often may still take
-_TREND = 12  # calls, at least, to tell growth from noise (judgement)
+_TREND_CALLS = 12  # at least, to tell growth from noise (judgement)
 _GROWN = 1.5  # a late call against an early one: less may be the machine (judgement)
 _LEAST_GROWTH = 1e-4  # seconds
 _DECORATORS = 5  # lines above the recorded one that a function may begin at
@@ -73,14 +72,14 @@ class SlowCallbacks(Cause):
     """
     What happens
 
-    One hook of one callback takes a large part of the time of `fit`: drawing, copying weights,
-    writing, or going through everything seen so far, after every batch or epoch.
+    One hook of one callback takes a large share of `fit`: drawing, copying weights, writing, or
+    going through everything seen so far, after every batch or epoch.
 
     Why it is slow
 
-    Keras calls the hooks between the batches and waits for them; nothing trains meanwhile. A hook
-    for every batch is called thousands of times in an epoch. A callback with a hook for every batch
-    also makes Keras fetch the metrics after each of them.
+    Keras calls the hooks between batches and waits for them; nothing trains meanwhile. A hook for
+    every batch is called thousands of times per epoch, and makes Keras fetch the metrics after each
+    batch.
 
     The fix
 
@@ -89,9 +88,9 @@ class SlowCallbacks(Cause):
 
     When we are wrong
 
-    A hook may do what the training needs (a schedule, an update of a target network): then only its
-    work can be made cheaper. Saving, logging, predicting and fetching of tensors inside a hook are
-    counted for those causes, not here.
+    A hook may do what the training needs (a schedule, an update of a target network): then it can
+    only be made cheaper. Saving, logging, predicting and fetching tensors inside a hook count for
+    those causes, not for this one.
     """
 
     title = "callbacks take a large share"
@@ -102,7 +101,7 @@ class SlowCallbacks(Cause):
         for hook in run.facts(Hook):
             by_hook[hook.process, hook.key].append(hook)
         for calls in by_hook.values():
-            loop = next((run.loop_of(call) for call in calls if run.loop_of(call)), None)
+            loop = next(filter(None, map(run.loop_of, calls)), None)
             if loop is not None and calls[-1].on_thread:  # else the training does not wait for it
                 yield from self._judge(run, loop, calls)
 
@@ -110,14 +109,14 @@ class SlowCallbacks(Cause):
         last = calls[-1]
         seconds = _seconds(calls)
         growth = _growth(calls, loop)
-        worth = _WORTH if last.n >= _HABIT else _WORTH_RARELY
-        if last.n < _FEWEST or (seconds < worth * run.trained and growth is None):
+        worth = _WORTH if last.n >= _MANY_CALLS else _WORTH_RARELY
+        is_slow = seconds >= worth * run.trained or growth is not None
+        if last.n < _FEWEST_CALLS or not is_slow:
             return
         each = seconds / last.n
-        share = say.share(seconds / max(run.trained, 1e-9))
-        title = (
-            f"{last.callback}.{last.hook} takes {share} of the training: {say.time(each)} a call"
-        )
+        share = say.share(seconds / run.trained)
+        name = f"{last.callback}.{last.hook}"
+        title = f"{name} takes {share} of the training: {say.time(each)} a call"
         evidence = [
             Evidence("calls", last.n),
             Evidence("one call", each, "s"),
@@ -125,13 +124,12 @@ class SlowCallbacks(Cause):
         ]
         if growth is not None:
             early, late = growth.early, growth.late
-            title = f"{last.callback}.{last.hook} takes ever longer: "
-            title += f"from {say.time(early)} to {say.time(late)} a call"
+            title = f"{name} takes ever longer: from {say.time(early)} to {say.time(late)} a call"
             evidence.append(Evidence("a call at first", early, "s"))
             evidence.append(Evidence("a call at the end", late, "s"))
         if last.callback == _PROGRESS:
             title = f"the progress bar takes {share} of the training"
-        every = _every(each, loop)
+        every = rare_interval(each, loop.total / loop.steps - each)
         yield Finding(
             cause=self.id,
             title=title,
@@ -232,7 +230,7 @@ class _Growth:
 
 def _growth(calls: list[Hook], loop: Loop) -> _Growth | None:
     """None unless calls clearly take longer with their number."""
-    if len(calls) < _TREND:
+    if len(calls) < _TREND_CALLS:
         return None
     number = np.array([float(call.n) for call in calls])
     own = np.array([call.own for call in calls])
@@ -257,13 +255,6 @@ def _where(run: Run, loop: Loop, hook: Hook) -> Location:
         return say.place(run, loop.location)
     place = say.place(run, hook.place)
     return say.place(run, hottest_below(run, hook.process, place, Phase.HOOKS) or place)
-
-
-def _every(each: float, loop: Loop) -> int:
-    """After how many batches the hook would take a hundredth of the time."""
-    rest = max(loop.total / max(1, loop.steps) - each, 1e-6)
-    wanted = each / (_RARE * rest)
-    return int(10 ** math.ceil(math.log10(max(10.0, wanted))))
 
 
 def _advice(hook: Hook, every: int) -> str:

@@ -1,15 +1,15 @@
-"""Summaries or log lines are written in every step and take a real share of it."""
+"""Summaries or log lines are written in every step and take a large share of it."""
 
 from __future__ import annotations
 
 import ast
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
+from unslow.analyse.host.run_rarely import rare_interval
 from unslow.analyse.host.saves import folder_growth
 from unslow.analyse.host.step_profile import (
     READS,
@@ -33,13 +33,12 @@ from unslow.syntax import argument
 if TYPE_CHECKING:
     from unslow.syntax import Source
 
-_WORTH = 0.05  # of the training time
-_FEWEST = 10
-_IN_GRAPH = 0.1  # of the training time, in ops of the step itself
+_WORTH = 0.05  # of the training time; a judgement: less is not worth an edit
+_FEWEST_WRITES = 10  # a judgement: fewer are those of a few epochs
+_WORTH_IN_GRAPH = 0.1  # the same in ops of the step itself, estimated from a profiler window
 _KINDS = ("Summary", "SummaryV2", "SummaryOp")
 _DEBUGGERS = "Debug"  # "DebugNumericSummaryV2" looks for NaN: profiler-left-on reports it
-_MOST = 0.6  # of the writing, at one line: it stands for all of them
-_RARE = 0.01  # the share that writing now and then may still take
+_MAIN_LINE = 0.6  # of the writing, at one line: it stands for all of them
 _BOARD = "TensorBoard"
 
 
@@ -70,14 +69,14 @@ class SummaryCost(Cause):
     """
     What happens
 
-    Scalars, histograms, images or log lines are written in every step, and the writing takes a real
-    part of it.
+    Scalars, histograms, images or log lines are written in every step, and the writing takes a
+    large share of it.
 
     Why it is slow
 
-    Each summary is a few ops, a copy to the host, a record and a place in the writer's queue: about
-    0.1 ms for a number, and far more for histograms and images. Nobody looks at ten thousand points
-    of a curve: TensorBoard itself shows a thousand of them.
+    Each summary is a few ops, a copy to the host, a record and an entry in the writer's queue:
+    about 0.1 ms for a number, and far more for histograms and images. TensorBoard itself shows at
+    most a thousand points of a curve.
 
     The fix
 
@@ -86,8 +85,8 @@ class SummaryCost(Cause):
 
     When we are wrong
 
-    What the writing costs is measured where Python does it. Summaries inside a compiled function or
-    a session's graph are computed there, and that part is not in the number.
+    Writing from Python is measured. For summaries inside a compiled function or a session's graph,
+    the cost of their ops is estimated from a few profiled steps.
     """
 
     title = "summaries are written in every step"
@@ -101,9 +100,8 @@ class SummaryCost(Cause):
             for total in logs:
                 by_function[total.location.file, total.location.function].append(total)
             for found in by_function.values():
-                writes = sum(total.count for total in found)
-                seconds = sum(total.seconds for total in found)
-                if seconds >= _WORTH * run.trained and writes >= max(_FEWEST, loop.steps / 10):
+                is_often = _writes(found) >= max(_FEWEST_WRITES, loop.steps / 10)
+                if is_often and _seconds(found) >= _WORTH * run.trained:
                     yield self._finding(run, loop, found)
             yield from self._in_graph(run, loop, logs)
 
@@ -116,11 +114,11 @@ class SummaryCost(Cause):
         all_ops = sum((op.seconds for op in window.ops), 1e-12)
         spent = sum(op.seconds for op in ops) * min(1.0, window.kernels / all_ops)
         seconds = spent / window.wall * repeated(loop)
-        if seconds < _IN_GRAPH * run.trained:
+        if seconds < _WORTH_IN_GRAPH * run.trained:
             return
         where = next((total.location for total in logs), say.place(run, loop.update))
         longest = max(ops, key=lambda op: op.seconds)
-        every = _every(seconds, loop)
+        every = rare_interval(seconds, loop.total - seconds)
         yield Finding(
             cause=self.id,
             location=where,
@@ -138,14 +136,13 @@ class SummaryCost(Cause):
         )
 
     def _finding(self, run: Run, loop: Loop, found: Sequence[LineTotal[Log]]) -> Finding:
-        writes = sum(total.count for total in found)
-        seconds = min(loop.total, sum(total.seconds for total in found))
+        writes, seconds = _writes(found), min(loop.total, _seconds(found))
         top = found[0]  # the most expensive line
         where, made = top.location, top.fact.made
         board = top.fact.call == _BOARD
         if board and made:
             where = say.place(run, made[0])
-        every = _every(seconds, loop)
+        every = rare_interval(seconds, loop.total - seconds)
         evidence = [
             Evidence("writes", writes),
             Evidence("one takes", seconds / writes, "s"),
@@ -158,13 +155,13 @@ class SummaryCost(Cause):
         who = f"writing at {where} and near it"
         if board:
             who = _BOARD
-        elif top.seconds > _MOST * seconds:
+        elif top.seconds > _MAIN_LINE * seconds:
             who = say.code(where)
-        share = say.share(seconds / max(run.trained, 1e-9))
+        share = say.share(seconds / run.trained)
         lines = tuple(total.location.line for total in found)
-        advice = (
-            f"`TensorBoard(update_freq={every})`." if board else f"Write every {every:,} steps."
-        )
+        advice = f"Write every {every:,} steps."
+        if board:
+            advice = f"`TensorBoard(update_freq={every})`."
         return Finding(
             cause=self.id,
             location=where,
@@ -267,10 +264,12 @@ def _is_summary(op: Op) -> bool:
     return op.count > 0 and op.kind.endswith(_KINDS) and not op.kind.startswith(_DEBUGGERS)
 
 
-def _every(seconds: float, loop: Loop) -> int:
-    """After how many steps the writing would cost a hundredth of the time."""
-    rest = max(loop.total - seconds, 1e-6)
-    return int(10 ** math.ceil(math.log10(max(10.0, seconds / (_RARE * rest)))))
+def _writes(logs: Sequence[LineTotal[Log]]) -> int:
+    return sum(total.count for total in logs)
+
+
+def _seconds(logs: Sequence[LineTotal[Log]]) -> float:
+    return sum(total.seconds for total in logs)
 
 
 def _together(script: Script, line: int, logged: Sequence[int]) -> tuple[int, int]:

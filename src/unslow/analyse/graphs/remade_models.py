@@ -1,0 +1,129 @@
+"""Models that one line of a loop makes, or compiles, repeatedly, and what each time costs."""
+
+from __future__ import annotations
+
+import bisect
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unslow.analyse.host.machine import process_of
+from unslow.analyse.host.untimed_lines import untimed_seconds_at
+from unslow.facts.memory import Compile, Model
+from unslow.facts.schema import Place, Stack
+from unslow.model import Loop, Phase, Run
+
+READS = (Compile, Model)
+FEW_MODELS = 3  # a judgement: up to here it may be a search over a few models
+
+
+@dataclass(frozen=True)
+class Remade:
+    """A line that makes, or compiles, the same model in many turns of a loop."""
+
+    loop: Loop
+    made: Sequence[Model] | Sequence[Compile]
+    traced: Sequence[int]  # rows of the loop: the steps that had to trace again
+    kinds: int = 1  # different models, each of which is recreated
+
+    @property
+    def stack(self) -> Stack:
+        return self.made[0].stack
+
+    @property
+    def is_model(self) -> bool:
+        """False: the model stays, and is compiled again."""
+        return isinstance(self.made[0], Model)
+
+    @property
+    def line_in_loop(self) -> Place:
+        """The line in the function that also trains the model: a factory may make it elsewhere."""
+        training = {(frame.file, frame.function) for frame in self.loop.stack}
+        near = (place for place in self.stack if (place.file, place.function) in training)
+        return next(near, self.stack[0])
+
+
+def remade_model(run: Run, loop: Loop) -> Remade | None:
+    """What most steps of a loop had to trace again for."""
+    found = [*_models(run, loop), *_compiles(run, loop)]
+    often = [remade for remade in found if len(remade.traced) >= FEW_MODELS]
+    return max(often, key=lambda remade: len(remade.traced), default=None)
+
+
+def _models(run: Run, loop: Loop) -> Iterator[Remade]:
+    """Models of equal weights that one line makes."""
+    by_line: dict[tuple[str, int], list[Model]] = defaultdict(list)
+    for model in run.facts(Model, loop.process):
+        if model.stack:
+            by_line[model.stack[0][:2]].append(model)
+    for models in by_line.values():
+        alike = _alike(_outermost(models))
+        first = {model.weights: model for model in reversed(alike)}
+        again = [model for model in alike if model is not first[model.weights]]
+        traced = _traced_after(loop, [model.time - model.ago for model in again])
+        yield Remade(loop, alike, traced, kinds=len(first))
+
+
+def _outermost(models: Iterable[Model]) -> list[Model]:
+    """One per step: a Sequential makes a functional model inside of itself, at the same line."""
+    kept: dict[int, Model] = {}
+    for model in models:
+        kept.setdefault(model.step, model)
+    return list(kept.values())
+
+
+def _alike(models: Sequence[Model]) -> list[Model]:
+    """Models that share the shapes of their weights with many others."""
+    number = Counter(model.weights for model in models if model.weights)
+    return [model for model in models if number[model.weights] > FEW_MODELS]
+
+
+def _compiles(run: Run, loop: Loop) -> Iterator[Remade]:
+    """compile() calls for one and the same model at one line."""
+    by_model: dict[tuple[Place, int], list[Compile]] = defaultdict(list)
+    for call in run.facts(Compile, loop.process):
+        if call.stack and call.model:
+            by_model[call.stack[0], call.model].append(call)
+    for calls in by_model.values():
+        yield Remade(loop, calls, _traced_after(loop, [call.time for call in calls[1:]]))
+
+
+def _traced_after(loop: Loop, times: Iterable[float]) -> list[int]:
+    """The rows of the steps that end next after some moments, and trace."""
+    rows = {bisect.bisect_left(loop.end, time) for time in times}
+    inside = [row for row in sorted(rows) if 0 < row < len(loop.end)]
+    return [row for row in inside if loop.phases[row, Phase.TRACE] > 0]
+
+
+def remaking_seconds(run: Run, remade: Remade) -> float:
+    """What tracing, building and preparing take in those steps, and making the model."""
+    loop = remade.loop
+    usual = float(np.median(loop.phases[:, Phase.RUN]))
+    preparing = 0.0
+    for phases in loop.phases[list(remade.traced)]:
+        beyond = max(0.0, float(phases[Phase.RUN]) - usual)
+        preparing += float(phases[Phase.TRACE] + phases[Phase.BUILD]) + beyond
+    needed_again = len(remade.traced) / len(remade.made)
+    return preparing + untimed_seconds_at(run, loop, remade.stack[0]) * needed_again
+
+
+def memory_kept(run: Run, remade: Remade) -> float:
+    """Bytes that stay each time, from the second model to the last; 0 where none do."""
+    process, loop = process_of(run, remade.loop), remade.loop
+    rss = process.ticks.columns.get("rss")
+    if rss is None:
+        return 0.0
+    ends = loop.end[[remade.traced[0], remade.traced[-1]]]
+    begin, end = np.searchsorted(process.ticks.time, ends)
+    if not begin < end < len(rss):
+        return 0.0
+    return max(0.0, float(rss[end] - rss[begin]) / (len(remade.traced) - 1))
+
+
+def has_weights(run: Run, remade: Remade) -> bool:
+    """Whether the models have weights when they are compiled, not only at their first batch."""
+    numbers = {made.model for made in remade.made}
+    counts = [call.weights for call in run.facts(Compile) if call.model in numbers]
+    return min(counts, default=0) > 0

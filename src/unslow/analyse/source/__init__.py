@@ -1,0 +1,1 @@
+"""Questions about a source file that several causes ask before anything has run."""
