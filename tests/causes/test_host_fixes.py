@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from unslow.analyse.host.recording_cost import Recording
 from unslow.causes import (
     host_sync,
     predict_in_loop,
-    profiler_left_on,
     slow_callbacks,
     thread_settings,
     tiny_batches,
@@ -192,7 +192,7 @@ def test_a_thread_limit_set_through_another_name_is_refused() -> None:
 def test_a_debugger_that_is_left_on_is_taken_out() -> None:
     text = "import tensorflow as tf\ntf.debugging.enable_check_numerics()\ntrain()\n"
     what = "tf.debugging.enable_check_numerics"
-    detail = profiler_left_on._Recorded(what, on=100, off=0, each=0.01, writing=0.0, place=None)
+    detail = Recording(what, on=100, off=0, each=0.01, writing=0.0, place=None)
     answer = ProfilerLeftOn().fix(replace(finding(2), detail=detail), script(text))
     assert fixed(answer) == "import tensorflow as tf\ntrain()\n"
     assert isinstance(answer, Fix) and "NaN" in answer.note

@@ -171,7 +171,7 @@ LOOP = """for step in range(100):
 
 
 def test_an_iterator_is_made_once_in_front_of_the_loop() -> None:
-    found = finding(2, iterator_rebuilt._Recreated(False, True))
+    found = finding(2, iterator_rebuilt._Dataset(False, True))
     text = fixed(IteratorRebuilt().fix(found, Script("train.py", LOOP)))
     assert text == (
         "batches = iter(data.repeat())\nfor step in range(100):\n    x, y = next(batches)\n    train(x, y)\n"
@@ -179,7 +179,7 @@ def test_an_iterator_is_made_once_in_front_of_the_loop() -> None:
 
 
 def test_an_endless_dataset_is_not_repeated_once_more() -> None:
-    found = finding(2, iterator_rebuilt._Recreated(True, True))
+    found = finding(2, iterator_rebuilt._Dataset(True, True))
     assert "batches = iter(data)\n" in fixed(IteratorRebuilt().fix(found, Script("train.py", LOOP)))
 
 
@@ -187,7 +187,7 @@ def test_an_iterator_over_something_that_changes_in_the_loop_stays_there() -> No
     text = "for step in range(9):\n    data = make(step)\n    train(next(iter(data)))\n"
     with pytest.raises(CannotEdit, match="data"):
         IteratorRebuilt().fix(
-            finding(3, iterator_rebuilt._Recreated(False, False)), Script("train.py", text)
+            finding(3, iterator_rebuilt._Dataset(False, False)), Script("train.py", text)
         )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.session_restarts import PipelineRestarts, pipeline_restarts
+from unslow.analyse.host.untimed_lines import untimed_seconds_at
 from unslow.analyse.input import pipeline as pipeline_module
 from unslow.analyse.input.pipeline import Pipeline, pipelines, shuffle_elements
 from unslow.analyse.sketches.pipelines import stack_at
@@ -35,15 +36,15 @@ _INSTEAD = (
 _MAKERS = ("tf.data.make_one_shot_iterator", "tf.data.make_initializable_iterator")
 
 _PER_STEP = 0.5  # iterators per step: one per epoch is how it should be
-_FEWEST = 10  # iterators: fewer may be epochs of a few steps
-_RESTARTS = 3
+_FEWEST_ITERATORS = 10  # a judgement: fewer may be epochs of a few steps
+_FEWEST_RESTARTS = 3  # of a session's iterator (judgement)
 _WORTH = 0.1  # of the loop: starting once for each pass over the data is how it should be
-_READY = 3e-4  # seconds that fetching a ready batch takes in Python
+_READY = 3e-4  # seconds that fetching a ready batch takes in Python, measured on a laptop
 
 
 @dataclass(frozen=True)
-class _Recreated:
-    """What the edit that makes an iterator once must know of its dataset."""
+class _Dataset:
+    """What the edit that makes an iterator once must know."""
 
     endless: bool
     shuffled: bool
@@ -70,9 +71,9 @@ class IteratorRebuilt(Cause):
     """
     What happens
 
-    `iter(dataset)` (or `dataset.take(1)`) stands inside the training loop: every step makes a new
-    iterator, takes one batch from it and throws it away. Or the initializer of a TF1 iterator runs
-    again every few steps, often to switch between training and validation.
+    `iter(dataset)` (or `dataset.take(1)`) is inside the training loop: every step makes a new
+    iterator, takes one batch from it and drops it. Or the initializer of a TF1 iterator runs again
+    every few steps, often to switch between training and validation.
 
     Why it is slow
 
@@ -81,14 +82,14 @@ class IteratorRebuilt(Cause):
 
     The fix
 
-    Make the iterator once in front of the loop and take the next batch from it in each step;
+    Make the iterator once, before the loop, and take the next batch from it in each step;
     `repeat()` lets it continue after the last one.
 
     When we are wrong
 
-    A new iterator always gives the first batch (after shuffling, a batch of the first elements);
-    one that continues gives all of them in turn, which is nearly always what was meant, but not
-    the same. The time that is left is computed from the share of the elements that were needed.
+    A new iterator always gives the first batch (after shuffling, a batch of the first elements).
+    One that continues gives all batches in turn: nearly always what was meant, but not the same.
+    The remaining time is estimated from the share of the elements that were needed.
     """
 
     title = "the iterator is recreated in every step"
@@ -96,19 +97,21 @@ class IteratorRebuilt(Cause):
     deeper_than = ("input-bound", "python-input", "rereading", "big-shuffle")
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        last: dict[tuple[int, str], IteratorMade] = {}
-        for made in run.facts(IteratorMade):
-            if made.stack and not (made.evaluates or made.in_fit):
-                last[made.process, made.key] = made
-        known = {(one.process, one.dataset): one for one in reversed(pipelines(run))}
-        for made in last.values():
-            loop = run.loop_of(made) or max(run.loops, key=lambda one: one.total, default=None)
-            if loop is not None and made.n >= max(_FEWEST, _PER_STEP * loop.steps):
-                yield self._finding(run, loop, made, known.get((made.process, made.dataset)))
+        yield from self._made_in_steps(run)
         for loop in run.loops:
             for where, found in pipeline_restarts(run, loop).items():
-                if found.count >= _RESTARTS and found.seconds >= _WORTH * loop.total:
+                if found.count >= _FEWEST_RESTARTS and found.seconds >= _WORTH * loop.total:
                     yield self._restarted(loop, say.place(run, where), found)
+
+    def _made_in_steps(self, run: Run) -> Iterable[Finding]:
+        made_by_user = [one for one in run.facts(IteratorMade) if one.stack and not one.in_fit]
+        last = {(one.process, one.key): one for one in made_by_user if not one.evaluates}
+        known = {(one.process, one.dataset): one for one in reversed(pipelines(run))}
+        longest = max(run.loops, key=lambda loop: loop.total, default=None)
+        for made in last.values():
+            loop = run.loop_of(made) or longest
+            if loop is not None and made.n >= max(_FEWEST_ITERATORS, _PER_STEP * loop.steps):
+                yield self._finding(run, loop, made, known.get((made.process, made.dataset)))
 
     def _restarted(self, loop: Loop, place: Location, found: PipelineRestarts) -> Finding:
         """A session's iterator that is initialized repeatedly, losing what it had prepared."""
@@ -125,8 +128,7 @@ class IteratorRebuilt(Cause):
                 Evidence("a usual step", loop.typical(), "s"),
             ),
             advice="Give the training data an iterator of its own and let it continue "
-            "(`repeat()`); where one graph must switch between datasets, choose by the handle of "
-            "an iterator "
+            "(`repeat()`). To switch between datasets in one graph, use the handle of an iterator "
             "(`tf.data.Iterator.from_string_handle`), which keeps the position of each.",
         )
 
@@ -135,23 +137,22 @@ class IteratorRebuilt(Cause):
     ) -> Finding:
         place = say.place(run, made.stack[0])
         fetching = float((loop.phases[1:, Phase.INPUT] * loop.count[1:]).sum())
-        spent = fetching + _destroying(run, loop, place)
+        # Old iterators are destroyed at the line, outside of any recorded call.
+        spent = fetching + untimed_seconds_at(run, loop, place)
         needed, produced = _elements(pipeline)
         useful = max(0.0, spent - made.sum) * needed / produced if produced else 0.0
-        each = spent / max(1, loop.steps)
+        each = spent / loop.steps
         evidence = [
             Evidence("iterators made", made.n),
             Evidence("steps", loop.steps),
             Evidence("making one", made.sum / made.n, "s"),
             Evidence("for data, per step", each, "s"),
-            Evidence("share of the training", say.share(spent / max(loop.total, 1e-9))),
+            Evidence("share of the training", say.share(spent / loop.total)),
         ]
         what = ""
         if produced > 2 * needed > 0:
-            evidence += [
-                Evidence("elements read per batch", round(produced)),
-                Evidence("elements in a batch", round(needed)),
-            ]
+            evidence.append(Evidence("elements read per batch", round(produced)))
+            evidence.append(Evidence("elements in a batch", round(needed)))
             what = f", and reads {produced:.0f} elements for {needed:.0f}"
         built = pipeline.built if pipeline is not None else ()
         return Finding(
@@ -161,9 +162,9 @@ class IteratorRebuilt(Cause):
             location=place,
             seconds=max(0.0, spent - useful - _READY * loop.steps),
             evidence=tuple(evidence),
-            advice="Make it once in front of the loop, `batches = iter(dataset.repeat())`; "
-            "`next(batches)` in it.",
-            detail=_Recreated(
+            advice="Make it once, before the loop: `batches = iter(dataset.repeat())`; call "
+            "`next(batches)` in the loop.",
+            detail=_Dataset(
                 endless=bool(built) and built[0].length == ENDLESS,
                 shuffled=any(stage.kind == "Shuffle" for stage in built),
             ),
@@ -173,7 +174,7 @@ class IteratorRebuilt(Cause):
         from unslow.fix.moves.hoist_iterator import iterator_once
 
         where, detail = finding.location, finding.detail
-        if where is None or not isinstance(detail, _Recreated):  # an initializer that is run again
+        if where is None or not isinstance(detail, _Dataset):  # an initializer that is run again
             return None
         return iterator_once(script, where.line, detail.endless, detail.shuffled)
 
@@ -215,58 +216,46 @@ def _elements(pipeline: Pipeline | None) -> tuple[float, float]:
     if pipeline is None or not pipeline.stages:
         return 0.0, 0.0
     needed = pipeline.batch_size
-    counted = max((stage.items for stage in pipeline.stages), default=0.0)
+    counted = max(stage.items for stage in pipeline.stages)
     filled = [shuffle_elements(stage) for stage in pipeline.built if stage.kind == "Shuffle"]
     return needed, max(counted, needed + sum(filled))
 
 
-def _destroying(run: Run, loop: Loop, place: Location) -> float:
-    """Seconds at the line outside any timed call: old iterators are destroyed there."""
-    other = [
-        one
-        for one in run.samples
-        if one.process == loop.process and one.training and one.phase is Phase.OTHER
-    ]
-    total = sum(one.in_steps for one in other)
-    innermost = [(one.stack[0], one.in_steps) for one in other if one.stack]
-    here = [count for at, count in innermost if (at.file, at.line) == (place.file, place.line)]
-    return loop.phase(Phase.OTHER) * sum(here) / total if total else 0.0
-
-
 def _one_by_one(source: Source) -> Iterator[Spot]:
     """`for batch in dataset.take(1)` around a training step, inside another loop."""
-    for loop in source.every(ast.For):
-        take = loop.iter if isinstance(loop.iter, ast.Call) else None
-        method = take.func if take is not None else None
-        if not isinstance(method, ast.Attribute) or method.attr != "take":
-            continue
-        if take is None or not take.args:
+    for take in source.methods(Kind.DATASET, "take"):
+        loop = source.parents.get(take)
+        if not isinstance(loop, ast.For) or loop.iter is not take or loop not in source.step_loops:
             continue
         outer = source.repeated_by(loop)
-        if source.number_of(take.args[0]) != 1 or loop not in source.step_loops or not outer:
-            continue
-        if source.kind(method.value) is Kind.DATASET and not source.varies(method.value, outer[0]):
+        is_one = bool(take.args) and source.number_of(take.args[0]) == 1
+        if is_one and outer and not source.varies(take.func, outer[0]):
             yield source.spot(take, _SPOTTED.format(line=outer[0].lineno), _INSTEAD)
 
 
 def _taken_at_once(source: Source, call: ast.Call, loop: ast.AST) -> bool:
     """Whether the iteration that makes an iterator also takes its element: `next(iter(d))`."""
-    parent = source.parents.get(call)
-    if isinstance(parent, ast.Call) and source.name(parent.func) == "next":
-        return True
-    if isinstance(parent, ast.Attribute) and parent.attr == "get_next":
-        return True
-    if not isinstance(parent, ast.Assign):
-        return False
-    for taking in source.every(ast.Call):
-        held = taking.args[0] if source.name(taking.func) == "next" and taking.args else None
-        if isinstance(taking.func, ast.Attribute) and taking.func.attr == "get_next":
-            held = taking.func.value
-        made = (
-            [binding.node for binding in source.reaching(held)]
-            if isinstance(held, ast.Name)
-            else []
-        )
-        if made == [parent] and source.innermost(taking) is loop:
-            return True
+    match source.parents.get(call):
+        case ast.Call(func=function):
+            return source.name(function) == "next"
+        case ast.Attribute(attr=method):
+            return method == "get_next"
+        case ast.Assign() as made:
+            calls = [
+                taking for taking in source.every(ast.Call) if source.innermost(taking) is loop
+            ]
+            return any(_takes_from(source, taking, made) for taking in calls)
     return False
+
+
+def _takes_from(source: Source, call: ast.Call, made: ast.Assign) -> bool:
+    """`next(batches)` or `batches.get_next()` of an iterator that one statement made."""
+    match call:
+        case ast.Call(func=ast.Attribute(attr="get_next", value=ast.Name() as held)):
+            pass
+        case ast.Call(func=function, args=[ast.Name() as held, *_]):
+            if source.name(function) != "next":
+                return False
+        case _:
+            return False
+    return [binding.node for binding in source.reaching(held)] == [made]

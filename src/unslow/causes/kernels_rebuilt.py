@@ -1,22 +1,18 @@
-"""Compiled functions that are prepared again and again although nothing is traced again."""
+"""Compiled functions are re-initialized repeatedly although nothing is retraced."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.new_shapes import Churn, churn_of
+from unslow.analyse.graphs.repeated_preparation import avoidable_seconds, usual_seconds
 from unslow.analyse.graphs.session_restarts import reopened_sessions
-from unslow.analyse.graphs.unusual_calls import (
-    FEW_RESETS,
-    Call,
-    calls_after_resets,
-    prepared_share,
-    profiles,
-)
+from unslow.analyse.graphs.unusual_calls import FEW_RESETS, Call, calls_after_resets, profiles
+from unslow.analyse.listing import listed
 from unslow.analyse.memory.collections import asked_collections
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
@@ -37,7 +33,7 @@ _RESETS = (
     "keras.utils.set_random_seed",
 )
 
-_MUCH = 0.2  # of a step: what new shapes cost below this is not a slow step but shape-churn
+_MUCH_EXTRA = 0.2  # of a step; a judgement: new shapes that cost less are left to shape-churn
 _WAYS = {
     "set_seed": "setting the random seed",
     "clear_session": "clear_session()",
@@ -56,21 +52,21 @@ class _Detail:
 class KernelsRebuilt(Cause):
     """
     What happens
-    A compiled function was traced once, but TensorFlow prepares it anew again and again: its graph
-    is optimised, placed and loaded as if it were called for the first time. Setting the seed
-    (`tf.random.set_seed`), `clear_session()` and a reset of the context throw away every prepared
-    kernel; a shape that was never seen before has its primitives built anew even where the graph
-    leaves the shape open. A TF1 session prepares every set of fetches at its first run, whatever
-    other sessions of the same graph have run before.
+    A compiled function was traced once, but TensorFlow re-initializes it repeatedly: its graph is
+    optimized, placed and loaded as if it were called for the first time. Setting the seed
+    (`tf.random.set_seed`), `clear_session()` and a reset of the context drop every prepared
+    kernel. A new shape has its primitives built again even where the graph leaves the shape open.
+    A TF1 session prepares every set of fetches at its first run, whatever other sessions of the
+    same graph have run before.
 
     Why it is slow
     Preparing takes a fraction of a millisecond per node of the graph: a step of one millisecond may
-    take a hundred. No trace is made, so counting traces shows nothing.
+    take a hundred. Nothing is traced, so counting traces shows nothing.
 
     The fix
-    Set the seed once, in front of the loop; where each epoch must start from a known state, use
+    Set the seed once, before the loop; where each epoch must start from a known state, use
     `tf.random.Generator` or stateless random ops, whose seed is an argument. For shapes, pad
-    batches to a few lengths. Open one session, and start again in it by running the initializer or
+    batches to a few lengths. Open one session, and start over in it by running the initializer or
     setting the weights.
 
     When we are wrong
@@ -78,7 +74,7 @@ class KernelsRebuilt(Cause):
     The cost is the same.
     """
 
-    title = "compiled functions are prepared again and again"
+    title = "compiled functions are re-initialized repeatedly"
     reads = (UnusualCall, Reset, Reopened, Batch, Gc)
     deeper_than = ("shape-churn",)
 
@@ -92,47 +88,26 @@ class KernelsRebuilt(Cause):
                 yield self._in_new_sessions(say.place(run, where), first_runs)
         for loop in run.loops:
             churn = churn_of(run, loop) if loop.style == "function" else None
-            if churn is not None and churn.extra > _MUCH * loop.typical():
+            if churn is not None and churn.extra > _MUCH_EXTRA * loop.typical():
                 yield self._for_shapes(run, loop, churn)
 
     def _after_resets(self, run: Run, where: Location, found: Sequence[Call]) -> Finding | None:
-        count = sum(call.weight for call in found)
-        usual = median(call.fact.usual for call in found)
-        seen = profiles(found)
-        if usual > 0:
-            seconds = sum(max(0.0, call.fact.took - usual) * call.weight for call in found)
-        elif seen:
-            share = prepared_share(seen)
-            seconds = sum(call.fact.took * share * call.weight for call in found)
-        else:
+        seconds = avoidable_seconds(found)
+        if seconds is None:
             return None
-        took = median(call.fact.took for call in found)
-        evidence = [
-            Evidence("resets that a compiled function had to recover from", count),
-            Evidence("seconds of a call after a reset", took, "s"),
-            Evidence("traces in these calls", 0),
-        ]
-        if usual > 0:
-            evidence.append(Evidence("seconds of a usual call", usual, "s"))
-        if seen:
-            preparing = median(profile.prepare for profile in seen)
-            evidence.append(Evidence("seconds of preparing, in a profiler window", preparing, "s"))
-        names = sorted({call.fact.name for call in found})
+        count = sum(call.weight for call in found)
+        names = sorted({f"{call.fact.name}()" for call in found})
         way = found[0].fact.way
         what = _WAYS.get(way, way)
         collecting = _collecting(run, where)
-        if collecting:
-            label = "seconds of the garbage collections that it asks for"
-            evidence.append(Evidence(label, collecting, "s"))
         return Finding(
             cause=self.id,
-            title=f"{what} in the loop makes TensorFlow prepare {_list(names)} again {count} "
-            "times, "
+            title=f"{what} in the loop re-initializes {listed(names)} {count} times, "
             f"{say.time(seconds / count)} each, without retracing",
             location=where,
             seconds=seconds + collecting,
-            evidence=tuple(evidence),
-            advice=f"Move {what} out of the loop, in front of it.",
+            evidence=tuple(_reset_evidence(found, count, collecting)),
+            advice=f"Move {what} before the loop.",
             detail=_Detail(way, _stack(run, where)),
         )
 
@@ -163,17 +138,15 @@ class KernelsRebuilt(Cause):
             location=where,
             seconds=seconds,
             evidence=tuple(evidence),
-            advice="Open one session in front of the loop. To start again from the first state, "
-            "run the initializer, or set the weights, in that session.",
+            advice="Open one session before the loop. To start over from the first state, run the "
+            "initializer, or set the weights, in that session.",
         )
 
     def _for_shapes(self, run: Run, loop: Loop, churn: Churn) -> Finding:
         return Finding(
             cause=self.id,
             title=f"{churn.distinct} different shapes go through one graph: a step with a new one "
-            "takes "
-            f"{say.time(churn.extra)} longer, since its primitives are built anew without any "
-            "trace",
+            f"takes {say.time(churn.extra)} longer to build its primitives, without retracing",
             location=say.place(run, loop.update),
             seconds=churn.seconds,
             evidence=churn.evidence(),
@@ -188,15 +161,11 @@ class KernelsRebuilt(Cause):
         from unslow.fix.moves.hoist_reset import once_before_loop
 
         lines = [place.line for place in detail.stack if place.file == script.path]
-        return Fix(
-            title="Do it once, in front of the loop",
-            safety=Safety.REVIEW,
-            files={script.path: once_before_loop(script, lines).text},
-            note="Random ops go on drawing from one sequence instead of starting it again in every "
-            "iteration."
-            if detail.way == "set_seed"
-            else "What clear_session() forgets in every iteration is forgotten once.",
-        )
+        note = "What clear_session() forgets in every iteration is forgotten once."
+        if detail.way == "set_seed":
+            note = "Random ops continue one sequence instead of restarting it in every iteration."
+        files = {script.path: once_before_loop(script, lines).text}
+        return Fix("Do it once, before the loop", Safety.REVIEW, files, note)
 
     def spot(self, source: Source) -> Iterable[Spot]:
         for call in source.calls(*_RESETS):
@@ -205,11 +174,25 @@ class KernelsRebuilt(Cause):
                 yield source.spot(
                     call,
                     f"the loop at line {loops[0].lineno} sets the seed in every step, and each "
-                    "time every compiled"
-                    " function is prepared again",
+                    "time every compiled function is re-initialized",
                     "set the seed once, before the loop; for one step, "
                     "tf.random.stateless_uniform(seed=(a, step))",
                 )
+
+
+def _reset_evidence(calls: Sequence[Call], count: int, collecting: float) -> Iterator[Evidence]:
+    usual, windows = usual_seconds(calls), profiles(calls)
+    took = median(call.fact.took for call in calls)
+    yield Evidence("resets that a compiled function had to recover from", count)
+    yield Evidence("seconds of a call after a reset", took, "s")
+    yield Evidence("traces in these calls", 0)
+    if usual:
+        yield Evidence("seconds of a usual call", usual, "s")
+    if windows:
+        preparing = median(window.prepare for window in windows)
+        yield Evidence("seconds of preparing, in a profiler window", preparing, "s")
+    if collecting:
+        yield Evidence("seconds of the garbage collections that it triggers", collecting, "s")
 
 
 def _stack(run: Run, where: Location) -> Stack:
@@ -221,14 +204,9 @@ def _stack(run: Run, where: Location) -> Stack:
 
 
 def _collecting(run: Run, where: Location) -> float:
-    """Seconds of the collections that a reset asks for: clear_session() calls `gc.collect()`."""
+    """Seconds of the collections that a reset triggers: clear_session() calls `gc.collect()`."""
     asked = [each for loop in run.loops for each in asked_collections(run, loop)]
     return sum(each.seconds for each in asked if str(each.location) == str(where))
-
-
-def _list(names: Sequence[str]) -> str:
-    text = ", ".join(f"{name}()" for name in names[:3])
-    return text if len(names) <= 3 else f"{text} and {len(names) - 3} more"
 
 
 def _after(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,18 +16,20 @@ from unslow.analyse.graphs.session_steps import (
     run_seconds,
     sites,
 )
+from unslow.analyse.listing import listed
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
 from unslow.facts.schema import Place
 from unslow.facts.sessions import InspectedRun
 from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
 from unslow.syntax import argument
+from unslow.syntax.nodes import StatementLoop, method_of
 
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
     from unslow.syntax import Source
 
-_OFTEN = 0.5  # runs per step: what happens more rarely is asked for on purpose
+_OFTEN = 0.5  # runs per step; a judgement: what happens more rarely is meant
 
 
 @dataclass(frozen=True)
@@ -44,9 +47,9 @@ class ManySessionRuns(Cause):
     loss, once for the accuracy.
 
     Why it is slow
-    Every run copies its feeds in, starts the graph, and computes all that its fetches depend on:
-    the forward pass is computed again for each of them. One run with several fetches computes what
-    they share once.
+    Every run copies its feeds, starts the graph, and computes everything its fetches depend on: the
+    forward pass is computed again for each of them. One run with several fetches computes what they
+    share once.
 
     The fix
     One call: `_, loss_value, hits = session.run([train, loss, accuracy], feed_dict=batch)`.
@@ -68,34 +71,30 @@ class ManySessionRuns(Cause):
                 yield self._finding(run, loop, base, extra)
 
     def _finding(self, run: Run, loop: Loop, base: Site, extra: Sequence[Site]) -> Finding:
-        """Runs of which the base, mostly the update, could do the work too."""
-        whole = run_seconds(loop)
-        saved = [whole * site.share * (1 - site.own / site.seconds) for site in extra]
-        names = [_fetched(run, site) for site in extra]
+        """Runs whose work the base, mostly the update, could do too."""
+        names = listed([f"`{_fetched(run, site)}`" for site in extra])
         first = _fetched(run, base)
-        other = "the training run" if base.updates else f"the run of `{first}`"
+        other, together = f"the run of `{first}`", f"`{first}`"
+        if base.updates:
+            other, together = "the training run", "the training op"
         runs = sum(site.per_step for site in extra) + base.per_step
-        evidence = [Evidence("runs per step", round(runs, 1))]
-        for site, name, seconds in zip(extra, names, saved, strict=True):
-            evidence += [
-                Evidence(f"seconds of a run of `{name}`", site.seconds, "s"),
-                Evidence(f"of it, kernels that {other} does not need anyway", site.own, "s"),
-                Evidence("avoidable time", seconds, "s"),
-            ]
-        evidence.append(Evidence(f"seconds of {other}", base.seconds, "s"))
-        reasons = [_changes(base, site, name) for site, name in zip(extra, names, strict=True)]
-        with_what = "the training op" if base.updates else f"`{first}`"
+        verb = "is" if len(extra) == 1 else "are"
+        changes = [_change(base, site, _fetched(run, site)) for site in extra]
         return Finding(
             cause=self.id,
-            title=f"{runs:.0f} runs per step where one would do: {_list(names)} "
-            f"{'is' if len(names) == 1 else 'are'} fetched with the same feeds as {other}",
+            title=f"{runs:.0f} runs per step where one would do: {names} {verb} fetched with the "
+            f"same feeds as {other}",
             location=extra[0].location,
-            seconds=sum(saved),
-            evidence=tuple(evidence),
-            advice=f"Fetch {_list(names)} together with {with_what}, in one run.",
+            seconds=sum(_avoidable(loop, site) for site in extra),
+            evidence=(
+                Evidence("runs per step", round(runs, 1)),
+                *(row for site in extra for row in _site_evidence(run, loop, site, other)),
+                Evidence(f"seconds of {other}", base.seconds, "s"),
+            ),
+            advice=f"Fetch {names} together with {together}, in one run.",
             detail=_Detail(
                 lines=tuple(sorted({site.line for site in (*extra, base)})),
-                changes=tuple(dict.fromkeys(reason for reason in reasons if reason)),
+                changes=tuple(dict.fromkeys(filter(None, changes))),
             ),
         )
 
@@ -124,38 +123,37 @@ class ManySessionRuns(Cause):
         )
 
     def spot(self, source: Source) -> Iterable[Spot]:
-        groups: dict[tuple[ast.AST, str], list[ast.Call]] = {}
-        for call in source.session_runs():
-            loop = source.innermost(call)
-            # Without feeds, each run may take the next batch of an iterator.
-            feed = argument(call, "feed_dict", 1)
-            if loop is None or feed is None or any(source.conditions(call, loop)):
-                continue
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "run":
-                fed = f"{ast.unparse(call.func.value)} {ast.unparse(feed)}"
-                groups.setdefault((loop, fed), []).append(call)
-        for (turn, _), calls in groups.items():
+        for loop, calls in _runs_fed_alike(source):
             first, *later = sorted(calls, key=lambda call: call.lineno)
             together = [str(call.lineno) for call in later if _could_join(source, first, call)]
             if together:
                 word = "line" if len(together) == 1 else "lines"
                 yield source.spot(
                     first,
-                    f"this run and that at {word} {', '.join(together)} take the same feeds in the"
-                    f" same turn of the loop at line {getattr(turn, 'lineno', 0)}: what they share"
-                    " is computed again",
+                    f"this run and that at {word} {', '.join(together)} take the same feeds in the "
+                    f"same turn of the loop at line {loop.lineno}: what they share is computed "
+                    "again",
                     "one session.run([a, b], feed_dict=...), if all may see the same weights",
                 )
+
+
+def _avoidable(loop: Loop, site: Site) -> float:
+    return run_seconds(loop) * site.share * (1 - site.own / site.seconds)
+
+
+def _site_evidence(run: Run, loop: Loop, site: Site, other: str) -> Iterator[Evidence]:
+    yield Evidence(f"seconds of a run of `{_fetched(run, site)}`", site.seconds, "s")
+    yield Evidence(f"of it, kernels that {other} does not need anyway", site.own, "s")
+    yield Evidence("avoidable time", _avoidable(loop, site), "s")
 
 
 def _beside_updates(often: Sequence[Site]) -> Iterator[tuple[Site, list[Site]]]:
     """Each run that updates weights, with the runs that are fed like it."""
     updates = [site for site in often if site.updates]
-    mergeable = [site for site in often if not site.updates and site.mergeable]
+    mergeable = [site for site in often if site.mergeable and not site.updates]
     for update in updates:
-        fed_alike = mergeable
-        if len(updates) > 1:
-            fed_alike = [site for site in mergeable if site.update == update.line]
+        is_only = len(updates) == 1
+        fed_alike = [site for site in mergeable if is_only or site.update == update.line]
         if fed_alike:
             yield update, fed_alike
 
@@ -173,7 +171,7 @@ def _fetched(run: Run, site: Site) -> str:
     return fetched(run.sources, site.location) or ", ".join(site.fetches)
 
 
-def _changes(base: Site, site: Site, name: str) -> str:
+def _change(base: Site, site: Site, name: str) -> str:
     """How a value would change in one run with the update, or with another; empty if not at all."""
     if site.draws:
         whose = "the training op's" if base.updates else "the other run's"
@@ -182,9 +180,7 @@ def _changes(base: Site, site: Site, name: str) -> str:
         return f"`{name}` depends on random ops, which would be drawn once for both."
     if site.writes:
         return f"`{name}` changes variables itself; in one run the order is open."
-    if not base.updates:
-        return ""
-    if not site.depends:
+    if not base.updates or not site.depends:
         return ""
     if not site.before or (site.after and _follows(base, site)):
         return (
@@ -204,20 +200,28 @@ def _follows(update: Site, site: Site) -> bool:
     return site.location.file == update.location.file and site.location.line > update.location.line
 
 
-def _list(names: Sequence[str]) -> str:
-    quoted = [f"`{name}`" for name in names]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+def _runs_fed_alike(source: Source) -> Iterable[tuple[StatementLoop, list[ast.Call]]]:
+    """Runs of one session with the same feeds in every turn of a loop."""
+    groups: dict[tuple[StatementLoop, str], list[ast.Call]] = defaultdict(list)
+    for call in source.session_runs():
+        loop = source.innermost(call)
+        # Without feeds, each run may take the next batch of an iterator.
+        feed = argument(call, "feed_dict", 1)
+        if loop is None or feed is None or method_of(call) != "run":
+            continue
+        if not any(source.conditions(call, loop)):
+            groups[loop, f"{ast.unparse(call.func)} {ast.unparse(feed)}"].append(call)
+    return ((loop, calls) for (loop, _), calls in groups.items())
 
 
 def _could_join(source: Source, first: ast.Call, later: ast.Call) -> bool:
     """Whether a later run fetches other things, and depends on nothing between the two."""
     if not first.args or not later.args or _asked(first) & _asked(later):
         return False  # the same again: before and after
-    start, end = first.lineno, later.lineno
     names = [node for node in ast.walk(later) if isinstance(node, ast.Name)]
     bindings = [binding.node for name in names for binding in source.reaching(name)]
     others = [node for node in bindings if node is not source.statement(later)]
-    return not any(start <= getattr(node, "lineno", 0) <= end for node in others)
+    return not any(first.lineno <= getattr(node, "lineno", 0) <= later.lineno for node in others)
 
 
 def _asked(call: ast.Call) -> set[str]:

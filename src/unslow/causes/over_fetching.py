@@ -1,16 +1,18 @@
-"""Values are fetched in every step that nobody reads, or that are read only now and then."""
+"""Values are fetched in every step that nothing reads, or that are read only occasionally."""
 
 from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
+from unslow.analyse.graphs.fetch_use import Use, use_of
 from unslow.analyse.graphs.session_steps import fetched, inspected_loops
+from unslow.analyse.listing import listed
 from unslow.analyse.scopes import Sources
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
@@ -21,7 +23,7 @@ from unslow.model import Evidence, Finding, Fix, Location, Loop, Refusal, Run, S
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
 
-_SOME = 0.05  # of the most expensive one: what costs less is not worth naming beside it
+_WORTH_NAMING = 0.05  # of the most expensive one; a judgement: less is not worth naming beside it
 
 
 @dataclass(frozen=True)
@@ -33,30 +35,29 @@ class _Fetch:
     bytes: float
     seconds: float  # per step, of what the update does not need
     spare: float  # the same of all fetches together: they may share some of it
-    use: str  # never, sometimes, or always
+    use: Use
 
 
 @dataclass(frozen=True)
-class _Places:
+class _Detail:
     """What the fix needs to know."""
 
-    places: tuple[int, ...]  # of the fetches, in the list that is run
+    positions: tuple[int, ...]  # of the fetches, in the list that is run
 
 
 class OverFetching(Cause):
     """
     What happens
-    The training run fetches more than the step needs: values that nobody reads, or that are read
+    The training run fetches more than the step needs: values that nothing reads, or that are read
     only in some steps.
 
     Why it is slow
-    A session computes whatever is fetched. What the training op does not need itself is computed
-    for the fetch alone, in every step, and its result is copied to Python.
+    A session computes whatever is fetched. What the training op itself does not need is computed
+    for the fetch alone, in every step, and copied to Python.
 
     The fix
-    Do not fetch in the training run what is not used. What is logged occasionally, fetch
-    occasionally:
-    `session.run([train, loss] if step % 100 == 0 else [train])`.
+    Leave unused values out of the training run, and fetch what is logged occasionally in those
+    steps only: `session.run([train, loss] if step % 100 == 0 else [train])`.
 
     When we are wrong
     A value that is read by other means than its name (a debugger, `locals()`) counts as unused.
@@ -68,9 +69,9 @@ class OverFetching(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in inspected_loops(run):
-            unused = [fetch for fetch in _fetches(run, loop) if fetch.use != "always"]
+            unused = [fetch for fetch in _fetches(run, loop) if fetch.use is not Use.ALWAYS]
             most = max((fetch.seconds for fetch in unused), default=0.0)
-            found = [fetch for fetch in unused if fetch.seconds > _SOME * most]
+            found = [fetch for fetch in unused if fetch.seconds > _WORTH_NAMING * most]
             if found:
                 yield self._finding(run, loop, found)
 
@@ -79,64 +80,62 @@ class OverFetching(Cause):
         first = found[0]
         each = min(sum(fetch.seconds for fetch in found), first.spare)
         size = sum(fetch.bytes for fetch in found)
-        names = [_written(run, fetch) for fetch in found]
-        unused = all(fetch.use == "never" for fetch in found)
-        evidence = [Evidence("bytes fetched per step for them", size, "B")]
-        for fetch, name in zip(found, names, strict=True):
-            evidence += [
-                Evidence(f"seconds per step that only `{name}` needs", fetch.seconds, "s"),
-                Evidence("bytes per step", fetch.bytes, "B"),
-                Evidence("is read", fetch.use),
-            ]
-        shown = ", ".join(f"`{name}`" for name in names[:3])
-        if len(names) > 3:
-            shown += f" and {len(names) - 3} more"
-        verb, read = "is" if len(names) == 1 else "are", "never" if unused else "only sometimes"
-        rest = "." if unused else ", and fetch it in the steps that read it."
+        shown = listed([f"`{_written(run, fetch)}`" for fetch in found])
+        verb = "is" if len(found) == 1 else "are"
+        read, rest = "never", "."
+        if any(fetch.use is Use.SOMETIMES for fetch in found):
+            read, rest = "only sometimes", ", and fetch it in the steps that read it."
         return Finding(
             cause=self.id,
             title=f"{shown} {verb} fetched in every step ({say.size(size)}) and {read} read: "
             f"{say.time(each)} of a step of {say.time(loop.typical())}",
             location=first.location,
             seconds=each * loop.steps,
-            evidence=tuple(evidence),
+            evidence=tuple(_evidence(run, found)),
             advice=f"Take {shown} out of the training run{rest}",
-            detail=_Places(tuple(fetch.fact.position for fetch in found)),
+            detail=_Detail(tuple(fetch.fact.position for fetch in found)),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.moves.fetch_when_used import fetch_when_used
 
         detail, where = finding.detail, finding.location
-        if not isinstance(detail, _Places) or where is None:
+        if not isinstance(detail, _Detail) or where is None:
             return None
-        edited = fetch_when_used(script, where.line, detail.places)
+        edited = fetch_when_used(script, where.line, detail.positions)
         note = "It is then computed with the weights after the step, not during it."
         return Fix("fetch it where it is read", Safety.REVIEW, {script.path: edited.text}, note)
 
 
-def _fetches(run: Run, loop: Loop) -> list[_Fetch]:
+def _fetches(run: Run, loop: Loop) -> Iterator[_Fetch]:
     groups: dict[tuple[Place, str], list[Fetch]] = defaultdict(list)
     for fetch in run.facts(Fetch):
         if loop.holds(fetch) and fetch.stack:
             groups[fetch.stack[0], fetch.name].append(fetch)
     sources = Sources(run.sources)
-    found = []
-    for fetches in groups.values():
+    for (place, _), fetches in groups.items():
         first = fetches[0]
-        if "object" in first.dtype or not all(fetch.timed for fetch in fetches):
-            continue  # an object is text, such as a summary: it is written somewhere
-        found.append(
-            _Fetch(
-                fact=first,
-                location=say.place(run, first.stack[0]),
-                bytes=median(fetch.bytes for fetch in fetches),
-                seconds=median(fetch.own for fetch in fetches),
-                spare=median(fetch.spare for fetch in fetches),
-                use=_use(sources, first),
-            )
+        is_text = "object" in first.dtype  # such as a summary: it is written somewhere
+        if is_text or not all(fetch.timed for fetch in fetches):
+            continue
+        yield _Fetch(
+            fact=first,
+            location=say.place(run, place),
+            bytes=median(fetch.bytes for fetch in fetches),
+            seconds=median(fetch.own for fetch in fetches),
+            spare=median(fetch.spare for fetch in fetches),
+            use=use_of(sources, first),
         )
-    return found
+
+
+def _evidence(run: Run, found: Sequence[_Fetch]) -> Iterator[Evidence]:
+    size = sum(fetch.bytes for fetch in found)
+    yield Evidence("bytes fetched per step for them", size, "B")
+    for fetch in found:
+        name = _written(run, fetch)
+        yield Evidence(f"seconds per step that only `{name}` needs", fetch.seconds, "s")
+        yield Evidence("bytes per step", fetch.bytes, "B")
+        yield Evidence("is read", fetch.use.value)
 
 
 def _written(run: Run, fetch: _Fetch) -> str:
@@ -154,105 +153,13 @@ def _written(run: Run, fetch: _Fetch) -> str:
     return seen.name
 
 
-def _use(sources: Sources, fetch: Fetch) -> str:
-    """What becomes of a fetched value, by the names that its line binds: unclear is "always"."""
-    where, called, statements = _result_of(sources, [Location(*place) for place in fetch.stack])
-    statement = statements[-1] if statements else None
-    if isinstance(statement, ast.Expr):
-        return "never" if _calls(statement.value, called) else "always"
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        return "always"
-    target, key = statement.targets[0], fetch.key
-    if isinstance(target, ast.Tuple | ast.List):
-        starred = any(isinstance(item, ast.Starred) for item in target.elts)
-        if starred or len(target.elts) != fetch.of:
-            return "always"
-        target, key = target.elts[fetch.position], None
-    elif fetch.of != 1 and key is None:
-        return "always"
-    scope: ast.AST | None = sources.function(where) or sources.tree(where.file)
-    if scope is None or not isinstance(target, ast.Name):
-        return "always"
-    return _reads(scope, target.id, statements, key)
+_MAPS = Fetch(cycle=0, name="maps:0", bytes=8_000_000, position=1, of=2, dtype="float32")
 
 
-def _result_of(sources: Sources, stack: Sequence[Location]) -> tuple[Location, str, list[ast.AST]]:
-    """The line that gets the result of a run, what it calls for it, and the statements around it.
-
-    A function that returns the result as it is hands it on to the line that called it.
-    """
-    called = "run"
-    for where in stack[:-1]:
-        statements = list(sources.around(where))
-        last = statements[-1] if statements else None
-        if not isinstance(last, ast.Return) or not _calls(last.value, called):
-            return where, called, statements
-        called = where.function
-    return stack[-1], called, list(sources.around(stack[-1]))
-
-
-def _calls(value: ast.expr | None, name: str) -> bool:
-    """Whether an expression is a call of a method or function of this name, and nothing else."""
-    function = value.func if isinstance(value, ast.Call) else None
-    if isinstance(function, ast.Attribute):
-        return function.attr == name
-    return isinstance(function, ast.Name) and function.id == name
-
-
-def _reads(
-    scope: ast.AST, name: str, around: Sequence[ast.AST], key: str | int | None = None
-) -> str:
-    """How often a name (a key of it) is read: never, sometimes (inside an `if`), or always."""
-    parents = {child: node for node in ast.walk(scope) for child in ast.iter_child_nodes(node)}
-    reads = [node for node in ast.walk(scope) if _loads(node, name)]
-    if key is not None:
-        reads = [node for node in reads if not _of_another_key(parents.get(node), key)]
-    if not reads:
-        return "never"
-    loops = [node for node in around if isinstance(node, ast.For | ast.While)]
-    always = bool(loops) and any(_in_every_step(read, loops[-1], parents, around) for read in reads)
-    return "always" if always else "sometimes"
-
-
-def _loads(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-
-
-def _in_every_step(
-    read: ast.AST, loop: ast.AST, parents: dict[ast.AST, ast.AST], around: Sequence[ast.AST]
-) -> bool:
-    """Whether a name is read inside a loop and outside of any `if` of its own."""
-    node = read
-    while node in parents:
-        parent = parents[node]
-        if parent is loop:
-            return True
-        if isinstance(parent, ast.If) and node is not parent.test and parent not in around:
-            return False
-        node = parent
-    return False
-
-
-def _of_another_key(node: ast.AST | None, key: str | int) -> bool:
-    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
-        return False
-    return bool(node.slice.value != key)
-
-
-def _looks(own: float, *stack: Place, key: str | None = None) -> list[Placed]:
+def _fetched(own: float, *stack: Place, key: str | None = None) -> list[Placed]:
+    """Three inspected steps that fetch 8 MB, of which `own` seconds are for the fetch alone."""
     lines = stack or (Place("train.py", 3, "<module>"),)
-    maps = Fetch(
-        cycle=0,
-        stack=lines,
-        name="maps:0",
-        bytes=8_000_000,
-        position=1,
-        of=2,
-        key=key,
-        own=own,
-        timed=True,
-        dtype="float32",
-    )
+    maps = _MAPS.replace(stack=lines, key=key, own=own, timed=True)
     facts = []
     for cycle in (4, 8, 16):
         ran = InspectedRun(cycle=cycle, stack=lines, updates=True, took=0.009)
@@ -269,38 +176,34 @@ for n in range(9):
 _RETURNED = Place("train.py", 2, "step"), Place("train.py", 4, "<module>")
 _HEAD = "x = 1\nfor step in range(9):\n    _, maps = s.run([train, maps_op])\n"
 
+
+def _sketch(says: str, source: str, facts: list[Placed]) -> Sketch:
+    return Sketch(says, style="session", source=source, facts=facts)
+
+
 OverFetching.FIRES = (
-    Sketch("a value that nobody reads", style="session", source=_HEAD, facts=_looks(1e-3)),
-    Sketch(
+    _sketch("a value that nothing reads", _HEAD, _fetched(1e-3)),
+    _sketch(
         "a value that is read in every hundredth step",
-        style="session",
-        facts=_looks(1e-3),
-        source=f"{_HEAD}    if step % 100 == 0:\n        print(maps.mean())\n",
+        f"{_HEAD}    if step % 100 == 0:\n        print(maps.mean())\n",
+        _fetched(1e-3),
     ),
-    Sketch(
+    _sketch(
         "one of several values that a function returns by their names",
-        style="session",
-        facts=_looks(1e-3, *_RETURNED, key="maps"),
-        source=f"{_KEYED}    if n % 100 == 0:\n        print(out['maps'].mean())\n",
+        f"{_KEYED}    if n % 100 == 0:\n        print(out['maps'].mean())\n",
+        _fetched(1e-3, *_RETURNED, key="maps"),
     ),
 )
 OverFetching.QUIET = (
-    Sketch(
+    _sketch(
         "a value that is read in every step",
-        style="session",
-        facts=_looks(1e-3),
-        source=f"{_HEAD}    history.append(maps.mean())\n",
+        f"{_HEAD}    history.append(maps.mean())\n",
+        _fetched(1e-3),
     ),
-    Sketch(
+    _sketch(
         "values by their names, all of which are handed on",
-        style="session",
-        facts=_looks(1e-3, *_RETURNED, key="maps"),
-        source=f"{_KEYED}    history.append(out)\n",
+        f"{_KEYED}    history.append(out)\n",
+        _fetched(1e-3, *_RETURNED, key="maps"),
     ),
-    Sketch(
-        "an unused value that the training op needs itself",
-        style="session",
-        source=_HEAD,
-        facts=_looks(0.0),
-    ),
+    _sketch("an unused value that the training op needs itself", _HEAD, _fetched(0.0)),
 )

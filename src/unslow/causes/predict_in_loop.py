@@ -1,5 +1,4 @@
-"""Keras's predict or evaluate is called on a few rows inside the training loop, at a fixed cost
-each time."""
+"""Keras's predict or evaluate is called on a few rows inside a loop, at a fixed cost each time."""
 
 from __future__ import annotations
 
@@ -23,12 +22,15 @@ from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safe
 from unslow.syntax import How, Kind, Source, own_nodes
 from unslow.syntax import Loop as LoopNode
 from unslow.syntax import argument as argument_of
+from unslow.syntax.nodes import method_of
 
 _EACH_BATCH = ("on_train_batch_begin", "on_train_batch_end", "on_batch_begin", "on_batch_end")
 
-_FEWEST = 4  # calls: the first one traces the model, and two more could be chance
-_FIXED = 0.5  # of a call: where the model itself takes more, the input is not small
-_DEFAULT_BATCH = 32
+_FEWEST_CALLS = 4  # the first one traces the model, and two more could be chance
+_FIXED_SHARE = 0.5  # of a call: where the model itself takes more, the input is not small
+_DEFAULT_BATCH = 32  # of Keras
+_MOST_BATCHES = 32  # that predict_on_batch may run as one; a judgement: more may not fit in memory
+_ARRAYS = ("ndarray", "EagerTensor", "list", "tuple", "dict")
 _ONLY_PREDICT = ("verbose", "batch_size", "callbacks")  # arguments that change no result
 
 
@@ -48,27 +50,30 @@ def _called(step: int, took: float, ran: float, rows: float = 1.0, call: str = "
     return at(step, seen.replace(data="ndarray", stack=where, step=step))
 
 
+_TRACED = Trace(name="predict", weights="4 from #1", key="t")
+
+
 class PredictInLoop(Cause):
     """
     What happens
 
-    `model.predict` (or `evaluate`) is called with a few rows in every step or so of the training.
+    `model.predict` (or `evaluate`) is called with a few rows, in every step or so.
 
     Why it is slow
 
-    Each call builds a tf.data pipeline, its iterator and a list of callbacks, and takes all of it
-    down again: some 50 ms on a laptop, whatever the input. That pays for a large array. For a few
-    rows the model itself takes a hundredth of it.
+    Each call builds a tf.data pipeline, its iterator and a list of callbacks, and tears them down
+    again: about 50 ms on a laptop, whatever the input. That pays for a large array. For a few rows
+    the model itself takes a hundredth of it.
 
     The fix
 
-    `model.predict_on_batch(x)` gives the same array and calls the compiled model at once. Where the
-    result may stay a tensor, a `tf.function` around `model(x, training=False)` is as fast. Rows
-    that are known together belong into one call. For `evaluate`: call it less often.
+    `model.predict_on_batch(x)` gives the same array and calls the compiled model directly. Where
+    the result may stay a tensor, a `tf.function` around `model(x, training=False)` is as fast.
+    Predict rows that are known together in one call. Call `evaluate` less often.
 
     When we are wrong
 
-    The gain is the measured time of the calls less the time in which TensorFlow ran the model in
+    The gain is the measured time of the calls minus the time in which TensorFlow ran the model in
     them. Where `x` has more rows than fit into memory at once, `predict_on_batch` is no
     replacement.
     """
@@ -92,11 +97,11 @@ class PredictInLoop(Cause):
         first, last = seen[0], seen[-1]
         detailed = [call for call in seen if call.ran is not None][1:]
         calls = last.n - first.n  # the first one also traces the model
-        if not detailed or calls < _FEWEST or _first_of_their_models(run, detailed):
+        if not detailed or calls < _FEWEST_CALLS or _first_of_their_models(run, detailed):
             return
         took = (last.sum - first.sum) / calls
         ran = median(call.ran or 0.0 for call in detailed)
-        if took - ran < _FIXED * took:
+        if took - ran < _FIXED_SHARE * took:
             return
         last = detailed[-1]
         rows = median(call.rows for call in detailed)
@@ -118,7 +123,10 @@ class PredictInLoop(Cause):
             ),
             advice=_ADVICE[last.call],
             detail=_Detail(
-                last.call, last.data, max(call.rows for call in detailed), last.batch_size
+                call=last.call,
+                data=last.data,
+                rows=max(call.rows for call in detailed),
+                batch_size=last.batch_size,
             ),
             stretch=stretch,
         )
@@ -128,12 +136,11 @@ class PredictInLoop(Cause):
         assert isinstance(detail, _Detail)
         if where is None or detail.call != "predict":
             return None
-        if detail.data not in ("ndarray", "EagerTensor", "list", "tuple", "dict"):
-            return Refusal(
-                f"predict is given a {detail.data}, which predict_on_batch does not take", where
-            )
+        if detail.data not in _ARRAYS:
+            why = f"predict is given a {detail.data}, which predict_on_batch does not take"
+            return Refusal(why, where)
         batch = detail.batch_size if isinstance(detail.batch_size, float) else _DEFAULT_BATCH
-        if detail.rows > 32 * batch:
+        if detail.rows > _MOST_BATCHES * batch:
             return Refusal(f"{detail.rows:.0f} rows may not fit into memory at once", where)
         node = call(script, where.line, "predict")
         if argument(script, node, "steps") is not None or len(node.args) > 1:
@@ -143,7 +150,7 @@ class PredictInLoop(Cause):
             fixed = remove_keyword(fixed, where.line, "predict", keyword)
         fixed = rename_call(fixed, where.line, "predict", "predict_on_batch")
         return Fix(
-            title="call predict_on_batch, which runs the compiled model at once",
+            title="call predict_on_batch, which runs the compiled model directly",
             safety=Safety.EXACT if detail.rows <= batch else Safety.CLOSE,
             files={where.file: fixed.text},
         )
@@ -168,12 +175,8 @@ class PredictInLoop(Cause):
             seconds=(0.06,) * 60,
             phases={Phase.EVAL: 0.9, Phase.RUN: 0.1},
             facts=[
-                placed
-                for step in range(1, 61)
-                for placed in (
-                    at(step, Trace(name="predict", weights="4 from #1", n=step, key="t")),
-                    _called(step, 0.055, 0.001),
-                )
+                *(at(step, _TRACED.replace(n=step)) for step in range(1, 61)),
+                *(_called(step, 0.055, 0.001) for step in range(1, 61)),
             ],
         ),
         Sketch(
@@ -186,59 +189,36 @@ class PredictInLoop(Cause):
 
     def spot(self, source: Source) -> Iterable[Spot]:
         for predict in source.methods(Kind.MODEL, "predict"):
-            hook = source.function(predict)
-            owner = source.enclosing_class(predict)
-            if (
-                getattr(hook, "name", "") in _EACH_BATCH
-                and owner
-                and source.class_kind(owner) is Kind.CALLBACK
-            ):
+            loop = next(iter([*source.loops(predict), *source.repeated_by(predict)]), None)
+            if _is_in_batch_hook(source, predict):
                 if not any(source.conditions(predict)):
                     yield source.spot(
                         predict,
-                        "predict starts a tf.data pipeline after every batch, which outweighs the "
-                        "model when the input"
-                        " is a few rows",
+                        f"predict starts a tf.data pipeline after every batch, {_OUTWEIGHS}",
                         "self.model.predict_on_batch(x), or predict in on_epoch_end",
                     )
-                continue
-            loop = next(iter(source.loops(predict)), None) or next(
-                iter(source.repeated_by(predict)), None
-            )
-            rows = argument_of(predict, "x", 0)
-            if (
-                loop is None
-                or rows is None
-                or not isinstance(predict.func, ast.Attribute)
-                or _fits_in(source, loop)
-            ):
-                continue
-            if source.varies(predict.func.value, loop) or not _changes(source, rows, loop):
-                continue  # one model after another, or the same rows after each epoch
-            yield source.spot(
-                predict,
-                "predict starts a tf.data pipeline in every turn of the loop at line "
-                f"{loop.lineno}, which outweighs"
-                " the model when the input is a few rows",
-                "model.predict_on_batch(x) in the loop, or one model.predict(all_rows) before it",
-            )
+            elif loop is not None and _predicts_new_rows(source, predict, loop):
+                yield source.spot(
+                    predict,
+                    "predict starts a tf.data pipeline in every turn of the loop at line "
+                    f"{loop.lineno}, {_OUTWEIGHS}",
+                    "model.predict_on_batch(x) in the loop, or one model.predict(all_rows) before "
+                    "it",
+                )
 
 
+_OUTWEIGHS = "which outweighs the model when the input is a few rows"
 _ADVICE: dict[str, str] = {
-    "predict": "Call model.predict_on_batch(x): the same array, without a pipeline made for every "
-    "call.",
+    "predict": "Call model.predict_on_batch(x): the same array, without a pipeline for every call.",
     "evaluate": "Call evaluate less often, or model.reset_metrics() and model.test_on_batch(x, y) "
     "for a single batch.",
 }
 
 
 def _first_of_their_models(run: Run, calls: list[Prediction]) -> bool:
-    """Whether most calls trace a model: each is the first one of a new model, which costs the
-    time."""
+    """Whether most calls trace a model: each is the first one of a new model."""
     traced = [trace.time for trace in run.facts(Trace, calls[0].process) if trace.weights]
-    first = [
-        call for call in calls if any(call.time - call.took <= time <= call.time for time in traced)
-    ]
+    first = [call for call in calls if any(0 <= call.time - time <= call.took for time in traced)]
     return 2 * len(first) > len(calls)
 
 
@@ -249,46 +229,49 @@ def _spelled(code: str, name: str) -> str:
 
 
 def _often(calls: int, steps: int) -> str:
-    per_step = calls / max(1, steps)
+    per_step = calls / steps
+    if per_step >= 1.5:
+        return f"{per_step:.1f} times a step"
     if per_step >= 0.95:
-        return "once a step" if per_step < 1.5 else f"{per_step:.1f} times a step"
+        return "once a step"
     return (
-        f"every {1 / per_step:.0f} steps"
-        if per_step < 0.67
-        else f"in {say.share(per_step)} of the steps"
+        f"in {say.share(per_step)} of the steps"
+        if per_step >= 0.67
+        else f"every {1 / per_step:.0f} steps"
     )
 
 
-def _changes(source: Source, rows: ast.expr, loop: LoopNode) -> bool:
-    """Whether the input is another one in each turn: bound in the loop, or given to the function
-    that it calls."""
+def _is_in_batch_hook(source: Source, predict: ast.Call) -> bool:
+    """Whether a call is in a hook of a Keras callback that runs for every batch."""
+    hook, owner = source.function(predict), source.enclosing_class(predict)
+    is_hook = getattr(hook, "name", "") in _EACH_BATCH
+    return is_hook and owner is not None and source.class_kind(owner) is Kind.CALLBACK
+
+
+def _predicts_new_rows(source: Source, predict: ast.Call, loop: LoopNode) -> bool:
+    """Whether one model predicts other rows in each turn of a loop that does not train it."""
+    rows = argument_of(predict, "x", 0)
+    is_trained = any(method_of(node) == "fit" for node in own_nodes(loop))
+    if rows is None or is_trained or source.varies(predict.func, loop):
+        return False
     if source.within(rows, loop):
         return source.varies(rows, loop)
-    names = [node for node in ast.walk(rows) if isinstance(node, ast.Name)]
-    return any(
-        binding.how is How.PARAMETER
-        for name in names
-        for binding in source.reaching(name)
-        if name.id != "self"
-    )
-
-
-def _fits_in(source: Source, loop: ast.AST) -> bool:
-    calls = [node.func for node in own_nodes(loop) if isinstance(node, ast.Call)]
-    return any(isinstance(function, ast.Attribute) and function.attr == "fit" for function in calls)
+    names = [node for node in ast.walk(rows) if isinstance(node, ast.Name) and node.id != "self"]
+    bindings = [binding for name in names for binding in source.reaching(name)]
+    return any(binding.how is How.PARAMETER for binding in bindings)
 
 
 def _places(
     run: Run, calls: list[Prediction]
 ) -> Iterator[tuple[str, Loop | None, list[Prediction]]]:
     """The calls of one line inside a loop, and those of each stretch outside of all loops."""
-    groups: dict[tuple[str, int], list[Prediction]] = defaultdict(list)
-    loops: dict[int, Loop] = {}
+    outside: dict[str, list[Prediction]] = defaultdict(list)
     for seen in calls:
-        loop = run.loop_of(seen)
-        if loop is not None:
-            loops[id(loop)] = loop
-        stretch = "" if loop is not None else stretch_at(run, seen.process, seen.time)
-        groups[stretch, id(loop)].append(seen)
-    for (stretch, key), together in groups.items():
-        yield stretch, loops.get(key), together
+        if run.loop_of(seen) is None:
+            outside[stretch_at(run, seen.process, seen.time)].append(seen)
+    for loop in run.loops:
+        inside = [seen for seen in calls if run.loop_of(seen) is loop]
+        if inside:
+            yield "", loop, inside
+    for stretch, together in outside.items():
+        yield stretch, None, together

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from statistics import median
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from unslow.analyse import wording as say
-from unslow.analyse.host import step_profile
-from unslow.analyse.host.machine import during, process_of
-from unslow.analyse.host.step_profile import SketchedWindow, StepProfile, windows
-from unslow.analyse.run.tallies import line_totals
+from unslow.analyse.host import recording_cost
+from unslow.analyse.host.recording_cost import (
+    DEBUG_DUMPS,
+    FULL_TRACE,
+    NUMERIC_CHECKS,
+    TENSORFLOW_PROFILER,
+    Recording,
+    memory_recorded,
+    recording,
+)
+from unslow.analyse.host.step_profile import SketchedWindow, StepProfile
 from unslow.analyse.sketches.pipelines import stack_at
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
-from unslow.analyse.stats.robust import spread
 from unslow.cause import Cause, Spot
-from unslow.facts.profiler import FullTrace, ProfilerSwitch, Timeline
+from unslow.facts.profiler import FullTrace, ProfilerSwitch
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import delete
 from unslow.model import (
@@ -41,50 +42,18 @@ from unslow.syntax import argument
 if TYPE_CHECKING:
     from unslow.syntax import Source
 
-_MANY = 100  # steps: shorter profiles are made on purpose
-_MOST_OF = 0.5  # unless it covers most of a short training
-_FEWEST = 40
-_COMPARED = 10  # steps with and without it that its cost can be measured from
-_GROWN = 32 << 20  # bytes
-_TF = "tf.profiler"
-_CHECKS = "tf.debugging.enable_check_numerics"
-_DUMPS = "tf.debugging.experimental.enable_dump_debug_info"
-# What begins it, and what ends it again.
-_CALLS = {
-    _TF: ("tf.profiler.experimental.start", "tf.profiler.experimental.stop"),
-    _CHECKS: (
-        "tf.debugging.enable_check_numerics",
-        "tf.debugging.disable_check_numerics",
-    ),
-    _DUMPS: tuple(
-        f"tf.debugging.experimental.{way}_dump_debug_info" for way in ("enable", "disable")
-    ),
+_MANY_STEPS = 100  # a judgement: shorter profiles are made on purpose
+_MOST_STEPS = 0.5  # of a short training
+_FEWEST_STEPS = 40
+_SWITCHES = {
+    TENSORFLOW_PROFILER: ("tf.profiler.experimental.start", "tf.profiler.experimental.stop"),
+    NUMERIC_CHECKS: (NUMERIC_CHECKS, "tf.debugging.disable_check_numerics"),
+    DEBUG_DUMPS: (DEBUG_DUMPS, "tf.debugging.experimental.disable_dump_debug_info"),
 }
-_DOES = {_CHECKS: "checked every op for NaN and infinity in"}
-# `unslow check` reports the first without the second.
-_PAIRS = (
-    ("tf.profiler.experimental.start", "tf.profiler.experimental.stop"),
-    (_DUMPS, "tf.debugging.experimental.disable_dump_debug_info"),
-)
+_MUST_STOP = (TENSORFLOW_PROFILER, DEBUG_DUMPS)  # `unslow check` reports a start without a stop
 
 
-_FULL = "FULL_TRACE"
-_FEWEST_TRACED = 4  # runs that were measured
-_LITTLE = 5e-4  # seconds: a run takes a part of this around its graph without any trace
-_LEAST_CHECKS = 0.03  # of a step
-
-
-@dataclass(frozen=True)
-class _Recorded:
-    what: str
-    on: int  # steps with it
-    off: int
-    each: float | None  # seconds that it adds to a step; None where it is unknown
-    writing: float  # seconds that writing its results took, in the loop or after it
-    place: Location | None
-
-
-def _switch(step: int, on: bool, took: float = 0.0, what: str = _TF) -> Placed:
+def _switch(step: int, on: bool, took: float = 0.0, what: str = TENSORFLOW_PROFILER) -> Placed:
     return at(step, ProfilerSwitch(what=what, on=on, step=step, took=took, stack=stack_at(8)))
 
 
@@ -103,75 +72,80 @@ class ProfilerLeftOn(Cause):
     """
     What happens
 
-    TensorFlow's profiler or one of its debuggers, a session's full trace, or a profiler or tracer
-    of Python is on for hundreds of steps.
+    TensorFlow's profiler or one of its debuggers, a session's full trace, or a Python profiler or
+    tracer is on for hundreds of steps.
 
     Why it is slow
 
     Each op, or each Python call, is recorded. TensorFlow keeps its records in memory until the
-    profiler is stopped, and then writes them all at once. A step takes longer, memory climbs, and
-    the end takes minutes. A debugger puts an op of its own behind each op of the graph, which
-    reads its whole result once more.
+    profiler is stopped, and then writes them all at once: steps take longer, memory climbs, and the
+    end takes minutes. A debugger adds an op behind each op of the graph, which reads its whole
+    result once more.
 
     The fix
 
-    Profile ten steps in the middle of the training: `tf.profiler.experimental.start` and, ten
-    steps later, `stop`; `profile_batch=(10, 20)` in Keras's TensorBoard. Then remove it.
+    Profile ten steps after the warm-up: `tf.profiler.experimental.start` and, ten steps later,
+    `stop`; `profile_batch=(10, 20)` in Keras's TensorBoard. Then remove it.
 
     When we are wrong
 
-    The cost is the difference to steps without it. Where there are none, only the memory that it
-    fills, the time to write, the kernels of a debugger, and what a traced run of a session takes
-    beside its graph are measured.
+    The cost is the difference to steps without it. Where there are none, only its memory, the time
+    to write, the kernels of a debugger, and what a traced session run takes beside its graph are
+    measured.
     """
 
     title = "a profiler is left on"
-    reads = (ProfilerSwitch, Timeline, FullTrace, *step_profile.READS)
+    reads = recording_cost.READS
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         tools = dict.fromkeys(switch.what for switch in run.facts(ProfilerSwitch) if switch.on)
         for loop in run.loops:
-            for what in tools:
-                found = _recorded(run, loop, what)
-                if found.on >= min(_MANY, max(_FEWEST, _MOST_OF * loop.steps)):
+            most = max(_FEWEST_STEPS, _MOST_STEPS * loop.steps)
+            for tool in tools:
+                found = recording(run, loop, tool)
+                if found.on >= min(_MANY_STEPS, most):
                     yield self._finding(run, loop, found)
 
-    def _finding(self, run: Run, loop: Loop, found: _Recorded) -> Finding:
-        seconds = min((found.each or 0.0) * found.on + found.writing, loop.total)
-        rate = _growth(run, loop) if found.what == _TF else 0.0
-        known = found.each is not None or found.writing > 0 or rate > 0
-        cost = f", {say.time(found.each)} more in each" if found.each else ""
+    def _finding(self, run: Run, loop: Loop, found: Recording) -> Finding:
+        each, writing = found.each or 0.0, found.writing
+        growth = memory_recorded(run, loop) if found.tool == TENSORFLOW_PROFILER else 0.0
+        does = "recorded"
+        if found.tool == NUMERIC_CHECKS:
+            does = "checked every op for NaN and infinity in"
+        cost = f", {say.time(each)} more in each" if each else ""
+        forecast = Forecast(step=10 * loop.steps, bytes=9 * growth * loop.steps)
+        costs = (
+            Evidence("it adds to a step", each, "s"),
+            Evidence("writing its results", writing, "s"),
+            Evidence("memory grows per step", growth, "bytes"),
+        )
         return Finding(
             cause=self.id,
             location=found.place,
-            seconds=seconds,
-            grows=rate > 0,
-            fault=known,
-            title=f"{found.what} {_DOES.get(found.what, 'recorded')} {found.on:,} of "
-            f"{loop.steps:,} steps{cost}",
-            certainty=Certainty.MEASURED if found.each else Certainty.LIKELY,
+            seconds=min(each * found.on + writing, loop.total),
+            grows=growth > 0,
+            fault=found.each is not None or writing + growth > 0,
+            title=f"{found.tool} {does} {found.on:,} of {loop.steps:,} steps{cost}",
+            certainty=Certainty.MEASURED if each else Certainty.LIKELY,
             evidence=(
                 Evidence("steps with it", found.on),
                 Evidence("steps without it", found.off),
-                *([Evidence("it adds to a step", found.each, "s")] if found.each else []),
-                *([Evidence("writing its results", found.writing, "s")] if found.writing else []),
-                *([Evidence("memory grows per step", rate, "bytes")] if rate else []),
+                *(row for row in costs if row.value),
             ),
-            forecast=Forecast(step=10 * loop.steps, bytes=9 * rate * loop.steps, text="")
-            if rate > 0
-            else None,
+            forecast=forecast if growth else None,
             advice=_advice(found),
             detail=found,
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where, detail = finding.location, finding.detail
-        assert isinstance(detail, _Recorded)
-        what = detail.what
-        if where is None or what not in _CALLS:
+        assert isinstance(detail, Recording)
+        tool = detail.tool
+        if where is None or tool not in _SWITCHES:
             return None
-        calls = [node for node in script.every(ast.Call) if script.name(node.func) in _CALLS[what]]
+        switches = _SWITCHES[tool]
+        calls = [node for node in script.every(ast.Call) if script.name(node.func) in switches]
         lines = [script.recorded(node) for node in calls]
         if where.line not in lines or len(lines) < len(calls):
             return Refusal("the calls that start and stop it were not found", where)
@@ -180,12 +154,10 @@ class ProfilerLeftOn(Cause):
             if not isinstance(script.parents[node], ast.Expr):
                 return Refusal("the result of the call is used", Location(where.file, line))
             fixed = delete(fixed, line)
-        note = (
-            "A NaN no longer stops the training where it arises."
-            if what == _CHECKS
-            else "No profile is written any more; `unslow run` shows the ops of a few steps."
-        )
-        return Fix(f"remove {what}", Safety.REVIEW, {where.file: fixed.text}, note)
+        note = "No profile is written any more; `unslow run` shows the ops of a few steps."
+        if tool == NUMERIC_CHECKS:
+            note = "A NaN no longer stops the training where it arises."
+        return Fix(f"remove {tool}", Safety.REVIEW, {where.file: fixed.text}, note)
 
     FIRES = (
         Sketch(
@@ -202,17 +174,14 @@ class ProfilerLeftOn(Cause):
         Sketch(
             "every run of a session is traced in full, and takes as long again beside its graph",
             [0.01] * 300,
-            facts=[
-                _switch(0, True, what=_FULL),
-                *_traced(inside=0.004),
-            ],
+            facts=[_switch(0, True, what=FULL_TRACE), *_traced(inside=0.004)],
         ),
         Sketch(
             "a debugger's kernels take a third of every step",
             [0.01] * 300,
             phases={Phase.RUN: 0.95},
             style="function",
-            facts=[_switch(0, True, what=_CHECKS), _seen(0.003)],
+            facts=[_switch(0, True, what=NUMERIC_CHECKS), _seen(0.003)],
         ),
     )
     QUIET = (
@@ -221,15 +190,12 @@ class ProfilerLeftOn(Cause):
             [0.01] * 300,
             phases={Phase.RUN: 0.95},
             style="function",
-            facts=[_switch(0, True, what=_CHECKS), _seen(0.0001)],
+            facts=[_switch(0, True, what=NUMERIC_CHECKS), _seen(0.0001)],
         ),
         Sketch(
             "every run is traced in full, at no measurable cost",
             [0.01] * 50 + [0.01] * 250,
-            facts=[
-                _switch(51, True, what=_FULL),
-                *_traced(inside=0.0088),
-            ],
+            facts=[_switch(51, True, what=FULL_TRACE), *_traced(inside=0.0088)],
         ),
         Sketch(
             "a profile of ten steps",
@@ -246,10 +212,10 @@ class ProfilerLeftOn(Cause):
 
 
 def _never_stopped(source: Source) -> Iterator[Spot]:
-    for start, stop in _PAIRS:
-        for call in source.calls(start):
-            ended = any(source.name(node) == stop for node in source.every(ast.Attribute))
-            if not ended and not any(source.conditions(call)):
+    named = {source.name(node) for node in source.every(ast.Attribute)}
+    for start, stop in map(_SWITCHES.__getitem__, _MUST_STOP):
+        for call in source.calls(start) if stop not in named else ():
+            if not any(source.conditions(call)):
                 yield source.spot(
                     call,
                     f"this records until {stop} is called, and nothing in this file does so",
@@ -264,7 +230,7 @@ def _profiled_batches(source: Source) -> Iterator[Spot]:
         if not isinstance(span, ast.Tuple | ast.List) or len(span.elts) != 2:
             continue
         first, last = map(source.number_of, span.elts)
-        if first is not None and last is not None and last - first >= _MANY:
+        if first is not None and last is not None and last - first >= _MANY_STEPS:
             yield source.spot(
                 span,
                 f"this profiles {last - first + 1:,.0f} batches",
@@ -275,11 +241,10 @@ def _profiled_batches(source: Source) -> Iterator[Spot]:
 def _traced_in_full(source: Source) -> Iterator[Spot]:
     for run in source.session_runs():
         options = source.maker(argument(run, "options", 2))
-        if options is None or source.name(options.func) != "tf.RunOptions":
+        if options is None or source.every_step(run) is None:
             continue
-        if source.every_step(run) is None:
-            continue
-        if source.name(argument(options, "trace_level")) == "tf.RunOptions.FULL_TRACE":
+        level = source.name(argument(options, "trace_level"))
+        if level == "tf.RunOptions.FULL_TRACE" and source.name(options.func) == "tf.RunOptions":
             yield source.spot(
                 run,
                 "every run of the loop is traced in full",
@@ -287,91 +252,11 @@ def _traced_in_full(source: Source) -> Iterator[Spot]:
             )
 
 
-def _recorded(run: Run, loop: Loop, what: str) -> _Recorded:
-    switches = [one for one in run.facts(ProfilerSwitch, loop.process) if one.what == what]
-    on = np.zeros(len(loop.end), dtype=bool)
-    for switch in switches:
-        on[loop.end > switch.time] = switch.on  # a step counts by when its update came
-    added = _added(loop.seconds[1:], on[1:])
-    if added is None:
-        added = _measured_inside(run, loop, what)
-    starts = [one.stack[0] for one in switches if one.on and one.stack]
-    place = say.place(run, starts[0]) if starts else None
-    counts = int(loop.count[on].sum()), int(loop.count[~on].sum())
-    return _Recorded(what, *counts, added, _writing(run, loop, what, switches), place)
-
-
-def _writing(run: Run, loop: Loop, what: str, switches: Iterable[ProfilerSwitch]) -> float:
-    """Seconds in which what was recorded is written."""
-    stops = [one for one in switches if not one.on and one.time >= loop.start]
-    writing = sum(one.took for one in stops)
-    if what == _FULL:
-        writing += sum(total.seconds for total in line_totals(run, loop, Timeline))
-    return writing
-
-
-def _measured_inside(run: Run, loop: Loop, what: str) -> float | None:
-    """What recording adds to a step, where there are no steps without it to compare with."""
-    if what == _FULL:
-        return _beside_graph(run, loop)
-    if what in (_CHECKS, _DUMPS):
-        return _checking(run, loop)
-    return None
-
-
-def _beside_graph(run: Run, loop: Loop) -> float | None:
-    """What a fully traced run takes beside its graph; None where it is little or unknown."""
-    traced = [one for one in run.facts(FullTrace) if loop.holds(one) and one.inside > 0]
-    if len(traced) < _FEWEST_TRACED:
-        return None
-    typical = median(one.took - one.inside for one in traced)
-    return typical if typical > max(_LITTLE, 0.1 * loop.typical()) else None
-
-
-def _checking(run: Run, loop: Loop) -> float | None:
-    """What a debugger's own kernels take of a step; None where it is little or unknown."""
-    for window in windows(run, loop)[-1:]:
-        if window.checks > _LEAST_CHECKS * window.wall:
-            return window.checks
-    return None
-
-
-def _advice(found: _Recorded) -> str:
-    if found.what == _CHECKS:
+def _advice(found: Recording) -> str:
+    if found.tool == NUMERIC_CHECKS:
         return (
-            "Switch it on to find a NaN, and off again; `tf.debugging.check_numerics` checks one "
-            "value."
+            "Enable it to find a NaN, then remove it; tf.debugging.check_numerics checks a value."
         )
     if found.place is None:
         return "Run without it to see what it costs."
-    return (
-        "Profile ten steps in the middle of the training (in Keras `profile_batch=(10, 20)`), then "
-        "remove it."
-    )
-
-
-def _added(seconds: np.ndarray, on: np.ndarray) -> float | None:
-    """What it adds to a step; 0 where that is within the noise."""
-    with_it, without = seconds[on], seconds[~on]
-    if min(len(with_it), len(without)) < _COMPARED:
-        return None
-    more = float(np.median(with_it) - np.median(without))
-    error = math.hypot(
-        spread(with_it) / math.sqrt(len(with_it)), spread(without) / math.sqrt(len(without))
-    )
-    return more if more > 4 * error and more > 0.03 * float(np.median(without)) else 0.0
-
-
-def _growth(run: Run, loop: Loop) -> float:
-    """Bytes that the process gains per step, where it clearly does so to the end."""
-    starts = [one.time for one in run.facts(ProfilerSwitch) if one.on and one.what == _TF]
-    since = starts[0]
-    times, rss = during(process_of(run, loop), loop, "rss")
-    rss = rss[times >= since]
-    if len(rss) < 8:
-        return 0.0
-    third = len(rss) // 3
-    late = float(np.median(rss[-third:]) - np.median(rss[third:-third]))
-    gained = float(rss[-1] - rss[third])
-    steps = loop.steps + 1 - loop.step_at(max(since, loop.start))
-    return gained / (steps * 2 / 3) if gained > _GROWN and late > gained / 4 else 0.0
+    return "Profile ten steps (in Keras `profile_batch=(10, 20)`), then remove it."

@@ -3,45 +3,28 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
-from unslow.analyse.graphs.traces import usual_calls
-from unslow.analyse.graphs.unusual_calls import Call, unusual_calls
+from unslow.analyse.graphs import unrolling
+from unslow.analyse.graphs.unrolling import UnrolledLoop as Unrolling
+from unslow.analyse.graphs.unrolling import unrolled_loops
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.source.loop_turns import turns_of
 from unslow.cause import Cause, Spot
-from unslow.facts.functions import FirstRun, FunctionTotals, Unrolled, UnusualCall
+from unslow.facts.functions import FunctionTotals, Unrolled, UnusualCall
 from unslow.facts.schema import Place
-from unslow.model import (
-    Certainty,
-    Evidence,
-    Finding,
-    Fix,
-    Location,
-    Loop,
-    Refusal,
-    Run,
-    Safety,
-)
+from unslow.model import Certainty, Evidence, Finding, Fix, Refusal, Run, Safety
 from unslow.syntax import own_nodes
 
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
     from unslow.syntax import Source
 
-_MANY = 32  # turns; fewer make a graph that nobody notices
-
-_REPEATS = 16  # iterations below which unrolling is no burden
-_SHARE = 0.5  # of the graph that the loop must make up
-_OWN = 0.3  # of the uses of variables: if more have one of their own, it is a stack of layers
-_WORTH = 0.5  # seconds that the loop must have cost at the first call
-# Measured on TensorFlow 2.21: a loop of the graph takes a microsecond longer per op of its body
-# than the unrolled ops do, and never more than as much again.
-_ROLLED = 1e-6
-_PREPARED = 2.0  # times its trace: preparing a graph was seen to take no longer than tracing it
+_FEWEST_TURNS = 32  # of a loop in source; a judgement: fewer make a graph that nobody notices
+_WORTH = 0.5  # seconds before the first step (judgement)
 
 
 @dataclass(frozen=True)
@@ -59,9 +42,9 @@ class UnrolledLoop(Cause):
     gradients too.
 
     Why it is slow
-    Tracing, optimising and loading a graph takes time for every node: seconds to minutes before the
-    first step, and again after each new trace. The steps themselves are not slower: an unrolled
-    loop is even faster per step.
+    Tracing, optimizing and loading a graph takes time for every node: seconds to minutes before the
+    first step, and again after each new trace. The steps themselves are not slower: per step, an
+    unrolled loop is even faster.
 
     The fix
     `for t in tf.range(100)` makes one loop of the graph (with a `tf.TensorArray` where results are
@@ -69,70 +52,35 @@ class UnrolledLoop(Cause):
     ten iterations in a loop of ten.
 
     When we are wrong
-    In a long run the faster steps of the unrolled loop may pay for the slow start. The numbers say
-    from how many steps on; below that, roll it up.
+    In a long run the faster steps of the unrolled loop may pay for the slow start. The finding says
+    from how many steps on.
     """
 
     title = "a Python loop became thousands of graph nodes"
-    reads = (Unrolled, UnusualCall, FirstRun, FunctionTotals)
+    reads = unrolling.READS
     from_the_start = "what it costs is spent when a step is traced"
     deeper_than = ("slow-first-step",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        calls = unusual_calls(run)
-        by_place: dict[Place, list[tuple[Unrolled, Call]]] = defaultdict(list)
-        loops = [seen for seen in run.facts(Unrolled) if _is_loop(seen)]
-        for seen in loops:
-            if seen.session:
-                yield from self._in_session(run, seen)
-                continue
-            around = _call_around(seen, calls)
-            if around is not None:
-                by_place[seen.place].append((seen, around))
-        for found in by_place.values():
-            yield from self._in_function(run, found)
+        for unrolled in unrolled_loops(run):
+            if unrolled.once >= _WORTH:
+                yield self._finding(run, unrolled)
 
-    def _in_session(self, run: Run, seen: Unrolled) -> Iterable[Finding]:
-        """The graph was built before the first step, and made ready in it."""
-        loop = run.loop_of(seen)
-        if loop is None or loop.style != "session" or not seen.stack:
-            return
-        if len(loop.seconds) > 1:
-            extra = max(0.0, float(loop.seconds[0]) - loop.typical())
-            yield from self._finding(run, seen, loop, extra, loop.location)
-
-    def _in_function(self, run: Run, found: Sequence[tuple[Unrolled, Call]]) -> Iterable[Finding]:
-        loop = _trained_by(run, found[0][1])
-        if loop is not None:
-            each = list({call.fact.time: call for _, call in found}.values())
-            usual = _usual(run, loop, each)
-            extra = sum(max(0.0, call.fact.took - usual) * call.weight for call in each)
-            seen, call = found[-1]
-            yield from self._finding(run, seen, loop, extra, call.caller or loop.location)
-
-    def _finding(
-        self, run: Run, seen: Unrolled, loop: Loop, extra: float, caller: Location
-    ) -> Iterable[Finding]:
-        nodes, repeats, repeated = seen.nodes, seen.repeats, seen.repeated
-        # Rolled up, the body is there once, and once more for its gradients.
-        once = extra * (repeated - 2 * repeated / repeats) / nodes
-        if once < _WORTH:
-            return
-        slower = min(_ROLLED * repeated, loop.typical())
-        saved = once - slower * loop.steps
-        enough = round(once / slower)
-        where, unrolls_itself = _place(run, seen, caller)
+    def _finding(self, run: Run, unrolled: Unrolling) -> Finding:
+        fact, loop, slower = unrolled.fact, unrolled.loop, unrolled.slower_step
+        saved = unrolled.once - slower * loop.steps
+        enough = round(unrolled.once / slower)
+        what = "this Python loop is unrolled"
+        if unrolled.by_library:
+            what = "a layer that is called here unrolls its loop"
         first = "first step" if loop.trains else "first result"
-        many = f"{repeats} times: {nodes:,} nodes, {say.time(extra)} before the {first}"
-        title = (
-            f"a layer that is called here unrolls its loop {many}"
-            if unrolls_itself
-            else f"this Python loop is unrolled {many}"
-        )
+        title = f"{what} {fact.repeats} times: {fact.nodes:,} nodes, "
+        title += f"{say.time(unrolled.extra)} before the {first}"
         if saved <= 0:
             title += f"; that pays from {enough:,} steps on, and this run has {loop.steps:,}"
-        in_place = not unrolls_itself and not seen.session
-        yield Finding(
+        where = unrolled.location(run)
+        in_place = not unrolled.by_library and not fact.session
+        return Finding(
             cause=self.id,
             title=title,
             location=where,
@@ -140,19 +88,16 @@ class UnrolledLoop(Cause):
             fault=saved > 0,
             certainty=Certainty.LIKELY,
             evidence=(
-                Evidence("nodes in the graph", nodes),
-                Evidence("of them in the repeated body", repeated),
-                Evidence("iterations", repeats),
-                Evidence("seconds of the first calls, beyond a usual one", extra, "s"),
-                Evidence(
-                    "seconds that a step would take longer with a loop of the graph, about",
-                    slower,
-                    "s",
-                ),
+                Evidence("nodes in the graph", fact.nodes),
+                Evidence("of them in the repeated body", fact.repeated),
+                Evidence("iterations", fact.repeats),
+                Evidence("seconds of the first calls, beyond a usual one", unrolled.extra, "s"),
+                Evidence("a loop of the graph adds to a step, about", slower, "s"),
                 Evidence("steps from which on unrolling pays", enough),
                 Evidence("steps of this run", loop.steps),
             ),
-            advice=_advice(enough, unrolls_itself, seen.session),
+            advice=f"{_instead(unrolled)} for runs of fewer than about {enough:,} steps; in longer "
+            "ones the unrolled loop is faster.",
             in_first_step=True,
             detail=Detail(loop=where.line if in_place else None),
         )
@@ -172,81 +117,25 @@ class UnrolledLoop(Cause):
 
     def spot(self, source: Source) -> Iterable[Spot]:
         for loop in source.every(ast.For):
-            trace, turns = source.trace_of(loop), loop.iter
-            if trace is None or not isinstance(turns, ast.Call):
+            trace, turns = source.trace_of(loop), turns_of(source, loop) or 0
+            if trace is None or not isinstance(loop.iter, ast.Call) or turns < _FEWEST_TURNS:
                 continue
-            count = _turns(source, turns)
-            if count < _MANY or not any(source.adds_ops(node) for node in own_nodes(loop)):
-                continue
-            yield source.spot(
-                loop,
-                f"this loop is unrolled when {trace.name} is traced: its ops are put into the graph"
-                f" {count} times",
-                f"for {ast.unparse(loop.target)} in tf.{ast.unparse(turns)}: one loop in the graph,"
-                " if its tensors keep their shapes",
-            )
+            if any(source.adds_ops(node) for node in own_nodes(loop)):
+                yield source.spot(
+                    loop,
+                    f"this loop is unrolled when {trace.name} is traced: its ops are put into the "
+                    f"graph {turns} times",
+                    f"for {ast.unparse(loop.target)} in tf.{ast.unparse(loop.iter)}: one loop in "
+                    "the graph, if its tensors keep their shapes",
+                )
 
 
-def _turns(source: Source, turns: ast.Call) -> int:
-    """How often a loop over `range` runs; 0 if that is unknown."""
-    bounds = [source.number_of(bound) for bound in turns.args]
-    known = [int(bound) for bound in bounds if bound is not None]
-    if source.name(turns.func) != "range" or not bounds or len(known) < len(bounds):
-        return 0
-    return len(range(*known))
-
-
-def _advice(enough: int, unrolls_itself: bool, session: bool) -> str:
-    how = (
-        "Give the layer `unroll=False`"
-        if unrolls_itself
-        else "Loop over `tf.range(…)` instead of `range(…)`"
-    )
-    if session and not unrolls_itself:
-        how = "Make it one loop of the graph (`tf.while_loop`, `tf.nn.dynamic_rnn`)"
-    return (
-        f"{how} for runs of fewer than some {enough:,} steps; in longer ones the unrolled loop is "
-        "faster."
-    )
-
-
-def _is_loop(seen: Unrolled) -> bool:
-    layers = seen.own > _OWN * seen.touches
-    most = seen.repeated >= _SHARE * seen.nodes
-    return seen.repeats >= _REPEATS and most and not layers
-
-
-def _call_around(seen: Unrolled, calls: Sequence[Call]) -> Call | None:
-    """The call of a compiled function that a trace was part of: the next to end that traced."""
-    mine = [call for call in calls if call.fact.process == seen.process]
-    after = (call for call in mine if call.fact.time >= seen.time)
-    return next((call for call in after if "traced" in call.fact.why), None)
-
-
-def _usual(run: Run, loop: Loop, calls: Sequence[Call]) -> float:
-    """Seconds of a call that traces nothing; of a loop of one step, that step is none."""
-    known = [call.fact.usual for call in calls if call.fact.usual > 0]
-    others, seconds = usual_calls(run, calls[0].fact.function)
-    if known or others:
-        return min([*known, *([seconds / others] if others else [])])
-    if loop.steps > 1:
-        return loop.typical()
-    return min(max(0.0, call.fact.took - _PREPARED * call.fact.traced) for call in calls)
-
-
-def _trained_by(run: Run, call: Call) -> Loop | None:
-    """The loop that a call belongs to: the one under way, or the next to begin."""
-    loops = run.loops_of(call.fact.process)
-    later = [loop for loop in loops if loop.stop >= call.fact.time]
-    return min(later, key=lambda loop: loop.start, default=None)
-
-
-def _place(run: Run, seen: Unrolled, caller: Location) -> tuple[Location, bool]:
-    """The loop's own line; where a library loops, the user's line that calls or traces it."""
-    if seen.loop is None:
-        return say.place(run, seen.stack[0] if seen.stack else caller), True
-    depth, first, _ = seen.loop
-    return say.place(run, seen.stack[depth]._replace(line=first)), False
+def _instead(unrolled: Unrolling) -> str:
+    if unrolled.by_library:
+        return "Give the layer `unroll=False`"
+    if unrolled.fact.session:
+        return "Make it one loop of the graph (`tf.while_loop`, `tf.nn.dynamic_rnn`)"
+    return "Loop over `tf.range(…)` instead of `range(…)`"
 
 
 _UNROLLED = Unrolled(

@@ -8,13 +8,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from unslow.analyse import wording as say
-from unslow.analyse.graphs.unusual_calls import (
-    Call,
-    in_training,
-    prepared_share,
-    profiles,
-    unusual_calls,
-)
+from unslow.analyse.graphs.repeated_preparation import avoidable_seconds, usual_seconds
+from unslow.analyse.graphs.unusual_calls import Call, in_training, profiles, unusual_calls
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.functions import CallProfile, UnusualCall
@@ -25,8 +20,10 @@ from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, R
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
 
-_FEW = 3  # compilations beyond the first: a last partial batch and a validation batch are no fault
-_LONG = 10  # times the usual call: what a compilation is at least where no shape is seen
+# Compilations beyond the first: a last partial batch and a validation batch need one each.
+_FEWEST_COMPILATIONS = 3
+# What a compilation takes at least, where no shape is seen (judgement).
+_LONG_TIMES = 10  # a usual call
 _LONG_SECONDS = 0.05
 _UNEXPLAINED = frozenset(("long", "early"))
 
@@ -43,7 +40,7 @@ class XlaRecompile(Cause):
     milliseconds.
 
     The fix
-    Let there be few shapes: pad batches to one of a few lengths, drop the last partial batch
+    Use few shapes: pad batches to one of a few lengths, and drop the last partial batch
     (`drop_remainder=True`). Where shapes must change, leave `jit_compile` off.
 
     When we are wrong
@@ -62,57 +59,51 @@ class XlaRecompile(Cause):
                 by_function[call.fact.process, call.fact.function].append(call)
         for calls in by_function.values():
             shaped = [call for call in calls if call.fact.jit and "shapes" in call.fact.why]
-            if sum(call.weight for call in shaped) >= _FEW:
-                finding = self._finding(run, shaped)
-                if finding is not None:
-                    yield finding
+            if _number(shaped) >= _FEWEST_COMPILATIONS:
+                yield from self._for_shapes(run, shaped)
             else:
                 yield from self._in_fit(run, calls)
 
-    def _finding(self, run: Run, calls: Sequence[Call]) -> Finding | None:
-        usual = [call.fact.usual for call in calls if call.fact.usual > 0]
-        seconds = _avoidable(calls, usual)
+    def _for_shapes(self, run: Run, calls: Sequence[Call]) -> Iterable[Finding]:
+        seconds = avoidable_seconds(calls)
         if seconds is None:
-            return None
-        count = sum(call.weight for call in calls)
+            return
+        count = _number(calls)
         where = next((call.caller for call in calls if call.caller is not None), None)
-        return Finding(
+        yield Finding(
             cause=self.id,
-            title=f"XLA compiles {calls[0].fact.name}() again for {round(count)} new shapes, "
+            title=f"XLA compiles {calls[0].fact.name}() again for {count} new shapes, "
             f"{say.time(seconds / count)} each",
             location=say.place(run, where) if where is not None else None,
             seconds=seconds,
-            evidence=tuple(_evidence(calls, usual)),
+            evidence=tuple(_evidence(calls)),
             advice=_advice(calls),
         )
 
     def _in_fit(self, run: Run, calls: Sequence[Call]) -> Iterable[Finding]:
-        """Inside fit() the shapes are not seen: calls that are long again and again under
-        jit_compile tell it."""
+        """Shapes are not seen inside fit(): steps under jit_compile that are repeatedly long."""
         usual = min((call.fact.usual for call in calls if call.fact.usual > 0), default=0.0)
-        long = _long_again(_compiled_fits(run, calls), usual)
-        count = sum(call.weight for call in long)
-        if count < _FEW:
+        long = _much_longer(_compiled_fits(run, calls), usual)
+        count = _number(long)
+        if count < _FEWEST_COMPILATIONS:
             return
         seconds = sum((call.fact.took - usual) * call.weight for call in long)
         where = long[0].caller or Location("", 0)
         yield Finding(
             cause=self.id,
             certainty=Certainty.LIKELY,
-            title=f"XLA compiles the step of fit() again: {round(count)} steps took "
-            f"{say.time(seconds / count)} longer "
-            "than the others, without any trace",
+            title=f"XLA compiles the step of fit() again: {count} steps took "
+            f"{say.time(seconds / count)} longer than the others, without retracing",
             location=say.place(run, where),
             seconds=seconds,
             evidence=(
-                Evidence("steps that were long", round(count)),
+                Evidence("steps that were long", count),
                 Evidence("seconds of such a step", median(call.fact.took for call in long), "s"),
                 Evidence("seconds of a usual step", usual, "s"),
                 Evidence("traces in these steps", 0),
             ),
             advice="Give fit() batches of one shape, or of a few: pad them to a few lengths in the "
-            "dataset and use "
-            "`drop_remainder=True`; or compile the model with `jit_compile=False`.",
+            "dataset and use `drop_remainder=True`; or compile the model with `jit_compile=False`.",
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
@@ -126,29 +117,20 @@ class XlaRecompile(Cause):
         return Fix("leave `jit_compile` off", safety, found.script.files, note)
 
 
-def _avoidable(calls: Sequence[Call], usual: Sequence[float]) -> float | None:
-    """Seconds beyond usual calls, or those that windows saw in preparing; None where neither is
-    known."""
-    if usual:
-        typical = median(usual)
-        return sum(max(0.0, call.fact.took - typical) * call.weight for call in calls)
-    seen = profiles(calls)
-    if not seen:
-        return None
-    share = prepared_share(seen)
-    return sum(_compiling(call, share) * call.weight for call in calls)
+def _number(calls: Sequence[Call]) -> int:
+    return sum(call.weight for call in calls)
 
 
-def _evidence(calls: Sequence[Call], usual: Sequence[float]) -> Iterator[Evidence]:
+def _evidence(calls: Sequence[Call]) -> Iterator[Evidence]:
     took = median(call.fact.took for call in calls)
-    traced = sum(call.weight for call in calls if "traced" in call.fact.why)
-    shapes = max(call.fact.distinct for call in calls)
-    yield Evidence("shapes that were compiled for", shapes)
-    yield Evidence("calls that compiled again", round(sum(call.weight for call in calls)))
+    traced = [call for call in calls if "traced" in call.fact.why]
+    usual = usual_seconds(calls)
+    yield Evidence("shapes that were compiled for", max(call.fact.distinct for call in calls))
+    yield Evidence("calls that compiled again", _number(calls))
     yield Evidence("seconds of a call that compiles", took, "s")
-    yield Evidence("calls of them that traced again", round(traced))
+    yield Evidence("calls of them that traced again", _number(traced))
     if usual:
-        yield Evidence("seconds of a usual call", median(usual), "s")
+        yield Evidence("seconds of a usual call", usual, "s")
     compiling = [part.compile for part in profiles(calls) if part.compile]
     if compiling:
         yield Evidence("seconds of compiling, in a profiler window", median(compiling), "s")
@@ -156,54 +138,48 @@ def _evidence(calls: Sequence[Call], usual: Sequence[float]) -> Iterator[Evidenc
 
 def _compiled_fits(run: Run, calls: Sequence[Call]) -> list[Call]:
     """Calls with no reason of their own at lines that call fit() on a model under jit_compile."""
-    fits = [fit for fit in run.facts(Fit) if fit.jit and fit.stack]
-    compiled = {fit.stack[0][:2] for fit in fits}
+    compiled = {fit.stack[0][:2] for fit in run.facts(Fit) if fit.jit and fit.stack}
     unexplained = [call for call in calls if _UNEXPLAINED.issuperset(call.fact.why)]
-    fitted = [call for call in unexplained if call.fact.stack]
-    return [call for call in fitted if call.fact.stack[0][:2] in compiled]
+    return [call for call in unexplained if _line(call) in compiled]
 
 
-def _long_again(calls: Sequence[Call], usual: float) -> list[Call]:
-    """Calls that took much longer than a usual one."""
+def _line(call: Call) -> tuple[str, int] | None:
+    return call.fact.stack[0][:2] if call.fact.stack else None
+
+
+def _much_longer(calls: Sequence[Call], usual: float) -> list[Call]:
+    """Calls that took much longer than a usual one, where that is known."""
     if usual <= 0:
         return []
-    least = max(_LONG * usual, _LONG_SECONDS)
+    least = max(_LONG_TIMES * usual, _LONG_SECONDS)
     return [call for call in calls if call.fact.took > least]
-
-
-def _compiling(call: Call, share: float) -> float:
-    """Seconds of a call in which it traced, or in which something was prepared or compiled."""
-    return call.fact.traced + share * (call.fact.took - call.fact.traced)
 
 
 def _advice(calls: Sequence[Call]) -> str:
     """Which axis changes, and how far: the padding in the user's own numbers."""
-    ranks = defaultdict(list)
+    by_rank: dict[int, list[tuple[int, ...]]] = defaultdict(list)
     for call in calls:
-        if call.fact.shapes:
-            ranks[len(call.fact.shapes[0])].append(call.fact.shapes[0])
-    shapes = max(ranks.values(), key=len, default=[])
+        for shape in call.fact.shapes[:1]:
+            by_rank[len(shape)].append(shape)
+    shapes = max(by_rank.values(), key=len, default=[])
     for axis, sizes in enumerate(zip(*shapes, strict=True)):
-        if len(set(sizes)) > 1:
-            steps = _steps(min(sizes), max(sizes))
+        low, high, distinct = min(sizes), max(sizes), len(set(sizes))
+        if distinct > 1:
+            padded = _padded_sizes(low, high)
             return (
-                f"Axis {axis} of the first argument goes from {min(sizes)} to {max(sizes)}: pad it "
-                "up to "
-                f"{', '.join(map(str, steps))} (and mask what was added), and {len(steps)} "
-                "compilations will do "
-                f"instead of {len(set(sizes))}."
+                f"Axis {axis} of the first argument goes from {low} to {high}: pad it up to "
+                f"{' or '.join(map(str, padded))} and mask the padding. XLA then compiles for "
+                f"{len(padded)} instead of {distinct} shapes."
             )
     return "Pad the arguments to a few shapes, or leave `jit_compile` off where shapes must change."
 
 
-def _steps(low: int, high: int) -> list[int]:
+def _padded_sizes(low: int, high: int) -> list[int]:
     """Powers of two that cover a range of sizes, the last one cut to a multiple of eight."""
-    found, size = [], 8
-    while size < high:
-        if size >= low:
-            found.append(size)
-        size *= 2
-    return [*found, min(size, -(-high // 8) * 8)]
+    powers = [2**exponent for exponent in range(3, high.bit_length())]
+    below = [power for power in powers if low <= power < high]
+    enough = max(8, 1 << (high - 1).bit_length())
+    return [*below, min(enough, -(-high // 8) * 8)]
 
 
 def _compiled(step: int, n: int, took: float = 0.6, usual: float = 0.002, **more: Any) -> Placed:
