@@ -25,10 +25,10 @@ class NumpyInFunction(Cause):
 
     Why it is slow
 
-    It does not do what it says. While a function is traced its tensors have no values yet:
+    It does not do what it says. While a function is traced, its tensors have no values yet:
     `.numpy()` raises AttributeError (NotImplementedError for a variable). `print` runs once per
-    trace, not once per call, and shows the tensor's name and shape in place of its value. People
-    then take the `tf.function` away to see their numbers, and train op by op.
+    trace, not once per call, and shows the tensor's name and shape instead of its value. Often the
+    `tf.function` is then removed to see the numbers, and the training runs op by op.
 
     The fix
 
@@ -37,9 +37,9 @@ class NumpyInFunction(Cause):
 
     When we are wrong
 
-    A tensor made outside, before the function is traced, has its value and may be asked for it; so
-    may everything under `tf.init_scope()` or where functions run eagerly. A `print` of a tensor may
-    be meant to show when the function is traced.
+    A tensor made before the function is traced has a value that can be read; so has everything
+    under `tf.init_scope()` or where functions run eagerly. A `print` of a tensor may be meant to
+    show when the function is traced.
     """
 
     title = "a traced tensor is asked for its value"
@@ -49,7 +49,6 @@ class NumpyInFunction(Cause):
         for function, trace in source.traces.items():
             if not isinstance(function, FUNCTIONS):
                 continue
-            where = f"in the graph that {trace.name} is traced into"
             for call in _asked(source, function):
                 yield source.spot(
                     call,
@@ -58,7 +57,7 @@ class NumpyInFunction(Cause):
                     "return the tensor and call .numpy() on the result, or use tf.print(...) to "
                     "see it",
                 )
-            yield from _prints(source, function, where)
+            yield from _prints(source, function, trace.name)
             yield from _elsewhere(source, function)
         yield from _wrapped_from_elsewhere(source)
 
@@ -66,30 +65,20 @@ class NumpyInFunction(Cause):
 def _asked(source: Source, function: Function) -> Iterator[ast.Call]:
     """The `.numpy()` calls of a traced function on values that it gets or makes itself."""
     for node in own_nodes(function):
-        if not isinstance(node, ast.Call) or node.args or node.keywords:
-            continue
-        asks = isinstance(node.func, ast.Attribute) and node.func.attr == "numpy"
-        if (
-            asks
-            and _has_no_value(source, node.func, function)
-            and not source.eager_corner(node, function)
-        ):
-            yield node
+        match node:
+            case ast.Call(func=ast.Attribute(attr="numpy", value=value), args=[], keywords=[]):
+                is_traced = not source.eager_corner(node, function)
+                if is_traced and _has_no_value(source, value, function):
+                    yield node
 
 
-def _has_no_value(source: Source, method: ast.expr, function: Function) -> bool:
-    if not isinstance(method, ast.Attribute):
-        return False
-    value = method.value
-    kind = source.kind(value)
+def _has_no_value(source: Source, value: ast.expr, function: Function) -> bool:
+    kind, root = source.kind(value), _root(value)
     if kind not in _MAY_BE_TENSOR:
         return False
-    if kind is Kind.VARIABLE:
-        return True
-    root = _root(value)
-    if isinstance(root, ast.Name):
+    if isinstance(root, ast.Name) and kind is not Kind.VARIABLE:
         return _belongs_to(source, root, function)
-    return kind is Kind.TENSOR  # made in place by an op
+    return kind is not Kind.UNKNOWN  # a variable, or made in place by an op
 
 
 def _root(value: ast.expr) -> ast.expr:
@@ -100,8 +89,7 @@ def _root(value: ast.expr) -> ast.expr:
 
 
 def _belongs_to(source: Source, name: ast.Name, function: Function) -> bool:
-    """Whether a name holds what the traced function was given or made: not `self`, not what was
-    there before."""
+    """Whether a name holds what the traced function was given or made; `self` does not."""
     if source.class_of_self(name.id, source.scope_at(name)) is not None:
         return False
     bindings = source.reaching(name)
@@ -111,29 +99,28 @@ def _belongs_to(source: Source, name: ast.Name, function: Function) -> bool:
     )
 
 
-def _prints(source: Source, function: Function, where: str) -> Iterator[Spot]:
+def _prints(source: Source, function: Function, name: str) -> Iterator[Spot]:
     calls = [node for node in own_nodes(function) if isinstance(node, ast.Call)]
     if any(source.name(call.func) == "tf.print" for call in calls):
         return  # both kinds of print in one function are there to show the difference
-    for call in calls:
-        if source.name(call.func) == "print" and source.trace_of(call) is not None:
-            shown = [value for item in call.args for value in _values(item)]
-            if any(_is_made_here(source, value, function) for value in shown):
-                yield source.spot(
-                    call,
-                    "this print runs once per trace and shows a tensor without its value, for it "
-                    f"is {where}",
-                    "tf.print(...) prints the value in every call",
-                )
+    prints = [call for call in calls if source.name(call.func) == "print"]
+    for call in prints:
+        shown = [value for item in call.args for value in _values(item)]
+        is_tensor = any(_is_made_here(source, value, function) for value in shown)
+        if is_tensor and source.trace_of(call) is not None:
+            yield source.spot(
+                call,
+                "this print runs once per trace and shows a tensor without its value, because it "
+                f"is in the graph that {name} is traced into",
+                "tf.print(...) prints the value in every call",
+            )
 
 
-def _values(item: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(item, ast.JoinedStr):
-        for part in item.values:
-            if isinstance(part, ast.FormattedValue):
-                yield part.value
-    else:
-        yield item
+def _values(item: ast.expr) -> list[ast.expr]:
+    """What a `print` shows of an argument: the fields of an f-string, or the argument itself."""
+    if not isinstance(item, ast.JoinedStr):
+        return [item]
+    return [part.value for part in item.values if isinstance(part, ast.FormattedValue)]
 
 
 def _is_made_here(source: Source, value: ast.expr, function: Function) -> bool:

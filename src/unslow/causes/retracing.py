@@ -1,4 +1,4 @@
-"""A tf.function that is traced again and again because an argument keeps changing."""
+"""A tf.function is retraced repeatedly because an argument keeps changing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from unslow.analyse.graphs.retrace_reasons import Blamed, blamed
 from unslow.analyse.graphs.traces import READS, Change, cost, traces, usual_call, usual_calls
 from unslow.analyse.input import pipeline_rebuilds
 from unslow.analyse.input.pipeline_rebuilds import lines_of, rebuilding, stages_of
+from unslow.analyse.listing import listed
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.source.loop_turns import turns_of
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import Trace
 from unslow.facts.schema import Place
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from unslow.syntax import Source
     from unslow.syntax.nodes import NamedFunction
 
-_FEW = 8  # this many traces are harmless
+_FEW_TRACES = 8  # a judgement: this many are harmless
 
 _SAYS = {
     "number": "a Python number that changes",
@@ -42,13 +44,12 @@ _SAYS = {
 
 
 _ADVICE = {
-    "number": "Hand in `{argument}` as a tensor, tf.constant({argument}), so that its value is no "
-    "part of the graph.",
-    "string": "Keep the text outside of {name}(), or hand it in as tf.constant(…) where ops "
-    "use it.",
+    "number": "Pass `{argument}` as a tensor, tf.constant({argument}): then its value is no part "
+    "of the graph.",
+    "string": "Keep the text outside of {name}(), or pass it as tf.constant(…) where ops use it.",
     "flag": "Two values cost two traces; see what else changes along with `{argument}`.",
-    "none": "Give `{argument}` as a tensor in every call (of zeros, where there is none), or use "
-    "two functions.",
+    "none": "Pass `{argument}` as a tensor in every call (zeros where there is none), or use two "
+    "functions.",
     "dtype": "Cast `{argument}` to one dtype before the call: tf.cast({argument}, tf.float32).",
     "rank": "Bring `{argument}` to one number of dimensions before the call, with tf.reshape or "
     "tf.expand_dims.",
@@ -56,10 +57,9 @@ _ADVICE = {
     "None where it varies.",
     "object": "Make the object behind `{argument}` once and use the same one in every step.",
     "variable": "Call {name}() with the same variables, or make one function for each of them.",
-    "length": "Hand in `{argument}` with one length: pad it, or stack it to one tensor.",
-    "type": "Hand in `{argument}` as one type in every call.",
-    "pipeline": "Put the pipeline together once, in front of the loop, and only iterate over it "
-    "inside.",
+    "length": "Pass `{argument}` with one length: pad it, or stack it to one tensor.",
+    "type": "Pass `{argument}` as one type in every call.",
+    "pipeline": "Build the pipeline once, before the loop, and only iterate over it inside.",
 }
 
 
@@ -85,12 +85,12 @@ class Retracing(Cause):
     Python code again and builds another graph.
 
     Why it is slow
-    A trace runs the Python code line by line, and the new graph is optimised and loaded at its
-    first run. That takes ten to ten thousand times as long as a call of a graph that exists, and
+    A trace runs the Python code line by line, and the new graph is optimized and loaded at its
+    first run. That takes ten to ten thousand times as long as a call of an existing graph, and
     every graph stays in memory.
 
     The fix
-    Hand in numbers that change as tensors (`tf.constant(rate)`). For shapes, use
+    Pass numbers that change as tensors (`tf.constant(rate)`). For shapes, use
     `reduce_retracing=True`, an `input_signature` with `None` for what varies, or padding. Make
     objects once and pass the same ones. A flag with two values is fine: it costs one more trace.
 
@@ -99,7 +99,7 @@ class Retracing(Cause):
     each. Then the cost is real, but it ends once all values have been seen.
     """
 
-    title = "a function is traced again and again"
+    title = "a function is retraced repeatedly"
     reads = (*READS, *pipeline_rebuilds.READS)
     deeper_than = ("tiny-batches", "kernels-rebuilt")
 
@@ -152,21 +152,19 @@ class Retracing(Cause):
             loop = source.innermost(call)
             if loop is None or source.trace_of(call) is not None or not _is_compiled(source, call):
                 continue
-            for value in (*call.args, *(keyword.value for keyword in call.keywords)):
-                if (
-                    source.kind(value) is Kind.NUMBER
-                    and source.varies(value, loop)
-                    and not _few_turns(source, loop)
-                ):
-                    yield source.spot(
-                        value,
-                        f"`{ast.unparse(value)}` is a Python number that changes in the loop at "
-                        f"line {loop.lineno}: the"
-                        " tf.function is traced again for every value it has not seen",
-                        f"tf.constant({ast.unparse(value)}): one trace serves every tensor of a "
-                        "shape and dtype",
-                    )
-                    break
+            turns = turns_of(source, loop)
+            if turns is not None and turns <= _FEW_TRACES:
+                continue
+            given = [*call.args, *(keyword.value for keyword in call.keywords)]
+            numbers = [value for value in given if source.kind(value) is Kind.NUMBER]
+            for value in [value for value in numbers if source.varies(value, loop)][:1]:
+                yield source.spot(
+                    value,
+                    f"`{ast.unparse(value)}` is a Python number that changes in the loop at line "
+                    f"{loop.lineno}: the tf.function is retraced for every new value",
+                    f"tf.constant({ast.unparse(value)}): one trace serves every tensor of a "
+                    "shape and dtype",
+                )
 
 
 def _pipeline_once(script: Script, line: int, detail: _Detail) -> Fix:
@@ -174,16 +172,13 @@ def _pipeline_once(script: Script, line: int, detail: _Detail) -> Fix:
     from unslow.fix.moves.hoist import hoist_statements
 
     lines = [line, *(number for file, number in detail.lines if file == script.path)]
-    edited = hoist_statements(script, lines)
-    return Fix(
-        title="put the pipeline together once",
-        safety=Safety.REVIEW if detail.random else Safety.EXACT,
-        files={script.path: edited.text},
-        note="A pipeline that stays draws other random numbers in its later passes than a new one "
-        "with the same seed."
-        if detail.random
-        else "",
-    )
+    files = {script.path: hoist_statements(script, lines).text}
+    title = "build the pipeline once"
+    if not detail.random:
+        return Fix(title, Safety.EXACT, files)
+    note = "A pipeline that stays draws other random numbers in its later passes than a new one "
+    note += "with the same seed."
+    return Fix(title, Safety.REVIEW, files, note)
 
 
 def _as_tensor(script: Script, line: int, detail: _Detail) -> Fix:
@@ -193,19 +188,17 @@ def _as_tensor(script: Script, line: int, detail: _Detail) -> Fix:
     body, argument = _body(script, detail), detail.change.argument
     kind = detail.change.new.partition(" ")[0]
     others = other_numbers(script, line, detail.function, argument, body)
+    numbers = [(argument, kind), *others]
     edited = script
-    for name, number in [(argument, kind), *others]:
+    for name, number in numbers:
         edited = number_as_tensor(edited, line, detail.function, name, number, body)
-    known = body is not None
-    what = " and ".join(f"`{name}`" for name, _ in [(argument, kind), *others])
-    return Fix(
-        title=f"hand in {what} as {'tensors' if others else 'a tensor'}",
-        safety=Safety.CLOSE if known else Safety.REVIEW,
-        files={script.path: edited.text},
-        note=""
-        if known
-        else f"What {detail.function}() does with it was not seen: a tensor has no Python value.",
-    )
+    what = listed([f"`{name}`" for name, _ in numbers])
+    title = f"pass {what} as {'tensors' if others else 'a tensor'}"
+    files = {script.path: edited.text}
+    if body is not None:
+        return Fix(title, Safety.CLOSE, files)
+    note = f"What {detail.function}() does with it was not seen: a tensor has no Python value."
+    return Fix(title, Safety.REVIEW, files, note)
 
 
 def _relaxed(script: Script, detail: _Detail, source: str) -> Fix:
@@ -216,16 +209,12 @@ def _relaxed(script: Script, detail: _Detail, source: str) -> Fix:
     place, made = detail.place, detail.made or detail.place
     home = script if place.file == script.path else Text(place.file, source)
     body = _body(script, detail)
-    edited = relax_shapes(home, place.line, made.line)
-    asks = body is None or reads_shapes(body)
-    return Fix(
-        title=f"let one graph of {detail.function}() take all shapes",
-        safety=Safety.REVIEW if asks else Safety.CLOSE,
-        files={home.path: edited.text},
-        note="It asks for shapes while it is traced: those that vary are None then."
-        if asks
-        else "",
-    )
+    files = {home.path: relax_shapes(home, place.line, made.line).text}
+    title = f"let one graph of {detail.function}() take all shapes"
+    if body is not None and not reads_shapes(body):
+        return Fix(title, Safety.CLOSE, files)
+    note = "It reads shapes while it is traced: those that vary are None then."
+    return Fix(title, Safety.REVIEW, files, note)
 
 
 def _body(script: Script, detail: _Detail) -> NamedFunction | None:
@@ -241,30 +230,27 @@ def _body(script: Script, detail: _Detail) -> NamedFunction | None:
 def _title(run: Run, found: Blamed) -> str:
     first, change = found.found[0], found.change
     if found.reason == "pipeline":
-        return (
-            f"{first.fact.name}, a function of tf.data, is traced {found.count + 1} times: its "
-            "pipeline is recreated"
-        )
+        what = f"{first.fact.name}, a function of tf.data,"
+        return f"{what} is traced {found.count + 1} times: its pipeline is recreated"
     name = "Keras's step" if first.fact.way == "keras" else f"{first.fact.name}()"
     if change.argument == "self":
         return f"{name} is traced for each of {found.count + 1} objects: they are recreated"
     usual, _ = usual_calls(run, first.fact.function)
     calls = sum(trace.weight for trace in found.found) + usual
     return (
-        f"{name} is traced again in {found.count} of {calls} calls: "
+        f"{name} is retraced in {found.count} of {calls} calls: "
         f"`{change.leaf}` is {_SAYS[found.reason]}, {_value(change.old)} → {_value(change.new)}"
     )
 
 
 def _evidence(found: Blamed, usual: float | None) -> Iterable[Evidence]:
-    bad = found.traces
+    bad, number = found.traces, len(found.traces)
     yield Evidence("traces", sum(trace.weight for trace in found.found))
     yield Evidence("of them for this reason", found.count)
-    yield Evidence("seconds per trace", sum(trace.seconds for trace in bad) / len(bad), "s")
+    yield Evidence("seconds per trace", sum(trace.seconds for trace in bad) / number, "s")
     if found.reason != "pipeline":
-        yield Evidence(
-            "seconds per call that traces", sum(trace.call for trace in bad) / len(bad), "s"
-        )
+        calls = sum(trace.call for trace in bad)
+        yield Evidence("seconds per call that traces", calls / number, "s")
     yield Evidence("nodes in the graph", max(trace.fact.nodes for trace in found.found))
     if usual:
         yield Evidence("seconds per call that does not", usual, "s")
@@ -279,26 +265,14 @@ def _value(text: str) -> str:
 
 
 def _is_compiled(source: Source, call: ast.Call) -> bool:
-    """Whether a call runs a tf.function that does not turn its arguments into tensors by a
-    signature."""
+    """Whether a call runs a tf.function without a signature, which would make tensors of numbers."""
     found = source.callee(call)
-    decorator = found.source.compiler(found.node) if found else None
-    if decorator is None:
-        made = source.maker(call.func) if source.kind(call.func) is Kind.FUNCTION else None
-        return made is not None and argument(made, "input_signature", 1) is None
-    return not isinstance(decorator, ast.Call) or argument(decorator, "input_signature", 1) is None
-
-
-def _few_turns(source: Source, loop: ast.AST) -> bool:
-    turns = loop.iter if isinstance(loop, ast.For) else None
-    if (
-        not isinstance(turns, ast.Call)
-        or source.name(turns.func) != "range"
-        or len(turns.args) != 1
-    ):
-        return False
-    count = source.number_of(turns.args[0])
-    return count is not None and count <= _FEW
+    maker = found.source.compiler(found.node) if found else None
+    if maker is None and source.kind(call.func) is Kind.FUNCTION:
+        maker = source.maker(call.func)
+    if isinstance(maker, ast.Call):
+        return argument(maker, "input_signature", 1) is None
+    return maker is not None
 
 
 def _trace(step: int, **arguments: str) -> Placed:

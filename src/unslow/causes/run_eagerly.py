@@ -46,16 +46,15 @@ class RunEagerly(Cause):
     debugger. Every step then runs op by op, as if nothing were compiled.
 
     Why it is slow
-    Asking for an op costs tens of microseconds of Python and of bookkeeping, whatever it computes,
-    and an optimizer alone asks for a dozen per variable. A compiled step asks once.
+    Dispatching an op costs tens of microseconds of Python and bookkeeping, whatever it computes,
+    and an optimizer alone dispatches a dozen per variable. A compiled step is dispatched once.
 
     The fix
-    Take the flag out. Where a debugger is needed now and then, set it from a command-line option.
+    Remove the flag. If a debugger is needed now and then, set it from a command-line option.
 
     When we are wrong
-    A `train_step` that only works eagerly (Python libraries in the middle of it, shapes that change
-    without end) needs the flag. Where the ops are large, taking it out gives little: the numbers
-    say so.
+    A `train_step` that only works eagerly (Python libraries inside it, shapes that never repeat)
+    needs the flag. Where the ops are large, removing it gains little; the finding says how much.
     """
 
     title = "a debugging flag makes everything run op by op"
@@ -101,7 +100,7 @@ class RunEagerly(Cause):
         if inside:
             notes.append(f"{inside}; compiled, that runs only while the step is traced.")
         return Fix(
-            title="take the debugging flag out",
+            title="remove the debugging flag",
             safety=Safety.REVIEW if notes else Safety.CLOSE,
             files=edited.files,
             note=" ".join(notes),
@@ -111,49 +110,44 @@ class RunEagerly(Cause):
         if any(_is(argument(call, "run_eagerly", 0), False) for call in source.calls(*_SWITCHES)):
             return  # the file turns it off again
         for call in source.every(ast.Call):
-            function = call.func
-            value: ast.expr | None = None
-            if source.name(function) in _SWITCHES:
-                value = argument(call, "run_eagerly", 0)
-            elif (
-                isinstance(function, ast.Attribute)
-                and function.attr == "compile"
-                and source.kind(function.value) in _COMPILED
-            ):
-                value = argument(call, "run_eagerly")
-            if value is not None and _is(value, True) and not any(source.conditions(call)):
+            flag = _flag_on(source, call)
+            if flag is not None and not any(source.conditions(call)):
                 yield source.spot(
-                    call if source.name(function) in _SWITCHES else value,
+                    flag,
                     "this makes every step run op by op, in every run of the script",
-                    "leave it away, or set it only while debugging",
+                    "remove it, or set it only while debugging",
                 )
+
+
+def _flag_on(source: Source, call: ast.Call) -> ast.expr | None:
+    """What switches compiling off in a call: the call itself, or the argument of compile()."""
+    if source.name(call.func) in _SWITCHES:
+        return call if _is(argument(call, "run_eagerly", 0), True) else None
+    match call.func:
+        case ast.Attribute(attr="compile", value=model) if source.kind(model) in _COMPILED:
+            value = argument(call, "run_eagerly")
+            return value if _is(value, True) else None
+    return None
 
 
 def _user_code(cost: EagerCost, flag: Sequence[Location]) -> list[tuple[str, int, str]]:
     """The user's own functions inside a step: with the flag off, they are compiled too."""
     outside = {"<module>", *(place.function for place in flag)}
-    places = [
-        stack[0] for stack, _ in cost.lines if len(stack) > 1 and stack[0].function not in outside
-    ]
-    return list(
-        {
-            (place.file, place.function): (place.file, place.line, place.function)
-            for place in places
-        }.values()
-    )
+    inner = [stack[0] for stack, _ in cost.lines if len(stack) > 1]
+    found: dict[tuple[str, str], int] = {}
+    for place in inner:
+        if place.function not in outside:
+            found[place.file, place.function] = place.line
+    return [(file, line, function) for (file, function), line in found.items()]
 
 
 def _flag(run: Run, loop: Loop) -> Eagerly | None:
     """What set a flag that was on in a loop: for all functions, or for the last model compiled."""
-    mine = [flag for flag in run.facts(Eagerly) if flag.process == loop.process]
-    before = [flag for flag in mine if flag.time <= loop.stop]
+    before = [flag for flag in run.facts(Eagerly, loop.process) if flag.time <= loop.stop]
     functions = [flag for flag in before if flag.way == "run_functions_eagerly"]
-    if functions and functions[-1].value:
-        return functions[-1]
-    if loop.style != "keras":
-        return None
     models = [flag for flag in before if flag.way != "run_functions_eagerly"]
-    return models[-1] if models and models[-1].value else None
+    last = [*functions[-1:], *(models[-1:] if loop.style == "keras" else [])]
+    return next((flag for flag in last if flag.value), None)
 
 
 def _is(value: ast.expr | None, wanted: bool) -> bool:

@@ -18,7 +18,7 @@ class SymbolicFeed(Cause):
     What happens
 
     A `feed_dict` gives a placeholder a tensor: what `iterator.get_next()` returned, another
-    placeholder, the result of an op. It is copied often as the way to leave `feed_dict` behind for
+    placeholder, the result of an op. It is often copied as the way to move from `feed_dict` to
     tf.data.
 
     Why it is slow
@@ -29,9 +29,9 @@ class SymbolicFeed(Cause):
 
     The fix
 
-    Build the model on the iterator's tensors in place of the placeholders, and run without
-    `feed_dict`; then the data never pass through Python. Where the placeholder must stay, run the
-    tensor first and feed the array that comes back.
+    Build the model on the iterator's tensors instead of placeholders, and run without `feed_dict`;
+    then the data never pass through Python. Where the placeholder must stay, run the tensor first
+    and feed the array that it returns.
 
     When we are wrong
 
@@ -71,15 +71,12 @@ def _fed(source: Source, feed: ast.expr | None) -> Iterator[ast.expr]:
 def _put_in(source: Source, made: ast.AST, feed: ast.Name) -> Iterator[ast.expr]:
     """The values of `feed[placeholder] = value` between the making of a feed and its use."""
     for assign in source.every(ast.Assign):
-        for target in assign.targets:
-            if (
-                isinstance(target, ast.Subscript)
-                and isinstance(target.value, ast.Name)
-                and target.value.id == feed.id
-            ):
-                bindings = source.reaching(target.value)
-                if assign.lineno < feed.lineno and [binding.node for binding in bindings] == [made]:
-                    yield assign.value
+        for target in assign.targets if assign.lineno < feed.lineno else ():
+            held = target.value if isinstance(target, ast.Subscript) else None
+            if not isinstance(held, ast.Name) or held.id != feed.id:
+                continue
+            if [binding.node for binding in source.reaching(held)] == [made]:
+                yield assign.value
 
 
 def _is_tensor(source: Source, value: ast.expr) -> bool:
