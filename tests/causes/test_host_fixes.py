@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from unslow.analyse.host.recording_cost import Recording
+from unslow.analyse.host.thread_limits import Limit
 from unslow.causes import (
     host_sync,
     predict_in_loop,
     slow_callbacks,
-    thread_settings,
     tiny_batches,
 )
 from unslow.causes.host_sync import HostSync
@@ -173,7 +173,7 @@ def test_a_precision_that_comes_from_elsewhere_is_left_alone() -> None:
 def limited(line: int) -> Finding:
     where = (Place("train.py", line),)
     name = "tf.config.threading.set_intra_op_parallelism_threads(1)"
-    return replace(finding(line), detail=thread_settings._Limit(1, name, where))
+    return replace(finding(line), detail=Limit(1, name, where))
 
 
 def test_a_thread_limit_is_taken_out() -> None:

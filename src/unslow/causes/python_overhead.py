@@ -4,41 +4,34 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.host.hot_lines import Hot, grows_with, hot_lines, together
+from unslow.analyse.host.python_growth import python_growth, step_forecast
 from unslow.analyse.input import python_calls
 from unslow.analyse.input.python_calls import CalledBack, called_back
 from unslow.analyse.input.queues import drawn
 from unslow.analyse.scopes import Scope
 from unslow.analyse.sketches.pipelines import stack_at
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
-from unslow.analyse.stats.growth import Slope, slope
-from unslow.analyse.stats.robust import ascent, block_middles
+from unslow.analyse.stats.growth import Slope
 from unslow.cause import CannotJudge, Cause
 from unslow.facts.data import BuiltStage, Dataset, IteratorMade, Next, PythonFunction
 from unslow.facts.memory import Sizes
 from unslow.facts.schema import Place
 from unslow.facts.sessions import InspectedRun
-from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Phase, Run, Sample
+from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run, Sample
 
 _WORTH = 0.10  # of the training time: less is the price of any loop written in Python
-_BESIDE = 0.3  # the same for TensorFlow's own Python beside the step: any loop has some
+_WORTH_IN_TENSORFLOW = 0.3  # the same for TensorFlow's Python beside the step: any loop has some
 # What runs at a line while an iterator, and the threads that fill it, are released.
 _TAKING_DOWN = ("python", "stdlib")
 # Loops whose steps TensorFlow runs: the stack does not show what they call.
 _COMPILED = ("function", "keras", "session")
-_BLOCKS = 16  # parts of a run that are compared with each other
 _ONCE = 0.6  # of a line's seconds in a single step: something happened there once
-_MANY = 20  # steps
-_FEWEST = 8  # samples: fewer may be chance
+_MANY_STEPS = 20
+_FEWEST_SAMPLES = 8  # fewer may be chance
 _NEARLY_ALL = 0.9  # of a function's seconds: then its hottest line is all there is to say
-
-if TYPE_CHECKING:
-    from unslow.model import Floats
 
 # What is called on the line → what to do about it, each with its reason.
 _IN_ORDER = (
@@ -87,9 +80,9 @@ class PythonOverhead(Cause):
     """
     What happens
 
-    Between the calls of TensorFlow, a line of the script itself (or a library that it calls: NumPy,
-    the standard library) takes a large part of every step. TensorFlow waits meanwhile. Or a
-    compiled step itself calls Python, through `py_function` or `numpy_function`, in a loss or a
+    Between calls of TensorFlow, a line of the script (or a library that it calls: NumPy, the
+    standard library) takes a large share of every step, and TensorFlow waits meanwhile. Or a
+    compiled step calls Python itself, through `py_function` or `numpy_function`, in a loss or a
     metric.
 
     Why it is slow
@@ -106,11 +99,10 @@ class PythonOverhead(Cause):
 
     When we are wrong
 
-    The lines come from samples of the stack, about fifty a second: in a run of a few seconds the
-    share of a line may be off by several points. A line that releases Python's lock while it waits
-    (a socket, a file) is named all the same, since the step waits with it. Work that belongs to the
-    task itself, such as the simulation in reinforcement learning, is named too: it is where the
-    time goes, whether or not it can go.
+    The lines come from about fifty stack samples a second: in a run of a few seconds the share of a
+    line may be off by several points. A line that waits (for a socket, a file) is named as well,
+    since the step waits with it. So is work that belongs to the task, such as the simulation in
+    reinforcement learning: it is where the time goes, whether or not it can be avoided.
     """
 
     title = "the script's own Python takes the time"
@@ -136,11 +128,11 @@ class PythonOverhead(Cause):
         fetching = _fetching(run, process)
         for hot in together(hot_lines(run, process, scope), scope.sources):
             is_fetching = (hot.location.file, hot.location.line) in fetching
-            if hot.samples < _FEWEST or (is_fetching and hot.library in _TAKING_DOWN):
+            if hot.samples < _FEWEST_SAMPLES or (is_fetching and hot.library in _TAKING_DOWN):
                 continue
-            is_tensorflow = hot.library == "tensorflow"
-            least = _BESIDE if is_tensorflow else _WORTH
-            is_worth = hot.seconds >= least * run.trained or (hot.grows and not is_tensorflow)
+            is_worth = hot.grows or hot.seconds >= _WORTH * run.trained
+            if hot.library == "tensorflow":
+                is_worth = hot.seconds >= _WORTH_IN_TENSORFLOW * run.trained
             if is_worth and not _at_once(scope, hot.seconds):
                 yield self._finding(run, scope, hot)
 
@@ -173,52 +165,26 @@ class PythonOverhead(Cause):
         )
 
     def _finding(self, run: Run, scope: Scope, hot: Hot) -> Finding:
-        steps = sum(loop.steps for loop in scope.training)
-        most = hot.seconds > sum(loop.phase(Phase.OTHER) for loop in scope.training) / 2
-        rate = _rate(scope) if hot.grows or most else None
-        grows = rate is not None
+        longest = max(scope.training, key=lambda loop: loop.total)
+        is_most = hot.seconds > sum(loop.phase(Phase.OTHER) for loop in scope.training) / 2
+        rate = python_growth(longest) if hot.grows or is_most else None
         place = say.place(run, hot.location)
-        code = say.code(place)
-        share = hot.seconds / max(run.trained, 1e-9)
-        doing = "in TensorFlow ops of its own" if hot.library == "tensorflow" else "in Python"
-        title = f"{code} takes {say.share(share)} of the training {doing}"
-        spread = hot.in_line < _NEARLY_ALL * hot.seconds
-        if spread and hot.function:
-            title = f"{hot.function}() takes {say.share(share)} of the training {doing}, "
-            title += f"most of it at {code}"
-        evidence = [
-            Evidence("in this line", hot.in_line, "s"),
-            *([Evidence(f"in {hot.function}()", hot.seconds, "s")] if spread else []),
-            Evidence("per step", hot.seconds / max(1, steps), "s"),
-            Evidence("stack samples there", hot.samples),
-        ]
-        if hot.library != "python":
-            evidence.append(Evidence("what runs there", hot.library))
-        if (hot.within.file, hot.within.line) != (place.file, place.line):
-            evidence.append(Evidence("called from", f"{hot.within}"))
-        forecast = None
+        evidence = list(_evidence(scope, hot))
+        title, forecast = _title(hot, say.code(place), hot.seconds / run.trained), None
         if rate is not None:
-            title = f"{code} takes ever longer: "
+            title = f"{say.code(place)} takes ever longer: "
             title += f"{say.time(hot.early)} a step at first, {say.time(hot.late)} later on"
-            evidence += [
-                Evidence("per step, first half", hot.early, "s"),
-                Evidence("per step, second half", hot.late, "s"),
-            ]
-            evidence.append(Evidence("growth per 1,000 steps", rate.value * 1000, "s"))
-            grown = grows_with(run, scope.training[0].process, place)
-            if grown is not None:
-                items = f"{grown.first:,} to {grown.last:,} items"
-                evidence.append(Evidence("grows with", f"{grown.name or 'a container'}: {items}"))
-            forecast = _forecast(scope, rate)
+            evidence += _growth_evidence(run, scope, hot, rate)
+            forecast = step_forecast(longest, rate)
         return Finding(
             cause=self.id,
             title=title,
             location=place,
             seconds=hot.seconds,
             evidence=tuple(evidence),
-            grows=grows,
+            grows=rate is not None,
             forecast=forecast,
-            advice=_advice(scope, place, grows),
+            advice=_advice(scope, place, grows=rate is not None),
         )
 
     SOURCE = "import x\n" * 9 + "for step in data:\n    rank(history)\n    train(x)\n"
@@ -310,6 +276,42 @@ class PythonOverhead(Cause):
     )
 
 
+def _is_spread(hot: Hot) -> bool:
+    """Whether other lines of its function take a real part of the time."""
+    return hot.in_line < _NEARLY_ALL * hot.seconds
+
+
+def _title(hot: Hot, code: str, share: float) -> str:
+    doing = "in TensorFlow ops of its own" if hot.library == "tensorflow" else "in Python"
+    takes = f"takes {say.share(share)} of the training {doing}"
+    if _is_spread(hot) and hot.function:
+        return f"{hot.function}() {takes}, most of it at {code}"
+    return f"{code} {takes}"
+
+
+def _evidence(scope: Scope, hot: Hot) -> Iterator[Evidence]:
+    steps = sum(loop.steps for loop in scope.training)
+    yield Evidence("in this line", hot.in_line, "s")
+    if _is_spread(hot):
+        yield Evidence(f"in {hot.function}()", hot.seconds, "s")
+    yield Evidence("per step", hot.seconds / steps, "s")
+    yield Evidence("stack samples there", hot.samples)
+    if hot.library != "python":
+        yield Evidence("what runs there", hot.library)
+    if str(hot.within) != str(hot.location):
+        yield Evidence("called from", f"{hot.within}")
+
+
+def _growth_evidence(run: Run, scope: Scope, hot: Hot, rate: Slope) -> Iterator[Evidence]:
+    yield Evidence("per step, first half", hot.early, "s")
+    yield Evidence("per step, second half", hot.late, "s")
+    yield Evidence("growth per 1,000 steps", rate.value * 1000, "s")
+    grown = grows_with(run, scope.training[0].process, hot.location)
+    if grown is not None:
+        items = f"{grown.first:,} to {grown.last:,} items"
+        yield Evidence("grows with", f"{grown.name or 'a container'}: {items}")
+
+
 def _at_once(scope: Scope, seconds: float) -> bool:
     """Whether one step of many took most of it."""
     steps = sum(loop.steps for loop in scope.training)
@@ -317,7 +319,7 @@ def _at_once(scope: Scope, seconds: float) -> bool:
         float(loop.phases[:, Phase.OTHER][loop.count == 1].max(initial=0.0))
         for loop in scope.training
     )
-    return steps >= _MANY and longest > _ONCE * seconds
+    return steps >= _MANY_STEPS and longest > _ONCE * seconds
 
 
 def _fetching(run: Run, process: int) -> set[tuple[str, int]]:
@@ -327,44 +329,10 @@ def _fetching(run: Run, process: int) -> set[tuple[str, int]]:
     return {(stack[0].file, stack[0].line) for stack in stacks if stack}
 
 
-def _rate(scope: Scope) -> Slope | None:
-    """How fast the user's own Python grows per step; None if it does not, or all became slower."""
-    loop = max(scope.training, key=lambda loop: loop.total)
-    if len(loop.seconds) < 20:
-        return None
-    number = loop.number.astype(float)[1:]
-    own, runs = loop.phases[1:, Phase.OTHER], loop.phases[1:, Phase.RUN]
-    rate = slope(number, own)
-    middle = len(own) // 2
-    if rate.value <= 0 or _ratio(own, middle) < 1.2 * max(1.0, _ratio(runs, middle)):
-        return None
-    return rate if rate.low > 0 or ascent(block_middles(own, _BLOCKS)) > 4 else None
-
-
-def _ratio(values: Floats, middle: int) -> float:
-    early = float(np.median(values[:middle]))
-    return float(np.median(values[middle:])) / early if early > 0 else 1.0
-
-
-def _forecast(scope: Scope, rate: Slope) -> Forecast:
-    """From the end on, as fast as the second half grew: sorting grows faster than its items."""
-    loop = max(scope.training, key=lambda loop: loop.total)
-    half = len(loop.seconds) // 2
-    lately = slope(loop.number.astype(float)[half:], loop.phases[half:, Phase.OTHER])
-    if lately.sure():
-        rate = lately
-    step = 10 ** len(str(loop.steps))
-    last = len(loop.seconds) // 8
-    seconds = float(np.median(loop.seconds[-last:])) + rate.value * (
-        step - float(np.mean(loop.number[-last:]))
-    )
-    return Forecast(step=step, step_seconds=seconds)
-
-
 def _advice(scope: Scope, place: Location, grows: bool) -> str:
-    named = next((_INSTEAD[name] for name in _called(scope, place) if name in _INSTEAD), "")
-    if named:
-        return named
+    known = [_INSTEAD[name] for name in _called(scope, place) if name in _INSTEAD]
+    if known:
+        return known[0]
     if grows:
         return (
             "What this line goes through grows with the steps: keep a bounded part of it, "
@@ -379,10 +347,7 @@ def _advice(scope: Scope, place: Location, grows: bool) -> str:
 def _called(scope: Scope, place: Location) -> Iterator[str]:
     """The last names of what is called on a line."""
     for node in ast.walk(scope.sources.tree(place.file) or ast.Module([], [])):
-        if isinstance(node, ast.Call) and node.lineno <= place.line <= (
-            node.end_lineno or node.lineno
-        ):
-            if isinstance(node.func, ast.Attribute):
-                yield node.func.attr
-            elif isinstance(node.func, ast.Name):
-                yield node.func.id
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+                if node.lineno <= place.line <= (node.end_lineno or node.lineno):
+                    yield name

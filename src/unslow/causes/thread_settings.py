@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-from unslow.analyse import wording as say
-from unslow.analyse.host.machine import gained
 from unslow.analyse.host.step_profile import (
     READS,
     Op,
@@ -17,11 +13,17 @@ from unslow.analyse.host.step_profile import (
     repeated,
     windows,
 )
+from unslow.analyse.host.thread_limits import (
+    Limit,
+    cores_given,
+    cores_in_use,
+    thread_limits,
+)
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.machine import Machine, ThreadLimit
 from unslow.facts.machine import ThreadSettings as Seen
-from unslow.facts.schema import Place, Stack
+from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import delete
 from unslow.model import (
@@ -29,7 +31,6 @@ from unslow.model import (
     Evidence,
     Finding,
     Fix,
-    Location,
     Loop,
     Phase,
     Process,
@@ -38,25 +39,10 @@ from unslow.model import (
     Safety,
 )
 
-_VARIABLE = "TF_NUM_INTRAOP_THREADS"
-_WORTH = 0.10  # of the training time
-_LONG = 100e-6  # seconds: a shorter kernel is not worth splitting among threads
-_GAIN = 0.85  # of what twice the threads would give if they shared the work without any loss
-_SLACK = 0.35  # cores that Python and the input may use beside the kernels
-
-
-@dataclass(frozen=True)
-class _Limit:
-    """What keeps the kernels to fewer threads."""
-
-    threads: int
-    what: str = ""  # as the user writes it
-    where: Stack = ()  # the line that set it
-
-    @property
-    def function(self) -> str:
-        """The function that set it; empty where a line of the program did not."""
-        return self.what.partition("(")[0].rpartition(".")[2] if self.where else ""
+_WORTH = 0.10  # of the training time; a judgement, since the gain is an estimate
+_LONG_KERNEL = 100e-6  # seconds: a shorter one is not worth splitting among threads
+_EFFICIENCY = 0.85  # of what more threads would give if they shared the work without any loss
+_OTHER_CORES = 0.35  # that Python and the input may use beside the kernels
 
 
 _EIGHT = Seen(affinity=8, affinity_at_start=8)
@@ -89,14 +75,13 @@ class ThreadSettings(Cause):
 
     The fix
 
-    Leave the setting out: TensorFlow then starts one thread per core. Limits belong where several
-    trainings share a machine.
+    Remove the setting: TensorFlow then starts one thread per core. Limits are for machines that
+    several trainings share.
 
     When we are wrong
 
-    The limit may be there on purpose, for the sake of other processes or of results that do not
-    depend on the order of sums. What is to be gained is estimated from the kernels that are long
-    enough to be split.
+    The limit may be there on purpose: for other processes, or for results that do not depend on the
+    order of sums. The gain is estimated from the kernels that are long enough to be split.
     """
 
     title = "too few threads for the cores there are"
@@ -112,17 +97,17 @@ class ThreadSettings(Cause):
                 yield from self._judge(run, process, longest, settings[-1])
 
     def _judge(self, run: Run, process: Process, loop: Loop, settings: Seen) -> Iterable[Finding]:
-        cores = _cores(process)
-        limits = _limits(settings, run.facts(ThreadLimit, process.index))
-        limit = min(limits, key=lambda limit: limit.threads, default=_Limit(cores))
+        cores = cores_given(process)
+        limits = thread_limits(settings, run.facts(ThreadLimit, process.index))
+        limit = min(limits, key=lambda limit: limit.threads, default=Limit(cores))
         seen = windows(run, loop)
         if limit.threads >= cores or not seen:
             return
-        used = _cores_in_use(process, loop)
-        if used is not None and used > limit.threads + _SLACK:
+        used = cores_in_use(process, loop)
+        if used is not None and used > limit.threads + _OTHER_CORES:
             return
         window, splittable = seen[-1], _splittable(seen[-1])
-        gain = splittable / window.wall * (1 - limit.threads / cores) * _GAIN
+        gain = splittable / window.wall * (1 - limit.threads / cores) * _EFFICIENCY
         seconds = gain * repeated(loop)
         if seconds < _WORTH * run.trained:
             return
@@ -136,7 +121,7 @@ class ThreadSettings(Cause):
             evidence.insert(2, Evidence("cores in use while training", round(used, 2)))
         yield Finding(
             cause=self.id,
-            location=_where(run, limit),
+            location=limit.location(run),
             seconds=seconds,
             certainty=Certainty.LIKELY,
             title=f"{limit.what} keeps the kernels to {limit.threads} of {cores} cores",
@@ -147,7 +132,7 @@ class ThreadSettings(Cause):
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where, limit = finding.location, finding.detail
-        if where is None or not isinstance(limit, _Limit):
+        if where is None or not isinstance(limit, Limit):
             return None
         name = limit.function
         if not name.startswith(("set_", "sched_")):
@@ -193,69 +178,7 @@ class ThreadSettings(Cause):
     )
 
 
-def _cores(process: Process) -> int:
-    """Cores that the process was given: by the machine, its affinity and its container's quota."""
-    machine = process.machine
-    quota = max(1, round(machine.get("quota_cores") or 0))
-    cores = machine.get("cores") or 1
-    given = (cores, machine.get("affinity"), quota if machine.get("quota_cores") else None)
-    return int(min(filter(None, given)))
-
-
-def _limits(settings: Seen, given: Sequence[ThreadLimit]) -> Iterable[_Limit]:
-    """Everything that limits the threads inside a kernel."""
-    stacks = {limit.what: limit.stack for limit in given}  # the last one counts
-    variable = settings.environment.get(_VARIABLE, "")
-    if settings.intra:
-        stack = stacks.get("intra", ())
-        name = "set_intra_op_parallelism_threads" if stack else "intra_op_parallelism_threads"
-        yield _Limit(settings.intra, f"{name}({settings.intra})", stack)
-    elif variable.isdigit():
-        yield _Limit(int(variable), f"{_VARIABLE}={variable}")
-    if "affinity" in stacks and settings.affinity < settings.affinity_at_start:
-        yield _Limit(settings.affinity, "os.sched_setaffinity(…)", stacks["affinity"])
-
-
-def _where(run: Run, limit: _Limit) -> Location | None:
-    if limit.where:
-        return say.place(run, limit.where[0])
-    return _set_in_script(run) if limit.what.startswith(_VARIABLE) else None
-
-
-def _set_in_script(run: Run) -> Location | None:
-    """The line of the program that sets the variable; None where it came from outside."""
-    for file, text in run.sources.items():
-        try:
-            nodes = ast.walk(ast.parse(text))
-        except (SyntaxError, ValueError):
-            continue
-        for node in nodes:
-            if isinstance(node, ast.expr) and _sets(node):
-                return say.place(run, Place(file, node.lineno))
-    return None
-
-
-def _sets(node: ast.expr) -> bool:
-    """`os.environ[NAME] = …`, `os.environ.setdefault(NAME, …)` or `os.putenv(NAME, …)`."""
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.ctx, ast.Store) and _is_variable(node.slice)
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return False
-    is_setter = node.func.attr in ("setdefault", "putenv")
-    return is_setter and any(map(_is_variable, node.args[:1]))
-
-
-def _is_variable(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == _VARIABLE
-
-
-def _cores_in_use(process: Process, loop: Loop) -> float | None:
-    """Cores that the process used while it trained; None where that was not measured."""
-    user, system = gained(process, loop, "user_cpu"), gained(process, loop, "system_cpu")
-    return None if user is None else user + (system or 0.0)
-
-
 def _splittable(window: Window) -> float:
     """Seconds per step in kernels that are long enough to be shared among threads."""
-    long = sum(op.seconds for op in window.ops if op.seconds / max(1, op.count) >= _LONG)
+    long = sum(op.seconds for op in window.ops if op.seconds / max(1, op.count) >= _LONG_KERNEL)
     return min(window.kernels, long)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
 from unslow.analyse import wording as say
 from unslow.analyse.account import TRAINING, stretch_at
+from unslow.analyse.host.fixed_cost import batch_hooks, fixed_cost, fixed_cost_by_size
 from unslow.analyse.host.machine import processor_seconds
 from unslow.analyse.host.step_profile import (
     READS,
@@ -38,10 +37,11 @@ from unslow.model import (
     Safety,
 )
 
-_FEWEST = 500  # steps: in fewer, the fixed cost is over before it hurts
-_MOST = 0.5  # of a step that is fixed
-_KERNELS = 0.3  # of a step, at most: else the batch is not what is small
-_TOGETHER = 32  # steps in one call, at most: more gains little (judgement)
+_FEWEST_STEPS = 500  # a judgement: in fewer, the fixed cost is over before it hurts
+_FIXED_SHARE = 0.5  # of a step (judgement)
+_MOST_KERNELS = 0.3  # of a step: where they take more, the batch is not what is small
+_MOST_TOGETHER = 32  # steps in one call: more gains little (judgement)
+_USUALLY_TOGETHER = 10  # where no number of them divides an epoch
 _LARGER = 8  # how much larger a batch the advice suggests
 _KERAS_ROWS = 32  # Keras's default batch: no smaller one is asked for without need
 # Seconds: a batch of Keras's own loop costs about 1 ms on a laptop; in one that takes much longer,
@@ -50,7 +50,6 @@ _KERAS_BATCH = 3e-3
 _ROWS = 256  # enough for the fixed cost of a batch to vanish, small enough for any memory
 _CALLS = ("predict", "evaluate")
 _STYLES = ("keras", "function", "session")
-_APART = (Phase.EVAL, Phase.SAVE, Phase.LOG, Phase.GC)
 
 
 def _seen(kernels: float, executor: float, calls: tuple[int, ...] = (10,)) -> Placed:
@@ -87,9 +86,8 @@ class TinyBatches(Cause):
     """
     What happens
 
-    The batches are so small that most of a step is what it costs to start one: Python, Keras's
-    bookkeeping, the call of the compiled function and its ops one by one. The kernels themselves
-    take little.
+    The batches are so small that most of a step is overhead: Python, Keras's bookkeeping, the call
+    of the compiled function and the dispatch of its ops. The kernels themselves take little.
 
     Why it is slow
 
@@ -99,17 +97,17 @@ class TinyBatches(Cause):
     The fix
 
     With Keras, `compile(steps_per_execution=…)` runs several batches in one call, with the same
-    results; callbacks are then called for every N-th batch. Otherwise a larger batch, with a
-    learning rate to match, or a loop over several batches inside the `tf.function`. `predict` and
-    `evaluate` take a larger `batch_size` without any loss.
+    results; callbacks are then called for every N-th batch. Otherwise use a larger batch, with a
+    learning rate to match, or a loop over several batches inside the `tf.function`. Give `predict`
+    and `evaluate` a larger `batch_size`: the results are the same.
 
     When we are wrong
 
-    The fixed cost is measured, not guessed from the size of the batch: by TensorFlow's profiler in
-    a few steps, and by how the time of a step follows its size where sizes differ. A small batch
-    may still be what the training needs to learn well. Nothing is said of steps that call several
-    compiled functions, such as those of an agent that acts between its updates. For `predict` and
-    `evaluate` it is inferred from short batches of fewer rows than Keras's default.
+    The fixed cost is measured: by TensorFlow's profiler in a few steps, and by how the step time
+    follows the batch size where sizes differ. A small batch may still be what the training needs to
+    learn well. Steps that call several compiled functions, such as those of an agent that acts
+    between its updates, are not reported. For `predict` and `evaluate` the cost is inferred from
+    short batches of fewer rows than Keras's default.
     """
 
     title = "the fixed cost of a step outweighs its work"
@@ -120,7 +118,7 @@ class TinyBatches(Cause):
             if call.call in _CALLS and not any(loop.holds(call) for loop in run.training):
                 yield from self._judge_prediction(run, call)
         for loop in run.training:
-            if loop.style in _STYLES and loop.steps >= _FEWEST:
+            if loop.style in _STYLES and loop.steps >= _FEWEST_STEPS:
                 seen = windows(run, loop)
                 if not seen:
                     raise CannotJudge("the run was too short for TensorFlow's profiler")
@@ -134,7 +132,7 @@ class TinyBatches(Cause):
         each = last.took / max(1.0, batches)
         computed = _computed(run, last) / max(1.0, batches)
         is_small = last.batch_size < _KERAS_ROWS and computed <= _KERAS_BATCH
-        if batches < _FEWEST or not is_small:
+        if batches < _FEWEST_STEPS or not is_small:
             return
         stretch = stretch_at(run, last.process, last.time)
         rows = f"{last.batch_size:.0f} row" + ("s" if last.batch_size > 1 else "")
@@ -158,24 +156,24 @@ class TinyBatches(Cause):
 
     def _judge(self, run: Run, loop: Loop, window: Window) -> Iterable[Finding]:
         step = min(window.wall, loop.typical())  # the profiler makes very short steps longer
-        cost = _cost(run, loop, window, step)
-        by_size = _by_size(loop)
-        least = min(cost.fixed, by_size) if by_size is not None else cost.fixed
-        if window.kernels > _KERNELS * step or least < _MOST * step:
+        cost = fixed_cost(run, loop, window, step)
+        by_size = fixed_cost_by_size(loop)
+        least = cost.total if by_size is None else min(cost.total, by_size)
+        if window.kernels > _MOST_KERNELS * step or least < _FIXED_SHARE * step:
             return
         if window.functions > 1:
-            return  # an agent that acts between its updates: their number is not the batch's matter
+            return  # an agent that acts between its updates: a larger batch would not help it
         together = _together(run, loop) if loop.style == "keras" else 1
-        saved = cost.fixed * (1 - 1 / _LARGER)
+        saved = cost.total * (1 - 1 / _LARGER)
         instead = f"batches {_LARGER} times as large"
         if together > 1:
-            saved = cost.host * (1 - 1 / together)
+            saved = cost.outside_graph * (1 - 1 / together)
             instead = f"{together} steps in one call"
         evidence = [
             Evidence("a step", step, "s"),
             Evidence("in kernels", window.kernels, "s"),
-            Evidence("fixed cost", cost.fixed, "s"),
-            Evidence("of which outside the graph", cost.host, "s"),
+            Evidence("fixed cost", cost.total, "s"),
+            Evidence("of which outside the graph", cost.outside_graph, "s"),
             Evidence("steps profiled", window.steps),
         ]
         if by_size is not None:
@@ -185,11 +183,15 @@ class TinyBatches(Cause):
             evidence=tuple(evidence),
             location=say.place(run, loop.location if loop.style == "keras" else loop.update),
             seconds=min(1.0, saved / step) * repeated(loop),
-            title=f"{say.time(cost.fixed)} of a step of {say.time(step)} are spent whatever "
+            title=f"{say.time(cost.total)} of a step of {say.time(step)} are fixed cost, whatever "
             "the size of the batch",
             advice=f"With {instead}, a batch of this size would take about "
             f"{say.time(step - saved)}.",
-            detail=_Together(together, _users_hooks(run, loop), _compiled(run, loop)),
+            detail=_Together(
+                steps=together,
+                users_hooks=any(hook.users for hook in batch_hooks(run, loop)),
+                compile=_compiled(run, loop),
+            ),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
@@ -285,60 +287,9 @@ class TinyBatches(Cause):
 
 def _computed(run: Run, call: Prediction) -> float:
     """Seconds of a call as they would be on a machine that nobody else uses, at most."""
-    process = next(each for each in run.processes if each.index == call.process)
+    process = next(process for process in run.processes if process.index == call.process)
     busy = processor_seconds(process, call.time - call.took, call.time)
     return min(call.took, busy) if busy else call.took
-
-
-@dataclass(frozen=True)
-class _Cost:
-    """Seconds per step whatever the batch, and those of them outside the graph's executor."""
-
-    fixed: float
-    host: float
-
-
-def _cost(run: Run, loop: Loop, window: Window, step: float) -> _Cost:
-    """Only what the step itself needs: waits, the user's callbacks and Python are other causes."""
-    if loop.style == "keras":
-        hooks = sum(hook.own for hook in _last_hooks(run, loop) if hook.users)
-        apart = sum(loop.phase(phase) for phase in _APART)
-        ours = step - window.waits - hooks - apart / max(1, loop.steps)
-    else:
-        ours = min(step, float(np.median(loop.phases[1:, Phase.RUN])))
-        if loop.style == "session":
-            ours -= window.waits
-    return _Cost(
-        fixed=max(0.0, ours - window.kernels),
-        host=max(0.0, ours - max(window.executor, window.kernels)),
-    )
-
-
-def _last_hooks(run: Run, loop: Loop) -> list[Hook]:
-    """The last call of each hook for batches, in this loop."""
-    hooks = (hook for hook in run.facts(Hook) if loop.holds(hook))
-    return list({hook.key: hook for hook in hooks if "batch" in hook.hook}.values())
-
-
-def _users_hooks(run: Run, loop: Loop) -> bool:
-    return any(hook.users for hook in _last_hooks(run, loop))
-
-
-def _by_size(loop: Loop) -> float | None:
-    """The time that a step of no size would take, where sizes differ enough to tell."""
-    if loop.elements is None:
-        return None
-    sizes, seconds = loop.elements[1:], loop.seconds[1:]
-    known = sizes > 0
-    sizes, seconds = sizes[known], seconds[known]
-    if len(sizes) < 50:
-        return None
-    small, large = sizes <= 0.6 * sizes.max(), sizes > 0.9 * sizes.max()
-    if small.sum() < 5 or large.sum() < 5:
-        return None
-    low, high = float(np.median(sizes[small])), float(np.median(sizes[large]))
-    quick, slow = float(np.median(seconds[small])), float(np.median(seconds[large]))
-    return min(quick, max(0.0, quick - low * (slow - quick) / (high - low)))
 
 
 def _together(run: Run, loop: Loop) -> int:
@@ -349,10 +300,11 @@ def _together(run: Run, loop: Loop) -> int:
     epochs = [one for one in run.facts(Epoch) if loop.holds(one) or one.time >= loop.stop]
     first = epochs[0].step if epochs else 0
     epoch = first if 0 < first <= loop.steps else loop.steps
-    return max((number for number in range(2, _TOGETHER + 1) if epoch % number == 0), default=10)
+    divisors = [number for number in range(2, _MOST_TOGETHER + 1) if epoch % number == 0]
+    return max(divisors, default=_USUALLY_TOGETHER)
 
 
 def _compiled(run: Run, loop: Loop) -> Location | None:
     """The line that compiles the model of Keras."""
-    calls = [each for each in run.facts(Compile) if each.process == loop.process and each.stack]
+    calls = [call for call in run.facts(Compile, loop.process) if call.stack]
     return say.place(run, calls[-1].stack[0]) if calls else None
