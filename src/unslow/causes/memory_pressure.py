@@ -1,4 +1,4 @@
-"""The memory is full: the machine swaps or takes pages back, and the training waits for them."""
+"""Memory is full: the machine swaps or drops pages, and the training waits for them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from unslow.analyse import wording as say
 from unslow.analyse.host.machine import during, gained, process_of
 from unslow.analyse.memory.account import READS as ACCOUNT_READS
 from unslow.analyse.memory.account import Part, memory_account
+from unslow.analyse.memory.headroom import steps_until_full
 from unslow.analyse.memory.process_memory import largest_containers, limit, rise, used
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import Cause
 from unslow.facts.memory import Containers
 from unslow.model import Certainty, Evidence, Finding, Forecast, Loop, Process, Run
 
-_STALLED = 0.05  # seconds of waiting for memory per second
-_FAULTS = 50.0  # pages a second read back from the disk
-_FULL = 0.9  # of the limit
-_SWAPPED = 64 << 20  # bytes that went to the swap while the loop ran
+_STALLED = 0.05  # seconds of waiting for memory per second (judgement)
+_MANY_FAULTS = 50.0  # pages a second read back from the disk (judgement)
+_NEARLY_FULL = 0.9  # of the limit
+_MUCH_SWAPPED = 64 << 20  # bytes that went to the swap while the loop ran (judgement)
 _PAGE_READ = 1e-4  # seconds to read a page back from a fast disk, where waiting is not measured
 _MOST_LOST = 0.95  # of the time: something was computed
-_MUCH_SLACK = 1e8
-_WORTH_NAMING = 1e7
+_MUCH_SLACK = 1e8  # bytes
+_WORTH_NAMING = 1e7  # bytes
 _MOST_NAMED = 3
 _COULD_SHRINK = (Part.HELD, Part.SOURCE, Part.BUFFER, Part.CONSTANT, Part.STATE)
 
@@ -32,22 +33,20 @@ _COULD_SHRINK = (Part.HELD, Part.SOURCE, Part.BUFFER, Part.CONSTANT, Part.STATE)
 class MemoryPressure(Cause):
     """
     What happens
-    The memory of the machine, or of the container, is all but used up. The kernel moves pages
-    to the swap or throws out parts of files, and the training waits whenever it needs one of
-    them again.
+    The memory of the machine, or of the container, is nearly full. The kernel swaps pages out or
+    drops parts of files, and the training waits whenever it needs one of them again.
 
     Why it is slow
-    A page that must come back from a disk takes a thousand times as long as one in memory. It
-    gets worse quickly, and it ends with the process being killed.
+    Reading a page back from disk takes a thousand times as long as reading it from memory. It
+    gets worse quickly and ends with the process being killed.
 
     The fix
-    Use less: a smaller batch, a smaller shuffle buffer or cache, an optimizer with less state,
-    no containers that keep what every step made; or give the process more memory.
+    Use less memory: a smaller batch, a smaller shuffle buffer or cache, an optimizer with less
+    state, no containers that keep what every step made. Or give the process more memory.
 
     When we are wrong
-    A large process is not under pressure as long as nothing is waited for: size alone is never
-    reported. The kernel's number counts all processes: where another one is short of memory,
-    this one may only be a witness.
+    Size alone is never reported: a large process that waits for nothing is not under pressure.
+    The kernel counts all processes: another one may be short of memory instead of this one.
     """
 
     title = "the memory is full"
@@ -99,8 +98,8 @@ class _Pressure:
 
     @property
     def waits_for_memory(self) -> bool:
-        is_full = self.share >= _FULL or self.swapped >= _SWAPPED
-        waits = self.stalled >= _STALLED or self.faults >= _FAULTS
+        is_full = self.share >= _NEARLY_FULL or self.swapped >= _MUCH_SWAPPED
+        waits = self.stalled >= _STALLED or self.faults >= _MANY_FAULTS
         return is_full and waits
 
     @property
@@ -125,7 +124,7 @@ def _pressure(process: Process, loop: Loop) -> _Pressure:
         swapped=float(swap.max() - swap[0]) if len(swap) else 0.0,
         stalled=gained(process, loop, "memory_stall") or 0.0,
         faults=faults,
-        paged=_paged(process, loop) if faults >= _FAULTS else None,
+        paged=_paged(process, loop) if faults >= _MANY_FAULTS else None,
     )
 
 
@@ -149,9 +148,9 @@ def _holders(run: Run, loop: Loop) -> list[tuple[str, float]]:
 
 
 def _forecast(loop: Loop, most: float, share: float, rate: float) -> Forecast:
-    until = int(most * (1 - share) / rate)
-    text = f"out of memory in about {until:,} steps"
-    return Forecast(step=loop.steps + until, bytes=most, text=text)
+    left = most * (1 - share)
+    step = loop.steps + int(left / rate)
+    return Forecast(step=step, bytes=most, text=steps_until_full(left, rate))
 
 
 def _paged(process: Process, loop: Loop) -> float | None:
@@ -172,15 +171,15 @@ def _advice(run: Run, loop: Loop, paged: bool) -> str:
     """What would free how much."""
     if paged:
         return (
-            "Files that are mapped into memory (`np.memmap`, `mmap_mode=`) are read from the disk "
-            "piece by piece: give the process as much memory as they need, or read them in order "
-            "and shuffle what was read."
+            "Files that are mapped into memory (`np.memmap`, `mmap_mode=`) are read from disk page "
+            "by page: give the process as much memory as they need, or read them in order and "
+            "shuffle what was read."
         )
     holders = [f"{name} holds {say.size(size)}" for name, size in _holders(run, loop)[:1]]
     _, slack = during(process_of(run, loop), loop, "heap_slack")
     unused = float(np.median(slack)) if len(slack) else 0.0
     if unused > _MUCH_SLACK:
-        holders.append(f"the allocator keeps {say.size(unused)} that nobody uses")
+        holders.append(f"the allocator keeps {say.size(unused)} unused")
     lead = f"Here {' and '.join(holders)}. " if holders else ""
     return (
         f"{lead}Half the batch halves what its activations need; smaller shuffle buffers and "

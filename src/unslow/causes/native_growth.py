@@ -16,6 +16,7 @@ from unslow.analyse.input.pipeline import endless_cache
 from unslow.analyse.input.pipeline_rebuilds import rebuilding
 from unslow.analyse.memory.created_objects import READS as MADE_READS
 from unslow.analyse.memory.created_objects import made_lines
+from unslow.analyse.memory.headroom import steps_until_full
 from unslow.analyse.memory.process_memory import (
     counted_once,
     largest_containers,
@@ -35,37 +36,36 @@ from unslow.facts.schema import Place
 from unslow.facts.sessions import GraphGrew
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Run
 
-_LEAST = 48 << 20  # bytes gained after the warm-up
-_SMALL = 512.0  # bytes: the largest block of Python's own allocator
-_HELD = 0.3  # of the growth, in Python's blocks or tensors: then it is not below Python
-_FRAGMENTED = 0.5  # of the growth, in memory that the allocator keeps and nobody uses
-_TRACES = 3
+_LEAST_GAINED = 48 << 20  # bytes after the warm-up; a judgement: less may be anything
+_LARGEST_BLOCK = 512.0  # bytes, of Python's own allocator
+_HELD_BY_PYTHON = 0.3  # of the growth, in Python's blocks or tensors: then it is not below Python
+_FRAGMENTED = 0.5  # of the growth, in memory that the allocator keeps and nothing uses
+_MANY_TRACES = 3  # late in a loop: functions are still being traced, or graphs still grow
 _MANY_SHAPES = 30  # kernels keep what they prepare for each of them
-_AGAIN = 3  # functions of one place: fewer are the pipelines for training and validation
+_SEVERAL_FUNCTIONS = 3  # of one place: fewer are the pipelines for training and validation
 
 
 class NativeGrowth(Cause):
     """
     What happens
     The memory of the process climbs with the steps, but the number of Python objects, the
-    user's containers and the graphs stay as they are: something below Python keeps what it
-    gets.
+    user's containers and the graphs stay the same: something below Python keeps what it gets.
 
     Why it is slow
-    Nothing is slow until the memory is full; then the machine swaps or the process is killed.
+    Nothing is slow until memory is full; then the machine swaps or the process is killed.
 
     The fix
     Look for what lives in TensorFlow's runtime and is filled in every step: queues, hash
     tables, staging areas, caches, summary writers that are never flushed. A pipeline over
-    `from_generator`, `py_function` or `numpy_function` that is made in every epoch is kept for
-    good, with all that its function closes over. A `cache()` of tf.data belongs in front of
-    `repeat()`: behind it the data never end, every element is kept, and none is read again.
-    Where the growth is slack of the allocator, the report says so: then compare a run with
-    `MALLOC_ARENA_MAX=2` in its environment with one without.
+    `from_generator`, `py_function` or `numpy_function` that is made in every epoch is never
+    freed, nor is what its function closes over. Put a tf.data `cache()` before `repeat()`: after
+    it the data never end, every element is kept, and none is read again. Where the growth is
+    slack of the allocator, the report says so: then compare a run with `MALLOC_ARENA_MAX=2` in
+    its environment with one without.
 
     When we are wrong
-    The others are excluded first, and the report says which. A cache of tf.data that is still
-    being filled looks the same, so nothing is said where the program has one that can be full.
+    Other reasons for growth are excluded first, and the report lists them. A tf.data cache that
+    is still being filled looks the same, so a program that has one is not reported.
     """
 
     title = "memory grows below Python"
@@ -97,26 +97,28 @@ class NativeGrowth(Cause):
 
     def _judge(self, run: Run, loop: Loop) -> Iterable[Finding]:
         growth = rise(run, loop, "rss")
-        if growth is None or not growth.lasting or growth.gained < _LEAST:
+        if growth is None or not growth.lasting or growth.gained < _LEAST_GAINED:
             return
         blocks, tensors = rise(run, loop, "blocks"), tensors_held(run, loop)
         is_weak = counted_once(run, loop) and not growth.steady
         if blocks is None or tensors is None or is_weak:
             raise CannotJudge("the process grew, but what Python holds was not counted")
-        in_python = max(blocks.per_step * _SMALL, tensors)
-        if in_python > _HELD * growth.per_step or _known(run, loop):
-            return  # another cause says what it is
+        in_python = max(blocks.per_step * _LARGEST_BLOCK, tensors)
+        if in_python > _HELD_BY_PYTHON * growth.per_step or _has_other_cause(run, loop):
+            return
         slack = rise(run, loop, "heap_slack")
-        loose = slack.gained / growth.gained if slack is not None else 0.0
-        how, advice = _below_python(loose)
-        rate = say.size(1000 * growth.per_step)
+        unused = slack.gained if slack is not None else 0.0
         shapes = len(new_shapes(run, loop))
-        brings_shapes = shapes >= _MANY_SHAPES
-        if brings_shapes:
+        where, how, advice = None, "no Python object does", _FILLED_INSIDE
+        if unused >= _FRAGMENTED * growth.gained:
+            how, advice = "the allocator keeps most of it unused", _FEWER_ARENAS
+        if shapes >= _MANY_SHAPES:
+            where = say.place(run, loop.update)
             how, advice = f"{shapes} new shapes came in meanwhile", _FEWER_SHAPES
+        rate = say.size(1000 * growth.per_step)
         yield Finding(
             cause=self.id,
-            location=say.place(run, loop.update) if brings_shapes else None,
+            location=where,
             seconds=0.0,
             grows=True,
             certainty=Certainty.LIKELY,
@@ -127,7 +129,7 @@ class NativeGrowth(Cause):
                 Evidence(
                     "in tensors that Python holds, per step", round(max(0.0, tensors)), "bytes"
                 ),
-                *([Evidence("slack of the allocator", slack.gained, "bytes")] if slack else []),
+                *([Evidence("slack of the allocator", unused, "bytes")] if slack else []),
                 Evidence(
                     "excluded",
                     "Python objects, tensors, variables, lists, graphs, traces, profilers, caches",
@@ -146,9 +148,9 @@ class NativeGrowth(Cause):
             location=where,
             seconds=_recreating(run, where),
             grows=True,
-            title=f"TensorFlow keeps every function made at {say.code(where)} for a pipeline, "
-            f"and the "
-            f"{say.size(each)} of arrays it closes over: {say.size(kept.bytes)} by step {step:,}",
+            title=f"TensorFlow keeps every function made at {say.code(where)} for a pipeline, and "
+            f"the {say.size(each)} of arrays it closes over: {say.size(kept.bytes)} by step "
+            f"{step:,}",
             evidence=(
                 Evidence("functions kept for pipelines", kept.functions),
                 Evidence("arrays that they close over", kept.bytes, "bytes"),
@@ -156,8 +158,7 @@ class NativeGrowth(Cause):
             ),
             forecast=_forecast(run, loop, kept.bytes / max(1, step)),
             advice="Make the pipeline once, outside of the loop, and let its function read what "
-            "changes from one "
-            "object that stays; or use `from_tensor_slices`, whose data is freed.",
+            "changes from one object that stays; or use `from_tensor_slices`, whose data is freed.",
         )
 
     def _cached(self, run: Run, loop: Loop, where: Location) -> Iterable[Finding]:
@@ -170,7 +171,7 @@ class NativeGrowth(Cause):
             return
         gained = float(sizes[-1] - sizes[half])
         per_step = gained / float(steps[-1] - steps[half])
-        if gained < _LEAST / 2:
+        if gained < _LEAST_GAINED / 2:
             return
         yield Finding(
             cause=self.id,
@@ -190,19 +191,15 @@ class NativeGrowth(Cause):
 
 
 def _recreating(run: Run, where: Location) -> float:
-    """Seconds of making the pipelines again that keep a function: their traces, and what
-    follows."""
-    pipelines = [each for each in blamed(run, traces(run)) if each.reason == "pipeline"]
-    mine = [
-        each
-        for each in pipelines
-        for caller in [each.traces[0].caller]
-        if caller is not None and caller.file == where.file
-    ]
-    return sum(
-        sum(cost(trace, 0.0) * trace.weight for trace in each.traces) + rebuilding(run, each)
-        for each in mine
-    )
+    """Seconds of recreating the pipelines that keep a function: their traces, and what follows."""
+    seconds = 0.0
+    for found in blamed(run, traces(run)):
+        caller = found.traces[0].caller
+        is_mine = caller is not None and caller.file == where.file
+        if is_mine and found.reason == "pipeline":
+            seconds += sum(cost(trace, 0.0) * trace.weight for trace in found.traces)
+            seconds += rebuilding(run, found)
+    return seconds
 
 
 def _captured(run: Run, loop: Loop) -> tuple[Captured, int] | None:
@@ -210,10 +207,11 @@ def _captured(run: Run, loop: Loop) -> tuple[Captured, int] | None:
     taken = [each for each in run.facts(Inventory) if loop.holds(each)]
     if not taken:
         return None
-    kept = taken[-1].captured
-    several = [each for each in kept if each.functions >= _AGAIN and each.bytes >= _LEAST]
-    largest = max(several, key=lambda each: each.bytes, default=None)
-    return (largest, taken[-1].step) if largest is not None else None
+    several = [kept for kept in taken[-1].captured if kept.functions >= _SEVERAL_FUNCTIONS]
+    largest = max(several, key=lambda kept: kept.bytes, default=None)
+    if largest is None or largest.bytes < _LEAST_GAINED:
+        return None
+    return largest, taken[-1].step
 
 
 def _forecast(run: Run, loop: Loop, per_step: float) -> Forecast:
@@ -222,52 +220,49 @@ def _forecast(run: Run, loop: Loop, per_step: float) -> Forecast:
     return Forecast(
         step=10 * loop.steps,
         bytes=10 * per_step * loop.steps,
-        text=f"out of memory in about {int(left / per_step):,} steps" if left else "",
+        text=steps_until_full(left, per_step),
     )
 
 
-def _known(run: Run, loop: Loop) -> bool:
+def _has_other_cause(run: Run, loop: Loop) -> bool:
     """Whether something that has a cause of its own grew in the loop."""
-    profiled = any(fact.on for fact in run.facts(ProfilerSwitch))
     stages = [stage for fact in run.facts(Dataset) for stage in fact.stages]
-    cached = any("Cache" in stage.kind for stage in stages)
-    held = any(each.bytes > _LEAST / 2 for each in largest_containers(run, loop))
-    variables = sum(line.bytes_kept for line in made_lines(run, loop)) > _LEAST / 2
-    return _keeps_tracing(run, loop) or profiled or cached or held or variables
+    containers = max((each.bytes for each in largest_containers(run, loop)), default=0.0)
+    variables = sum(line.bytes_kept for line in made_lines(run, loop))
+    grown = (
+        _keeps_tracing(run, loop),
+        any(fact.on for fact in run.facts(ProfilerSwitch)),
+        any("Cache" in stage.kind for stage in stages),
+        max(containers, variables) > _LEAST_GAINED / 2,
+    )
+    return any(grown)
 
 
 def _keeps_tracing(run: Run, loop: Loop) -> bool:
     """Whether functions are traced, or graphs grow, after the first third of a loop."""
     late = loop.start + (loop.stop - loop.start) / 3
-    grown = [look for look in run.facts(GraphGrew) if look.new]
+    grown = [graph for graph in run.facts(GraphGrew) if graph.new]
+    graphs = sum(loop.holds(graph) and graph.time > late for graph in grown)
     traces = sum(loop.holds(trace) and trace.time > late for trace in run.facts(Trace))
-    graphs = sum(loop.holds(look) and look.time > late for look in grown)
-    return traces >= _TRACES or graphs >= _TRACES
+    return max(traces, graphs) >= _MANY_TRACES
 
 
 _FEWER_SHAPES = (
     "Kernels keep what they prepare for each shape. Pad the batches to a few lengths, or to a "
-    "multiple of 16 or 64, and mask what was added."
+    "multiple of 16 or 64, and mask the padding."
 )
 _CACHE_FIRST = (
-    "Put `cache()` in front of `repeat()`, and of `shuffle()`: then one pass is kept, and later "
-    "ones are read from it."
+    "Put `cache()` before `repeat()` and `shuffle()`: then one pass is kept, and later passes read "
+    "it."
 )
-
-
-def _below_python(loose: float) -> tuple[str, str]:
-    """What else can be said of the growth, and what to do."""
-    if loose >= _FRAGMENTED:
-        return "the allocator keeps most of it unused", (
-            "Most of the growth is memory that the allocator keeps and nobody uses. Compare a "
-            "run with "
-            "`MALLOC_ARENA_MAX=2` in its environment: if its memory stays flat, that is the remedy."
-        )
-    return "no Python object does", (
-        "Look for what is filled in every step inside TensorFlow: a queue, a hash table, a "
-        "staging area, a writer "
-        "that is never flushed."
-    )
+_FEWER_ARENAS = (
+    "Most of the growth is memory that the allocator keeps and nothing uses. Compare with a run "
+    "that has `MALLOC_ARENA_MAX=2` in its environment: if its memory stays flat, that is the fix."
+)
+_FILLED_INSIDE = (
+    "Look for what is filled in every step inside TensorFlow: a queue, a hash table, a staging "
+    "area, a writer that is never flushed."
+)
 
 
 def _ticks(rss: float, slack: float = 0.0, curve: float = 1.0) -> dict[str, list[float]]:
@@ -347,7 +342,7 @@ NativeGrowth.QUIET = (
     Sketch("the same, counted once", _LONG, ticks=_ticks(4e8), facts=_live(3e5)[1:2]),
     Sketch("a few megabytes", _LONG, ticks=_ticks(2e7), facts=_live(0.0)),
     Sketch(
-        "graphs that are traced again and again",
+        "graphs that are retraced repeatedly",
         _LONG,
         ticks=_ticks(4e8),
         facts=[

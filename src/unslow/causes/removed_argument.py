@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _KERAS = "Keras 3 (TensorFlow 2.16 and later)"
 _LEGACY = "TF_USE_LEGACY_KERAS"
+_WEIGHT_FILES = (".weights.h5",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Gone:
     ignored: bool = False  # it does not raise: it is taken and has no effect
 
     def text(self, owner: str, thing: str) -> str:
-        does = "takes it and ignores it" if self.ignored else "raises"
+        does = "ignores it" if self.ignored else "raises"
         return f"{owner} has no {thing} `{self.what}` any more: {_KERAS} {does}"
 
 
@@ -53,8 +54,8 @@ _LAYER = (
     *_several("dim_ordering", "data_format=..."),
     *_several("nb_filter", "filters=..."),
     *_several("nb_row nb_col", "kernel_size=(rows, columns)"),
-    *_several("consume_less inner_init time_major", "leave it away"),
-    *_several("virtual_batch_size", "leave it away"),
+    *_several("consume_less inner_init time_major", "leave it out"),
+    *_several("virtual_batch_size", "leave it out"),
 )
 _WORKERS = _several(
     "workers use_multiprocessing max_queue_size",
@@ -62,7 +63,7 @@ _WORKERS = _several(
     "max_queue_size=...)",
 )
 _SAVED = _several("signatures options save_traces", "model.export(path) writes a SavedModel")
-_WEIGHTS = _several("save_format options", "leave it away: the name must end in .weights.h5")
+_WEIGHTS = _several("save_format options", "leave it out: the name must end in .weights.h5")
 
 # Calls by canonical name, `.*` for any class of a module.
 _CALLS: dict[str, tuple[Gone, ...]] = {
@@ -73,7 +74,7 @@ _CALLS: dict[str, tuple[Gone, ...]] = {
     "keras.layers.GRU": _several("output_dim", "units=..."),
     "keras.layers.Dropout": _several("p", "rate=..."),
     "keras.layers.BatchNormalization": _several(
-        "fused", "leave it away: the fused kernel is chosen by itself"
+        "fused", "leave it out: the fused kernel is chosen automatically"
     ),
     "keras.Input": _several("type_spec", "shape=..., dtype=..."),
     "keras.Model": (*_several("input", "inputs=..."), *_several("output", "outputs=...")),
@@ -83,20 +84,22 @@ _CALLS: dict[str, tuple[Gone, ...]] = {
             "save_freq='epoch', or save_freq=<batches>: it counts batches, period counted epochs",
         ),
         Gone("load_weights_on_restart", "keras.callbacks.BackupAndRestore(folder)"),
-        Gone("options", "leave it away"),
+        Gone("options", "leave it out"),
     ),
     "keras.callbacks.TensorBoard": _several(
         "write_grads batch_size embeddings_layer_names embeddings_data",
-        "leave it away, or log it with tf.summary",
+        "leave it out, or log it with tf.summary",
     ),
     "keras.callbacks.ReduceLROnPlateau": (Gone("epsilon", "min_delta=...", ignored=True),),
     "keras.utils.to_categorical": _several("nb_classes", "num_classes=..."),
     "keras.models.save_model": _SAVED,
-    "keras.models.load_model": _several("options", "leave it away"),
+    "keras.models.load_model": _several("options", "leave it out"),
     "keras.optimizers.LossScaleOptimizer": _several(
-        "loss_scale", "leave it away: the scale is dynamic"
+        "loss_scale", "leave it out: the scale is dynamic"
     ),
-    "keras.mixed_precision.Policy": _several("loss_scale", "compile() scales the loss by itself"),
+    "keras.mixed_precision.Policy": _several(
+        "loss_scale", "compile() scales the loss automatically"
+    ),
 }
 # Methods of a value of some kind: arguments that are gone, or the method itself under the name "".
 _METHODS: dict[tuple[Kind, str], tuple[Gone, ...]] = {
@@ -108,9 +111,7 @@ _METHODS: dict[tuple[Kind, str], tuple[Gone, ...]] = {
     (Kind.MODEL, "evaluate"): _WORKERS,
     (Kind.MODEL, "predict"): _WORKERS,
     (Kind.MODEL, "compile"): (
-        *_several(
-            "sample_weight_mode target_tensors experimental_run_tf_function", "leave it away"
-        ),
+        *_several("sample_weight_mode target_tensors experimental_run_tf_function", "leave it out"),
         *_several("experimental_steps_per_execution", "steps_per_execution=..."),
         *_several("class_mode", "loss=..."),
     ),
@@ -120,9 +121,9 @@ _METHODS: dict[tuple[Kind, str], tuple[Gone, ...]] = {
     (Kind.MODEL, "test_on_batch"): _several("reset_metrics", "call model.reset_metrics() yourself"),
     (Kind.MODEL, "save"): _SAVED,
     (Kind.MODEL, "save_weights"): _WEIGHTS,
-    (Kind.MODEL, "load_weights"): _several("options", "leave it away"),
+    (Kind.MODEL, "load_weights"): _several("options", "leave it out"),
     (Kind.OPTIMIZER, "apply_gradients"): _several(
-        "experimental_aggregate_gradients skip_gradients_aggregation", "leave it away"
+        "experimental_aggregate_gradients skip_gradients_aggregation", "leave it out"
     ),
 }
 _GONE_METHODS: dict[tuple[Kind, str], str] = {
@@ -141,7 +142,7 @@ _GONE_METHODS: dict[tuple[Kind, str], str] = {
     (Kind.OPTIMIZER, "get_gradients"): "tape.gradient(loss, variables)",
     (Kind.OPTIMIZER, "minimize"): "tf.GradientTape and optimizer.apply_gradients(...)",
     (Kind.OPTIMIZER, "get_scaled_loss"): "optimizer.scale_loss(loss)",
-    (Kind.OPTIMIZER, "get_unscaled_gradients"): "leave it away: apply_gradients unscales",
+    (Kind.OPTIMIZER, "get_unscaled_gradients"): "leave it out: apply_gradients unscales",
     (
         Kind.DATASET,
         "make_one_shot_iterator",
@@ -155,10 +156,10 @@ _GONE_CALLS: dict[str, str] = {
     "keras.mixed_precision.experimental.set_policy": "keras.mixed_precision.set_global_policy(...)",
     "keras.mixed_precision.experimental.Policy": "keras.mixed_precision.Policy(...)",
     "keras.utils.multi_gpu_model": "with tf.distribute.MirroredStrategy().scope(): ...",
-    "keras.layers.CuDNNLSTM": "keras.layers.LSTM(...), which takes the cuDNN kernel by itself",
-    "keras.layers.CuDNNGRU": "keras.layers.GRU(...), which takes the cuDNN kernel by itself",
+    "keras.layers.CuDNNLSTM": "keras.layers.LSTM(...), which uses the cuDNN kernel automatically",
+    "keras.layers.CuDNNGRU": "keras.layers.GRU(...), which uses the cuDNN kernel automatically",
     "keras.backend.set_session": "tf.config for devices and memory; Keras has no session",
-    "keras.backend.get_session": "leave it away; Keras has no session",
+    "keras.backend.get_session": "leave it out; Keras has no session",
 }
 
 
@@ -166,15 +167,15 @@ class RemovedArgument(Cause):
     """
     What happens
 
-    The code gives an argument, or calls a method, that was in Keras 1 or 2 or in TensorFlow 1 and
-    is no longer there: `ModelCheckpoint(period=5)`, `Adam(lr=0.1)`, `model.fit_generator(…)`, a
+    The code passes an argument, or calls a method, that Keras 1 or 2 or TensorFlow 1 had and that
+    no longer exists: `ModelCheckpoint(period=5)`, `Adam(lr=0.1)`, `model.fit_generator(…)`, a
     weights file that does not end in `.weights.h5`, `optimizer.lr = 0.1`.
 
     Why it is slow
 
     It does not do what it says. Most of these raise when they are reached, which for a checkpoint
-    may be after hours; some are taken and ignored, so that the learning rate, say, stays what it
-    was. What each one does was tried on TensorFlow 2.21 with Keras 3.15.
+    may be after hours; some are ignored, so that the learning rate, for example, stays what it was.
+    Each was tried on TensorFlow 2.21 with Keras 3.15.
 
     The fix
 
@@ -248,8 +249,7 @@ def _is_keras_2(full_name: str) -> bool:
 
 
 def _is_todays(source: Source, value: ast.expr, kind: Kind, method: str) -> bool:
-    """Whether an object is of TensorFlow 2 or Keras 3, and its method not one that the user has
-    written."""
+    """Whether an object is of TensorFlow 2 or Keras 3, and its method is not the user's own."""
     owner = source.class_of(value)
     if owner is not None:
         return not owner.source.class_attribute(owner.node, method) and not _is_legacy(owner.source)
@@ -258,16 +258,13 @@ def _is_todays(source: Source, value: ast.expr, kind: Kind, method: str) -> bool
     made = source.maker(value)
     name = source.full_name(made.func) if made is not None else ""
     if kind is Kind.DATASET:
-        return name.startswith("tensorflow.data.") and not any(
-            source.calls("tf.disable_v2_behavior")
-        )
+        is_version_1 = any(source.calls("tf.disable_v2_behavior"))
+        return name.startswith("tensorflow.data.") and not is_version_1
+    if _is_keras_2(name):
+        return False
     if kind is Kind.OPTIMIZER:
-        return (
-            canonical(name).startswith("keras.")
-            and ".legacy." not in name
-            and not _is_keras_2(name)
-        )
-    return not _is_keras_2(name)
+        return canonical(name).startswith("keras.") and ".legacy." not in name
+    return True
 
 
 def _is_legacy(source: Source) -> bool:
@@ -278,29 +275,28 @@ def _is_legacy(source: Source) -> bool:
 
 def _by_file_name(source: Source, call: ast.Call) -> Iterator[Spot]:
     """Names of files whose ending decides the format: any other ending raises."""
-    name = source.name(call.func)
-    if name == "keras.callbacks.ModelCheckpoint" and not _is_keras_2(source.full_name(call.func)):
-        only = argument(call, "save_weights_only", 4)
-        if only is None or isinstance(only, ast.Constant):
-            weights = isinstance(only, ast.Constant) and only.value is True
-            yield from _ending(
-                source,
-                argument(call, "filepath", 0),
-                (".weights.h5",) if weights else (".keras", ".h5"),
-            )
-    elif name == "keras.models.save_model" and not _is_keras_2(source.full_name(call.func)):
-        yield from _model_file(source, call, argument(call, "filepath", 1))
-    elif isinstance(call.func, ast.Attribute) and call.func.attr in ("save", "save_weights"):
-        value = call.func.value
-        if source.kind(value) is not Kind.MODEL or not _is_todays(
-            source, value, Kind.MODEL, call.func.attr
-        ):
+    match call.func:
+        case ast.Attribute(attr="save" | "save_weights" as method, value=model):
+            is_model = source.kind(model) is Kind.MODEL
+            if is_model and _is_todays(source, model, Kind.MODEL, method):
+                path = argument(call, "filepath", 0)
+                if method == "save":
+                    yield from _model_file(source, call, path)
+                else:
+                    yield from _ending(source, path, _WEIGHT_FILES)
             return
-        path = argument(call, "filepath", 0)
-        if call.func.attr == "save":
-            yield from _model_file(source, call, path)
-        else:
-            yield from _ending(source, path, (".weights.h5",))
+    if _is_keras_2(source.full_name(call.func)):
+        return
+    match source.name(call.func):
+        case "keras.models.save_model":
+            yield from _model_file(source, call, argument(call, "filepath", 1))
+        case "keras.callbacks.ModelCheckpoint":
+            path = argument(call, "filepath", 0)
+            match argument(call, "save_weights_only", 4):
+                case ast.Constant(value=True):
+                    yield from _ending(source, path, _WEIGHT_FILES)
+                case None | ast.Constant():
+                    yield from _ending(source, path, (".keras", ".h5"))
 
 
 def _model_file(source: Source, call: ast.Call, path: ast.expr | None) -> Iterator[Spot]:
@@ -314,10 +310,8 @@ def _ending(source: Source, path: ast.expr | None, allowed: tuple[str, ...]) -> 
     if path is None or not known or known.startswith("hf://"):
         return
     # Where only the end is known, the part before it may complete an allowed ending.
-    possible = known.endswith(allowed) or (
-        not whole and any(ending.endswith(known) for ending in allowed)
-    )
-    if not possible:
+    may_be_completed = not whole and any(ending.endswith(known) for ending in allowed)
+    if not known.endswith(allowed) and not may_be_completed:
         wanted = " or ".join(allowed[:2])
         text = f"the file name must end in {wanted}: {_KERAS} raises ValueError for any other"
         yield source.spot(path, text, f"a name that ends in {allowed[0]}")
@@ -326,14 +320,10 @@ def _ending(source: Source, path: ast.expr | None, allowed: tuple[str, ...]) -> 
 def _learning_rates(source: Source) -> Iterator[Spot]:
     """`optimizer.lr`: reading it raises, and setting it makes an attribute that nothing reads."""
     for node in source.every(ast.Attribute):
-        if (
-            node.attr != "lr"
-            or source.kind(node.value) is not Kind.OPTIMIZER
-            or source.guarded(node)
-        ):
+        if node.attr != "lr" or source.kind(node.value) is not Kind.OPTIMIZER:
             continue
-        if _is_todays(source, node.value, Kind.OPTIMIZER, "lr"):
-            stored = isinstance(node.ctx, ast.Store)
-            does = "sets an attribute that nothing reads" if stored else "raises AttributeError"
+        if _is_todays(source, node.value, Kind.OPTIMIZER, "lr") and not source.guarded(node):
+            is_set = isinstance(node.ctx, ast.Store)
+            does = "sets an attribute that nothing reads" if is_set else "raises AttributeError"
             text = f"an optimizer has no `lr` any more: with {_KERAS} this {does}"
             yield source.spot(node, text, "optimizer.learning_rate")

@@ -9,17 +9,21 @@ import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.new_shapes import Churn, churn_of, new_shapes
+from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.functions import UnusualCall
 from unslow.facts.memory import Batch
 from unslow.model import Certainty, Evidence, Finding, Forecast, Loop, Run
 
-_FEWEST = 30  # shapes below which memory that rose with them may have risen for any reason
-_WORTH_BYTES = 50e6
-_EACH_BYTES = 100e3  # a shape that keeps less than this cannot be told from chance
+_FEWEST_SHAPES = 30  # a judgement: memory that rose with fewer may have risen for any reason
+_FEWEST_READINGS = 8  # of the memory
+_WORTH_BYTES = 50e6  # in all (judgement)
+_LEAST_EACH = 100e3  # bytes: a shape that keeps less cannot be told from chance
+_GOOD_FIT = 0.8  # of the variance of the memory, which the shapes must explain
+_WARM_UP = 0.1  # of the loop: memory rises for other reasons there
 # oneDNN keeps 1024 primitives, and TensorFlow as many of each kind: past that memory stops growing.
-_KEPT = 1024
+_MOST_KEPT = 1024
 
 
 class ShapeChurn(Cause):
@@ -28,17 +32,17 @@ class ShapeChurn(Cause):
     The batches come in ever new shapes: a length or a size that changes with every step.
 
     Why it is slow
-    Kernels keep what they have prepared per shape (primitives, plans, scratch space). A shape
-    that was never seen before has it prepared anew, and what was prepared for the old ones
-    stays in memory, up to some thousand shapes.
+    Kernels keep what they prepare for each shape (primitives, plans, scratch space). A new shape
+    is prepared first, and what was prepared for the old ones stays in memory, up to about a
+    thousand shapes.
 
     The fix
-    Let there be few shapes: pad each batch to one of a few lengths (`bucket_by_sequence_length`
-    with `pad_to_bucket_boundary=True`), or to a multiple of 16 or 64, and mask what was added.
+    Use few shapes: pad each batch to one of a few lengths (`bucket_by_sequence_length` with
+    `pad_to_bucket_boundary=True`), or to a multiple of 16 or 64, and mask the padding.
 
     When we are wrong
-    Padding computes on what it added. Where lengths differ by much and new shapes cost little,
-    it loses more than it gains: the numbers say what a new shape costs here.
+    Padding is computed on, too. Where lengths differ a lot and new shapes cost little, it loses
+    more than it gains; the finding says what a new shape costs.
     """
 
     title = "tensor shapes change all the time"
@@ -53,41 +57,31 @@ class ShapeChurn(Cause):
                 yield self._finding(run, loop, churn, held)
 
     def _finding(self, run: Run, loop: Loop, churn: Churn | None, held: _Held | None) -> Finding:
-        shapes = churn.distinct if churn is not None else held.shapes if held is not None else 0
-        parts, evidence = (
-            [],
-            list(
-                churn.evidence() if churn is not None else (Evidence("different shapes", shapes),)
-            ),
-        )
+        costs: list[str] = []
+        evidence: list[Evidence] = []
+        shapes = held.shapes if held is not None else 0
         if churn is not None:
-            parts.append(f"each new one adds {say.time(churn.extra)} to its step")
-        forecast = None
+            shapes = churn.distinct
+            costs.append(f"each new one adds {say.time(churn.extra)} to its step")
+            evidence += churn.evidence()
+        else:
+            evidence.append(Evidence("different shapes", shapes))
         if held is not None:
-            parts.append(f"each keeps {say.size(held.each)} of memory")
-            evidence += [
-                Evidence("memory kept per new shape", held.each, "B"),
-                Evidence("memory that rose with the shapes", held.each * held.shapes, "B"),
-            ]
-            most = min(_KEPT, held.shapes * 10)
-            forecast = Forecast(
-                step=round(loop.steps * most / held.shapes),
-                bytes=held.last + held.each * (most - held.shapes),
-                text=f"memory stops growing after some {_KEPT} shapes",
-            )
-        advice = (
-            churn.advice() if churn is not None else Churn(shapes, loop.steps, 0.0, (), ()).advice()
-        )
+            costs.append(f"each keeps {say.size(held.each)} of memory")
+            kept = held.each * held.shapes
+            evidence.append(Evidence("memory kept per new shape", held.each, "B"))
+            evidence.append(Evidence("memory that rose with the shapes", kept, "B"))
+        known = churn or Churn(shapes, loop.steps, extra=0.0, first=(), last=())
         return Finding(
             cause=self.id,
-            title=f"{shapes} different shapes in {loop.steps} steps: {' and '.join(parts)}",
+            title=f"{shapes} different shapes in {loop.steps} steps: {' and '.join(costs)}",
             location=say.place(run, loop.update),
-            seconds=churn.seconds if churn is not None else 0.0,
+            seconds=known.seconds,
             evidence=tuple(evidence),
             grows=held is not None,
-            forecast=forecast,
+            forecast=held.forecast(loop) if held is not None else None,
             certainty=Certainty.LIKELY,
-            advice=advice,
+            advice=known.advice(),
         )
 
 
@@ -99,30 +93,31 @@ class _Held:
     each: float
     last: float
 
+    def forecast(self, loop: Loop) -> Forecast:
+        most = min(_MOST_KEPT, self.shapes * 10)
+        return Forecast(
+            step=round(loop.steps * most / self.shapes),
+            bytes=self.last + self.each * (most - self.shapes),
+            text=f"memory stops growing after about {_MOST_KEPT:,} shapes",
+        )
+
 
 def _held(run: Run, loop: Loop) -> _Held | None:
     """Memory that follows the shapes seen, and not the steps, which go on without new shapes."""
-    times = np.array([time for time, _ in new_shapes(run, loop)])
-    process = next((each for each in run.processes if each.index == loop.process), None)
-    if process is None or len(times) < _FEWEST or "rss" not in process.ticks.columns:
+    times = [time for time, _ in new_shapes(run, loop)]
+    ticks, memory = during(process_of(run, loop), loop, "rss")
+    warm = ticks >= loop.start + _WARM_UP * (loop.stop - loop.start)
+    ticks, memory = ticks[warm], memory[warm]
+    if len(times) < _FEWEST_SHAPES or len(ticks) < _FEWEST_READINGS:
         return None
-    ticks, rss = process.ticks.time, process.ticks.columns["rss"]
-    inside = (ticks >= loop.start + 0.1 * (loop.stop - loop.start)) & (ticks <= loop.stop)
-    if inside.sum() < 8:
+    shapes, steps = np.searchsorted(times, ticks), np.searchsorted(loop.end, ticks)
+    if shapes[-1] - shapes[0] < _FEWEST_SHAPES / 2:
         return None
-    seen, memory, steps = (
-        np.searchsorted(times, ticks[inside]),
-        rss[inside],
-        np.searchsorted(loop.end, ticks[inside]),
-    )
-    if seen[-1] - seen[0] < _FEWEST / 2:
+    each, fit = _line(shapes.astype(float), memory)
+    _, fit_of_steps = _line(steps.astype(float), memory)
+    if each < max(_LEAST_EACH, _WORTH_BYTES / len(times)) or fit < max(_GOOD_FIT, fit_of_steps):
         return None
-    by_shapes, fit = _line(seen.astype(float), memory)
-    _, fit_steps = _line(steps.astype(float), memory)
-    total = by_shapes * len(times)
-    if by_shapes < _EACH_BYTES or total < _WORTH_BYTES or fit < 0.8 or fit < fit_steps:
-        return None
-    return _Held(len(times) + 1, by_shapes, float(memory[-1]))
+    return _Held(len(times) + 1, each, float(memory[-1]))
 
 
 def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:

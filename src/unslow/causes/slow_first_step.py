@@ -2,78 +2,68 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
-from unslow.analyse.graphs.first_step import (
-    READS,
-    REMEDIES,
-    FirstStep,
-    first_step,
-    nodes_traced,
-)
-from unslow.analyse.graphs.unusual_calls import innermost
+from unslow.analyse.graphs import first_step_faults
+from unslow.analyse.graphs.first_step import REMEDIES, FirstStep, first_step
+from unslow.analyse.graphs.first_step_faults import Kind, first_step_fault
+from unslow.analyse.host.machine import process_of
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.functions import CallProfile, Constants, Trace, UnusualCall
 from unslow.facts.process import Imported
-from unslow.facts.schema import Fact, Place
-from unslow.model import (
-    Certainty,
-    Evidence,
-    Finding,
-    Fix,
-    Location,
-    Loop,
-    Phase,
-    Refusal,
-    Run,
-    Safety,
-)
+from unslow.facts.schema import Place
+from unslow.model import Certainty, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
 
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
 
-_TIMES = 10  # usual steps: a shorter first step needs no explanation
-_SECONDS = 0.3
-_CONSTANTS = 8 << 20  # bytes of constants that make a graph expensive
-_PER_NODE = 2e-3  # seconds that tracing and preparing a node may take
-# Seconds per node of a trace that did other work; 31 ms was seen on a busy machine.
-_PYTHON_PER_NODE = 40e-3
-_WORKED = 1.5  # seconds of such a trace
-_LONG = 2.0
-# A step that XLA has not compiled was seen to take up to twice as long: no more is promised.
-_WITHOUT_XLA = 1.0
+_LONG_TIMES = 10  # usual steps; a judgement: a shorter first step needs no explanation
+_LONG_SECONDS = 0.3
+_LARGE_SHARE = 0.1  # of the training; a judgement: below it a normal first step needs no advice
+_ADVICE = {
+    Kind.CONSTANTS: "Make the array a tensor once, outside of the function "
+    "(`name = tf.constant(name)`, or a `tf.Variable`): then it is passed to the graph instead of "
+    "being copied into it.",
+    Kind.PYTHON: "Do that work before the function is called, and pass in its result.",
+    Kind.XLA: "Leave `jit_compile` off in runs as short as this one.",
+}
+_PART_NAMES = {
+    "trace": "tracing",
+    "XLA compile": "XLA's compilation",
+    "first run": "the first run",
+}
 
 
 class SlowFirstStep(Cause):
     """
     What happens
     The first step takes many times as long as the others. It starts the device, waits for the first
-    batch, makes variables and optimizer slots, traces the functions, and has TensorFlow optimise,
+    batch, makes variables and optimizer slots, traces the functions, and has TensorFlow optimize,
     compile and load their graphs.
 
     Why it is slow
-    All of that is done once. In most runs it is a small part of the time and nothing is wrong. It
-    is a fault where it takes a real part of the run and could be had cheaper: constants of many
+    All of that is done once. In most runs it is a small share of the time and nothing is wrong. It
+    is a problem where it takes a large share of the run and is avoidable: constants of many
     megabytes baked into the graph, Python work inside the traced function, XLA in a run too short
     for it, loops unrolled into thousands of nodes.
 
     The fix
-    The table says which part it is. Arrays that a `tf.function` uses should be tensors made before
-    it (`table = tf.constant(table)`): then they are handed to the graph, not copied into it.
+    The table shows the parts of the first step. Arrays that a `tf.function` uses should be tensors
+    made before it (`table = tf.constant(table)`): then they are passed to the graph, not copied
+    into it.
 
     When we are wrong
-    Where the profiler could not be asked, what is beyond a usual step is taken for preparing: a
-    machine that was busy at that moment makes it look longer.
+    Without a profiler window, everything beyond a usual step counts as preparation: a machine that
+    was busy at that moment makes it look longer.
     """
 
     from_the_start = "the first step was over"
     title = "the first step takes far longer than the rest"
-    reads = (*READS, Constants, Imported)
+    reads = (*first_step_faults.READS, Imported)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         seen: set[int] = set()
@@ -82,190 +72,80 @@ class SlowFirstStep(Cause):
                 continue
             seen.add(loop.process)
             first = first_step(run, loop)
-            if first is not None and first.seconds >= max(_TIMES * first.usual, _SECONDS):
+            if first is not None and first.seconds >= max(_LONG_TIMES * first.usual, _LONG_SECONDS):
                 yield self._finding(run, loop, first)
 
     def _finding(self, run: Run, loop: Loop, first: FirstStep) -> Finding:
-        for judge in (_constants, _python_work, _xla):
-            fault = judge(run, loop, first)
-            if fault is not None:
-                return Finding(
-                    cause=self.id,
-                    title=fault.title,
-                    location=say.place(run, fault.location or loop.update),
-                    seconds=fault.seconds,
-                    evidence=_evidence(run, loop, first),
-                    certainty=Certainty.MEASURED if first.measured else Certainty.LIKELY,
-                    advice=fault.advice,
-                    in_first_step=True,
-                    detail=_Detail(fault.kind),
-                )
-        share = first.extra / max(run.trained, 1e-9)
-        largest = max(first.parts, key=lambda part: first.parts[part])
-        kind = "normal" if share < 0.1 else "normal, but much of so short a run"
-        return Finding(
+        fault = first_step_fault(run, loop, first)
+        normal = Finding(
             cause=self.id,
-            title=f"the first step took {say.time(first.seconds)}, "
-            f"{first.seconds / max(first.usual, 1e-9):,.0f} times "
-            f"a usual one: {kind}, {100 * share:.2g}% of this training; most of it is "
-            f"{_named(largest)}",
+            title=_normal_title(run, first),
             location=say.place(run, loop.update),
             seconds=0.0,
             fault=False,
-            evidence=_evidence(run, loop, first),
+            evidence=tuple(_evidence(run, loop, first)),
             certainty=Certainty.MEASURED if first.measured else Certainty.LIKELY,
-            advice=REMEDIES.get(largest, "") if share >= 0.1 else "",
+            advice=REMEDIES.get(_largest(first), "") if _share(run, first) >= _LARGE_SHARE else "",
+        )
+        if fault is None:
+            return normal
+        return replace(
+            normal,
+            title=fault.title,
+            location=say.place(run, fault.location or loop.update),
+            seconds=fault.seconds,
+            fault=True,
+            advice=_ADVICE[fault.kind],
+            in_first_step=True,
+            detail=fault.kind,
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.moves.constants_outside import constants_outside
         from unslow.fix.moves.without_xla import without_xla
 
-        detail, where = finding.detail, finding.location
-        if not isinstance(detail, _Detail) or where is None:
+        kind, where = finding.detail, finding.location
+        if where is None:
             return None
-        if detail.kind == _XLA_KIND:
+        if kind is Kind.XLA:
             found = without_xla(script, where.line)
             safety = Safety.REVIEW if found.draws else Safety.CLOSE
             note = "XLA draws other random numbers from the same seed" if found.draws else ""
             return Fix("leave `jit_compile` off", safety, found.script.files, note)
-        if detail.kind == _CONSTANTS_KIND:
+        if kind is Kind.CONSTANTS:
             edited = constants_outside(script, where.line)
             title = "make the arrays tensors once, outside of the function"
             return Fix(title, Safety.EXACT, edited.files)
         return None
 
 
-@dataclass(frozen=True)
-class _Detail:
-    """What the fix needs to know."""
-
-    kind: str
+def _share(run: Run, first: FirstStep) -> float:
+    return first.extra / max(run.trained, 1e-9)
 
 
-_CONSTANTS_KIND, _PYTHON_KIND, _XLA_KIND = "constants", "python", "xla"
+def _largest(first: FirstStep) -> str:
+    return max(first.parts, key=lambda part: first.parts[part])
 
 
-@dataclass(frozen=True)
-class _Fault:
-    """A part of the first step that could be had cheaper."""
-
-    kind: str
-    title: str
-    location: Location | None
-    seconds: float
-    advice: str
-
-
-def _constants(run: Run, loop: Loop, first: FirstStep) -> _Fault | None:
-    """Arrays baked into the graph: they are copied through tracing, optimizing and loading it."""
-    baked = [constants for constants in run.facts(Constants) if _in_first(constants, loop)]
-    if not baked:
-        return None
-    worst = max(baked, key=lambda constants: constants.bytes)
-    after = [call for call in first.calls if call.fact.time >= worst.time]
-    calls = after or list(first.calls)
-    took = sum(call.fact.took for call in calls)
-    spent = took - first.usual
-    saved = spent - _PER_NODE * nodes_traced(run, calls)
-    if worst.bytes < _CONSTANTS or saved < 0.5 * spent:
-        return None
-    shape = "×".join(map(str, worst.shape))
-    return _Fault(
-        _CONSTANTS_KIND,
-        f"{say.size(worst.bytes)} of constants are baked into the graph of {worst.name}() (an "
-        f"array of {shape} the largest): its first call takes {say.time(took)}",
-        innermost(worst.stack),
-        saved,
-        "Make the array a tensor once, outside of the function (`name = tf.constant(name)`, or a "
-        "`tf.Variable`): then it is passed to the graph instead of being copied into it.",
+def _normal_title(run: Run, first: FirstStep) -> str:
+    share, largest = _share(run, first), _largest(first)
+    kind = "normal" if share < _LARGE_SHARE else "normal, but a large share of so short a run"
+    times = first.seconds / max(first.usual, 1e-9)
+    return (
+        f"the first step took {say.time(first.seconds)}, {times:,.0f} times a usual one: {kind}, "
+        f"{100 * share:.2g}% of this training; most of it is {_PART_NAMES.get(largest, largest)}"
     )
 
 
-def _python_work(run: Run, loop: Loop, first: FirstStep) -> _Fault | None:
-    """A trace that took far longer than its nodes can explain: its Python code did other work."""
-    nodes = nodes_traced(run, first.calls)
-    spent = first.parts["trace"]
-    if not nodes or spent < _WORKED or spent / nodes < _PYTHON_PER_NODE:
-        return None
-    traces = [trace for trace in run.facts(Trace) if _in_first(trace, loop)]
-    longest = max(traces, key=lambda trace: trace.took, default=None)
-    return _Fault(
-        _PYTHON_KIND,
-        f"tracing took {say.time(spent)} for {nodes:,} nodes: the Python code of the function did "
-        "other work meanwhile",
-        _definition(run, longest.place) if longest is not None else None,
-        spent - _PER_NODE * nodes,
-        "Do that work before the function is called, and pass in its result.",
-    )
-
-
-def _definition(run: Run, place: Place) -> Location | None:
-    """The `def` of a traced function of the user's; its code begins with its decorators."""
-    file, line, name = place
-    try:
-        tree = ast.parse(run.sources.get(file, ""))
-    except (SyntaxError, ValueError):
-        return None
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    for node in functions:
-        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-        if node.name == name and first <= line <= node.lineno:
-            return Location(file, node.lineno, name)
-    return None
-
-
-def _xla(run: Run, loop: Loop, first: FirstStep) -> _Fault | None:
-    """A compilation that the run is too short for, whatever XLA gains."""
-    spent = first.parts["XLA compile"]
-    rest = loop.total - first.seconds
-    saved = spent - _WITHOUT_XLA * rest
-    if spent < _LONG or saved < 0.5 * spent:
-        return None
-    profiled = [(call.fact.profile, call) for call in first.calls]
-    compiled = [(profile.compile, call) for profile, call in profiled if profile is not None]
-    longest = max(compiled, key=lambda found: found[0])[1] if compiled else None
-    return _Fault(
-        _XLA_KIND,
-        f"XLA compiled for {say.time(spent)} before the first step, and all {loop.steps - 1:,} "
-        f"others together took {say.time(rest)}",
-        longest.caller if longest is not None else None,
-        saved,
-        "Leave `jit_compile` off in runs as short as this one.",
-    )
-
-
-def _in_first(fact: Fact, loop: Loop) -> bool:
-    return fact.process == loop.process and loop.start - 1.0 <= fact.time <= float(loop.end[0])
-
-
-def _evidence(run: Run, loop: Loop, first: FirstStep) -> tuple[Evidence, ...]:
-    found = [
-        Evidence(f"first step: {name}", value, "s")
-        for name, value in first.parts.items()
-        if value > 0
-    ]
-    found.append(Evidence("first step, together", first.seconds, "s"))
-    found.append(Evidence("a usual step", first.usual, "s"))
-    process = next((each for each in run.processes if each.index == loop.process), None)
-    imported = next(
-        (each.time for each in run.facts(Imported) if each.process == loop.process), None
-    )
-    if process is not None and imported is not None:
-        found.append(
-            Evidence(
-                "importing TensorFlow, before it and no part of it", imported - process.started, "s"
-            )
-        )
-    return tuple(found)
-
-
-def _named(part: str) -> str:
-    return {
-        "trace": "tracing",
-        "XLA compile": "XLA's compilation",
-        "first run": "the first run",
-    }.get(part, part)
+def _evidence(run: Run, loop: Loop, first: FirstStep) -> Iterator[Evidence]:
+    for name, seconds in first.parts.items():
+        if seconds > 0:
+            yield Evidence(f"first step: {name}", seconds, "s")
+    yield Evidence("first step, together", first.seconds, "s")
+    yield Evidence("a usual step", first.usual, "s")
+    for imported in run.facts(Imported, loop.process)[:1]:
+        label = "importing TensorFlow, before it and no part of it"
+        yield Evidence(label, imported.time - process_of(run, loop).started, "s")
 
 
 _STEP = Place("train.py", 3, "step")
@@ -294,19 +174,9 @@ def _trace(nodes: int, took: float) -> Placed:
 
 
 def _baked(size: int) -> Placed:
+    constants = Constants(name="step", place=_STEP, bytes=size, count=1, largest=size)
     stack = (Place("train.py", 4, "step"),)
-    return at(
-        1,
-        Constants(
-            name="step",
-            place=_STEP,
-            bytes=size,
-            count=1,
-            largest=size,
-            shape=(1000, 1000),
-            stack=stack,
-        ),
-    )
+    return at(1, constants.replace(shape=(1000, 1000), stack=stack))
 
 
 _XLA = CallProfile(call=8.5, prepare=0.4, compile=8.0, run=0.1)
@@ -336,10 +206,7 @@ SlowFirstStep.FIRES = (
         seconds=[10.0, *([0.01] * 199)],
         style="function",
         phases=_phases(0.1, 199),
-        facts=[
-            _trace(900, 1.0),
-            _call(9.9, _XLA),
-        ],
+        facts=[_trace(900, 1.0), _call(9.9, _XLA)],
     ),
 )
 SlowFirstStep.QUIET = (
@@ -362,10 +229,7 @@ SlowFirstStep.QUIET = (
         seconds=[10.0, *([0.01] * 3000)],
         style="function",
         phases=_phases(0.1, 3000),
-        facts=[
-            _trace(900, 1.0),
-            _call(9.9, _XLA),
-        ],
+        facts=[_trace(900, 1.0), _call(9.9, _XLA)],
     ),
     Sketch(
         "a constant of 2 MB",
