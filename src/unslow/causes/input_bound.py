@@ -31,9 +31,9 @@ from unslow.model import Evidence, Finding, Fix, Location, Phase, Refusal, Run
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
 
-_USUAL = 0.5
-_QUEUED = 0.25  # of a step: a wait for a queue is seen in a few steps only
+_USUALLY_WAITS = 0.5  # of the mean wait, which the median step must wait (judgement)
 _WORTH = 0.10  # of a step: a pipeline that keeps up still waits a little now and then
+_WORTH_IN_QUEUE = 0.25  # the same for a queue: its wait is seen in a few steps only
 _FEW_STEPS = 6  # with the first, which waits for buffers: fewer waits may be chance (judgement)
 _OWN_KINDS = ("threads", "parallel", "vectorise", "prefetch", "none")
 
@@ -74,30 +74,30 @@ class InputBound(Cause):
     """
     What happens
 
-    The step stands still until the next batch is ready. The batch is made by a tf.data pipeline,
-    and one of its stages takes longer per batch than the rest of the step does; or it comes from a
-    queue of TensorFlow 1, and the threads that fill it do not keep up.
+    The step waits until the next batch is ready. The batch is made by a tf.data pipeline, one of
+    whose stages takes longer per batch than the rest of the step; or it comes from a queue of
+    TensorFlow 1, and the threads that fill it do not keep up.
 
     Why it is slow
 
     A pipeline works ahead while the step computes, so its time is hidden until its slowest stage
-    takes longer than the step; from there on every step takes as long as that stage. TensorFlow
-    runs functions without side effects in parallel by itself, but not those that call Python or
+    takes longer than the step; from then on every step takes as long as that stage. TensorFlow
+    parallelizes functions without side effects automatically, but not those that call Python or
     draw random numbers, and never in more threads than there are cores: a stage that waits for a
     disk or a server needs more.
 
     The fix
 
-    It follows the reason: more threads for a stage that sleeps, `num_parallel_calls` for one that
-    is limited to one thread while cores are idle, a function on whole batches where calling it
+    It depends on the reason: more threads for a stage that sleeps, `num_parallel_calls` for one
+    that is limited to one thread while cores are idle, a function on whole batches where calling it
     costs more than its work, `cache` for what is the same in every pass, `prefetch` where nothing
     works ahead, more threads for a queue. The finding says what would limit the step next.
 
     When we are wrong
 
-    The wait itself is measured; what another stage would leave is computed from the times of the
-    stages and the processor time of the process. Where other programs share the machine, or a disk
-    is slow only in the first pass, a second run may show less.
+    The wait is measured; what would remain is computed from the times of the stages and the
+    processor time of the process. Where other programs share the machine, or a disk is slow only in
+    the first pass, a second run may show less.
     """
 
     title = "the step waits for data"
@@ -105,20 +105,24 @@ class InputBound(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):
-            known = wait.pipeline is not None or _usually_waits(run, wait)
-            best = best_remedy(run, wait) if known and wait.share >= _WORTH else None
-            if best is None:
-                continue
-            if best.stage is None and not _is_habit(run, wait):
-                continue
-            if best.cache is not None and not best.cache.files:
-                yield cache_finding(self.id, run, wait, best)
-            elif best.kind in _OWN_KINDS:
-                yield self._finding(run, wait, best)
+            if wait.share >= _WORTH:
+                yield from self._judge(run, wait)
         for queue in queue_waits(run):
             # Where all processors are busy, no queue would help: the work itself takes the time.
-            if queue.share >= _QUEUED and queue.step - queue.after >= _WORTH * queue.step:
+            is_worth = queue.step - queue.after >= _WORTH * queue.step
+            if is_worth and queue.share >= _WORTH_IN_QUEUE:
                 yield self._queue_finding(run, queue)
+
+    def _judge(self, run: Run, wait: Wait) -> Iterable[Finding]:
+        if wait.pipeline is None and not _usually_waits(run, wait):
+            return
+        best = best_remedy(run, wait)
+        if best is None or (best.stage is None and not _is_habit(run, wait)):
+            return
+        if best.cache is not None and not best.cache.files:
+            yield cache_finding(self.id, run, wait, best)
+        elif best.kind in _OWN_KINDS:
+            yield self._finding(run, wait, best)
 
     def _queue_finding(self, run: Run, queue: QueueWait) -> Finding:
         """Queue runners of TensorFlow 1: threads of the program fill the queue of batches."""
@@ -304,7 +308,7 @@ def _measured_by(wait: Wait) -> str:
 def _usually_waits(run: Run, wait: Wait) -> bool:
     """Whether most steps wait, not only those in which Keras made a new iterator over arrays."""
     fetching = wait.loop.phases[amid_fit(run, wait.loop), Phase.INPUT]
-    return len(fetching) > 0 and float(np.median(fetching)) > _USUAL * wait.per_step
+    return len(fetching) > 0 and float(np.median(fetching)) > _USUALLY_WAITS * wait.per_step
 
 
 def _is_habit(run: Run, wait: Wait) -> bool:
@@ -357,8 +361,8 @@ def _advice(remedy: Remedy) -> str:
         return _ADVICE[remedy.kind]
     if stage.kind in READERS or stage.kind in ("FlatMap", "Interleave"):
         return (
-            "Read several files at once: `Dataset.from_tensor_slices(files).interleave(…, "
-            "num_parallel_calls=tf.data.AUTOTUNE)`; join many small files into a few large ones."
+            "Read several files in parallel: `Dataset.from_tensor_slices(files).interleave(…, "
+            "num_parallel_calls=tf.data.AUTOTUNE)`; merge many small files into a few large ones."
         )
     return (
         "The stage already uses all cores: do this work once and store the result "

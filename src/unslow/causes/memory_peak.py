@@ -1,4 +1,4 @@
-"""Nothing grows, but the peak of memory is far larger than the work needs."""
+"""Nothing grows, but the peak of memory is far larger than needed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, R
 _TO_ONE_HOT = "to_categorical"
 _LOSS = "categorical_crossentropy"
 _WHOLE = "predict_on_batch"
-_MOST = 0.5  # of what a copy holds: a fix that frees less does not keep the promise
+_LEAST_DROPPED = 0.5  # of what a copy holds: a fix that frees less does not keep the promise
 
 _WORDS = {
     Reason.ONE_HOT: "`{name}` holds one-hot rows of {instead} columns; integer labels take one "
@@ -62,23 +62,23 @@ _ADVICE = {
 class MemoryPeak(Cause):
     """
     What happens
-    Memory does not grow with the steps, but at its peak the process holds far more than the
-    work needs: labels as a one-hot matrix, data in float64 for a model in float32, copies that
-    nothing reads any more, one huge batch in `predict`, a dataset whose only element is all of
-    the data, arrays baked into a graph.
+    Memory does not grow with the steps, but at its peak the process holds far more than needed:
+    labels as a one-hot matrix, float64 data for a float32 model, copies that are no longer read,
+    one huge batch in `predict`, a dataset whose only element is all of the data, arrays baked
+    into a graph.
 
     Why it is slow
-    It is not, until the memory is full: then the machine swaps or the process is killed. It
+    It is not, until memory is full: then the machine swaps or the process is killed. The peak
     also decides how large a machine the training needs.
 
     The fix
-    Keep integer labels and use the sparse loss, make arrays float32 where they begin, drop what
-    is not read any more, give `predict` and `evaluate` a batch size, slice and batch a dataset
-    before mapping, pass arrays as arguments.
+    Keep integer labels and use the sparse loss, create arrays as float32, drop what is no longer
+    read, give `predict` and `evaluate` a batch size, slice and batch a dataset before mapping,
+    pass arrays as arguments.
 
     When we are wrong
-    What each would free is an estimate, from the sizes seen and from what no other part of the
-    peak explains. Data that the program needs is never reported, however large it is.
+    What each change would free is an estimate, from the sizes seen and from what no other part of
+    the peak explains. Data that the program needs is never reported, however large it is.
     """
 
     title = "the peak of memory is larger than needed"
@@ -135,7 +135,7 @@ class MemoryPeak(Cause):
             fixed = set_keyword(fixed, where.line, "predict", "verbose", "0")
             title = f"`predict` in batches of {cut.instead} rows"
             return Fix(title, Safety.CLOSE, {where.file: fixed.text})
-        if cut.reason is Reason.COPY and cut.dropped < _MOST * cut.frees:
+        if cut.reason is Reason.COPY and cut.dropped < _LEAST_DROPPED * cut.frees:
             why = f"`{cut.name}` and `{cut.instead}` are both needed while `{cut.instead}` is made"
             return Refusal(f"{why}: dropping it later frees little", where)
         if cut.reason is Reason.COPY:

@@ -11,8 +11,8 @@ from unslow.cause import Cause
 from unslow.facts.machine import Machine
 from unslow.model import Evidence, Finding, Loop, Run
 
-_TAKEN = 0.05  # of the time, throttled or stolen
-_MOST = 0.95  # of the loop: some of it was needed
+_WORTH = 0.05  # of the time, throttled or stolen (judgement)
+_MOST_LOST = 0.95  # of the loop: some of it was needed
 _COUNTERS = ("waited", "throttled", "steal")
 
 
@@ -20,13 +20,12 @@ class NoisyMachine(Cause):
     """
     What happens
 
-    The training was ready to run and no processor was free: another process used it, the
-    container's quota was spent, or the hypervisor gave the time to somebody else.
+    The training was ready to run but no processor was free: another process used it, the
+    container's quota was used up, or the hypervisor gave the time to another machine.
 
     Why it is slow
 
-    The steps take longer, and more unevenly, than the program needs. No change of the program
-    helps.
+    The steps take longer, and vary more, than the program needs. No change of the program helps.
 
     The fix
 
@@ -59,14 +58,13 @@ class NoisyMachine(Cause):
         rate = {name: gained(process, loop, name) or 0.0 for name in _COUNTERS}
         seen = contention(run, loop)
         cores, others, waited = seen.cores, seen.others, seen.waited
-        is_busy = seen.is_busy
         stolen = rate["steal"] / cores
         taken = max(rate["throttled"], stolen)
-        if not is_busy and taken < _TAKEN:
+        if not seen.is_busy and taken < _WORTH:
             return
         lost = taken  # seconds per second
         advice = "Measure again on a quiet machine: small costs in this report may be noise."
-        if is_busy:
+        if seen.is_busy:
             lost = max(rate["waited"], taken)
             title = f"others used {say.share(others)} of the {cores:.0f} cores; "
             title += f"the training waited {say.share(max(waited, taken))} of the time"
@@ -80,7 +78,7 @@ class NoisyMachine(Cause):
             cause=self.id,
             title=title,
             location=None,
-            seconds=min(_MOST, lost) * loop.total,
+            seconds=min(_MOST_LOST, lost) * loop.total,
             fault=False,
             evidence=(
                 Evidence("waiting, of the time it could have run", round(waited, 3)),

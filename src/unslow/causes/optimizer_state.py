@@ -15,8 +15,8 @@ from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Loop, Run
 
-_SHARE = 0.15  # of the process
-_LEAST = 128 << 20
+_LARGE_SHARE = 0.15  # of the process (judgement)
+_LEAST_BYTES = 128 << 20  # a judgement: less is no problem on any machine
 # Numbers that an optimizer keeps for each weight, without a momentum that may be off.
 _SLOTS = {
     "Adam": 2,
@@ -56,18 +56,17 @@ class OptimizerState(Cause):
     models they are a large part of what the process holds.
 
     Why it is slow
-    They are read and written in every step, and they take memory that a larger batch could use.
-    Where the memory is short they are what pushes it over the edge.
+    They are read and written in every step, and take memory that a larger batch could use. Where
+    memory is short, they may be what exceeds it.
 
     The fix
     SGD keeps nothing, SGD with momentum and Lion one number for each weight, Adafactor a row
-    and a column for each matrix. Which of them trains as well is a matter of trying: they need
-    other learning rates.
+    and a column for each matrix. Try which of them trains as well: they need other learning
+    rates.
 
     When we are wrong
-    Where there is memory to spare, it is no problem at all: this is information about the run.
-    What the state costs in a step is estimated from the time of the update and the numbers that
-    it reads and writes.
+    Where there is memory to spare, this is information and no problem. What the state costs in a
+    step is estimated from the time of the update and the numbers that it reads and writes.
     """
 
     title = "the optimizer's state is large"
@@ -76,8 +75,7 @@ class OptimizerState(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.training:
-            seen = [each for each in run.facts(Weights) if each.process == loop.process]
-            largest = max(seen, key=state_bytes, default=None)
+            largest = max(run.facts(Weights, loop.process), key=state_bytes, default=None)
             finding = self._judge(run, loop, largest) if largest is not None else None
             if finding is not None:
                 yield finding
@@ -92,7 +90,7 @@ class OptimizerState(Cause):
         # Options such as amsgrad and averaging keep more than the optimizer's kind tells.
         made = [fact.bytes for fact in run.facts(Built, loop.process) if fact.what == "slots"]
         state = max(state_bytes(data), *made, 0.0)
-        if state < _LEAST or state < _SHARE * whole:
+        if state < max(_LEAST_BYTES, _LARGE_SHARE * whole):
             return None
         rest = max(0.0, whole - 2 * weights - state)
         wall, update = _updates(run, loop, data.scope)
@@ -128,8 +126,8 @@ class OptimizerState(Cause):
 
 def _updates(run: Run, loop: Loop, scope: str) -> tuple[float, float]:
     """Seconds of a step and of the optimizer's kernels in it; zeros without a profiler window."""
-    looked = windows(run, loop)
-    return (looked[-1].wall, updating(looked[-1], scope)) if looked else (0.0, 0.0)
+    seen = windows(run, loop)
+    return (seen[-1].wall, updating(seen[-1], scope)) if seen else (0.0, 0.0)
 
 
 def slots_of(data: Weights) -> int:

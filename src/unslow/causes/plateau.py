@@ -1,4 +1,4 @@
-"""The steps are as fast as ever; it is the loss that has stopped moving."""
+"""The steps are as fast as before; the loss has stopped moving."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from unslow.analyse.stats.robust import spread
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Loop, Run, Shape
 
-_LEAST = 200  # values of the loss
-_FLAT = 0.02  # of the whole fall of the loss, in the second half
-_FIRST = 5  # values that say where the loss began
-_CLEAR = 4.0  # times the noise of the loss, that it must have fallen
+_FEWEST_VALUES = 200  # of the loss (judgement)
+_FLAT = 0.02  # of the whole fall of the loss, in the second half (judgement)
+_FIRST_VALUES = 5  # that say where the loss began
+_CLEAR_FALL = 4.0  # times the noise of the loss
+_LEAST_FALL = 0.05  # of the loss at the start
 
 
 class Plateau(Cause):
@@ -25,18 +26,17 @@ class Plateau(Cause):
     at first and hardly moves now.
 
     Why it is slow
-    It is not slower, it has less left to learn at this learning rate. No change for speed helps.
+    It is not slower: there is less left to learn at this learning rate. Faster steps do not help.
 
     The fix
-    This is a question of the training itself: a learning-rate schedule, early stopping, or more
-    data.
+    Change the training itself: a learning-rate schedule, early stopping, or more data.
 
     When we are wrong
-    The loss is taken from what the script fetched to the host (or from Keras's logs); another
-    number that it fetched in every step may have been followed instead.
+    The loss is the number that the script fetched in every step (or Keras's logs); it may have been
+    another number.
     """
 
-    title = "the steps are as fast as ever; the loss has stopped moving"
+    title = "the steps are as fast as before; the loss has stopped moving"
     needs = ("tensors",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -48,22 +48,23 @@ class Plateau(Cause):
             return
         known = np.isfinite(loop.values)
         values = loop.values[known]
-        if len(values) < _LEAST:
+        if len(values) < _FEWEST_VALUES:
             return
         parts = [float(np.median(part)) for part in np.array_split(values, 10)]
         # A loss that falls at once has come down before the first tenth is over.
-        first = float(np.median(values[: max(_FIRST, len(values) // 100)]))
+        first = float(np.median(values[: max(_FIRST_VALUES, len(values) // 100)]))
         fall = first - parts[5]
         late = parts[5] - parts[9]
         noise = spread(values[len(values) // 2 :])
-        if fall <= _CLEAR * noise or fall < 0.05 * abs(first) or abs(late) > _FLAT * fall:
+        has_fallen = fall > _CLEAR_FALL * noise and fall >= _LEAST_FALL * abs(first)
+        if not has_fallen or abs(late) > _FLAT * fall:
             return
         half = len(values) // 2
         since = float((loop.seconds[known][half:] * loop.count[known][half:]).sum())
         yield Finding(
             cause=self.id,
-            title=f"a step takes {loop.typical() * 1e3:.3g} ms as ever; the loss moved {late:.2g} "
-            "in the second half",
+            title=f"a step takes {loop.typical() * 1e3:.3g} ms as before; the loss moved "
+            f"{late:.2g} in the second half",
             location=loop.location,
             seconds=since,
             fault=False,
@@ -72,7 +73,7 @@ class Plateau(Cause):
                 Evidence("half-way", round(parts[5], 5)),
                 Evidence("at the end", round(parts[9], 5)),
             ),
-            advice="Not a matter of speed: look at the learning rate, or stop earlier.",
+            advice="Speed is not the problem: check the learning rate, or stop earlier.",
         )
 
 

@@ -20,9 +20,9 @@ from unslow.facts.functions import UnusualCall
 from unslow.facts.schema import Place
 from unslow.model import Evidence, Finding, Location, Phase, Run, Sample
 
-_WORTH = 0.10  # of a step
-_FEWEST = 8  # samples: fewer may be chance
-_CHEAP = 500e-6  # seconds per call below which passing an element on costs as much as making it
+_WORTH = 0.10  # of a step: a pipeline that keeps up still waits a little now and then
+_FEWEST_SAMPLES = 8  # fewer may be chance
+_CHEAP_CALL = 500e-6  # seconds: below, passing an element on costs as much as making it
 _MANY_CALLS = 4  # per batch
 
 _SOURCE = Made("TensorSlice", 1e-5, line=4)
@@ -50,22 +50,22 @@ class PythonInput(Cause):
 
     Why it is slow
 
-    Python runs one thread at a time: more calls at once do not make such code faster, and while it
-    runs in the background it also takes the interpreter from the training loop. A generator that
-    the loop itself drives is worse still, because nothing computes while it makes the next batch.
+    Python runs one thread at a time: parallel calls do not make such code faster, and while it
+    runs in the background it also holds the interpreter that the training loop needs. A generator
+    that the loop itself drives is worse: nothing computes while it makes the next batch.
 
     The fix
 
     Make the hot line cheaper first: one NumPy operation for a whole batch instead of a Python loop
     over elements. Better, write it as TensorFlow operations in `Dataset.map`, which run in
-    parallel without the interpreter, or do it once and store the result. What only waits (files, a
-    server) can be called many times at once.
+    parallel without the interpreter, or do it once and store the result. What only waits (for
+    files, a server) can run many times in parallel.
 
     When we are wrong
 
-    The line comes from samples of the stack, about fifty a second. Libraries that release the
-    interpreter while they work (large NumPy operations, image decoders) count as Python here,
-    though threads would help them.
+    The line comes from about fifty stack samples a second. Libraries that release the interpreter
+    while they work (large NumPy operations, image decoders) count as Python here, though threads
+    would help them.
     """
 
     title = "Python code makes the data, one piece at a time"
@@ -118,7 +118,7 @@ class PythonInput(Cause):
                 counts[below] += sample.in_steps
         total = sum(sample.in_steps for sample, _ in own)
         count = sum(counts.values())
-        if loop is None or count < _FEWEST:
+        if loop is None or count < _FEWEST_SAMPLES:
             return
         steps = max(1, sum(one.steps for one in scope.training))
         trained = sum(one.total for one in scope.training)
@@ -135,7 +135,7 @@ class PythonInput(Cause):
             seconds=min(spent, trained - spent),
             evidence=(
                 Evidence("making data, per step", spent / steps, "s"),
-                Evidence("share of the training", f"{say.share(spent / trained)}"),
+                Evidence("share of the training", say.share(spent / trained)),
                 Evidence("stack samples there", count),
             ),
             advice="Make the batch with NumPy on whole arrays, or give the work to `tf.data` "
@@ -216,7 +216,7 @@ def _advice(work: PythonWork) -> str:
             "`Dataset.map` with `num_parallel_calls` and a larger `private_threadpool_size`, or "
             "give a Keras `PyDataset` `workers`."
         )
-    if work.calls > _MANY_CALLS and each < _CHEAP:
+    if work.calls > _MANY_CALLS and each < _CHEAP_CALL:
         return (
             f"It is called {work.calls:.0f} times per batch, {say.time(each)} each: make a whole "
             "batch per call (yield batches, map after `batch`), which enters Python once."

@@ -52,21 +52,20 @@ class Rereading(Cause):
     """
     What happens
 
-    Each epoch opens the same files, decodes and prepares them in the same way, and the step waits
+    Each epoch reads the same files, decodes and prepares them in the same way, and the step waits
     for it.
 
     Why it is slow
 
-    Without a cache a tf.data pipeline does all of its work again in every pass. Reading from the
-    operating system's memory is cheap; decoding and resizing are not, and they take the cores that
-    the model needs too.
+    Without a cache, a tf.data pipeline repeats all of its work in every pass. Reading files that
+    the operating system has cached is cheap; decoding and resizing are not, and they take the cores
+    that the model needs too.
 
     The fix
 
-    `cache()` behind the last step that is the same in every pass, and in front of everything
-    random: shuffling after it still gives a new order each time. The decoded data must fit into
-    memory; where it does not, a cache in a file (`cache("folder/name")`) trades decoding for
-    reading.
+    Put `cache()` after the last stage that is the same in every pass, and before everything random:
+    shuffling after it still gives a new order each time. The decoded data must fit into memory;
+    where it does not, a cache in a file (`cache("folder/name")`) trades decoding for reading.
 
     When we are wrong
 

@@ -23,7 +23,7 @@ from unslow.facts.workers import (
 )
 from unslow.model import Certainty, Evidence, Finding, Run
 
-_PERIODIC = 0.5  # of the steps: one that is last in fewer is late now and then
+_MOST_STEPS = 0.5  # a worker that is last in fewer is late occasionally
 
 _ADVICE = {
     Why.INPUT: "Give every worker the same input: shard by element rather than by file, or make "
@@ -70,24 +70,24 @@ class Straggler(Cause):
 
     Why it is slow
 
-    The job runs at the speed of its slowest worker, however many there are. The time of a
-    collective beyond its shortest over all workers is wait; the worker that waits least is the one
-    that the others wait for. What it does more of than they do is the reason: input, its own
-    Python, longer batches, memory, garbage collection, saving, evaluation, or a machine that gives
-    it less processor time.
+    The job runs at the speed of its slowest worker, however many there are. What a collective takes
+    beyond its shortest time over all workers is waiting; the others wait for the worker that waits
+    least. The reason is what it spends more time on than they do: input, its own Python, longer
+    batches, memory, garbage collection, saving, evaluation, or a machine that gives it less
+    processor time.
 
     The fix
 
-    What the reason asks for, at its line: the same input and batches for every worker, Python and
-    evaluation out of the steps, a quieter machine. The step without the straggler is computed from
-    the recorded steps, with its excess removed.
+    It depends on the reason: the same input and batches for every worker, Python and evaluation out
+    of the steps, a quieter machine. The step without the straggler is computed from the recorded
+    steps, with its excess removed.
 
     When we are wrong
 
     Waiting inside a compiled step is estimated from processor time: a worker that is slow there
-    without computing (input inside the step, a slow disk) looks as if it waited, too. Windows of
-    the profiler show it (`UNSLOW_JOB_WINDOWS=1`), but closing one ends a worker once in some
-    hundred times on TensorFlow 2.21. A reason is named only where it explains most of the wait.
+    without computing (input inside the step, a slow disk) also seems to wait. Profiler windows
+    (`UNSLOW_JOB_WINDOWS=1`) tell them apart, but on TensorFlow 2.21 closing one ends a worker about
+    once in a hundred times. A reason is named only where it explains most of the wait.
     """
 
     title = "the other workers wait for one"
@@ -107,8 +107,8 @@ def _finding(cause: str, run: Run, job: Job, row: int) -> Finding:
     worker = job.workers[row]
     caused = float(job.caused[row])
     wait = caused / max(1, reason.steps)
-    now_and_then = reason.steps < _PERIODIC * max(1, job.steps)
-    how_often = f"in {reason.steps} of {job.steps} steps, " if now_and_then else ""
+    is_occasional = reason.steps < _MOST_STEPS * max(1, job.steps)
+    how_often = f"in {reason.steps} of {job.steps} steps, " if is_occasional else ""
     title = f"{worker.name} holds the others up: {how_often}they wait {say.time(wait)} "
     title += f"of a step for {_WORDS[reason.why]}"
     exact = job.exact is not None

@@ -279,8 +279,7 @@ def _together(script: Script, line: int, logged: Sequence[int]) -> tuple[int, in
         return line, line
     lines = {script.now(number) for number in logged}
     for parent in list(script.ancestors(node)):
-        is_plain = isinstance(parent, _COMPOUND) and not _says_how_often(parent)
-        if not isinstance(parent, ast.stmt) or not is_plain or not _only_writes(parent, lines):
+        if not isinstance(parent, _COMPOUND) or not _only_writes(parent, lines):
             break
         node = parent
     block, index = script.block(node)

@@ -1,4 +1,4 @@
-"""Some batches are simply larger: the step time follows the elements in the batch."""
+"""Some batches are larger: the step time follows the elements in the batch."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from unslow.analyse.stats.growth import changed_with
 from unslow.cause import Cause
 from unslow.model import Evidence, Finding, Loop, Run
 
-_SPREAD = 1.3  # the largest batches against the smallest
-_FOLLOWS = 0.6  # of the variance of the step time
-_LEAST = 30  # steps
-_SLOWER = 1.15  # times the step of a small batch
+_LARGER = 1.3  # times a small batch, which a large one must have in elements (judgement)
+_SLOWER = 1.15  # times the step of a small batch (judgement)
+_EXPLAINED = 0.6  # of the variance of the step time
+_FEWEST_STEPS = 30
 
 
 class UnevenBatches(Cause):
@@ -24,16 +24,15 @@ class UnevenBatches(Cause):
     images, more rows.
 
     Why it is slow
-    It is not: the time per element stays the same. Looking at steps alone makes it seem that the
-    training slows down.
+    It is not: the time per element stays the same. Only the step times make the training seem to
+    slow down.
 
     The fix
-    Nothing has to be mended. Batches of equal length (`bucket_by_sequence_length`) make the steps
-    even, and save the padding where short and long sequences share a batch.
+    None is needed. Batches of equal length (`bucket_by_sequence_length`) make the steps even, and
+    save padding where short and long sequences share a batch.
 
     When we are wrong
-    If something else grows together with the batch size, the two cannot be told apart by time
-    alone.
+    If something else grows together with the batch size, time alone cannot tell the two apart.
     """
 
     title = "the batches are of different sizes"
@@ -44,20 +43,20 @@ class UnevenBatches(Cause):
             yield from self._judge(loop)
 
     def _judge(self, loop: Loop) -> Iterable[Finding]:
-        if loop.elements is None or len(loop.seconds) < _LEAST:
+        if loop.elements is None or len(loop.seconds) < _FEWEST_STEPS:
             return
         elements, seconds = loop.elements[1:], loop.seconds[1:]
         known = elements > 0
-        if known.sum() < _LEAST:
+        if known.sum() < _FEWEST_STEPS:
             return
         elements, seconds, count = elements[known], seconds[known], loop.count[1:][known]
         small, large = np.quantile(elements, (0.1, 0.9))
         quick = max(1e-12, float(np.median(seconds[elements <= small])))
         slow = float(np.median(seconds[elements >= large])) / quick
-        if large < _SPREAD * small or slow < _SLOWER:
+        if large < _LARGER * small or slow < _SLOWER:
             return
         share = changed_with(seconds, elements).share
-        if share < _FOLLOWS:
+        if share < _EXPLAINED:
             return
         yield Finding(
             cause=self.id,
@@ -71,8 +70,8 @@ class UnevenBatches(Cause):
                 Evidence("elements in a large batch", int(large)),
                 Evidence("of the differences explained", round(100 * share), "%"),
             ),
-            advice="The time per element is steady. To make steps even: batches of equal length "
-            "(bucketing).",
+            advice="The time per element is steady. Batches of equal length (bucketing) make steps "
+            "even.",
         )
 
 

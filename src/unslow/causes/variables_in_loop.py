@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
@@ -27,16 +27,15 @@ class VariablesInLoop(Cause):
 
     Why it is slow
     Making a variable takes as long as many ops: memory is allocated, a handle is registered,
-    the initial value is computed and copied. An optimizer loses its state with it, and a
-    `tf.function` that is given a new variable is traced again. Where something keeps them (a
-    list, a checkpoint, a graph), memory grows with the steps.
+    the initial value is computed and copied. A new optimizer has lost its state, and a
+    `tf.function` that gets a new variable is retraced. Where something keeps them (a list, a
+    checkpoint, a graph), memory grows with the steps.
 
     The fix
-    Make it once, in front of the loop. A metric has `reset_state()`, a variable has `assign()`.
+    Make it once, before the loop. A metric has `reset_state()`, a variable has `assign()`.
 
     When we are wrong
-    Loops that build something new in each turn on purpose, such as a model per fold, are
-    another matter.
+    A loop may build something new in each turn on purpose, such as a model per fold.
     """
 
     title = "variables, metrics or optimizers are made in every step"
@@ -54,15 +53,7 @@ class VariablesInLoop(Cause):
         seconds = min(sum(line.seconds for line in lines), loop.total)
         piling = [line for line in lines if line.piles_up]
         what = next(kind for kind in ("optimizer", "metric", "variable") if kind in first.kinds)
-        evidence = []
-        for line in lines:
-            evidence += [
-                Evidence(f"made at {line.location}", line.count),
-                Evidence("variables among them", line.variables),
-                Evidence("seconds of making one", line.seconds / max(1, line.count), "s"),
-                Evidence("still there at the end", line.alive),
-            ]
-        often = "in every step" if first.per_step >= _EVERY else "in many steps"
+        often = "in every step" if first.per_step >= _EVERY_STEP else "in many steps"
         each = say.time(first.seconds / max(1, first.count))
         kept = f"; all {first.alive} of them are kept" if piling else ""
         return Finding(
@@ -71,7 +62,7 @@ class VariablesInLoop(Cause):
             f"{first.count} in {loop.steps} steps, {each} each{kept}",
             location=first.location,
             seconds=seconds,
-            evidence=tuple(evidence),
+            evidence=tuple(row for line in lines for row in _evidence(line)),
             grows=bool(piling),
             forecast=_forecast(loop, piling) if piling else None,
             advice=_ADVICE[what],
@@ -94,27 +85,33 @@ class VariablesInLoop(Cause):
                 yield source.spot(call, text, _INSTEAD[what])
 
 
+def _evidence(line: MadeLine) -> Iterator[Evidence]:
+    yield Evidence(f"made at {line.location}", line.count)
+    yield Evidence("variables among them", line.variables)
+    yield Evidence("seconds of making one", line.seconds / max(1, line.count), "s")
+    yield Evidence("still there at the end", line.alive)
+
+
 def _forecast(loop: Loop, piling: Sequence[MadeLine]) -> Forecast:
     steps = loop.steps * 10
     rate = sum(line.bytes / line.steps for line in piling)
     return Forecast(steps, bytes=rate * steps, text="held by what was made in the loop")
 
 
-_EVERY = 0.9  # made per step
+_EVERY_STEP = 0.9  # made per step
 _KINDS = {Kind.VARIABLE: "variable", Kind.METRIC: "metric", Kind.OPTIMIZER: "optimizer"}
 _INSTEAD = {
     "variable": "make the variable once, before the loop, and give it its value with assign(...)",
     "metric": "make the metric once, before the loop, and call reset_state() where it should "
-    "start anew",
+    "start over",
     "optimizer": "make the optimizer once, before the loop: a new one has forgotten its momentum",
 }
 _ADVICE = {
-    "variable": "Make the variable once, in front of the loop, and give it its value with "
-    "`assign(…)`.",
-    "metric": "Make the metric once, in front of the loop, and call its `reset_state()` where it "
-    "should start anew.",
-    "optimizer": "Make the optimizer once, in front of the loop: made anew, it forgets its "
-    "momentum in every step.",
+    "variable": "Make the variable once, before the loop, and give it its value with `assign(…)`.",
+    "metric": "Make the metric once, before the loop, and call its `reset_state()` where it should "
+    "start over.",
+    "optimizer": "Make the optimizer once, before the loop: a new one in every step has no "
+    "momentum.",
 }
 
 

@@ -37,8 +37,8 @@ from unslow.model import (
     Safety,
 )
 
-_WORTH = 0.05  # of the training time
-_MOST = 0.5  # of the ops or weights
+_WORTH = 0.05  # of the training time (judgement)
+_MOST_OF_MODEL = 0.5  # of the ops or weights
 # How much slower float64 is than float32 on a CPU (measured on TensorFlow 2.21): oneDNN's fast
 # kernels are for float32 alone, and everything else moves twice the bytes.
 _SLOWER = {"Conv": 5.5, "MatMul": 4.0, "Softmax": 5.0, "Sqrt": 3.0, "Tanh": 2.5}
@@ -81,21 +81,21 @@ class WideDtypes(Cause):
     """
     What happens
     Weights and ops of the model are float64, mostly because an array came from NumPy, whose
-    numbers are float64 unless told otherwise, or because Keras was told so.
+    default is float64, or because Keras is set to it.
 
     Why it is slow
-    Every number takes twice the memory and the processor handles half as many at once. For
-    multiplications of matrices and convolutions there are no fast kernels for float64 at all:
-    they are four to six times as slow.
+    Every number takes twice the memory, and the processor handles half as many at a time. For
+    matrix multiplications and convolutions there are no fast float64 kernels: they are four to
+    six times as slow.
 
     The fix
-    Make the arrays float32 where they begin (`.astype("float32")`, `dtype=`), and the rest
-    follows. With Keras: `keras.config.set_floatx("float32")`, which is its default.
+    Create the arrays as float32 (`.astype("float32")`, `dtype=`), and the rest follows. With
+    Keras: `keras.config.set_floatx("float32")`, which is its default.
 
     When we are wrong
     Some computations need the precision (solving equations, physics, long sums): keep float64
-    there and nowhere else. The gain is an estimate from the kernels seen and from what each
-    kind of them gains elsewhere.
+    there and nowhere else. The gain is estimated from the kernels seen and from what each kind of
+    kernel gained in our measurements.
     """
 
     title = "float64 where float32 would do"
@@ -104,16 +104,15 @@ class WideDtypes(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            seen = [each for each in run.facts(Weights) if each.process == loop.process]
-            wide = max(seen, key=_part, default=None)
-            if wide is not None and _part(wide) >= _MOST:
+            wide = max(run.facts(Weights, loop.process), key=_part, default=None)
+            if wide is not None and _part(wide) >= _MOST_OF_MODEL:
                 yield from self._judge(run, loop, wide)
 
     def _judge(self, run: Run, loop: Loop, weights: Weights) -> Iterable[Finding]:
-        looked = windows(run, loop)
-        if not looked:
+        seen = windows(run, loop)
+        if not seen:
             raise CannotJudge("the run was too short for a profiler window")
-        window = looked[-1]
+        window = seen[-1]
         part = _part(weights)
         gain = _gain(window) * part
         seconds = min(1.0, gain / window.wall) * repeated(loop)
@@ -205,13 +204,12 @@ def _gain(window: Window) -> float:
 
 def _where(run: Run, loop: Loop, update: Stack) -> tuple[Location, Origin]:
     """The line where float64 begins; an optimizer's slots only follow the weights."""
-    for setting in run.facts(Floatx):
-        is_wide = setting.process == loop.process and setting.value == "float64"
-        if is_wide and setting.stack:
+    for setting in run.facts(Floatx, loop.process):
+        if setting.value == "float64" and setting.stack:
             return say.place(run, setting.stack[0]), Origin.SETTING
     lines: dict[Place, float] = defaultdict(float)
-    for variable in run.facts(Wide):
-        if variable.process == loop.process and variable.stack:
+    for variable in run.facts(Wide, loop.process):
+        if variable.stack:
             lines[variable.stack[0]] += variable.bytes
     if update and len(lines) > 1:
         lines.pop(update[0], None)
