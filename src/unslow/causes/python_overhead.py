@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from unslow.analyse import wording as say
 from unslow.analyse.host.hot_lines import Hot, grows_with, hot_lines, together
@@ -66,6 +66,22 @@ def _sample(line: int, leaf: str, first: int, second: int, phase: Phase = Phase.
     return Sample(
         (Location("train.py", line),), leaf, 0, True, first, second, first + second, phase
     )
+
+
+_SOURCE = "import x\n" * 9 + "for step in data:\n    rank(history)\n    train(x)\n"
+_TRAINS = _sample(12, "tensorflow", 12, 13, Phase.RUN)
+
+
+def _half(says: str, other: Sample, facts: Sequence[Placed] = ()) -> Sketch:
+    """TensorFlow trains in half of each step; another line has the other half."""
+    samples = [other, _TRAINS]
+    return Sketch(says, phases={Phase.RUN: 0.5}, source=_SOURCE, samples=samples, facts=facts)
+
+
+def _compiled(says: str, facts: Sequence[Placed]) -> Sketch:
+    samples = [_sample(12, "tensorflow", 24, 25, Phase.RUN)]
+    phases = {Phase.RUN: 0.9}
+    return Sketch(says, phases=phases, style="keras", source=_SOURCE, samples=samples, facts=facts)
 
 
 def _calls_back(seconds: float) -> list[Placed]:
@@ -187,94 +203,6 @@ class PythonOverhead(Cause):
             advice=_advice(scope, place, grows=rate is not None),
         )
 
-    SOURCE = "import x\n" * 9 + "for step in data:\n    rank(history)\n    train(x)\n"
-    FIRES = (
-        Sketch(
-            "a line takes half of each step",
-            phases={Phase.RUN: 0.5},
-            source=SOURCE,
-            samples=[_sample(11, "python", 12, 13), _sample(12, "tensorflow", 12, 13, Phase.RUN)],
-        ),
-        Sketch(
-            "a line takes longer each step",
-            seconds=[0.002 + step * 1e-5 for step in range(1000)],
-            phases={Phase.RUN: [0.001 / (0.002 + step * 1e-5) for step in range(1000)]},
-            source=SOURCE,
-            samples=[_sample(11, "stdlib", 70, 160), _sample(12, "tensorflow", 30, 20, Phase.RUN)],
-        ),
-        Sketch(
-            "a metric in Python, which the compiled step calls",
-            phases={Phase.RUN: 0.9},
-            style="keras",
-            source=SOURCE,
-            facts=_calls_back(0.5),
-            samples=[_sample(12, "tensorflow", 24, 25, Phase.RUN)],
-        ),
-    )
-    QUIET = (
-        Sketch(
-            "a function of Python's in the pipeline",
-            phases={Phase.RUN: 0.9},
-            style="keras",
-            source=SOURCE,
-            facts=[
-                at(0, Dataset(dataset=1, stages=(BuiltStage(kind="Map", tokens=("f",)),))),
-                *_calls_back(0.5),
-            ],
-            samples=[_sample(12, "tensorflow", 24, 25, Phase.RUN)],
-        ),
-        Sketch(
-            "one step of a hundred in which an iterator is torn down",
-            seconds=[0.01] * 50 + [0.5] + [0.01] * 49,
-            phases={Phase.RUN: [0.95] * 50 + [0.02] + [0.95] * 49},
-            source=SOURCE,
-            samples=[_sample(11, "python", 2, 23), _sample(12, "tensorflow", 24, 25, Phase.RUN)],
-        ),
-        Sketch(
-            "eager TensorFlow below the line is not the line's own Python",
-            phases={Phase.RUN: 0.5},
-            source=SOURCE,
-            samples=[
-                _sample(11, "tensorflow", 12, 13),
-                _sample(12, "tensorflow", 12, 13, Phase.RUN),
-            ],
-        ),
-        Sketch(
-            "the loop's own line waits for data",
-            phases={Phase.RUN: 0.5},
-            source=SOURCE,
-            samples=[_sample(10, "python", 12, 13), _sample(12, "tensorflow", 12, 13, Phase.RUN)],
-        ),
-        Sketch(
-            "a line that takes batches from a dataset",
-            phases={Phase.RUN: 0.5},
-            source=SOURCE,
-            facts=[at(50, Next(count=50, took=0.1, amount=8.0, stack=stack_at(11)))],
-            samples=[_sample(11, "python", 12, 13), _sample(12, "tensorflow", 12, 13, Phase.RUN)],
-        ),
-        Sketch(
-            "a line that hands Keras a batch, for which it makes an iterator",
-            phases={Phase.RUN: 0.5},
-            source=SOURCE,
-            facts=[
-                at(50, IteratorMade(n=50, iterator=50, dataset=1, in_fit=True, stack=stack_at(11)))
-            ],
-            samples=[_sample(11, "python", 12, 13), _sample(12, "tensorflow", 12, 13, Phase.RUN)],
-        ),
-        Sketch(
-            "a line before the loop",
-            phases={Phase.RUN: 0.5},
-            source=SOURCE,
-            samples=[_sample(3, "python", 12, 0), _sample(12, "tensorflow", 12, 13, Phase.RUN)],
-        ),
-        Sketch(
-            "five per cent of each step",
-            phases={Phase.RUN: 0.95},
-            source=SOURCE,
-            samples=[_sample(11, "python", 5, 5), _sample(12, "tensorflow", 95, 95, Phase.RUN)],
-        ),
-    )
-
 
 def _is_spread(hot: Hot) -> bool:
     """Whether other lines of its function take a real part of the time."""
@@ -351,3 +279,51 @@ def _called(scope: Scope, place: Location) -> Iterator[str]:
             case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
                 if node.lineno <= place.line <= (node.end_lineno or node.lineno):
                     yield name
+
+
+_FETCHED = Next(count=50, took=0.1, amount=8.0, stack=stack_at(11))
+_IN_FIT = IteratorMade(n=50, iterator=50, dataset=1, in_fit=True, stack=stack_at(11))
+_PIPELINE = Dataset(dataset=1, stages=(BuiltStage(kind="Map", tokens=("f",)),))
+PythonOverhead.FIRES = (
+    _half("a line takes half of each step", _sample(11, "python", 12, 13)),
+    Sketch(
+        "a line takes longer each step",
+        seconds=[0.002 + step * 1e-5 for step in range(1000)],
+        phases={Phase.RUN: [0.001 / (0.002 + step * 1e-5) for step in range(1000)]},
+        source=_SOURCE,
+        samples=[_sample(11, "stdlib", 70, 160), _sample(12, "tensorflow", 30, 20, Phase.RUN)],
+    ),
+    _compiled("a metric in Python, which the compiled step calls", _calls_back(0.5)),
+)
+PythonOverhead.QUIET = (
+    _compiled("a Python function in the pipeline", [at(0, _PIPELINE), *_calls_back(0.5)]),
+    Sketch(
+        "one step of a hundred in which an iterator is torn down",
+        seconds=[0.01] * 50 + [0.5] + [0.01] * 49,
+        phases={Phase.RUN: [0.95] * 50 + [0.02] + [0.95] * 49},
+        source=_SOURCE,
+        samples=[_sample(11, "python", 2, 23), _sample(12, "tensorflow", 24, 25, Phase.RUN)],
+    ),
+    _half(
+        "eager TensorFlow below the line is not the line's own Python",
+        _sample(11, "tensorflow", 12, 13),
+    ),
+    _half("the loop's own line waits for data", _sample(10, "python", 12, 13)),
+    _half(
+        "a line that takes batches from a dataset",
+        _sample(11, "python", 12, 13),
+        [at(50, _FETCHED)],
+    ),
+    _half(
+        "a line that hands Keras a batch, for which it makes an iterator",
+        _sample(11, "python", 12, 13),
+        [at(50, _IN_FIT)],
+    ),
+    _half("a line before the loop", _sample(3, "python", 12, 0)),
+    Sketch(
+        "five per cent of each step",
+        phases={Phase.RUN: 0.95},
+        source=_SOURCE,
+        samples=[_sample(11, "python", 5, 5), _sample(12, "tensorflow", 95, 95, Phase.RUN)],
+    ),
+)

@@ -142,43 +142,34 @@ class ThreadSettings(Cause):
         fixed = delete(script, where.line)
         return Fix("let TensorFlow use all cores", Safety.CLOSE, {where.file: fixed.text})
 
-    FIRES = (
-        Sketch(
-            "one thread on eight cores, and long kernels",
-            phases={Phase.RUN: 1.0},
-            machine={"cores": 8, "affinity": 8},
-            facts=[_set("intra", 1), at(3, _EIGHT.replace(intra=1)), _seen(0.002)],
-        ),
-        Sketch(
-            "the program itself keeps to one core",
-            phases={Phase.RUN: 1.0},
-            machine={"cores": 8, "affinity": 8},
-            facts=[_set("affinity", 1), at(3, _EIGHT.replace(affinity=1)), _seen(0.002)],
-        ),
-    )
-    QUIET = (
-        Sketch(
-            "one thread, and short kernels that nobody would split",
-            phases={Phase.RUN: 1.0},
-            machine={"cores": 8, "affinity": 8},
-            facts=[_set("intra", 1), at(3, _EIGHT.replace(intra=1)), _seen(0.00002)],
-        ),
-        Sketch(
-            "nothing was set",
-            phases={Phase.RUN: 1.0},
-            machine={"cores": 8, "affinity": 8},
-            facts=[at(3, _EIGHT), _seen(0.002)],
-        ),
-        Sketch(
-            "whoever started the process gave it one core",
-            phases={Phase.RUN: 1.0},
-            machine={"cores": 8, "affinity": 1},
-            facts=[at(3, _EIGHT.replace(affinity=1, affinity_at_start=1)), _seen(0.002)],
-        ),
-    )
-
 
 def _splittable(window: Window) -> float:
     """Seconds per step in kernels that are long enough to be shared among threads."""
     long = sum(op.seconds for op in window.ops if op.seconds / max(1, op.count) >= _LONG_KERNEL)
     return min(window.kernels, long)
+
+
+def _sketch(says: str, *facts: Placed, affinity: int = 8) -> Sketch:
+    machine = {"cores": 8, "affinity": affinity}
+    return Sketch(says, phases={Phase.RUN: 1.0}, machine=machine, facts=facts)
+
+
+_ONE_THREAD, _ONE_CORE = at(3, _EIGHT.replace(intra=1)), at(3, _EIGHT.replace(affinity=1))
+ThreadSettings.FIRES = (
+    _sketch(
+        "one thread on eight cores, and long kernels", _set("intra", 1), _ONE_THREAD, _seen(0.002)
+    ),
+    _sketch("the program itself keeps to one core", _set("affinity", 1), _ONE_CORE, _seen(0.002)),
+)
+ThreadSettings.QUIET = (
+    _sketch(
+        "one thread, and kernels too short to be split", _set("intra", 1), _ONE_THREAD, _seen(2e-5)
+    ),
+    _sketch("nothing was set", at(3, _EIGHT), _seen(0.002)),
+    _sketch(
+        "whoever started the process gave it one core",
+        at(3, _EIGHT.replace(affinity=1, affinity_at_start=1)),
+        _seen(0.002),
+        affinity=1,
+    ),
+)

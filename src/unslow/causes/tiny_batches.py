@@ -215,75 +215,6 @@ class TinyBatches(Cause):
             note=note if detail.users_hooks else "",
         )
 
-    FIRES = (
-        Sketch(
-            "a batch of four rows in fit",
-            seconds=(0.001,) * 1200,
-            style="keras",
-            phases={Phase.RUN: 0.4},
-            facts=[_FIT, _seen(0.05, 0.3)],
-        ),
-        Sketch(
-            "a compiled step whose kernels take a tenth",
-            seconds=(0.001,) * 1200,
-            style="function",
-            phases={Phase.RUN: 0.9},
-            facts=[_seen(0.1, 0.6)],
-        ),
-        Sketch(
-            "predict over a whole table, row by row",
-            seconds=(),
-            facts=[_predicted(rows=9000, batch_size=1, took=9.0)],
-        ),
-        Sketch(
-            "the same while others use the machine",
-            seconds=(),
-            before=50.0,
-            facts=[_predicted(rows=9000, batch_size=1, took=49.0)],
-            ticks={"user_cpu": [0.0, 9.0], "system_cpu": [0.0, 1.0]},
-        ),
-    )
-    QUIET = (
-        Sketch(
-            "a large model predicts a few rows at a time",
-            seconds=(),
-            facts=[_predicted(rows=2000, batch_size=2, took=20.0)],
-        ),
-        Sketch(
-            "one tiny batch after the other, but few of them",
-            seconds=(),
-            facts=[_predicted(rows=100, batch_size=1, took=0.1)],
-        ),
-        Sketch(
-            "a small batch of heavy rows",
-            seconds=(0.001,) * 1200,
-            style="keras",
-            phases={Phase.RUN: 0.98},
-            facts=[_FIT, _seen(0.95, 0.97)],
-        ),
-        Sketch(
-            "the user's own Python takes the time",
-            seconds=(0.001,) * 1200,
-            style="function",
-            phases={Phase.RUN: 0.3},
-            facts=[_seen(0.1, 0.2)],
-        ),
-        Sketch(
-            "an agent that acts by a compiled function between its updates",
-            seconds=(0.001,) * 1200,
-            style="function",
-            phases={Phase.RUN: 0.9},
-            facts=[_seen(0.1, 0.6, calls=(10, 5))],
-        ),
-        Sketch(
-            "a short run",
-            seconds=(0.001,) * 300,
-            style="keras",
-            phases={Phase.RUN: 0.4},
-            facts=[_FIT, _seen(0.05, 0.3)],
-        ),
-    )
-
 
 def _computed(run: Run, call: Prediction) -> float:
     """Seconds of a call as they would be on a machine that nobody else uses, at most."""
@@ -308,3 +239,48 @@ def _compiled(run: Run, loop: Loop) -> Location | None:
     """The line that compiles the model of Keras."""
     calls = [call for call in run.facts(Compile, loop.process) if call.stack]
     return say.place(run, calls[-1].stack[0]) if calls else None
+
+
+def _steps(says: str, running: float, *facts: Placed, style: str, steps: int = 1200) -> Sketch:
+    seconds = (0.001,) * steps
+    return Sketch(says, seconds, phases={Phase.RUN: running}, style=style, facts=facts)
+
+
+def _predicting(says: str, seen: Placed) -> Sketch:
+    return Sketch(says, seconds=(), facts=[seen])
+
+
+_ROW_BY_ROW = _predicted(rows=9000, batch_size=1, took=49.0)
+TinyBatches.FIRES = (
+    _steps("a batch of four rows in fit", 0.4, _FIT, _seen(0.05, 0.3), style="keras"),
+    _steps("a compiled step, a tenth in kernels", 0.9, _seen(0.1, 0.6), style="function"),
+    _predicting(
+        "predict over a whole table, row by row", _predicted(rows=9000, batch_size=1, took=9.0)
+    ),
+    Sketch(
+        "the same while others use the machine",
+        seconds=(),
+        before=50.0,
+        facts=[_ROW_BY_ROW],
+        ticks={"user_cpu": [0.0, 9.0], "system_cpu": [0.0, 1.0]},
+    ),
+)
+TinyBatches.QUIET = (
+    _predicting(
+        "a large model predicts a few rows at a time",
+        _predicted(rows=2000, batch_size=2, took=20.0),
+    ),
+    _predicting(
+        "one tiny batch after the other, but few of them",
+        _predicted(rows=100, batch_size=1, took=0.1),
+    ),
+    _steps("a small batch of heavy rows", 0.98, _FIT, _seen(0.95, 0.97), style="keras"),
+    _steps("the user's own Python takes the time", 0.3, _seen(0.1, 0.2), style="function"),
+    _steps(
+        "an agent that acts by a compiled function between its updates",
+        0.9,
+        _seen(0.1, 0.6, calls=(10, 5)),
+        style="function",
+    ),
+    _steps("a short run", 0.4, _FIT, _seen(0.05, 0.3), style="keras", steps=300),
+)
