@@ -1,0 +1,1 @@
+"""What the user's source text shows without running it."""
