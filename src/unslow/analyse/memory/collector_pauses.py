@@ -59,11 +59,11 @@ def collector_pauses(loop: Loop) -> CollectorPauses:
     half = len(pauses) // 2
     early = float(np.average(pauses[:half], weights=count[:half]))
     late = float(np.average(pauses[half:], weights=count[half:]))
-    is_often = min(np.count_nonzero(pauses[:half]), np.count_nonzero(pauses[half:])) >= _TREND
+    fewest = min(np.count_nonzero(pauses[:half]), np.count_nonzero(pauses[half:]))
     return CollectorPauses(
         rows=pauses * count,
         steady=max(1e-12, float((loop.seconds[1:] * count).sum())),
         early=early,
         late=late,
-        grows=is_often and late > _GROWN * early > 0,
+        grows=bool(fewest >= _TREND) and late > _GROWN * early > 0,
     )

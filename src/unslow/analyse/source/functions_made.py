@@ -34,7 +34,7 @@ def _functions_made(source: Source) -> Iterator[MadeFunction]:
             yield MadeFunction(function, source.callers(function))
     for call in source.calls("tf.function"):
         match source.parents.get(call):
-            case ast.Call(func=function) as parent if function is call and parent in source.parents:
+            case ast.Call() as parent if parent.func is call and parent in source.parents:
                 yield MadeFunction(call, [parent])
             case ast.Assign() as assign:
                 yield MadeFunction(call, list(_calls_of(source, assign)))
