@@ -47,7 +47,7 @@ class RepeatedEagerCalls(Cause):
     twenty layers dispatches hundreds of ops per call. A compiled function is dispatched once.
 
     The fix
-    Move the body of the loop into a function with `@tf.function`, or use `act =
+    Put the body of the loop into a function with `@tf.function`, or use `act =
     tf.function(model)` for a model. If elements do not depend on each other, handle many in one
     call (`tf.vectorized_map`, a batch dimension, `Dataset.map`). For Keras models with small
     inputs, `model.predict_on_batch(x)` is already compiled. Keep shapes fixed, or the function is
