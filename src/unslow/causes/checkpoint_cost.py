@@ -1,4 +1,4 @@
-"""Saving checkpoints takes a real share of the training."""
+"""Saving checkpoints takes a large share of the training."""
 
 from __future__ import annotations
 
@@ -6,31 +6,25 @@ import ast
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.host.saves import Saves, saves_of
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
-from unslow.cause import Cause, Spot
+from unslow.cause import LEAST_SHARE, Cause, Spot
 from unslow.facts.files import Save
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.call_arguments import argument, call, keyword_set
 from unslow.fix.moves.run_less_often import rarer
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
-from unslow.syntax import Kind
+from unslow.syntax import Kind, Source
 from unslow.syntax import argument as written
 
-if TYPE_CHECKING:
-    from unslow.syntax import Source
-
-_WORTH = 0.05  # of the training time
-_FEWEST = 3
-_BETWEEN_FAILURES = 86_400.0  # seconds: one a day is a bad machine, so the interval is careful
-_SLOTS = 0.2  # of what is saved: a smaller optimizer is not worth a mention (judgement)
-_CALLBACKS = ("ModelCheckpoint", "BackupAndRestore")
+_FEWEST_SAVES = 3  # a judgement: fewer show no interval
+_BETWEEN_FAILURES = 86_400.0  # seconds; a judgement: one failure a day is a bad machine
+_LEAST_SLOTS = 0.2  # of what is saved; a judgement: a smaller optimizer is not worth a mention
 _POSITION = {"ModelCheckpoint": 6, "BackupAndRestore": 1}  # of save_freq, Keras 2.12 to 3
-_SAFE_FIELDS = {"epoch", "batch"}  # known after any batch
+_SAFE_FIELDS = {"epoch", "batch"}  # of a file's name: known after any batch
 _SAVERS = ("tf.train.Checkpoint", "tf.train.CheckpointManager", "tf.train.Saver")
 _METHODS = ("save", "write", "save_weights")
 _SAVING = ("tf.saved_model.save", "keras.models.save_model")
@@ -46,40 +40,27 @@ class _Interval:
     stack: tuple[Location, ...]  # the lines that lead to the one that saves, innermost first
 
 
-_SAVED = Save(
-    key="a", call="Checkpoint.save", bytes=1e6, stack=(Place("train.py", 13, "f"),), folder="out"
-)
-
-
-def _save(step: int, n: int, each: float, saved: Save = _SAVED) -> Placed:
-    return at(step, saved.replace(n=n, sum=n * each, took=each, step=step))
-
-
 class CheckpointCost(Cause):
     """
     What happens
-
-    The training stops to write its weights, and often the optimizer's state too, after every step
-    or every few, and the writing takes a real part of the time.
+    The training stops after every step, or every few steps, to write its weights and often the
+    optimizer's state, and this takes a large part of the time.
 
     Why it is slow
-
     A checkpoint copies every variable to the host, writes it and waits for the disk. It costs the
     same however little has changed since the last one.
 
     The fix
-
-    Save as often as the cost of saving and the work at risk balance: by Young's formula every √(2 ×
-    cost of one checkpoint × time between failures). For a checkpoint of 0.1 s and one failure a day
-    that is every two minutes. What is needed for predictions only needs the weights only.
-    `tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)` lets the training go on
-    while the file is written.
+    Balance the cost of saving against the work at risk. Young's formula gives the interval: √(2 ×
+    cost of one checkpoint × time between failures). For a checkpoint of 0.1 s and one failure a
+    day that is every two minutes. If you only need predictions, save the weights only.
+    `tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)` lets the training
+    continue while the file is written.
 
     When we are wrong
-
-    Where every state is wanted (a study of the weights over time), the checkpoints are the product,
-    not a cost. On machines that are taken away at short notice the time between failures is shorter
-    than a day, and the interval with it.
+    If you want every state (to study the weights over time), the checkpoints are the result, not a
+    cost. On machines that can be preempted, failures are more frequent than once a day, and the
+    interval is shorter.
     """
 
     title = "saving takes a large share"
@@ -88,36 +69,39 @@ class CheckpointCost(Cause):
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
             for saves in saves_of(run, loop):
-                if saves.count >= _FEWEST and saves.where.line:
+                if saves.count >= _FEWEST_SAVES and saves.where.line:
                     yield from self._judge(run, loop, saves)
 
     def _judge(self, run: Run, loop: Loop, saves: Saves) -> Iterable[Finding]:
         step = max((loop.total - saves.seconds) / max(1, loop.steps), 1e-6)
-        wanted = math.sqrt(2 * saves.each * _BETWEEN_FAILURES)
+        balance = math.sqrt(2 * saves.each * _BETWEEN_FAILURES)
         apart = loop.steps / saves.count
         now = max(1, round(apart))
-        times = _round(wanted / step / now)
+        times = _rounded_down(balance / step / now)
         every = times * now
         left = max(1.0, loop.steps / every)
         seconds = min(saves.seconds, loop.total) * max(0.0, 1 - left / saves.count)
-        share = saves.seconds / max(run.trained, 1e-9)
-        if share < _WORTH or seconds < _WORTH * run.trained:
+        if min(saves.seconds, seconds) < LEAST_SHARE * run.trained:
             return
-        how = f"saves {_often(apart)} and takes {say.share(share)} of the training"
+        by_callback = saves.last.call in _POSITION
+        who = saves.last.call if by_callback else say.code(saves.where)
+        often = "after every step" if apart < 1.5 else f"every {apart:.0f} steps"
+        share = say.share(saves.seconds / max(run.trained, 1e-9))
         yield Finding(
             cause=self.id,
             location=saves.where,
             seconds=seconds,
-            title=f"{_who(saves)} {how}: {say.time(saves.each)} each",
+            title=f"{who} saves {often} and takes {share} of the training: "
+            f"{say.time(saves.each)} each",
             evidence=(
                 Evidence("checkpoints", saves.count),
                 Evidence("steps between them", round(apart, 1)),
                 Evidence("one takes", saves.each, "s"),
                 Evidence("size of one", saves.last.bytes, "bytes"),
                 Evidence("total time saving", saves.seconds, "s"),
-                Evidence("interval at which cost and risk balance", round(wanted, 1), "s"),
+                Evidence("interval at which cost and risk balance", round(balance, 1), "s"),
             ),
-            advice=_advice(saves, every, wanted),
+            advice=" ".join(_advice(saves.last, every, balance)),
             detail=_Interval(every, times, saves.last, saves.stack),
         )
 
@@ -125,60 +109,17 @@ class CheckpointCost(Cause):
         detail, where = finding.detail, finding.location
         if where is None or not isinstance(detail, _Interval):
             return None
-        every = detail.every
-        if detail.saved.call in _CALLBACKS:
+        if detail.saved.call in _POSITION:
             fixed = _save_freq(script, where.line, detail)
         else:
             fixed = _in_loop(script, detail)
         return Fix(
-            title=f"save every {every:,} steps",
+            title=f"save every {detail.every:,} steps",
             safety=Safety.REVIEW,
             files=fixed.files,
-            note=f"A failure then loses up to {every:,} steps, and the end of the training is "
-            "saved only if the script saves once more after it.",
+            note=f"A failure then loses up to {detail.every:,} steps, and the final state is saved "
+            "only if the script saves once more after the training.",
         )
-
-    FIRES = (
-        Sketch(
-            "everything is saved after each step",
-            [0.02] * 100,
-            {Phase.SAVE: 0.5, Phase.RUN: 0.5},
-            [_save(step, step, 0.01) for step in range(1, 101)],
-        ),
-        Sketch(
-            "a callback saves after each short epoch",
-            [0.02] * 100,
-            {Phase.SAVE: 0.06, Phase.RUN: 0.9},
-            [
-                _save(
-                    10 * n,
-                    n,
-                    0.012,
-                    _SAVED.replace(
-                        call="ModelCheckpoint",
-                        made=(Place("train.py", 9, "f"),),
-                        options={"save_freq": "epoch"},
-                    ),
-                )
-                for n in range(1, 11)
-            ],
-            style="keras",
-        ),
-    )
-    QUIET = (
-        Sketch(
-            "checkpoints at 1% of the time",
-            [0.02] * 100,
-            {Phase.SAVE: 0.01, Phase.RUN: 0.9},
-            [_save(25 * n, n, 0.005) for n in range(1, 5)],
-        ),
-        Sketch(
-            "a huge model that is saved as often as its cost asks for",
-            [60.0] * 200,
-            {Phase.SAVE: 0.06, Phase.RUN: 0.9},
-            [*[_save(100 * n, n, 300.0) for n in range(1, 3)], _save(199, 3, 300.0)],
-        ),
-    )
 
     def spot(self, source: Source) -> Iterable[Spot]:
         for name, position in _POSITION.items():
@@ -194,8 +135,8 @@ class CheckpointCost(Cause):
             if loop is not None:
                 yield source.spot(
                     node,
-                    f"this saves in every step of the loop at line {loop.lineno}, and the training"
-                    " waits until all is written; it matters when a step is short",
+                    f"this saves in every step of the loop at line {loop.lineno}, and the training "
+                    "waits until everything is written; it matters if steps are short",
                     "save every few minutes: if step % 1000 == 0: ...",
                 )
 
@@ -214,15 +155,7 @@ def _saves(source: Source, node: ast.Call) -> bool:
     return written(made, "checkpoint_interval") is None  # with it, most calls do not save
 
 
-def _who(saves: Saves) -> str:
-    return saves.last.call if saves.last.call in _CALLBACKS else say.code(saves.where)
-
-
-def _often(apart: float) -> str:
-    return "after every step" if apart < 1.5 else f"every {apart:.0f} steps"
-
-
-def _round(value: float) -> int:
+def _rounded_down(value: float) -> int:
     """The next number below that is 1, 2 or 5 times a power of ten."""
     if value < 1:
         return 1
@@ -230,26 +163,24 @@ def _round(value: float) -> int:
     return next(power * lead for lead in (5, 2, 1) if value >= power * lead)
 
 
-def _advice(saves: Saves, every: int, wanted: float) -> str:
-    last = saves.last
-    parts = [
+def _advice(saved: Save, every: int, balance: float) -> Iterable[str]:
+    yield (
         f"Save every {every:,} steps: with this cost and one failure a day, saving and the work "
-        f"at risk balance at {say.time(wanted)} (Young's formula)."
-    ]
-    whole = last.weights_bytes + last.slots_bytes
-    if last.slots_bytes > _SLOTS * whole and not last.options.get("save_weights_only"):
-        parts.append(
-            f"The weights alone are {say.share(last.weights_bytes / whole)} of what is saved: "
-            "`save_weights_only=True` where the training need not be resumed."
+        f"at risk balance at {say.time(balance)} (Young's formula)."
+    )
+    whole = saved.weights_bytes + saved.slots_bytes
+    if saved.slots_bytes > _LEAST_SLOTS * whole and not saved.options.get("save_weights_only"):
+        yield (
+            f"The weights alone are {say.share(saved.weights_bytes / whole)} of what is saved: "
+            "use `save_weights_only=True` if the training need not be resumed."
         )
-    if last.call.startswith("Checkpoint"):
-        parts.append(
+    if saved.call.startswith("Checkpoint"):
+        yield (
             "`tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)` writes the "
-            "file while the training goes on."
+            "file while the training continues."
         )
-    if last.call == "Saver":
-        parts.append("`write_meta_graph=False` leaves out the graph, which is the same each time.")
-    return " ".join(parts)
+    if saved.call == "Saver":
+        yield "`write_meta_graph=False` leaves out the graph, which is the same each time."
 
 
 def _save_freq(script: Script, line: int, detail: _Interval) -> Script:
@@ -259,12 +190,16 @@ def _save_freq(script: Script, line: int, detail: _Interval) -> Script:
         reason = "it keeps the best by a metric of the whole epoch, so it must stay with the epochs"
         raise script.refuse(reason, node)
     path = argument(script, node, "filepath") or argument(script, node, 0)
-    constants = ast.walk(path) if path is not None else ()
-    text = "".join(str(part.value) for part in constants if isinstance(part, ast.Constant))
-    fields = {field.split("}")[0].split(":")[0] for field in text.split("{")[1:]}
-    if not fields <= _SAFE_FIELDS:
+    if not _name_fields(path) <= _SAFE_FIELDS:
         raise script.refuse("the file's name holds a metric that only a whole epoch has", node)
     return keyword_set(script, node, "save_freq", str(detail.every), _POSITION[name])
+
+
+def _name_fields(path: ast.expr | None) -> set[str]:
+    """The `{fields}` in the texts of an expression."""
+    constants = ast.walk(path) if path is not None else ()
+    text = "".join(str(part.value) for part in constants if isinstance(part, ast.Constant))
+    return {field.split("}")[0].split(":")[0] for field in text.split("{")[1:]}
 
 
 def _in_loop(script: Script, detail: _Interval) -> Script:
@@ -280,3 +215,55 @@ def _in_loop(script: Script, detail: _Interval) -> Script:
             if "not in a loop" not in str(refused):
                 break
     raise problem
+
+
+_SAVED = Save(
+    key="a", call="Checkpoint.save", bytes=1e6, stack=(Place("train.py", 13, "f"),), folder="out"
+)
+
+
+def _save(step: int, n: int, each: float, saved: Save = _SAVED) -> Placed:
+    return at(step, saved.replace(n=n, sum=n * each, took=each, step=step))
+
+
+CheckpointCost.FIRES = (
+    Sketch(
+        "everything is saved after each step",
+        [0.02] * 100,
+        {Phase.SAVE: 0.5, Phase.RUN: 0.5},
+        [_save(step, step, 0.01) for step in range(1, 101)],
+    ),
+    Sketch(
+        "a callback saves after each short epoch",
+        [0.02] * 100,
+        {Phase.SAVE: 0.06, Phase.RUN: 0.9},
+        [
+            _save(
+                10 * n,
+                n,
+                0.012,
+                _SAVED.replace(
+                    call="ModelCheckpoint",
+                    made=(Place("train.py", 9, "f"),),
+                    options={"save_freq": "epoch"},
+                ),
+            )
+            for n in range(1, 11)
+        ],
+        style="keras",
+    ),
+)
+CheckpointCost.QUIET = (
+    Sketch(
+        "checkpoints at 1% of the time",
+        [0.02] * 100,
+        {Phase.SAVE: 0.01, Phase.RUN: 0.9},
+        [_save(25 * n, n, 0.005) for n in range(1, 5)],
+    ),
+    Sketch(
+        "a huge model that is saved as often as its cost asks for",
+        [60.0] * 200,
+        {Phase.SAVE: 0.06, Phase.RUN: 0.9},
+        [*[_save(100 * n, n, 300.0) for n in range(1, 3)], _save(199, 3, 300.0)],
+    ),
+)

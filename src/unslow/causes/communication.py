@@ -1,8 +1,8 @@
-"""The workers of a job spend their steps in exchanging gradients."""
+"""The workers of a job spend their steps exchanging gradients."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,22 +23,23 @@ from unslow.facts.workers import (
     SyncBlock,
     WorkerIdentity,
 )
-from unslow.model import Certainty, Evidence, Finding, Location, Run
+from unslow.model import Certainty, Evidence, Finding, Run
 
-# Of the steps, that transfer takes: below, more workers still pay. A judgement; balanced jobs of
-# 2 to 4 processes with steps of 50 ms on loopback stay below 0.2.
-_LEAST_SHARE = 0.25
-_MANY = 6.0  # collectives in a step: a compiled step packs its gradients into one or a few
-_LARGE = 8 << 20  # bytes in a step: 7 ms and more on 10 Gbit/s
-# What one collective costs beside its bytes, in bytes: about a millisecond of round trips at 1
-# GB/s.
-_LATENCY = 1 << 20
-_LEADS = 0.5  # of the transfer: a reason is named where it takes most of it
-_FETCHED = 0.1  # of the training, that a coordinator waits for values
+# Of a step in transfer: below it, more workers still pay. A judgement; balanced jobs of 2 to 4
+# processes with steps of 50 ms on loopback stay below 0.2.
+_LEAST_TRANSFER = 0.25
+_LEAST_FETCHING = 0.1  # of the training, in which a coordinator waits for values; a judgement
+_MANY_COLLECTIVES = 6.0  # in a step: a compiled step packs its gradients into one or a few
+_LARGE_BYTES = 8 << 20  # in a step: they take 7 ms on 10 Gbit/s
+# What one collective costs beside its bytes, in bytes: about 1 ms of round trips at 1 GB/s.
+_LATENCY_BYTES = 1 << 20
+_MAIN_SHARE = 0.5  # of the transfer: a reason is named if it takes most of it
 
 
 @dataclass(frozen=True)
 class _Reason:
+    """Why transfer takes long, and the collectives that it explains; none if it does not apply."""
+
     name: str
     text: str
     advice: str
@@ -48,28 +49,24 @@ class _Reason:
 class Communication(Cause):
     """
     What happens
-
     The workers of a job arrive together and then spend a large part of the step in collectives, or
     a coordinator waits for values that its workers computed.
 
     Why it is slow
-
-    Transfer does not shrink with more workers. It takes long where gradients are large, where each
-    tensor is sent by itself (an eager step packs nothing), where every step reduces a value for
-    the log, where `IndexedSlices` are gathered from all workers instead of reduced, where a finite
-    dataset asks all workers before each element whether anyone has data, or where a parameter
-    server's value is fetched in every step.
+    Transfer does not shrink with more workers. It takes long if gradients are large, if each tensor
+    is sent separately (an eager step packs nothing), if every step reduces a value for the log, if
+    `IndexedSlices` are gathered from all workers instead of reduced, if a finite dataset asks all
+    workers before each element whether any has data, or if a value is fetched from a parameter
+    server in every step.
 
     The fix
-
     Compile the step, so that gradients are packed. Repeat the dataset and count the steps. Reduce
     and fetch values for the log every hundred steps. For large gradients: larger batches per
-    worker, fewer updates (accumulate), a smaller model, or `CommunicationOptions`.
+    worker, fewer updates (gradient accumulation), a smaller model, or `CommunicationOptions`.
 
     When we are wrong
-
-    Workers on one machine share its processors: what looks like transfer may be computing that
-    waits for a core. Times are the shortest over all workers, which leaves stragglers out.
+    Workers on one machine share its processors: apparent transfer may be computation that waits
+    for a core. We use the shortest time over all workers, which leaves stragglers out.
     """
 
     title = "the workers spend the step in collectives"
@@ -86,69 +83,114 @@ class Communication(Cause):
     def detect(self, run: Run) -> Iterable[Finding]:
         job = job_of(run)
         if job is not None and len(job.workers) > 1 and job.judged.any():
-            yield from _transfer(self.id, run, job)
-        yield from _fetches(self.id, run)
+            yield from self._transfer(run, job)
+        yield from self._fetches(run)
+
+    def _transfer(self, run: Run, job: Job) -> Iterable[Finding]:
+        per_step = _transfer_per_step(job)
+        share = per_step / max(job.measured_step, 1e-9)
+        reason = _main_reason(job)
+        if share < _LEAST_TRANSFER or reason is None:
+            return
+        total = _bytes(job.collectives)
+        explained = _cost(reason.kinds) / max(_cost(job.collectives), 1e-9)
+        where = next((kind.location for kind in reason.kinds if kind.location), None)
+        yield Finding(
+            cause=self.id,
+            title=f"{say.share(share)} of a step is transfer between workers: {reason.text}",
+            location=say.place(run, where) if where is not None else None,
+            seconds=per_step * explained * job.steps * len(job.workers),
+            evidence=(
+                Evidence("reason", reason.name),
+                Evidence("transfer in a step", say.time(per_step)),
+                Evidence("a step", say.time(job.measured_step)),
+                Evidence("collectives in a step", round(job.per_step, 1)),
+                Evidence("bytes in a step", say.size(total)),
+                Evidence("achieved", say.size(total / max(per_step, 1e-9)) + "/s"),
+                Evidence("workers", len(job.workers)),
+            ),
+            certainty=Certainty.MEASURED if job.exact is not None else Certainty.LIKELY,
+            advice=reason.advice,
+        )
+
+    def _fetches(self, run: Run) -> Iterable[Finding]:
+        """A coordinator that waits for a value in every step keeps its workers from running ahead."""
+        for loop in run.loops:
+            for line in line_totals(run, loop, RemoteFetch):
+                share = line.seconds / loop.total
+                if share < _LEAST_FETCHING:
+                    continue
+                yield Finding(
+                    cause=self.id,
+                    title=f"{say.code(line.location)} waits for workers for {say.share(share)} of "
+                    "the loop",
+                    location=line.location,
+                    seconds=line.seconds,
+                    evidence=(
+                        Evidence("reason", "parameter-server fetches"),
+                        Evidence("fetches", line.count),
+                        Evidence("waited", line.seconds, "s"),
+                    ),
+                    advice="Schedule many steps before you fetch a value, so that the workers run "
+                    "ahead of the coordinator.",
+                )
 
 
-def _transfer(cause: str, run: Run, job: Job) -> Iterable[Finding]:
-    per_step = _per_step(job)
-    share = per_step / max(job.measured_step, 1e-9)
-    reason = _reason(job)
-    if share < _LEAST_SHARE or reason is None:
-        return
-    total = sum(kind.bytes for kind in job.collectives)
-    part = _weight(reason.kinds) / max(_weight(job.collectives), 1e-9)
-    where = next((kind.location for kind in reason.kinds if kind.location), None)
-    location = say.place(run, where) if where is not None else None
-    yield Finding(
-        cause=cause,
-        title=f"{say.share(share)} of a step is transfer between workers: {reason.text}",
-        location=location,
-        seconds=per_step * part * job.steps * len(job.workers),
-        evidence=(
-            Evidence("reason", reason.name),
-            Evidence("transfer in a step", say.time(per_step)),
-            Evidence("a step", say.time(job.measured_step)),
-            Evidence("collectives in a step", round(job.per_step, 1)),
-            Evidence("bytes in a step", say.size(total)),
-            Evidence("achieved", say.size(total / max(per_step, 1e-9)) + "/s"),
-            Evidence("workers", len(job.workers)),
-        ),
-        certainty=Certainty.MEASURED if job.exact is not None else Certainty.LIKELY,
-        advice=reason.advice,
-        detail=reason,
-    )
-
-
-def _per_step(job: Job) -> float:
+def _transfer_per_step(job: Job) -> float:
     if job.exact is not None:
         return job.exact.transfer
     return float(np.nanmedian(job.transfer[job.judged]))
 
 
-def _weight(kinds: Iterable[CollectiveKind]) -> float:
+def _bytes(kinds: Iterable[CollectiveKind]) -> int:
+    return sum(kind.bytes for kind in kinds)
+
+
+def _cost(kinds: Iterable[CollectiveKind]) -> float:
     """What collectives cost, in bytes: their own and those of their round trips."""
-    return sum(kind.bytes + _LATENCY * kind.count for kind in kinds)
+    return sum(kind.bytes + _LATENCY_BYTES * kind.count for kind in kinds)
 
 
-def _reason(job: Job) -> _Reason | None:
-    """The reason that takes most of the transfer, if there is one that can be helped."""
-    whole = _weight(job.collectives)
+def _main_reason(job: Job) -> _Reason | None:
+    """The most specific reason that takes most of the transfer."""
+    least = _MAIN_SHARE * _cost(job.collectives)
     for reason in _reasons(job):
-        if reason.kinds and _weight(reason.kinds) >= _LEADS * whole:
+        if reason.kinds and _cost(reason.kinds) >= least:
             return reason
     return None
 
 
 def _reasons(job: Job) -> Iterable[_Reason]:
-    """What may be the reason, from the most to the least specific."""
+    """All possible reasons, the most specific first."""
     kinds = job.collectives
-    yield _gathered_slices(kinds)
-    yield _one_by_one(kinds)
-    yield _many_small(job)
+    sparse = tuple(kind for kind in kinds if kind.sparse)
+    dense = tuple(kind for kind in kinds if not kind.sparse)
+    eager = tuple(kind for kind in kinds if kind.eager and not kind.within)
+    launched = sum(kind.count for kind in eager)
+    are_small = job.per_step >= _MANY_COLLECTIVES and _bytes(kinds) < _LARGE_BYTES
+    yield _Reason(
+        "gathered slices",
+        f"{say.size(_bytes(sparse))} of IndexedSlices are gathered from every worker",
+        "Make the gradient of the table dense if most rows are used "
+        "(`tf.convert_to_tensor`), or look up fewer rows.",
+        sparse,
+    )
+    yield _Reason(
+        "many small collectives",
+        f"{launched:.0f} collectives a step, one for each tensor",
+        "Compile the step with `tf.function`: the gradients are then packed into one collective.",
+        eager if launched >= _MANY_COLLECTIVES else (),
+    )
+    yield _Reason(
+        "many small collectives",
+        f"{job.per_step:.0f} collectives a step",
+        "Reduce all gradients in one call, and give `CommunicationOptions` a larger "
+        "`bytes_per_pack`.",
+        tuple(kinds) if are_small else (),
+    )
     yield _Reason(
         "finite dataset",
-        "before every element all workers are asked whether anyone has data",
+        "before every element all workers are asked whether any has data",
         "Add `.repeat()` to the dataset and count the steps.",
         tuple(kind for kind in kinds if kind.within == "input"),
     )
@@ -158,78 +200,12 @@ def _reasons(job: Job) -> Iterable[_Reason]:
         "Keep the value on each worker (a metric), and reduce it every hundred steps.",
         tuple(kind for kind in kinds if kind.within == "reduce"),
     )
-    yield _large_gradients(kinds)
-
-
-def _gathered_slices(kinds: Sequence[CollectiveKind]) -> _Reason:
-    sparse = tuple(kind for kind in kinds if kind.sparse)
-    return _Reason(
-        "gathered slices",
-        f"{say.size(_total(sparse))} of IndexedSlices are gathered from every worker",
-        "Make the gradient of the table dense where most rows are touched "
-        "(`tf.convert_to_tensor`), or look up fewer rows.",
-        sparse,
-    )
-
-
-def _one_by_one(kinds: Sequence[CollectiveKind]) -> _Reason:
-    """Collectives that the program launches itself, without a compiled step to pack them."""
-    eager = tuple(kind for kind in kinds if kind.eager and not kind.within)
-    launched = sum(kind.count for kind in eager)
-    return _Reason(
-        "many small collectives",
-        f"{launched:.0f} collectives a step, one for each tensor",
-        "Compile the step with `tf.function`: the gradients are then packed into one collective.",
-        eager if launched >= _MANY else (),
-    )
-
-
-def _many_small(job: Job) -> _Reason:
-    kinds = job.collectives
-    return _Reason(
-        "many small collectives",
-        f"{job.per_step:.0f} collectives a step",
-        "Reduce all gradients in one call, and give `CommunicationOptions` a larger "
-        "`bytes_per_pack`.",
-        tuple(kinds) if job.per_step >= _MANY and _total(kinds) < _LARGE else (),
-    )
-
-
-def _large_gradients(kinds: Sequence[CollectiveKind]) -> _Reason:
-    dense = tuple(kind for kind in kinds if not kind.sparse)
-    return _Reason(
+    yield _Reason(
         "large gradients",
-        f"{say.size(_total(dense))} of gradients from every worker",
+        f"{say.size(_bytes(dense))} of gradients from every worker",
         "Larger batches per worker, gradients accumulated over several steps, or a smaller model.",
-        dense if _total(dense) >= _LARGE else (),
+        dense if _bytes(dense) >= _LARGE_BYTES else (),
     )
-
-
-def _total(kinds: Iterable[CollectiveKind]) -> int:
-    return sum(kind.bytes for kind in kinds)
-
-
-def _fetches(cause: str, run: Run) -> Iterable[Finding]:
-    """A coordinator that waits for a value in every step keeps its workers from running ahead."""
-    for loop in run.loops:
-        for line in line_totals(run, loop, RemoteFetch):
-            if line.seconds < _FETCHED * loop.total:
-                continue
-            share = line.seconds / loop.total
-            yield Finding(
-                cause=cause,
-                title=f"{say.code(line.location)} waits for workers for {say.share(share)} "
-                "of the loop",
-                location=line.location,
-                seconds=line.seconds,
-                evidence=(
-                    Evidence("reason", "parameter-server fetches"),
-                    Evidence("fetches", line.count),
-                    Evidence("waited", line.seconds, "s"),
-                ),
-                advice="Schedule many steps before you fetch a value: the workers run ahead "
-                "of the coordinator.",
-            )
 
 
 _STACK = (Place("train.py", 12, "step"),)
@@ -245,7 +221,6 @@ _SMALL = Collective(what="all_reduce", bytes=4096, eager=True, key="b", n=4000, 
 _SLICES = Collective(
     what="all_gather", bytes=9 << 20, tensors=3, sparse=True, key="c", stack=_STACK
 )
-_LINE = Location("train.py", 12)
 Communication.FIRES = (
     _job("large gradients", _LARGE_ONE),
     _job("one collective for each tensor", _SMALL, per_step=20),

@@ -5,28 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.step_profile import (
-    Op,
-    SketchedWindow,
-    StepProfile,
-    repeated,
-    updating,
-    windows,
-)
+from unslow.analyse.host.step_profile import Op, StepProfile, repeated, updating, windows
 from unslow.analyse.input import waits as waits_module
 from unslow.analyse.input.waits import waits
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
-from unslow.cause import CannotJudge, Cause
+from unslow.analyse.sketches.windows import profiled
+from unslow.cause import LEAST_SHARE, CannotJudge, Cause
 from unslow.facts.keras import Fit
 from unslow.facts.memory import Table, Weights
 from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.schema import Place
-from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run
+from unslow.model import Certainty, Evidence, Finding, Loop, Phase, Run
 
-_WORTH = 0.05  # of the training time
-_FEW = 0.2  # of the rows
-# Numbers that optimizers keep per weight; plain SGD keeps none and updates the rows alone.
-_KEEPS = {
+_FEW_ROWS = 0.2  # of the table; a judgement: where more are used, little can be saved
+# Numbers that optimizers keep per weight; plain SGD keeps none and updates only the used rows.
+_SLOTS = {
     "Adam": 2,
     "AdamW": 2,
     "Nadam": 2,
@@ -37,52 +30,37 @@ _KEEPS = {
     "Lion": 1,
     "Ftrl": 2,
 }
-
-
-_FIT = (Place("train.py", 10, "<module>"),)
-
-
-def _weights(touched: int) -> Placed:
-    table = Table(name="embedding", rows=100_000, bytes=12.8e6, touched=touched)
-    return at(
-        1,
-        Weights(
-            optimizer="Adam",
-            scope="adam",
-            bytes=13e6,
-            tables=(table,),
-            made=(Place("train.py", 4, "f"),),
-        ),
-    )
-
-
-def _seen(share: float) -> Placed:
-    update = Op("adam/Mul_2", "Mul", 10, 0.1 * share)
-    rest = Op("dense/MatMul", "MatMul", 10, 0.09 - 0.1 * share)
-    profile = StepProfile(kernels=0.095, executor=0.098, ops=(update, rest))
-    return at(50, SketchedWindow(steps=10, step=50, wall=0.1, profile=profile))
+_SEPARATE_OPTIMIZER = (
+    "Update {name} with a separate plain SGD, which only touches the rows of the batch, and the "
+    "rest with {optimizer}; or make the table smaller."
+)
+_LOOK_UP_FIRST = (
+    "The program looks up rows in a result that it computes from all of {name}, so the gradient "
+    "has all rows: look up the rows first, and change only those (multiply the result of "
+    "`tf.gather` by the mask)."
+)
 
 
 class DenseUpdates(Cause):
     """
     What happens
-    A batch looks up a few rows of a large table (an embedding), so only these have a gradient.
-    The optimizer still goes through all rows of the table, and through its own tables of the
-    same size, in each step.
+    A batch looks up a few rows of a large table (an embedding), so only these rows have a
+    gradient. The optimizer still updates every row of the table, and its own tables of the same
+    size, in each step.
 
     Why it is slow
-    Adam, RMSprop and others keep running means for every weight, which fade a little in every
-    step whether or not the row was used. The cost of a step follows the size of the table, not
-    of the batch.
+    Adam, RMSprop and others keep running averages for every weight, which decay in every step
+    whether or not the row was used. The cost of a step depends on the size of the table, not on
+    the size of the batch.
 
     The fix
-    Give the table an optimizer that leaves unused rows alone: plain SGD for the table and Adam
-    for the rest (two optimizers over two lists of variables), or a smaller table (hashing,
-    fewer dimensions). The choice changes how the table learns, so it must be tried.
+    Give the table an optimizer that leaves unused rows alone: plain SGD for the table and Adam for
+    the rest (two optimizers for two lists of variables), or use a smaller table (hashing, fewer
+    dimensions). This changes how the table learns, so check the result.
 
     When we are wrong
-    The optimizer's time is split among its variables by their sizes. On an accelerator the same
-    work may be cheap, which the profile would show.
+    The optimizer's time is divided among its variables by size. On an accelerator the same work
+    may be cheap; the profile then shows it.
     """
 
     title = "the optimizer rewrites whole tables for a few rows"
@@ -92,90 +70,89 @@ class DenseUpdates(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            for weights in run.facts(Weights):
-                if weights.process == loop.process and weights.tables:
+            for weights in run.facts(Weights, loop.process):
+                if weights.tables:
                     yield from self._judge(run, loop, weights)
 
     def _judge(self, run: Run, loop: Loop, weights: Weights) -> Iterable[Finding]:
         table = max(weights.tables, key=lambda each: each.bytes)
-        touched, rows = table.touched or _batch_rows(run, loop), table.rows
-        if not touched or touched > _FEW * rows:
+        touched = table.touched or _batch_rows(run, loop)
+        if not 0 < touched <= _FEW_ROWS * table.rows:
             return
-        looked = windows(run, loop)
-        if not looked:
+        seen = windows(run, loop)
+        if not seen:
             raise CannotJudge("the run was too short for a profiler window")
-        window = looked[-1]
-        update = updating(window, weights.scope)
-        part = table.bytes / max(weights.bytes, 1.0)
-        spent = update * part * (1 - touched / rows)
-        seconds = min(1.0, spent / window.wall) * repeated(loop)
-        if seconds < _WORTH * run.trained:
+        wall = seen[-1].wall
+        update = updating(seen[-1], weights.scope)
+        of_table = update * table.bytes / max(weights.bytes, 1.0)
+        lost = of_table * (1 - touched / table.rows)
+        seconds = min(1.0, lost / wall) * repeated(loop)
+        if seconds < LEAST_SHARE * run.trained:
             return
-        optimizer = weights.optimizer
-        keeps = _KEEPS.get(optimizer.removesuffix("Optimizer"), int(weights.momentum))
-        name = table.name or "a table"
-        advice = _LOOK_UP_FIRST if table.dense else _APART
+        name, optimizer = table.name or "a table", weights.optimizer
+        slots = _SLOTS.get(optimizer.removesuffix("Optimizer"), int(weights.momentum))
+        stack = weights.made or weights.stack
+        advice = _LOOK_UP_FIRST if table.dense else _SEPARATE_OPTIMIZER
         yield Finding(
             cause=self.id,
-            location=_where(run, loop, weights),
+            location=say.place(run, stack[0] if stack else loop.update),
             seconds=seconds,
             certainty=Certainty.LIKELY,
-            title=f"{optimizer} rewrites all {rows:,} rows of {name} in each step for {touched:,}: "
-            f"{say.time(spent)} of {say.time(window.wall)}",
+            title=f"{optimizer} rewrites all {table.rows:,} rows of {name} in each step for "
+            f"{touched:,}: {say.time(lost)} of {say.time(wall)}",
             evidence=(
-                Evidence("rows of the table", rows),
+                Evidence("rows of the table", table.rows),
                 Evidence("rows in a batch, at most", touched),
                 Evidence("bytes of the table", table.bytes, "bytes"),
-                Evidence("bytes that the optimizer keeps for it", keeps * table.bytes, "bytes"),
+                Evidence("bytes that the optimizer keeps for it", slots * table.bytes, "bytes"),
                 Evidence("the optimizer's kernels, per step", update, "s"),
-                Evidence("a step", window.wall, "s"),
+                Evidence("a step", wall, "s"),
             ),
             advice=advice.format(name=name, optimizer=optimizer),
         )
 
-    FIRES = (
-        Sketch(
-            "a batch of 512 rows, which the graph leaves open",
-            phases={Phase.RUN: 1.0},
-            facts=[_weights(0), _seen(0.7), at(0, Fit(stack=_FIT, batch_size=512))],
-        ),
-        Sketch("500 of 100,000 rows", phases={Phase.RUN: 1.0}, facts=[_weights(500), _seen(0.7)]),
-    )
-    QUIET = (
-        Sketch("half of the rows", phases={Phase.RUN: 1.0}, facts=[_weights(50_000), _seen(0.7)]),
-        Sketch(
-            "a batch of unknown size looks up rows of a small table",
-            phases={Phase.RUN: 1.0},
-            facts=[_weights(0), _seen(0.7), at(0, Fit(stack=_FIT, batch_size=30_000))],
-        ),
-        Sketch("the update is cheap", phases={Phase.RUN: 1.0}, facts=[_weights(500), _seen(0.03)]),
-    )
-
-
-_APART = (
-    "Update {name} with a plain SGD of its own, which touches the rows of the batch only, and "
-    "the rest with "
-    "{optimizer}; or make the table smaller."
-)
-_LOOK_UP_FIRST = (
-    "What is looked up is not {name} itself, but what the program makes of all of it, so the "
-    "gradient has all rows "
-    "too: look up the rows first, and change only those (multiply what `tf.gather` gives by the "
-    "mask)."
-)
-
 
 def _batch_rows(run: Run, loop: Loop) -> int:
-    """Rows in a batch where the graph does not tell; 0 where nothing does."""
-    fits = [fit.batch_size for fit in run.facts(Fit) if loop.holds(fit) or fit.time <= loop.start]
-    known = [size for size in fits if size]
-    if known:
-        return int(known[-1])
-    sizes = [wait.pipeline.batch_size for wait in waits(run) if wait.loop is loop and wait.pipeline]
-    return int(max(sizes, default=0.0))
+    """Rows in a batch if the graph leaves them open; 0 if unknown."""
+    fits = [fit for fit in run.facts(Fit) if loop.holds(fit) or fit.time <= loop.start]
+    sizes = [fit.batch_size for fit in fits if fit.batch_size]
+    if sizes:
+        return int(sizes[-1])
+    pipelines = [wait.pipeline for wait in waits(run) if wait.loop is loop]
+    return int(max((each.batch_size for each in pipelines if each), default=0))
 
 
-def _where(run: Run, loop: Loop, weights: Weights) -> Location:
-    """The line that made the optimizer; the update where that is not known."""
-    stack = weights.made or weights.stack
-    return say.place(run, stack[0] if stack else loop.update)
+def _weights(touched: int) -> Placed:
+    table = Table(name="embedding", rows=100_000, bytes=12.8e6, touched=touched)
+    made = (Place("train.py", 4, "f"),)
+    return at(1, Weights(optimizer="Adam", scope="adam", bytes=13e6, tables=(table,), made=made))
+
+
+def _seen(share: float) -> Placed:
+    update = Op("adam/Mul_2", "Mul", 10, 0.1 * share)
+    rest = Op("dense/MatMul", "MatMul", 10, 0.09 - 0.1 * share)
+    return profiled(StepProfile(kernels=0.095, executor=0.098, ops=(update, rest)))
+
+
+def _fit(batch_size: int) -> Placed:
+    return at(0, Fit(stack=(Place("train.py", 10, "<module>"),), batch_size=batch_size))
+
+
+_RUN = {Phase.RUN: 1.0}
+DenseUpdates.FIRES = (
+    Sketch(
+        "a batch of 512 rows, which the graph leaves open",
+        phases=_RUN,
+        facts=[_weights(0), _seen(0.7), _fit(512)],
+    ),
+    Sketch("500 of 100,000 rows", phases=_RUN, facts=[_weights(500), _seen(0.7)]),
+)
+DenseUpdates.QUIET = (
+    Sketch("half of the rows", phases=_RUN, facts=[_weights(50_000), _seen(0.7)]),
+    Sketch(
+        "a batch of unknown size looks up rows of a small table",
+        phases=_RUN,
+        facts=[_weights(0), _seen(0.7), _fit(30_000)],
+    ),
+    Sketch("the update is cheap", phases=_RUN, facts=[_weights(500), _seen(0.03)]),
+)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.account import AFTER, BETWEEN, PROGRAM, SETUP
 from unslow.analyse.graphs.eager_calls import READS, EagerCalls, eager_calls
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
-from unslow.cause import Cause
+from unslow.cause import LEAST_SHARE, Cause
 from unslow.facts.eager import EagerOps
 from unslow.facts.schema import Place
+from unslow.fix.edit.script import Script
+from unslow.fix.moves.compile_call import compile_call
 from unslow.model import (
     Certainty,
     Evidence,
@@ -25,9 +26,6 @@ from unslow.model import (
     Sample,
 )
 
-if TYPE_CHECKING:
-    from unslow.fix.edit.script import Script
-
 _WHEN = {  # by stretch of the account
     "": " between the updates",
     PROGRAM: "",
@@ -35,29 +33,28 @@ _WHEN = {  # by stretch of the account
     BETWEEN: " between loops",
     AFTER: " after the last step",
 }
-_WORTH = 0.05  # of the run: less is not worth a change (a judgement)
 
 
 class RepeatedEagerCalls(Cause):
     """
     What happens
-    A Python loop calls a model or single TensorFlow ops, and each of them runs by itself: rollouts
-    in reinforcement learning, text sampling, feature extraction, hand-written metrics,
-    augmentation, simulations.
+    A Python loop calls a model or single TensorFlow ops, and each op runs separately: rollouts in
+    reinforcement learning, text sampling, feature extraction, hand-written metrics, augmentation,
+    simulations.
 
     Why it is slow
-    Dispatching one op from Python costs tens of microseconds, whatever it computes. A model of
-    twenty layers dispatches hundreds of ops for every call. A compiled function dispatches once.
+    Dispatching one op from Python takes tens of microseconds, whatever it computes. A model of
+    twenty layers dispatches hundreds of ops per call. A compiled function is dispatched once.
 
     The fix
-    Put the body of the loop into a function with `@tf.function` and call that: `act =
-    tf.function(model)` for a model. Handle many elements in one call where they do not depend on
-    each other (`tf.vectorized_map`, a batch dimension, `Dataset.map`). For Keras models with small
-    inputs, `model.predict_on_batch(x)` is compiled already. Keep shapes fixed, or the function is
-    traced again for each new one.
+    Put the body of the loop into a function with `@tf.function`, or use `act =
+    tf.function(model)` for a model. If elements do not depend on each other, handle many in one
+    call (`tf.vectorized_map`, a batch dimension, `Dataset.map`). For Keras models with small
+    inputs, `model.predict_on_batch(x)` is already compiled. Keep shapes fixed, or the function is
+    retraced for each new shape.
 
     When we are wrong
-    The gain is estimated from what the ops compute and what a compiled call costs. Where the ops
+    The gain is estimated from what the ops compute and what a compiled call costs. If the ops
     themselves are large, nothing is reported. Code that must see every value in Python cannot be
     compiled as a whole.
     """
@@ -67,21 +64,19 @@ class RepeatedEagerCalls(Cause):
     deeper_than = ("python-overhead",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        whole = max(run.seconds, run.trained, 1e-9)
+        whole = max(run.seconds, run.trained)
         for found in eager_calls(run):
-            if found.saved >= _WORTH * whole:
+            if found.saved >= LEAST_SHARE * whole:
                 yield self._finding(run, found)
 
     def _finding(self, run: Run, found: EagerCalls) -> Finding:
         where = say.place(run, found.location)
         stretch = found.region.stretch
-        when = _WHEN[stretch]
         common = ", ".join(f"{name} ({count})" for name, count in found.top[:4])
         return Finding(
             cause=self.id,
-            title=f"{say.code(where)} runs op by op{when}: {found.ops_per_second:,.0f} ops per "
-            "second, "
-            f"{say.time(found.seconds)} in all",
+            title=f"{say.code(where)} runs op by op{_WHEN[stretch]}: "
+            f"{found.ops_per_second:,.0f} ops per second, {say.time(found.seconds)} in all",
             location=where,
             seconds=found.saved,
             certainty=Certainty.LIKELY,
@@ -98,8 +93,6 @@ class RepeatedEagerCalls(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix.moves.compile_call import compile_call
-
         assert finding.location is not None
         compiled = compile_call(script, finding.location.line)
         return Fix(

@@ -8,30 +8,30 @@ import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.sketches.sketch import Sketch
-from unslow.cause import Cause
+from unslow.cause import LEAST_SHARE, Cause
 from unslow.model import Evidence, Finding, Loop, Phase, Run
 
-_SHARE = 0.05  # of the training: less is not worth a word
-_LONG = 3.0  # times a usual step
-_FEWEST = 10  # steps
+_LONG = 3.0  # times a typical step; a judgement: noise seldom triples one
+_FEWEST_STEPS = 10  # a judgement: fewer have no typical step
+_MOST = 0.5  # of the time that long steps take beyond typical ones
 
 
 class EvaluationInStep(Cause):
     """
     What happens
-    Some steps, at regular distances, take far longer than the rest, because the model is evaluated
-    between them.
+    At regular intervals a step takes far longer than the others, because the model is evaluated
+    there.
 
     Why it is slow
-    It is not: validation is work that the script asks for. Its share of the time is shown so that
-    it can be weighed.
+    Nothing is wrong: validation is work that the script asks for. Its share of the time is shown
+    so that you can weigh it.
 
     The fix
-    If it is too much: validate less often (`validation_freq`), on fewer batches
-    (`validation_steps`), or with a larger batch size, which needs no gradients and so less memory.
+    To spend less time on it, validate less often (`validation_freq`), on fewer batches
+    (`validation_steps`), or with a larger batch size: without gradients it needs less memory.
 
     When we are wrong
-    Where the evaluation itself has a fault (a dataset that is read anew each time), its own cause
+    If the evaluation itself has a problem (a dataset that is read again each time), another cause
     names it.
     """
 
@@ -40,26 +40,28 @@ class EvaluationInStep(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.training:
-            yield from self._judge(loop)
+            is_much = loop.phase(Phase.EVAL) >= LEAST_SHARE * loop.total
+            if is_much and len(loop.seconds) >= _FEWEST_STEPS:
+                yield from self._judge(loop)
 
     def _judge(self, loop: Loop) -> Iterable[Finding]:
-        if len(loop.seconds) < _FEWEST:
-            return
-        spent = loop.phase(Phase.EVAL)
         typical = loop.typical()
         # The first evaluation is traced, and that happens once.
         table = np.delete(loop.phases[1:], (Phase.TRACE, Phase.BUILD), axis=1)
-        long = table.sum(axis=1) > _LONG * typical
-        evaluated = loop.phases[1:, Phase.EVAL] >= table.max(axis=1)
+        seconds = table.sum(axis=1)
+        long = seconds > _LONG * typical
+        evaluated = long & (loop.phases[1:, Phase.EVAL] >= table.max(axis=1))
         # By seconds, not by number: a busy machine makes many steps a little long.
-        excess = (table.sum(axis=1) - typical) * loop.count[1:]
-        explained = excess[long & evaluated].sum() > 0.5 * excess[long].sum()
-        if spent < _SHARE * loop.total or not explained:
+        excess = (seconds - typical) * loop.count[1:]
+        if excess[evaluated].sum() <= _MOST * excess[long].sum():
             return
-        at = np.flatnonzero(long & evaluated)
-        period = int(np.median(np.diff(at))) if len(at) > 1 else 0
-        which = f"the long steps are validation, every {period} steps"
-        which = which if period else "one long step is validation"
+        rows = np.flatnonzero(evaluated)
+        if len(rows) > 1:
+            period = int(np.median(np.diff(rows)))
+            which = f"the long steps are validation, every {period} steps"
+        else:
+            which = "one long step is validation"
+        spent = loop.phase(Phase.EVAL)
         yield Finding(
             cause=self.id,
             title=f"{which}: {say.time(spent)}, {say.share(spent / loop.total)} of the training",
@@ -67,8 +69,8 @@ class EvaluationInStep(Cause):
             seconds=spent,
             fault=False,
             evidence=(
-                Evidence("evaluations", len(at)),
-                Evidence("each", round(float(loop.seconds[1:][at].mean()), 4), "s"),
+                Evidence("evaluations", len(rows)),
+                Evidence("each", round(float(loop.seconds[1:][rows].mean()), 4), "s"),
                 Evidence("a usual step", round(typical, 5), "s"),
             ),
             advice="To spend less on it: `validation_freq`, `validation_steps`, or a larger "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.repeated_fits import Refit, refits
@@ -13,10 +12,16 @@ from unslow.cause import Cause
 from unslow.facts.functions import Trace
 from unslow.facts.keras import Fit
 from unslow.facts.schema import Place
+from unslow.fix.edit.script import Script
+from unslow.fix.moves.fit_to_train_on_batch import fit_as_batch
 from unslow.model import Evidence, Finding, Fix, Phase, Refusal, Run, Safety
 
-if TYPE_CHECKING:
-    from unslow.fix.edit.script import Script
+_TRAIN_ON_BATCH = (
+    "Use train_on_batch() for single batches: it keeps its graph and needs no input pipeline."
+)
+_FIT_ONCE = (
+    "Call fit() once with epochs=…, and do what the loop does between the calls in a callback."
+)
 
 
 @dataclass(frozen=True)
@@ -29,23 +34,21 @@ class _Detail:
 class FitInLoop(Cause):
     """
     What happens
-    The program calls `fit()` many times on the same model: once per batch, per row, per file or per
-    epoch.
+    The program calls `fit()` many times on the same model: once per batch, row, file or epoch.
 
     Why it is slow
-    Every call builds an input pipeline, traces the functions of that pipeline, creates an iterator
-    with its threads, starts the callbacks and waits for all of it to end. That takes tens to
-    hundreds of milliseconds, whatever the call trains.
+    Every call builds an input pipeline, traces its functions, creates an iterator with its threads,
+    starts the callbacks and waits for all of them to end. That takes tens to hundreds of
+    milliseconds, however little the call trains.
 
     The fix
-    For single batches, call `train_on_batch()`: it keeps its graph and needs no pipeline. For
+    For single batches, call `train_on_batch()`, which keeps its graph and needs no pipeline. For
     epochs, call `fit()` once with `epochs=`, and do what the loop does between the calls in a
     callback (`on_epoch_end`). For several files, put them into one `tf.data` pipeline.
 
     When we are wrong
-    If each call trains for minutes, its fixed cost does not matter, and nothing is reported. If the
-    data really change between the calls in a way that depends on the training, several calls may be
-    needed.
+    If each call trains for minutes, its fixed cost does not matter and nothing is reported. If the
+    data of each call depends on the training so far, several calls may be needed.
     """
 
     title = "fit() is called repeatedly on one model"
@@ -59,7 +62,7 @@ class FitInLoop(Cause):
     def _finding(self, found: Refit) -> Finding:
         each = found.seconds / (found.calls - found.models)
         on = "one model" if found.models == 1 else f"{found.models} models"
-        per_batch = found.steps <= 2 * found.calls
+        is_per_batch = found.steps <= 2 * found.calls
         return Finding(
             cause=self.id,
             location=found.location,
@@ -73,11 +76,7 @@ class FitInLoop(Cause):
                 Evidence("functions of its input traced again", found.traces),
                 Evidence("seconds in these traces", found.trace_seconds, "s"),
             ),
-            advice="Use train_on_batch() for single batches: it keeps its graph and needs no input "
-            "pipeline."
-            if per_batch
-            else "Call fit() once with epochs=…, and do what the loop does between the calls in a "
-            "callback.",
+            advice=_TRAIN_ON_BATCH if is_per_batch else _FIT_ONCE,
             detail=_Detail(found.steps == found.calls and found.arrays),
         )
 
@@ -86,8 +85,6 @@ class FitInLoop(Cause):
         assert isinstance(detail, _Detail) and where is not None
         if not detail.one_step_per_call:
             return None
-        from unslow.fix.moves.fit_to_train_on_batch import fit_as_batch
-
         edited = fit_as_batch(script, where.line)
         title = "train on each batch without a call of fit()"
         return Fix(title, Safety.CLOSE, {script.path: edited.text})

@@ -5,56 +5,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.unusual_calls import calls_after_resets
 from unslow.analyse.memory.collections import AskedCollections, asked_collections
+from unslow.analyse.memory.collector_pauses import CollectorPauses, collector_pauses
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
-from unslow.cause import Cause, Spot
+from unslow.cause import LEAST_SHARE, Cause, Spot
 from unslow.facts.functions import UnusualCall
 from unslow.facts.memory import Gc
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import delete
-from unslow.model import (
-    Evidence,
-    Finding,
-    Fix,
-    Forecast,
-    Loop,
-    Phase,
-    Refusal,
-    Run,
-    Safety,
-)
+from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
+from unslow.syntax import Source
 
-if TYPE_CHECKING:
-    from unslow.model import Floats
-    from unslow.syntax import Source
-
-_SHARE = 0.05
-_GROWN = 1.5
-_AGAIN = 8  # steps with a pause: fewer are the end of a set-up, or of one model of a search
-_LARGEST = 2  # pauses that may be such an end, and without which it must still be worth a word
-_TREND = 10  # steps with a pause in each half, so that the halves can be compared
-
-
-@dataclass(frozen=True)
-class _Pauses:
-    """The collector's seconds in each row, without those of building and tracing."""
-
-    rows: Floats
-    steady: float  # seconds of all these rows
-    early: float  # per step, in the first half
-    late: float
-    grows: bool
-
-    @property
-    def total(self) -> float:
-        return float(self.rows.sum())
+_FEWEST_ROWS = 20  # a judgement: the collector runs in few of so short a loop's steps
+_FEWEST_PAUSES = 8  # a judgement: fewer are the end of a set-up, or of the models of a search
 
 
 @dataclass(frozen=True)
@@ -67,26 +34,25 @@ class _Asked:
 class GcPauses(Cause):
     """
     What happens
-    Python's collector stops the training again and again to look through all objects for
-    cycles. It takes a noticeable share of the steps.
+    Python's garbage collector repeatedly stops the training to search all objects for reference
+    cycles, and takes a noticeable share of the steps.
 
     Why it is slow
-    A full collection visits every tracked object of the process, and TensorFlow alone has
-    hundreds of thousands. The more objects the program keeps alive, the longer each one takes,
-    so a program that gathers objects gets slower with time.
+    A full collection visits every tracked object in the process; TensorFlow alone has hundreds of
+    thousands. The more objects the program keeps alive, the longer each collection takes, so a
+    program that accumulates objects slows down over time.
 
     The fix
-    Where the script itself calls `gc.collect()` in the loop: take the call out, or make it once
-    per epoch. What no cycle holds is freed without it. Otherwise call `gc.collect()` and
-    `gc.freeze()` once after the set-up, so that what exists by then is never visited again, or
-    raise the threshold with `gc.set_threshold(50_000, 20, 100)`. If the share grows, something
-    gathers objects: that is the thing to mend.
+    If the script calls `gc.collect()` in the loop, remove the call or make it once per epoch.
+    Objects without reference cycles are freed without it. Otherwise call `gc.collect()` and
+    `gc.freeze()` once after the set-up, so that existing objects are never visited again, or raise
+    the threshold with `gc.set_threshold(50_000, 20, 100)`. If the share grows, find what
+    accumulates objects.
 
     When we are wrong
-    Where memory is short the collections may be needed; freezing costs memory that cycles would
-    have given back. Collections while a graph is built or traced are not counted: they go away
-    with the building. Those of the youngest objects alone, which are short and many, are not
-    counted either.
+    If memory is short, the collections may be needed; memory of cycles that were frozen is never
+    freed. We do not count collections while a graph is built or traced, nor the short collections
+    of the youngest objects.
     """
 
     title = "the garbage collector takes a share of the steps"
@@ -94,58 +60,49 @@ class GcPauses(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            yield from self._judge(run, loop)
+            if len(loop.seconds) >= _FEWEST_ROWS:
+                yield from self._judge(run, loop)
 
     def _judge(self, run: Run, loop: Loop) -> Iterable[Finding]:
-        if len(loop.seconds) < 20:
+        pauses = collector_pauses(loop)
+        least = LEAST_SHARE * pauses.steady
+        if len(pauses.paused) < _FEWEST_PAUSES or pauses.recurring < least:
             return
-        found = _pauses(loop)
-        paused = np.sort(found.rows[found.rows > 0])
-        if len(paused) < _AGAIN or float(paused[:-_LARGEST].sum()) < _SHARE * found.steady:
-            return
-        asked = asked_collections(run, loop)
-        resets = {str(where) for where in calls_after_resets(run)}  # told by kernels-rebuilt
-        worth = [each for each in asked if each.seconds >= _SHARE * found.steady]
-        for each in worth:
+        resets = {str(where) for where in calls_after_resets(run)}  # see kernels-rebuilt
+        asked = [each for each in asked_collections(run, loop) if each.seconds >= least]
+        for each in asked:
             if str(each.location) not in resets:
-                yield self._asked_for(loop, found, each)
-        others = found.total - sum(each.seconds for each in worth)
-        if others >= _SHARE * found.steady:
-            yield self._automatic(loop, found, others)
+                yield self._asked_for(loop, pauses, each)
+        automatic = pauses.total - sum(each.seconds for each in asked)
+        if automatic >= least:
+            yield self._automatic(loop, pauses, automatic)
 
-    def _asked_for(self, loop: Loop, found: _Pauses, asked: AskedCollections) -> Finding:
-        seconds = min(asked.seconds, found.total)
-        more = ", and more and more" if found.grows else ""
+    def _asked_for(self, loop: Loop, pauses: CollectorPauses, asked: AskedCollections) -> Finding:
+        seconds = min(asked.seconds, pauses.total)
+        calls = Evidence("collections that this line asks for", asked.calls)
         return Finding(
             cause=self.id,
-            title=f"{say.code(asked.location)} takes {say.share(seconds / loop.total)} of the "
-            f"steps{more}",
+            title=f"{say.code(asked.location)} takes {_share(loop, pauses, seconds)}",
             location=asked.location,
             seconds=seconds,
-            grows=found.grows,
-            forecast=_forecast(loop, found) if found.grows else None,
-            evidence=(
-                *_evidence(loop, found, seconds),
-                Evidence("collections that this line asks for", asked.calls),
-            ),
-            advice="Take the call out, or make it once per epoch: what no cycle holds is freed "
-            "without it.",
+            grows=pauses.grows,
+            forecast=pauses.forecast(loop),
+            evidence=(*_evidence(loop, pauses, seconds), calls),
+            advice="Remove the call, or make it once per epoch: objects without reference cycles "
+            "are freed without it.",
             detail=_Asked(True),
         )
 
-    def _automatic(self, loop: Loop, found: _Pauses, seconds: float) -> Finding:
-        more = ", and more and more" if found.grows else ""
+    def _automatic(self, loop: Loop, pauses: CollectorPauses, seconds: float) -> Finding:
         return Finding(
             cause=self.id,
-            title=f"the garbage collector takes {say.share(seconds / loop.total)} of the "
-            f"steps{more}",
+            title=f"the garbage collector takes {_share(loop, pauses, seconds)}",
             location=loop.location,
             seconds=seconds,
-            grows=found.grows,
-            forecast=_forecast(loop, found) if found.grows else None,
-            evidence=_evidence(loop, found, seconds),
-            advice="After the set-up, in front of the loop: "
-            "`import gc; gc.collect(); gc.freeze()`.",
+            grows=pauses.grows,
+            forecast=pauses.forecast(loop),
+            evidence=tuple(_evidence(loop, pauses, seconds)),
+            advice="After the set-up, before the loop: `import gc; gc.collect(); gc.freeze()`.",
             detail=_Asked(False),
         )
 
@@ -153,17 +110,13 @@ class GcPauses(Cause):
         where = finding.location
         if where is None or finding.detail != _Asked(True):
             return None
-        calls = [node for node in script.every(ast.Call) if script.name(node.func) == "gc.collect"]
-        here = [node for node in calls if script.recorded(node) == where.line]
-        if len(here) != 1:
+        calls = [call for call in script.calls("gc.collect") if script.recorded(call) == where.line]
+        if len(calls) != 1:
             return Refusal("the collection is asked for by something that this line calls", where)
-        if not isinstance(script.parents[here[0]], ast.Expr):
-            return Refusal("what `gc.collect()` gives back is used", where)
-        return Fix(
-            "take `gc.collect()` out of the loop",
-            Safety.EXACT,
-            {where.file: delete(script, where.line).text},
-        )
+        if not isinstance(script.parents[calls[0]], ast.Expr):
+            return Refusal("the result of `gc.collect()` is used", where)
+        edited = delete(script, where.line)
+        return Fix("take `gc.collect()` out of the loop", Safety.EXACT, {where.file: edited.text})
 
     def spot(self, source: Source) -> Iterable[Spot]:
         for call in source.calls("gc.collect"):
@@ -171,44 +124,25 @@ class GcPauses(Cause):
             if loop is not None:
                 yield source.spot(
                     call,
-                    f"the loop at line {loop.lineno} looks through all objects of the process in "
-                    f"every step",
+                    f"the loop at line {loop.lineno} searches all objects of the process in every "
+                    "step",
                     "gc.collect() and gc.freeze() once, before the loop; or every thousand steps",
                 )
 
 
-def _pauses(loop: Loop) -> _Pauses:
-    table, count = loop.phases[1:], loop.count[1:]
-    built = table[:, Phase.TRACE] + table[:, Phase.BUILD]
-    each = np.where(built > table[:, Phase.GC], 0.0, table[:, Phase.GC])
-    half = len(each) // 2
-    early = float(np.average(each[:half], weights=count[:half]))
-    late = float(np.average(each[half:], weights=count[half:]))
-    often = min(int((each[:half] > 0).sum()), int((each[half:] > 0).sum())) >= _TREND
-    steady = max(1e-12, float((loop.seconds[1:] * count).sum()))
-    return _Pauses(each * count, steady, early, late, often and late > _GROWN * early > 0)
+def _share(loop: Loop, pauses: CollectorPauses, seconds: float) -> str:
+    share = f"{say.share(seconds / loop.total)} of the steps"
+    return f"{share}, and the share grows" if pauses.grows else share
 
 
-def _evidence(loop: Loop, found: _Pauses, seconds: float) -> tuple[Evidence, ...]:
-    paused = found.rows[found.rows > 0]
-    evidence = [
-        Evidence("in collections", round(seconds, 3), "s"),
-        Evidence("share of the steps", round(100 * seconds / loop.total, 1), "%"),
-        Evidence("longest in a step", round(float(paused.max()), 5), "s"),
-        Evidence("steps with a collection", len(paused)),
-    ]
-    if found.early:
-        change = round(found.late / found.early, 2)
-        evidence.append(Evidence("second half against the first", change, "×"))
-    return tuple(evidence)
-
-
-def _forecast(loop: Loop, found: _Pauses) -> Forecast:
-    """Along the line through the middles of the two halves."""
-    per_step = (found.late - found.early) / (loop.steps / 2)
-    rest = (found.steady - found.total) / max(1, loop.steps - 1)
-    step = loop.steps * 10
-    return Forecast(step=step, step_seconds=rest + found.early + per_step * (step - loop.steps / 4))
+def _evidence(loop: Loop, pauses: CollectorPauses, seconds: float) -> Iterable[Evidence]:
+    yield Evidence("in collections", round(seconds, 3), "s")
+    yield Evidence("share of the steps", round(100 * seconds / loop.total, 1), "%")
+    yield Evidence("longest in a step", round(float(pauses.paused[-1]), 5), "s")
+    yield Evidence("steps with a collection", len(pauses.paused))
+    if pauses.early:
+        change = round(pauses.late / pauses.early, 2)
+        yield Evidence("second half against the first", change, "×")
 
 
 def _collection(step: int, sofar: float) -> Placed:

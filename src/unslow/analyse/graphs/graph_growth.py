@@ -1,0 +1,113 @@
+"""Session graphs that grow during a loop: the lines that add ops, and what the growth costs."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unslow.analyse.stats.growth import Law, fit_law
+from unslow.facts.schema import Place, Stack
+from unslow.facts.sessions import GraphGrew, RunSite
+from unslow.model import Loop, Phase, Run
+
+# At one line. A judgement: fewer may be a graph built in stages, or a rare evaluation.
+_FEWEST_GROWTHS = 4
+_DISPATCH = 2e-4  # seconds of Python in any run of a session; an order of magnitude
+
+
+@dataclass(frozen=True)
+class GraphGrowth:
+    """How one graph grew during one loop."""
+
+    last: GraphGrew
+    grown: Sequence[GraphGrew]  # inspections that found new ops
+    lines: Counter[Place]  # ops by the user's line, for lines that grew the graph repeatedly
+    types: Counter[str]
+    stacks: Mapping[Place, Stack]
+
+    @property
+    def nodes_before(self) -> int:
+        return self.grown[0].nodes - self.grown[0].new
+
+    @property
+    def per_step(self) -> float:
+        """Ops per training step."""
+        later = self.grown[1:]
+        steps = sum(look.since for look in later)
+        return sum(look.new for look in later) / max(1, steps)
+
+    def step_time_law(self, loop: Loop) -> Law:
+        """How the step time follows the number of nodes."""
+        times = [look.time for look in self.grown]
+        nodes = np.interp(loop.end, times, [float(look.nodes) for look in self.grown])
+        return fit_law(loop.number[1:], loop.seconds[1:], nodes[1:])
+
+    def seconds(self, run: Run, loop: Loop) -> float:
+        """What the growth cost: longer runs of the session, and the creation of the ops."""
+        running = sum(site.extended + _preparing(site) for site in self.last.runs)
+        return min(loop.total, running + self._creating(run, loop))
+
+    def _creating(self, run: Run, loop: Loop) -> float:
+        """Seconds in which the lines made their ops, by stack samples."""
+        mine = [one for one in run.samples if one.process == loop.process and one.training]
+        whole = sum(sample.in_steps for sample in mine)
+        lines = {(line.file, line.line) for line in self.lines}
+        making = 0
+        for sample in mine:
+            in_library = sample.phase is Phase.OTHER and sample.leaf != "python"
+            if in_library and sample.stack:
+                here = sample.stack[0]
+                making += sample.in_steps * ((here.file, here.line) in lines)
+        return run.trained * making / whole if whole else 0.0
+
+
+def graph_growths(run: Run, loop: Loop) -> Iterator[GraphGrowth]:
+    """Each graph that still grew in the second half of a loop: by then, lazy parts are built."""
+    graphs: dict[int, list[GraphGrew]] = defaultdict(list)
+    for look in run.facts(GraphGrew, loop.process):
+        is_final_count = look.new == 0 and look.time >= loop.start
+        if loop.holds(look) or is_final_count:
+            graphs[look.graph].append(look)
+    for looks in graphs.values():
+        growth = _growth(looks)
+        if growth is not None and growth.grown[-1].time > (loop.start + loop.stop) / 2:
+            yield growth
+
+
+def memory_per_step(run: Run, loop: Loop) -> float:
+    """Bytes by which the process grows in a step; 0 if it does not clearly grow."""
+    ticks = run.processes[loop.process].ticks
+    inside = (ticks.time >= loop.start) & (ticks.time <= loop.stop)
+    if "rss" not in ticks.columns or inside.sum() < _FEWEST_GROWTHS:
+        return 0.0
+    steps = np.interp(ticks.time[inside], loop.end, loop.number)
+    rate = fit_law(steps, ticks.columns["rss"][inside]).rate
+    return max(0.0, rate.value) if rate.low > 0 else 0.0
+
+
+def _growth(looks: Sequence[GraphGrew]) -> GraphGrowth | None:
+    times: Counter[Place] = Counter()
+    ops: Counter[Place] = Counter()
+    types: Counter[str] = Counter()
+    stacks: dict[Place, Stack] = {}
+    grown = [look for look in looks if look.new]
+    for look in grown:
+        types.update(dict(look.types))
+        known = [(stack, count) for stack, count in look.lines if stack]
+        for stack, count in known:
+            ops[stack[0]] += count
+            stacks.setdefault(stack[0], stack)
+        times.update({stack[0] for stack, _ in known})
+    lines = Counter({line: ops[line] for line in ops if times[line] >= _FEWEST_GROWTHS})
+    return GraphGrowth(looks[-1], grown, lines, types, stacks) if lines else None
+
+
+def _preparing(site: RunSite) -> float:
+    """Seconds in which fetches that were never run before were prepared."""
+    if site.fresh < _FEWEST_GROWTHS:
+        return 0.0
+    usual = site.idle + _DISPATCH
+    return max(0.0, site.fresh_took / site.fresh - usual) * (site.fresh - 1)

@@ -1,0 +1,67 @@
+"""The code that makes one eager step: the user's function, or the lines of the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from unslow.analyse.graphs.eager_cost import EagerCost
+from unslow.analyse.scopes import Sources
+from unslow.model import Location, Loop, Run
+
+
+@dataclass(frozen=True)
+class StepCode:
+    """Where a step is made: a function by its `def` line, or lines of the loop's own function."""
+
+    location: Location
+    function: str  # empty: the body of the loop
+    last_line: int = 0  # of the lines in the loop's body
+
+    def holds(self, stack: Sequence[Location]) -> bool:
+        """Whether an op was run by this code."""
+        return any(self._holds_frame(frame) for frame in stack)
+
+    def _holds_frame(self, frame: Location) -> bool:
+        if self.function:
+            return _same_function(frame, self.location)
+        is_between = self.location.line <= frame.line <= self.last_line
+        return is_between and _same_function(frame, self.location)
+
+    def share(self, cost: EagerCost) -> float:
+        """The share of a step's ops that this code runs, rather than what else is in the loop."""
+        total = sum(count for _, count in cost.lines)
+        inside = sum(count for stack, count in cost.lines if self.holds(stack))
+        return inside / total if inside else 1.0
+
+
+def step_code(run: Run, loop: Loop, cost: EagerCost) -> StepCode:
+    """The innermost function that holds the tape and the update; else the lines of the loop."""
+    frames = loop.stack or (loop.update,)
+    in_loop = [frame for frame in frames if _same_function(frame, loop.location)]
+    below = frames[: frames.index(in_loop[0])] if in_loop else frames[:-1]
+    for frame in below:
+        if not cost.tape or any(_same_function(frame, other) for other in cost.tape):
+            return StepCode(_definition(run, frame), frame.function)
+    begins = _first_line(loop, cost)
+    return StepCode(begins, "", max(frame.line for frame in (*in_loop, begins)))
+
+
+def _first_line(loop: Loop, cost: EagerCost) -> Location:
+    """The line of the loop that opens the tape."""
+    if not cost.tape:
+        return loop.update
+    in_loop = (frame for frame in cost.tape if _same_function(frame, loop.location))
+    return next(in_loop, cost.tape[0])
+
+
+def _same_function(frame: Location, other: Location) -> bool:
+    return (frame.file, frame.function) == (other.file, other.function)
+
+
+def _definition(run: Run, frame: Location) -> Location:
+    """The `def` line of a frame's function; the frame's own line if the source is unknown."""
+    function = Sources(run.sources).function(frame)
+    if function is None or function.name != frame.function:
+        return frame
+    return Location(frame.file, function.lineno, frame.function)
