@@ -79,7 +79,7 @@ def _made(name: str, make: Callable[[], T], failed: list[str]) -> T | None:
         return make()
     except Exception as problem:  # noqa: BLE001 - the fence of a part
         why = f"{type(problem).__name__}: {problem}"
-        failed.append(f"{name} could not be made, which is a mistake in unslow: {why}")
+        failed.append(f"{name} could not be made, which is a bug in unslow: {why}")
         return None
 
 
@@ -119,7 +119,7 @@ def _together(group: Sequence[Finding]) -> Finding:
     return replace(
         lead,
         seconds=sum(finding.seconds for finding in group),
-        evidence=(*lead.evidence, Evidence("seen so often, in all processes", len(group))),
+        evidence=(*lead.evidence, Evidence("times found, over all processes", len(group))),
     )
 
 

@@ -42,7 +42,7 @@ def test_the_headline_names_time_memory_and_what_becomes_of_the_run() -> None:
     ending = Forecast(step=10_000, bytes=3e10, text="out of memory in about 8,800 steps")
     leak = replace(lead, cause="hoarded-tensors", seconds=0.0, grows=True, forecast=ending)
     more = view_of(replace(diagnosis, findings=(lead, peak, leak)))["verdict"]["more"]
-    below = "2 more findings below: 400 MB of memory, out of memory in about 8,800 steps."
+    below = "2 more findings below (400 MB of memory): out of memory in about 8,800 steps."
     assert more.endswith(below)
     first = view_of(replace(diagnosis, findings=(peak,), fixes={}))["verdict"]["more"]
     assert first == "It costs 400 MB of memory."

@@ -51,7 +51,7 @@ _ENDING = "ending an iterator"
 _FEW_STARTS = 3  # steps after the first: what so few of them prepare is a search over models
 _OF_LARGEST = 0.1  # of the longest preparation: a step that prepares less does not start anew
 _OWN_PYTHON = "your own Python"
-_CALLED = "your calls of TensorFlow"
+_CALLED = "your calls to TensorFlow"
 _PREPARATION = "data preparation"
 _STARTING = frozenset((Phase.TRACE, Phase.BUILD, Phase.HOOKS))  # of a first step: paid once
 

@@ -146,7 +146,7 @@ def _trend(trend: Row, width: int) -> str:
 
 def _earlier(loop: Row) -> Text:
     took = f"{words.count(loop['steps'], 'step')} in {words.seconds(loop['seconds'])}"
-    return Text(f"{loop['line']}  {loop['kind']}  {took}, before", style="dim")
+    return Text(f"{loop['line']}  {loop['kind']}  {took}, earlier", style="dim")
 
 
 def _end(expected: Row) -> str:
@@ -221,7 +221,7 @@ def _workers(view: Row) -> list[Line]:
     missing = view["missing"]
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        said = f"  not there yet: {', '.join(missing[:3])}{more}"
+        said = f"  not started yet: {', '.join(missing[:3])}{more}"
         lines.append((2, Text(said, style="yellow")))
     return lines
 

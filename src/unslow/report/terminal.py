@@ -37,7 +37,7 @@ def renderable(view: Row) -> RenderableType:
     problems, notes = outline.divided(view["findings"])
     parts: list[RenderableType] = [_head(view), *_verdict(view)]
     for number, finding in enumerate(problems, 1):
-        make = partial(_finding, f"{number}. ", finding, titled=number > 1)
+        make = partial(_finding, f"{number}. ", finding, is_lead=number == 1)
         parts += _fenced(f"the details of {finding['cause']}", make)
     if notes:
         parts += [_title("Also worth knowing"), *map(_note, notes)]
@@ -139,17 +139,17 @@ def _verdict(view: Row) -> list[RenderableType]:
     return parts
 
 
-def _finding(number: str, finding: Row, titled: bool = True) -> list[RenderableType]:
-    """The verdict has just shown the first one's title."""
+def _finding(number: str, finding: Row, is_lead: bool = False) -> list[RenderableType]:
+    """The verdict has just shown the title and the forecast of the first one."""
     parts: list[RenderableType] = [_summary(number, finding)]
-    if titled:
+    if not is_lead:
         parts.append(_text(finding["title"]))
     if finding["location"]:
         parts.append(_code(finding["location"]))
     rows = outline.evidence(finding)
     if rows:
         parts.append(_pairs(rows))
-    parts += [_way(*way) for way in outline.ways_out(finding)]
+    parts += [_way(*way) for way in outline.ways_out(finding, with_forecast=not is_lead)]
     return [parts[0], *(_inside(part, 3) for part in parts[1:])]
 
 

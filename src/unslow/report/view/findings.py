@@ -26,6 +26,7 @@ def finding_of(run: Run, finding: Finding, fix: Fix | Refusal | None, proof: Pro
         "grows": finding.grows,
         "forecast": _forecast(finding.forecast),
         "certainty": finding.certainty.value,
+        "in_first_step": finding.in_first_step,
         "fault": finding.fault,
         "evidence": [_evidence(each) for each in finding.evidence],
         "advice": finding.advice,

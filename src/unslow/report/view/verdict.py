@@ -66,9 +66,8 @@ def _problem(run: Run, problems: list[Row]) -> Row:
     likely = lead["certainty"] == "likely"
     headline = f"Likely: {what}" if likely else words.sentence(what)
     if gain:
-        trained = "Training" if lead["of_training"] else "The run"
         joint = "; likely cause: " if likely else ": "
-        headline = f"{trained} could be {words.speed(gain)}{joint}{what}"
+        headline = f"{_gained(lead, gain)}{joint}{what}"
     more = " ".join(filter(None, (_cost(run, lead), _others(problems[1:]))))
     return {
         **_verdict("fault", headline, more),
@@ -78,6 +77,14 @@ def _problem(run: Run, problems: list[Row]) -> Row:
         "line": line,
         "cause": lead["cause"],
     }
+
+
+def _gained(finding: Row, gain: float) -> str:
+    """What could be gained; a first step is paid once, and no pace of the training."""
+    if finding["in_first_step"]:
+        return f"Training could start {words.seconds(finding['seconds'])} sooner"
+    whole = "Training" if finding["of_training"] else "The run"
+    return f"{whole} could be {words.speed(gain)}"
 
 
 def _speedup(finding: Row) -> float | None:
@@ -112,9 +119,10 @@ def _others(others: list[Row]) -> str:
     told = [forecast["text"] for forecast in forecasts if forecast and forecast["text"]]
     costs = [words.seconds(seconds)] if seconds > 0 else []
     costs += [f"{words.size(frees)} of memory"] if frees > 0 else []
-    costs += told[:1]
     count = words.count(len(others), "more finding")
-    return words.ended(f"{count} below: {', '.join(costs) or 'about memory'}")
+    cost = f" ({' and '.join(costs)})" if costs else ""
+    later = f": {told[0]}" if told else ""
+    return words.ended(f"{count} below{cost}{later}")
 
 
 def _known(finding: Row) -> str:
@@ -141,7 +149,7 @@ _TRENDS = {
 
 
 def _no_problem(run: Run, loop: Loop) -> str:
-    each = f"{words.seconds(loop.typical())} a step{_TRENDS.get(loop.trend.shape, '')}"
+    each = f"{words.seconds(loop.trend.after)} a step{_TRENDS.get(loop.trend.shape, '')}"
     kind = "step" if loop.trains else "repeated call"
     found = f"No problem found in {words.count(run.steps, kind)} ({words.seconds(run.trained)})"
     no_training = "" if loop.trains else "No training step was seen. "
