@@ -193,7 +193,7 @@ def _steps(
     first = _first_steps(loops)
     phases = {phase: sum(loop.phase(phase) for loop in loops) - first[phase] for phase in Phase}
     hidden = hidden_in_runs(run)
-    waited = sum(hidden.get((loop.process, loop.start), 0.0) for loop in loops)
+    waited = sum(hidden.get(loop, 0.0) for loop in loops)
     phases[Phase.RUN] -= waited
     phases[Phase.INPUT] += waited
     parts = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 Row: TypeAlias = dict[str, Any]  # plain data of the view, as JSON carries it
@@ -184,7 +185,7 @@ def ordinal(value: int) -> str:
     return f"{value:,}{ending}"
 
 
-_FORMS = {
+_FORMS: dict[str, Callable[[float], str]] = {
     "s": seconds,
     "bytes": size,
     "B": size,

@@ -14,7 +14,7 @@ import numpy as np
 from unslow.analyse import wording as say
 from unslow.analyse.memory.bindings import names_of
 from unslow.analyse.memory.container_growth import growth_line
-from unslow.analyse.memory.process_memory import facts_of, limit
+from unslow.analyse.memory.process_memory import limit
 from unslow.facts.data import BuiltStage, Dataset, PipelineReading
 from unslow.facts.functions import Constants
 from unslow.facts.keras import Prediction
@@ -119,7 +119,7 @@ def memory_account(run: Run) -> MemoryAccount | None:
 
 
 def _account(run: Run, process: Process) -> MemoryAccount | None:
-    highs = facts_of(run, MemoryHigh, process.index)
+    highs = run.facts(MemoryHigh, process.index)
     sizes = process.ticks.columns.get("rss", np.zeros(0))
     sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
     if not highs or not len(sizes):
@@ -172,7 +172,7 @@ def is_worth_freeing(account: MemoryAccount, frees: float) -> bool:
 
 def largest_inventory(run: Run, process: Process) -> tuple[Holding, ...]:
     """What the user's names held when they held most; which call an array was given to is kept."""
-    taken = facts_of(run, Inventory, process.index)
+    taken = run.facts(Inventory, process.index)
     largest = max(reversed(taken), key=_held_bytes, default=Inventory())
     everything = itertools.chain.from_iterable(each.held for each in taken)
     fed = {_key(each): each.fed for each in everything if each.fed}
@@ -207,11 +207,11 @@ def _holding(run: Run, held: Holding) -> MemoryPart:
 
 
 def _state(run: Run, process: Process) -> Iterator[MemoryPart]:
-    weights = facts_of(run, Weights, process.index)
+    weights = run.facts(Weights, process.index)
     largest = max(weights, key=lambda each: each.bytes, default=Weights())
     where = _location(run, largest.stack)
     made: Counter[str] = Counter()
-    for built in facts_of(run, Built, process.index):
+    for built in run.facts(Built, process.index):
         made[built.what] += int(built.bytes)
     yield MemoryPart(Part.STATE, "variables", made["variables"], where)
     yield MemoryPart(Part.STATE, "optimizer state", made["slots"], where)
@@ -220,7 +220,7 @@ def _state(run: Run, process: Process) -> Iterator[MemoryPart]:
 
 def source_stages(run: Run, process: int) -> Iterator[tuple[Dataset, BuiltStage]]:
     """The stages of pipelines that hold all of their data as tensors."""
-    for dataset in facts_of(run, Dataset, process):
+    for dataset in run.facts(Dataset, process):
         for stage in dataset.stages:
             if stage.kind in _SOURCES and stage.bytes:
                 yield dataset, stage
@@ -237,7 +237,7 @@ def _sources(run: Run, process: Process) -> Iterator[MemoryPart]:
 
 def _buffers(run: Run, process: Process) -> Iterator[MemoryPart]:
     largest: dict[str, float] = {}  # by stage
-    for reading in facts_of(run, PipelineReading, process.index):
+    for reading in run.facts(PipelineReading, process.index):
         for node in reading.nodes:
             largest[node.name] = max(largest.get(node.name, 0.0), node.buffered_bytes)
     for name, size in largest.items():
@@ -246,10 +246,9 @@ def _buffers(run: Run, process: Process) -> Iterator[MemoryPart]:
 
 def _constants(run: Run, process: Process) -> Iterator[MemoryPart]:
     largest: dict[str, MemoryPart] = {}  # by function: it may be traced repeatedly
-    for found in run.facts(Constants):
-        if found.process != process.index:
-            continue
-        name, known = f"`{found.name}`", largest.get(f"`{found.name}`")
+    for found in run.facts(Constants, process.index):
+        name = f"`{found.name}`"
+        known = largest.get(name)
         if known is None or known.bytes < found.bytes:
             where = _location(run, found.stack)
             largest[name] = MemoryPart(Part.CONSTANT, name, float(found.bytes), where)
@@ -258,7 +257,7 @@ def _constants(run: Run, process: Process) -> Iterator[MemoryPart]:
 
 def _activations(run: Run, process: Process, unexplained: float) -> Iterator[MemoryPart]:
     """Of what nothing else explains, what was gained while a model ran: at first, and later on."""
-    highs = facts_of(run, MemoryHigh, process.index)
+    highs = run.facts(MemoryHigh, process.index)
     start = float(process.ticks.columns["rss"][0])
     runs = [
         (replace(part, bytes=_gained(highs, start, interval)), interval)
@@ -302,7 +301,7 @@ def _model_runs(run: Run, process: Process) -> Iterator[tuple[MemoryPart, tuple[
             yield first, (loop.start, warm)
             later = MemoryPart(Part.GROWTH, "gained in the later steps", 0.0, loop.update)
             yield later, (warm, loop.stop)
-    for call in facts_of(run, Prediction, process.index):
+    for call in run.facts(Prediction, process.index):
         where = _location(run, call.stack)
         name = f"gained in `{call.call}`"
         yield (
@@ -324,7 +323,7 @@ def _copies_of_constants(parts: Iterable[MemoryPart], unexplained: float) -> Ite
 
 def _kept_functions(run: Run, process: Process) -> Iterator[MemoryPart]:
     """Arrays that functions given to pipelines close over; TensorFlow never drops these."""
-    taken = facts_of(run, Inventory, process.index)
+    taken = run.facts(Inventory, process.index)
     for kept in taken[-1].captured if taken else ():
         name = f"arrays that {kept.functions} functions close over"
         yield MemoryPart(Part.KEPT, name, kept.bytes, _location(run, (kept.place,)))
@@ -333,7 +332,7 @@ def _kept_functions(run: Run, process: Process) -> Iterator[MemoryPart]:
 def _tensors(run: Run, process: Process, held: Sequence[Holding]) -> Iterator[MemoryPart]:
     """Tensors that Python holds out of sight: behind a tape, or in an object that was not
     searched."""
-    counts = facts_of(run, Live, process.index)
+    counts = run.facts(Live, process.index)
     most = max((each.bytes for each in counts), default=0.0)
     named = sum(each.bytes for each in held if each.type != "array")
     yield MemoryPart(Part.TENSORS, "of tapes, objects and closures", max(0.0, most - named))

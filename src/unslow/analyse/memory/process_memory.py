@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
 from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.stats.robust import running_median
 from unslow.facts.memory import Container, Containers, Live
-from unslow.facts.schema import Fact
 from unslow.model import Loop, Process, Run
-
-F = TypeVar("F", bound=Fact)
 
 _FLAT = 0.25  # of the mean: a part that rises by less is flat
 _MOST_PARTS = 5  # of seven that must rise: a few jumps may be a few larger batches
@@ -49,11 +45,6 @@ def rise(run: Run, loop: Loop, name: str) -> Rise | None:
     parts = np.diff(cuts[4:])
     steady = bool((parts > _FLAT * gained / len(parts)).sum() >= _MOST_PARTS)
     return Rise(gained, gained / max(1.0, loop.steps * 7 / 12), lasting, steady)
-
-
-def facts_of(run: Run, kind: type[F], process: int) -> list[F]:
-    """The facts of one process, in time order."""
-    return [fact for fact in run.facts(kind) if fact.process == process]
 
 
 def limit(process: Process) -> float:

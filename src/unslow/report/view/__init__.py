@@ -134,7 +134,7 @@ def _loops(run: Run, fence: Fence) -> list[Row]:
     made = [
         fence.part(
             f"loop {number}",
-            partial(loop_of, run, loop, hidden.get((loop.process, loop.start), 0.0)),
+            partial(loop_of, run, loop, hidden.get(loop, 0.0)),
             nothing,
         )
         for number, loop in enumerate(run.loops, 1)

@@ -30,14 +30,14 @@ def step_charts(run: Run, findings: list[Row], shown: Collection[int] = frozense
     `shown`: the processes of a job whose loops are drawn; otherwise those of all.
     """
     drawn = [loop for loop in run.loops if not shown or loop.process in shown]
-    longest = sorted((loop for loop in drawn if len(loop.end) > 1), key=lambda loop: -loop.total)
-    longest = longest[:DRAWN]
+    charted = [loop for loop in drawn if len(loop.end) > 1]
+    longest = sorted(charted, key=lambda loop: -loop.total)[:DRAWN]
     points = max(LEAST, POINTS // max(1, len(longest)))
     forecasts = _forecasts(run, findings)
     return [
         step_chart(number, loop, points, forecasts.get(number))
         for number, loop in enumerate(run.loops)
-        if any(loop is each for each in longest)
+        if loop in longest
     ]
 
 

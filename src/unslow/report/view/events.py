@@ -97,7 +97,7 @@ def workers_of(run: Run) -> list[Row]:
                 "steps": sum(loop.steps for loop in loops),
                 "seconds": sum(loop.total for loop in loops),
                 "typical": longest.typical(),
-                "loop": next(number for number, loop in enumerate(run.loops) if loop is longest),
+                "loop": run.loops.index(longest),
             }
         )
     return rows if len(rows) > 1 else []
