@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unslow.analyse.account import called_share, split_phases
 from unslow.analyse.input.waits import hidden_in_runs
+from unslow.analyse.loop_phases import called_share, split_phases
 from unslow.analyse.stats.growth import bootstrap_ratio
 from unslow.compare.match import matched_loops
 from unslow.model import Diagnosis, Loop, Run

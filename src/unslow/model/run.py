@@ -141,6 +141,17 @@ class Run:
             found.setdefault(loop.process, []).append(loop)
         return found
 
+    def samples_of(self, process: int) -> list[Sample]:
+        """The stack samples of one process."""
+        return self._samples_by_process.get(process, [])
+
+    @cached_property
+    def _samples_by_process(self) -> Mapping[int, list[Sample]]:
+        found: dict[int, list[Sample]] = {}
+        for sample in self.samples:
+            found.setdefault(sample.process, []).append(sample)
+        return found
+
     @cached_property
     def steps(self) -> int:
         return sum(loop.steps for loop in self.loops)

@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from unslow.analyse.account import IMPORT, LIBRARIES, gaps
 from unslow.analyse.graphs.eager_cost import compiled_dispatch
+from unslow.analyse.loop_phases import LIBRARIES
 from unslow.analyse.scopes import Sources
+from unslow.analyse.stretches import IMPORT, gaps
 from unslow.facts.eager import EagerOps
 from unslow.facts.schema import Fact
 from unslow.model import Location, Phase, Run, Sample
@@ -120,8 +121,8 @@ def _samples(run: Run, region: Region) -> tuple[float, Weighted]:
     """Seconds per sample, and the samples in which TensorFlow was called op by op."""
     total = 0.0
     eager: Weighted = []
-    for sample in run.samples:
-        if sample.process != region.process or not sample.stack:
+    for sample in run.samples_of(region.process):
+        if not sample.stack:
             continue
         count = sample.within(region.start, region.stop)
         total += count

@@ -114,8 +114,8 @@ def _of(built: dict[tuple[str, bool], float], what: str) -> float:
 def _built(run: Run, loop: Loop, end: float) -> dict[tuple[str, bool], float]:
     """Seconds in which things were made during the first step: what, and whether inside a trace."""
     found: dict[tuple[str, bool], float] = {}
-    for built in run.facts(Built):
-        if built.process == loop.process and loop.start <= built.time - built.ago <= end:
+    for built in run.facts(Built, loop.process):
+        if loop.start <= built.time - built.ago <= end:
             key = (built.what, built.tracing)
             found[key] = found.get(key, 0.0) + built.took
     return found
@@ -123,10 +123,8 @@ def _built(run: Run, loop: Loop, end: float) -> dict[tuple[str, bool], float]:
 
 def nodes_traced(run: Run, calls: Sequence[Call]) -> int:
     """Nodes of the graphs that were traced in some calls."""
-    inside = [
-        trace for trace in run.facts(Trace) if any(_within(trace, call.fact) for call in calls)
-    ]
-    return sum(trace.nodes for trace in inside)
+    found = run.facts(Trace)
+    return sum(trace.nodes for trace in found if any(_within(trace, call.fact) for call in calls))
 
 
 def _within(trace: Trace, call: UnusualCall) -> bool:

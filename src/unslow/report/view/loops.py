@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse.account import called_share, split_phases
+from unslow.analyse.loop_phases import called_share, split_phases
 from unslow.model import Loop, Run, Shape, Trend
 from unslow.report import words
 from unslow.report.view.findings import location_of
