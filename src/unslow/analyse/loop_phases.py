@@ -41,8 +41,7 @@ def split_phases(loop: Loop, hidden: float = 0.0, called: float = 0.0) -> dict[s
 
 
 def called_share(loop: Loop, samples: Iterable[Sample]) -> float:
-    """Of what no wrapped call of a loop accounts for, the share of TensorFlow at the user's
-    lines."""
+    """The share of TensorFlow in what no wrapped call of a loop accounts for."""
     counts: Counter[str] = Counter()
     inside: Counter[str] = Counter()
     for sample in samples:

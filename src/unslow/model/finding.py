@@ -33,8 +33,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Where a growing cost leads: at `step`, one step takes `step_seconds` or memory holds
-    `bytes`."""
+    """Where a growing cost leads: at `step`, seconds of a step or bytes of memory."""
 
     step: int
     step_seconds: float | None = None
@@ -65,8 +64,7 @@ class Finding:
 
 
 class Safety(enum.Enum):
-    """EXACT: same results by construction. CLOSE: up to floating point. REVIEW: may change
-    meaning."""
+    """EXACT: same results by construction. CLOSE: up to rounding. REVIEW: may differ."""
 
     EXACT = "exact"
     CLOSE = "close"

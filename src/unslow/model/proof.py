@@ -33,8 +33,7 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The loss over several seeds, before and after, in the third of the steps where after is
-    worst."""
+    """The loss over several seeds, in the third of the steps where after is worst."""
 
     seeds: int
     before: float

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from unslow.report import words
+from unslow.report.rows import BarRow, FindingRow, SparklineRow, TrendRow
 from unslow.report.terminal import BLOCKS
 from unslow.report.words import Row
 
@@ -139,7 +140,7 @@ def _rate(loop: Row, width: int) -> Text:
     return Text("  ").join(Text(text, style) for text, style in parts)
 
 
-def _trend(trend: Row, width: int) -> str:
+def _trend(trend: TrendRow, width: int) -> str:
     text = f"  {trend['text']}"
     return text if cell_len(text) <= width else text.partition(" (")[0]
 
@@ -157,7 +158,7 @@ def _end(expected: Row) -> str:
     return f"{said}, {clock(growing)} if steps keep growing" if growing else said
 
 
-def _sparkline(line: Row, width: int) -> Text:
+def _sparkline(line: SparklineRow, width: int) -> Text:
     """Bars from zero, so that noise looks small; cut where one spike would flatten the rest."""
     ends = f"  {words.seconds(line['low'])} to {words.seconds(line['high'])} a step"
     room = max(8, width - 2 - cell_len(ends))
@@ -171,7 +172,7 @@ def _sparkline(line: Row, width: int) -> Text:
     )
 
 
-def _bar(bar: Row, width: int) -> Text:
+def _bar(bar: BarRow, width: int) -> Text:
     share, each = words.share(bar["share"]), words.seconds(bar["per_step"])
     columns = max(6, min(30, width - _LABEL - 24))
     filled = min(columns, round(bar["share"] * columns))
@@ -257,6 +258,6 @@ def _nothing(view: Row) -> str:
     return "no problem found so far"
 
 
-def _at(finding: Row) -> str:
+def _at(finding: FindingRow) -> str:
     location = finding["location"]
     return f" at {location['file']}:{location['line']}" if location else ""

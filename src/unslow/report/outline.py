@@ -6,26 +6,26 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from unslow.report import words
+from unslow.report.rows import FindingRow, FixRow, LoopRow
 from unslow.report.words import Row
 
 _VISIBLE_STRETCH = 0.01  # of the run: a shorter stretch is no row (judgement)
 _VISIBLE_SHARE = 0.05  # of a stretch: a smaller part of it is not named (judgement)
 _UNNAMED_PARTS = ("import", "small parts")
 _TENSORFLOW = "TensorFlow itself"
-_WORTH_SPLITTING = (
-    200e6  # bytes beside TensorFlow itself: less is no concern on any machine (judgement)
-)
+# Bytes beside TensorFlow itself: less is no concern on any machine (judgement).
+_WORTH_SPLITTING = 200e6
 _VISIBLE_PART = 0.01  # of the peak
 _LITTLE_GROWTH = 1e5  # bytes per 1,000 steps: less is within the noise of an allocator (judgement)
 
 
-def divided(findings: list[Row]) -> tuple[list[Row], list[Row]]:
+def divided(findings: list[FindingRow]) -> tuple[list[FindingRow], list[FindingRow]]:
     """Problems, and findings that are no problem of the program."""
     problems = [finding for finding in findings if finding["fault"]]
     return problems, [finding for finding in findings if not finding["fault"]]
 
 
-def summary(finding: Row) -> list[str]:
+def summary(finding: FindingRow) -> list[str]:
     """What a finding costs and how far it can be trusted, in a few words each."""
     parts = []
     if finding["seconds"] > 0:
@@ -35,12 +35,12 @@ def summary(finding: Row) -> list[str]:
     return [*parts, finding["certainty"]]
 
 
-def evidence(finding: Row) -> list[tuple[str, str]]:
+def evidence(finding: FindingRow) -> list[tuple[str, str]]:
     """Labels and values; a value of zero says nothing and is left out."""
     return [(each["label"], each["text"]) for each in finding["evidence"] if each["value"] != 0]
 
 
-def ways_out(finding: Row, with_forecast: bool = True) -> Iterator[tuple[str, str]]:
+def ways_out(finding: FindingRow, with_forecast: bool = True) -> Iterator[tuple[str, str]]:
     """What else it explains, what comes of it and what to do, each with its label."""
     if finding["merged"]:
         yield "Also explains", f"{', '.join(finding['merged'])}."
@@ -58,13 +58,13 @@ def ways_out(finding: Row, with_forecast: bool = True) -> Iterator[tuple[str, st
         yield "Proof", words.ended(finding["proof"]["text"])
 
 
-def _fix(fix: Row) -> str:
+def _fix(fix: FixRow) -> str:
     title = words.capitalized(fix["title"].rstrip("."))
     note = f" {words.ended(words.capitalized(fix['note']))}" if fix["note"] else ""
     return f"{title} ({fix['safety']}: {words.SAFETY[fix['safety']]}).{note}"
 
 
-def loop_summary(loop: Row) -> str:
+def loop_summary(loop: LoopRow) -> str:
     worker = f", {loop['worker']}" if loop["worker"] else ""
     steps = f"{words.count(loop['steps'], 'step')} in {words.seconds(loop['seconds'])}"
     several = loop["updates_per_step"]
@@ -72,7 +72,7 @@ def loop_summary(loop: Row) -> str:
     return f"{loop['kind']}{worker}: {steps}{updates}"
 
 
-def loop_course(loop: Row) -> str:
+def loop_course(loop: LoopRow) -> str:
     first = f"; the first step took {words.seconds(loop['first'])}" if loop["first_apart"] else ""
     return f"{loop['trend']['text']}{first}"
 

@@ -1,5 +1,4 @@
-"""Numbers and names as reports print them: three digits, a unit that fits, no control
-characters."""
+"""Numbers and names as reports print them: three digits and a unit that fits."""
 
 from __future__ import annotations
 

@@ -11,9 +11,8 @@ from unslow.analyse.stats.growth import fit_law
 
 _MOST = 256  # points kept; beyond, neighbors are merged
 _FEWEST = 24  # points before anything is said of growth
-_SHORTEST = (
-    180.0  # seconds of growth: what fills within minutes and then stops is a cache or a buffer
-)
+# Seconds of growth: what fills within minutes and then stops is a cache or a buffer.
+_SHORTEST = 180.0
 _TAKEN = 0.2  # of the room must have been taken: as much time as that took, four times, is left
 _LONGEST = 3 * 86_400.0  # seconds: what is full later than that is no news
 

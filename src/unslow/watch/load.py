@@ -1,5 +1,4 @@
-"""How much of the machine other programs used while a block was trained: by ticks or by our own
-readings."""
+"""How much of the machine other programs used during a block: by ticks or our readings."""
 
 from __future__ import annotations
 

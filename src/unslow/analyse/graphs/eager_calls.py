@@ -1,5 +1,4 @@
-"""Eager ops that are no part of a training step: between the updates, before the training or after
-it."""
+"""Eager ops outside of training steps: between the updates, before the training or after it."""
 
 from __future__ import annotations
 
@@ -89,8 +88,7 @@ def outside_steps(run: Run) -> Iterator[Region]:
 
 
 def seconds_at(run: Run, region: Region, location: Location) -> float:
-    """Time of eager ops in a region at a line and below it, with the lines of the loop around
-    it."""
+    """Seconds of eager ops in a region at a line, below it, and in the loop around it."""
     second_per_sample, eager = _samples(run, region)
     around = Sources(run.sources).loops(location)
     lines = range(location.line, location.line + 1)
@@ -153,8 +151,7 @@ def _hottest(samples: Weighted, sources: Sources) -> tuple[Location, float] | No
 
 
 def _by_loop(samples: Weighted, depth: int, sources: Sources) -> list[dict[Location, Weighted]]:
-    """Samples by the user's line at a depth, counted from the outermost; lines of a loop
-    together."""
+    """Samples by the user's line at a depth (0 is the outermost), grouped by loop."""
     groups: dict[tuple[str, int], dict[Location, Weighted]] = defaultdict(dict)
     for sample, count in samples:
         if depth < len(sample.stack):

@@ -1,5 +1,4 @@
-"""What a step costs by running op by op: measured from windows in which every op was timed, and
-stack samples."""
+"""What a step costs by running op by op, from windows that timed every op and stack samples."""
 
 from __future__ import annotations
 
@@ -113,8 +112,7 @@ def _located(stack: Stack) -> tuple[Location, ...]:
 
 
 def _eager_share(run: Run, loop: Loop) -> float:
-    """The share of a step in TensorFlow's and Keras's own code that is no wait, no save and no
-    evaluation."""
+    """The share of a step in TensorFlow's own code, without waits, saves and evaluations."""
     total = loop.total or 1.0
     own = sum(loop.phase(phase) for phase in _OWN_PHASES) / total
     scope = Scope(run, loop.process)

@@ -74,8 +74,7 @@ def _largest(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def churn_of(run: Run, loop: Loop) -> Churn | None:
-    """What new shapes cost in a loop; None where they are few, or cost nothing that can be told
-    from noise."""
+    """What new shapes cost in a loop; None where they are few or cannot be told from noise."""
     moments = new_shapes(run, loop)
     if len(moments) < _FEWEST or len(loop.seconds) < 3 * _FEWEST or int(loop.count.max()) > 1:
         return None
@@ -105,8 +104,7 @@ def churn_of(run: Run, loop: Loop) -> Churn | None:
 
 
 def _certain(over: Floats, extra: float, sigma: float) -> bool:
-    """Whether new shapes cost something: beyond noise, in most of their steps, and late in the run
-    as well as early."""
+    """Whether the extra cost is beyond noise, in most of the steps, and early as well as late."""
     half = len(over) // 2
     most = 0.5 + min(
         0.3, 2 / np.sqrt(len(over))
@@ -120,8 +118,7 @@ def _certain(over: Floats, extra: float, sigma: float) -> bool:
 def _against(
     values: Floats, sizes: Floats, others: Floats, other_sizes: Floats, leave: bool = False
 ) -> Floats:
-    """Each value less the median of the others that are nearest in size; `leave` leaves a value's
-    own self out."""
+    """Each value less the median of the nearest others in size; `leave` skips the value itself."""
     order = np.argsort(other_sizes, kind="stable")
     ranked, ranked_sizes = others[order], other_sizes[order]
     result = np.empty(len(values))

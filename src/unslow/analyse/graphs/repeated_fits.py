@@ -1,5 +1,4 @@
-"""What it costs to call fit() again and again on one model: each call prepares its input and its
-loop anew."""
+"""What repeated calls of fit() on one model cost: each prepares its input and its loop again."""
 
 from __future__ import annotations
 
@@ -122,8 +121,7 @@ def _keras_traces(run: Run, process: int, after: float) -> list[tuple[Trace, int
 
 
 def _outside(run: Run, loop: Loop, place: Location) -> float:
-    """The share of the user's own Python in what is not TensorFlow's: that which is not below the
-    call of fit()."""
+    """The share of the Python between calls that is not below the call of fit()."""
     total = below = 0
     for sample in run.samples_of(loop.process):
         if sample.training and sample.phase is Phase.OTHER:

@@ -306,8 +306,7 @@ def _model_runs(run: Run, process: Process) -> Iterator[_ModelRun]:
 
 
 def _copies_of_constants(parts: Iterable[MemoryPart], unexplained: float) -> Iterator[MemoryPart]:
-    """Of what nothing else explains, what large constants may take again in each form of a
-    graph."""
+    """What large constants may take again in each form of a graph, of what is unexplained."""
     for part in parts:
         if part.part is Part.CONSTANT and part.bytes >= _LARGE_CONSTANT:
             size = min(unexplained, (CONSTANT_COPIES[1] - 1) * part.bytes)
@@ -325,8 +324,7 @@ def _kept_functions(run: Run, process: Process) -> Iterator[MemoryPart]:
 
 
 def _tensors(run: Run, process: Process, held: Sequence[Holding]) -> Iterator[MemoryPart]:
-    """Tensors that Python holds out of sight: behind a tape, or in an object that was not
-    searched."""
+    """Tensors that Python holds out of sight: behind a tape, or in an object not searched."""
     counts = run.facts(Live, process.index)
     most = max((each.bytes for each in counts), default=0.0)
     named = sum(each.bytes for each in held if each.type != "array")

@@ -35,9 +35,8 @@ _LARGER_BATCH = 4  # times that of fit: below, the batch is no reason for a peak
 _NEAR_PEAK = 0.9  # of the peak: a call that comes so close to it made most of it
 _ON_BATCH = "_on_batch"  # predict_on_batch, test_on_batch: all rows are one batch
 _ONE_ELEMENT = 32 << 20  # bytes of a single element of a pipeline that holds all of the data
-_COPIES = (
-    4  # of such an element a chain of ops holds at once, at most: measured 3 on TensorFlow 2.21
-)
+# Copies of such an element that a chain of ops holds at once, at most (measured: 3 on 2.21).
+_COPIES = 4
 _INSTALLED = "-packages/"  # site-packages and dist-packages: not the user's own functions
 
 

@@ -36,8 +36,7 @@ _SETTLED = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """What y gains per unit of x, with its 95 % interval: infinite where there are too few points
-    to say."""
+    """What y gains per unit of x, with its 95% interval; infinite where points are too few."""
 
     value: float
     low: float
@@ -54,8 +53,7 @@ _NOTHING = Slope(0.0, -math.inf, math.inf)
 
 
 def slope(x: npt.ArrayLike, y: npt.ArrayLike) -> Slope:
-    """Theil and Sen's slope of block middles, its interval widened by the autocorrelation of what
-    it leaves."""
+    """Theil and Sen's slope of block middles, its interval widened by autocorrelation."""
     across, up = _finite(x, y)
     if np.any(np.diff(across) < 0):
         # In order of x a block has one x; where x is time this is the order in time, as
@@ -113,8 +111,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """How a quantity follows the steps: along a line, or along a line of a counter that follows the
-    steps."""
+    """How a quantity follows the steps: directly, or through a counter that follows them."""
 
     kind: Kind
     line: Line  # over steps, or over the counter; flat where the law is CONSTANT
@@ -140,8 +137,7 @@ def fit_law(
     counter: npt.ArrayLike | None = None,
     least: float = 0.01,
 ) -> Law:
-    """The simplest law that values follow; a change of less than the share `least` from end to end
-    is none."""
+    """The simplest law of some values; a total change below the share `least` is none."""
     columns = _finite(steps, values, steps if counter is None else counter)
     place, count = block_means(columns[0], _BLOCKS), block_means(columns[2], _BLOCKS)
     value = block_middles(columns[1], _BLOCKS)
@@ -174,8 +170,7 @@ def fit_law(
 
 
 def _driven(place: Floats, value: Floats, count: Floats, least: float) -> Law | None:
-    """The law of a counter that still rises at the end, where values have risen all along with
-    it."""
+    """The law of a counter that still rises at the end, if values have risen along with it."""
     late = _late(place, 1 / 2)
     onward = _line(place[late], count[late])
     by_count = _line(count, value)
@@ -211,8 +206,7 @@ def _change(value: Floats, least: float) -> Change:
 
 
 def _late(place: Floats, share: float) -> slice:
-    """The points in the last share of the steps; where they lie wide apart, at least a few
-    points."""
+    """The points in the last share of the steps, but at least a few."""
     begin = int(np.searchsorted(place, place[-1] - share * (place[-1] - place[0])))
     return slice(max(min(begin, len(place) - _FEWEST - 1), 0), len(place))
 
@@ -261,8 +255,7 @@ def levels_off(
 
 @dataclass(frozen=True, slots=True)
 class Follows:
-    """How well a series follows a counter: the share of its variance, by ranks, and what one unit
-    costs."""
+    """The share of a series' variance, by ranks, that a counter explains; what one unit costs."""
 
     share: float
     slope: Slope

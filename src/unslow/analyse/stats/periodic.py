@@ -30,8 +30,7 @@ class Beat:
 
 
 def _level(rows: Floats) -> Floats:
-    """The usual seconds around each row: a low quantile, since up to half of the rows may be long
-    ones."""
+    """The usual seconds around each row: a low quantile, since half of the rows may be long."""
     blocks = max(1, min(48, len(rows) // 20))
     width = len(rows) // blocks
     low = np.quantile(rows[: blocks * width].reshape(blocks, width), 0.3, axis=1)
@@ -45,8 +44,7 @@ def _level(rows: Floats) -> Floats:
 
 
 def _unlikely(hits: int, tries: int, rate: float, periods: int) -> bool:
-    """Whether `hits` of `tries` by chance, at a rate, is too rare to be believed (Chernoff's
-    bound)."""
+    """Whether chance is too unlikely to give `hits` of `tries` (Chernoff's bound)."""
     share = hits / tries
     if share <= rate:
         return False
@@ -55,8 +53,7 @@ def _unlikely(hits: int, tries: int, rate: float, periods: int) -> bool:
 
 
 def _period(starts: Ints, size: int) -> tuple[int, int] | None:
-    """The distance at which events follow each other, and its tolerance; a strict rhythm before a
-    loose one."""
+    """The distance between events and its tolerance; a strict rhythm before a loose one."""
     single, double = np.diff(starts), starts[2:] - starts[:-2]
     seen = np.concatenate(
         [np.argsort(-np.bincount(gaps), kind="stable")[:3] for gaps in (single, double)]
@@ -79,8 +76,7 @@ def _period(starts: Ints, size: int) -> tuple[int, int] | None:
 
 
 def _linked(starts: Ints, period: int, slack: int) -> tuple[npt.NDArray[np.bool_], int]:
-    """Which events have another one a period away, on either side, and how far away it usually
-    is."""
+    """Which events have another one a period away on either side, and the usual distance."""
     after = np.searchsorted(starts, starts + period - slack)
     follows = (after < len(starts)) & (
         starts[np.minimum(after, len(starts) - 1)] <= starts + period + slack
@@ -108,8 +104,7 @@ def _beat(rows: Floats, level: Floats, long: npt.NDArray[np.bool_]) -> Beat | No
 
 
 def find_beat(rows: Floats) -> Beat | None:
-    """The regular long rows that take most time, looked for among all long rows, then among ever
-    longer ones."""
+    """The regular long rows that take most time, among all long rows, then among longer ones."""
     level = _level(rows)
     scale = float(np.mean(rows))
     if scale <= 0:
