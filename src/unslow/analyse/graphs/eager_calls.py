@@ -15,12 +15,14 @@ from unslow.facts.schema import Fact
 from unslow.model import Location, Phase, Run, Sample
 
 READS: tuple[type[Fact], ...] = (EagerOps,)
-_MOST = 0.6  # of the samples at a line: the next frame inwards is named only while it holds as many
+_HELD_SHARE = (
+    0.6  # of the samples at a line: the next frame inwards is named only while it holds as many
+)
 _FEW_SAMPLES = 15  # 0.3 s at the highest rate: fewer name no line
 _FEW_OPS = 50  # fewer are no loop over ops
 # Dispatching an op with the Python around it, as a multiple of the dispatch alone: 5 to 15 were
 # seen for plain ops, more for Keras layers. Time beyond that is not spent on dispatching ops.
-_AROUND = 15.0
+_AROUND_DISPATCH = 15.0
 _COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 
 Weighted = list[tuple[Sample, float]]  # samples with the number that falls into a region
@@ -141,7 +143,7 @@ def _hottest(samples: Weighted, sources: Sources) -> tuple[Location, float] | No
     while groups := _by_loop(held, depth, sources):
         group = max(groups, key=lambda lines: sum(map(_weight, lines.values())))
         weight = sum(map(_weight, group.values()))
-        if found is not None and weight < _MOST * _weight(held):
+        if found is not None and weight < _HELD_SHARE * _weight(held):
             break
         line = max(group, key=lambda place: _weight(group[place]))
         found = line, weight
@@ -187,6 +189,6 @@ class _Cost:
         wall = max(least.wall, 1e-9)
         floor = min(window.floor for window in windows)
         computing = min((w.kernels + w.functions_took) / w.ops for w in windows if w.ops) * ops
-        eager = min(wall, computing + _AROUND * floor * ops)
+        eager = min(wall, computing + _AROUND_DISPATCH * floor * ops)
         compiled = computing + compiled_dispatch(floor, ops)
         return cls(ops, wall, floor, max(0.0, eager - compiled) / wall)

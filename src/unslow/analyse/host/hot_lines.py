@@ -18,8 +18,8 @@ from unslow.model import Location, Phase, Run, Sample
 
 # What runs below the user's line is TensorFlow's own work there (or ours), not their Python.
 _NOT_PYTHON = ("tensorflow", "keras", "tf_keras", "unslow")
-_FEW = 20  # samples: in fewer, growth cannot be told from chance
-_FEW_LATE = 10
+_FEWEST_SAMPLES = 20  # samples: in fewer, growth cannot be told from chance
+_FEWEST_LATE_SAMPLES = 10
 _GROWN = 1.33  # seconds per step, second half against first (judgement)
 _CERTAIN = 1.64  # standard errors: one-sided 95%
 _CONTAINER_GROWN = 1.5  # items at the end against the start (judgement)
@@ -247,7 +247,7 @@ def _halves(scope: Scope) -> tuple[float, float]:
 
 def _grew(first: int, second: int, steps: tuple[float, float]) -> bool:
     """Whether a step takes clearly more time here later on."""
-    if first + second < _FEW or second < _FEW_LATE:
+    if first + second < _FEWEST_SAMPLES or second < _FEWEST_LATE_SAMPLES:
         return False
     early = max(first, 0.5)
     ratio = (second / steps[1]) / (early / steps[0])

@@ -13,7 +13,7 @@ from unslow.model import Location, Loop, Run
 
 READS = (Made,)
 _OFTEN = 0.2  # made per step: what is made once per epoch is made on purpose
-_FEW = 10
+_FEWEST_MADE = 10
 _OUTERMOST = ("model", "optimizer", "metric", "variable")  # what is made holds what comes later
 _KEPT = 0.8  # of those made that are still there: from this on they pile up
 _KEPT_BYTES = 1e6  # less is no growth worth mentioning
@@ -46,7 +46,7 @@ class MadeLine:
 def made_often(run: Run, loop: Loop) -> list[MadeLine]:
     """Lines that make variables, or what holds some, in many steps; models have their own cause."""
     lines = [line for line in made_lines(run, loop) if "model" not in line.kinds and line.goes_on]
-    return [line for line in lines if line.per_step >= _OFTEN and line.count >= _FEW]
+    return [line for line in lines if line.per_step >= _OFTEN and line.count >= _FEWEST_MADE]
 
 
 def made_lines(run: Run, loop: Loop) -> list[MadeLine]:

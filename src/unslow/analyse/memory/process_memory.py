@@ -12,8 +12,8 @@ from unslow.facts.memory import Container, Containers, Live
 from unslow.model import Loop, Process, Run
 
 _FLAT = 0.25  # of the mean: a part that rises by less is flat
-_MOST_PARTS = 5  # of seven that must rise: a few jumps may be a few larger batches
-_FEWEST = 12  # readings of a column, about four a second
+_RISING_PARTS = 5  # of seven that must rise: a few jumps may be a few larger batches
+_FEWEST_READINGS = 12  # readings of a column, about four a second
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def rise(run: Run, loop: Loop, name: str) -> Rise | None:
     process = process_of(run, loop)
     place, values = during(process, loop, name)
     _, steps = during(process, loop, "steps")
-    if len(values) < _FEWEST:
+    if len(values) < _FEWEST_READINGS:
         return None
     if len(steps) == len(values) and steps[-1] > steps[0]:
         place = steps  # not by time: where steps get slower, each still adds the same
@@ -43,7 +43,7 @@ def rise(run: Run, loop: Loop, name: str) -> Rise | None:
     gained = middle + late
     lasting = gained > 0 and late / 4 > 0.5 * middle / 3 > 0
     parts = np.diff(cuts[4:])
-    steady = bool((parts > _FLAT * gained / len(parts)).sum() >= _MOST_PARTS)
+    steady = bool((parts > _FLAT * gained / len(parts)).sum() >= _RISING_PARTS)
     return Rise(gained, gained / max(1.0, loop.steps * 7 / 12), lasting, steady)
 
 

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from unslow.model import Floats
 
 _BLOCKS = 64  # 2 016 pairs of them take no time, and each is calm
-_FEWEST = 4  # points below which nothing is said of growth
-_HELD = 0.85  # a rise that is over before this share of the series has settled at its last level
+_FEWEST_POINTS = 4  # points below which nothing is said of growth
+_HELD_SHARE = (
+    0.85  # a rise that is over before this share of the series has settled at its last level
+)
 _RESAMPLED = 2000  # the interval's ends then move by some per cent of its width from seed to seed
-_WANDER = 0.3  # a machine's own wander may look like a smaller rise
+_MACHINE_WANDER = 0.3  # a machine's own wander may look like a smaller rise
 # a straight line makes half of its rise in its second half; with less than this it has settled
 _SETTLED = 0.2
 
@@ -78,7 +80,7 @@ def _slope(across: Floats, up: Floats) -> Slope:
         return _NOTHING
     value = float(np.median((up[second] - up[first])[apart] / run[apart]))
     size = len(across)
-    if size < _FEWEST:
+    if size < _FEWEST_POINTS:
         return Slope(value, -math.inf, math.inf)
     rest = up - value * across
     rest = clipped(rest, 0.0)
@@ -142,7 +144,7 @@ def fit_law(
     place, count = block_means(columns[0], _BLOCKS), block_means(columns[2], _BLOCKS)
     value = block_middles(columns[1], _BLOCKS)
     flat = Line(float(np.median(value)) if len(value) else 0.0, _ZERO)
-    if len(value) < _FEWEST:
+    if len(value) < _FEWEST_POINTS:
         return Law(Kind.CONSTANT, flat, False, False, 0.0)
     if counter is not None and (driven := _driven(place, value, count, least)):
         return driven
@@ -150,23 +152,19 @@ def fit_law(
         settled = Line(float(np.median(value[_late(place, 1 / 3)])), _ZERO)
         return Law(Kind.CONSTANT, settled, False, True, _quality(value, place, settled))
     grows, line = _growth(place, value, least)
-    by_step = _quality(value, place, line)
+    quality = _quality(value, place, line)
     if counter is not None:
         by_count = _line(count, value)
-        quality = _quality(value, count, by_count)
+        counted = _quality(value, count, by_count)
+        is_real = by_count.rate.sure() and _moves(by_count, count, value, least)
         # A counter that the steps drive explains as much as they do, and says more.
-        if (
-            by_count.rate.sure()
-            and _moves(by_count, count, value, least)
-            and quality >= by_step - 0.02
-        ):
+        if is_real and counted >= quality - 0.02:
             late = _late(place, 1 / 2)
-            return Law(
-                Kind.COUNTER, by_count, grows, False, quality, _line(place[late], count[late])
-            )
+            onward = _line(place[late], count[late])
+            return Law(Kind.COUNTER, by_count, grows, False, counted, onward)
     if line.rate.value == 0:
         return Law(Kind.CONSTANT, flat, False, False, 0.0)
-    return Law(Kind.LINEAR, line, grows, False, by_step)
+    return Law(Kind.LINEAR, line, grows, False, quality)
 
 
 def _driven(place: Floats, value: Floats, count: Floats, least: float) -> Law | None:
@@ -176,7 +174,7 @@ def _driven(place: Floats, value: Floats, count: Floats, least: float) -> Law | 
     by_count = _line(count, value)
     if onward.rate.low <= 0 or ascent(value[np.argsort(count, kind="stable")]) <= 5:
         return None
-    if not _moves(by_count, count, value, max(least, _WANDER)):
+    if not _moves(by_count, count, value, max(least, _MACHINE_WANDER)):
         return None
     return Law(Kind.COUNTER, by_count, True, False, _quality(value, count, by_count), onward)
 
@@ -208,7 +206,7 @@ def _change(value: Floats, least: float) -> Change:
 def _late(place: Floats, share: float) -> slice:
     """The points in the last share of the steps, but at least a few."""
     begin = int(np.searchsorted(place, place[-1] - share * (place[-1] - place[0])))
-    return slice(max(min(begin, len(place) - _FEWEST - 1), 0), len(place))
+    return slice(max(min(begin, len(place) - _FEWEST_POINTS - 1), 0), len(place))
 
 
 def _line(across: Floats, up: Floats) -> Line:
@@ -235,7 +233,7 @@ def levels_off(
     series = np.asarray(values, dtype=float)
     value, place = _finite(series, np.arange(len(series)) if steps is None else steps)
     value, place = block_middles(value, _BLOCKS), block_means(place, _BLOCKS)
-    if len(value) < 2 * _FEWEST or place[-1] <= place[0]:
+    if len(value) < 2 * _FEWEST_POINTS or place[-1] <= place[0]:
         return False
     top = float(np.median(value[_late(place, 1 / 3)]))
     rise = top - float(value[0])
@@ -243,7 +241,7 @@ def levels_off(
     if rise <= 4 * noise or rise <= least * abs(top):
         return False
     change = _change(value, least)
-    if change.form in (Form.STEP, Form.RAMP) and change.stop < _HELD * len(value):
+    if change.form in (Form.STEP, Form.RAMP) and change.stop < _HELD_SHARE * len(value):
         held = slope(place[change.stop :], value[change.stop :])
         mean = (change.after - change.before) / float(place[-1] - place[0])
         if held.value < mean / 3 and held.high < mean:
@@ -264,7 +262,7 @@ class Follows:
 def changed_with(values: npt.ArrayLike, counter: npt.ArrayLike) -> Follows:
     """Spearman's correlation, squared, and the robust slope of values over the counter."""
     value, count = _finite(values, counter)
-    if len(value) < _FEWEST:
+    if len(value) < _FEWEST_POINTS:
         return Follows(0.0, _NOTHING)
     ranks = [_ranks(value), _ranks(count)]
     spreads = [float(rank.std()) for rank in ranks]

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from unslow.model import Floats, Ints
 
-_FEWEST = 4  # three equal gaps: with fewer, chance makes a period too often
+_FEWEST_LONG_ROWS = 4  # three equal gaps: with fewer, chance makes a period too often
 _CHANCE = 0.01  # how likely chance may be, over all periods that were tried
-_WORTH = 0.01  # share of all seconds that long rows must take to be told
-_COVERED = 0.75  # share of its slots in which a period must have a long row
+_LEAST_SHARE = 0.01  # share of all seconds that long rows must take to be told
+_COVERED_SLOTS = 0.75  # share of its slots in which a period must have a long row
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,12 @@ def _period(starts: Ints, size: int) -> tuple[int, int] | None:
             slack = int(share * period)
             first = starts[starts + period + slack < size]
             slots = (starts[-1] - starts[0]) / period
-            if min(len(first), slots) < _FEWEST - 1:
+            if min(len(first), slots) < _FEWEST_LONG_ROWS - 1:
                 continue
             near = before[first + period + slack + 1] - before[first + period - slack]
             hits = int(np.count_nonzero(near))
             rate = min(1 - (1 - len(starts) / size) ** (2 * slack + 1), 1 - 1e-9)
-            if hits >= _COVERED * slots and _unlikely(hits, len(first), rate, size // 2):
+            if hits >= _COVERED_SLOTS * slots and _unlikely(hits, len(first), rate, size // 2):
                 return period, slack
     return None
 
@@ -90,7 +90,7 @@ def _beat(rows: Floats, level: Floats, long: npt.NDArray[np.bool_]) -> Beat | No
     events = np.flatnonzero(long)
     fresh = np.diff(events, prepend=-2) > 1  # neighbours are one long stretch
     starts = events[fresh]
-    if len(starts) < _FEWEST or len(events) > 0.55 * len(rows):
+    if len(starts) < _FEWEST_LONG_ROWS or len(events) > 0.55 * len(rows):
         return None
     found = _period(starts, len(rows))
     if found is None:
@@ -114,7 +114,7 @@ def find_beat(rows: Floats) -> Beat | None:
     tier = max(0.5, 5 * float(usual - low))
     best: Beat | None = None
     seen = 0
-    while (count := int(np.count_nonzero(long := above > tier))) >= _FEWEST:
+    while (count := int(np.count_nonzero(long := above > tier))) >= _FEWEST_LONG_ROWS:
         tier *= 2
         if count == seen:
             continue
@@ -122,4 +122,4 @@ def find_beat(rows: Floats) -> Beat | None:
         beat = _beat(rows, level, long)
         if beat is not None and (best is None or beat.excess > best.excess):
             best = beat
-    return best if best is not None and best.excess >= _WORTH * scale * len(rows) else None
+    return best if best is not None and best.excess >= _LEAST_SHARE * scale * len(rows) else None

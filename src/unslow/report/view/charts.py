@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from unslow.model import Floats, Ints
 
 POINTS = 4000  # for all loops together: more than a screen has columns, and panning is smooth
-LEAST = 400  # points of any one loop: more than a narrow screen has columns
+LEAST_POINTS = 400  # points of any one loop: more than a narrow screen has columns
 DRAWN = 8  # loops with a chart of their own, longest first
 # Largest over median step time above which a linear axis would hide the body of the steps.
-LOG = 20.0
+LOG_SCALE_FROM = 20.0
 FORWARD = 0.2  # part of the loop's length by which a forecast is drawn on
 
 
@@ -34,7 +34,7 @@ def step_charts(
     drawn = [loop for loop in run.loops if not shown or loop.process in shown]
     charted = [loop for loop in drawn if len(loop.end) > 1]
     longest = sorted(charted, key=lambda loop: -loop.total)[:DRAWN]
-    points = max(LEAST, POINTS // max(1, len(longest)))
+    points = max(LEAST_POINTS, POINTS // max(1, len(longest)))
     forecasts = _forecasts(run, findings)
     return [
         step_chart(number, loop, points, forecasts.get(number))
@@ -72,7 +72,7 @@ def step_chart(number: int, loop: Loop, points: int, forecast: Row | None) -> Ro
             }
             for phase in sorted(shown, key=loop.phase, reverse=True)
         ],
-        "log": bool(high.max() > LOG * max(1e-12, float(np.median(mean)))),
+        "log": bool(high.max() > LOG_SCALE_FROM * max(1e-12, float(np.median(mean)))),
         "first_left_out": float(loop.seconds[0]) if first else None,
         "trend": _trend_lines(loop),
         "forecast": forecast,
