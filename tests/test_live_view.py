@@ -751,6 +751,6 @@ def test_workers_of_a_job_that_are_not_there_yet_are_named(tmp_path: Path) -> No
     view = looked(tmp_path / "run")
     assert view["missing"] == ["worker 2"]
     assert len(view["workers"]) == 3
-    assert any("not there yet: worker 2" in line for line in drawn(view))
+    assert any("not started yet: worker 2" in line for line in drawn(view))
     write(Simulated(4, 60), tmp_path / "run")
     assert looked(tmp_path / "run")["missing"] == []

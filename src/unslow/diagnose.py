@@ -20,11 +20,11 @@ from unslow.planning import fixes_for
 T = TypeVar("T")
 
 # Below this share of the time a cost is not worth a reader's attention, unless it grows.
-_WORTH = 0.02
-_FILLING = 0.1  # of the training, that memory is worth at least: it grows, or could be freed
+_WORTH_TELLING = 0.02
+_MEMORY_WORTH = 0.1  # of the training, that memory is worth at least: it grows, or could be freed
 # a leader's seconds: a symptom that takes more (1.2 in any example) has another reason as well
-_MOST_TIMES = 1.5
-_EXPLAINED = 0.7  # of an honest answer's seconds: costs up to this are put down to it
+_MOST_TIMES_LEADER = 1.5
+_EXPLAINED_SHARE = 0.7  # of an honest answer's seconds: costs up to this are put down to it
 
 
 def diagnose(run: Run, causes: Sequence[Cause] | None = None, with_fixes: bool = True) -> Diagnosis:
@@ -79,7 +79,7 @@ def _made(name: str, make: Callable[[], T], failed: list[str]) -> T | None:
         return make()
     except Exception as problem:  # noqa: BLE001 - the fence of a part
         why = f"{type(problem).__name__}: {problem}"
-        failed.append(f"{name} could not be made, which is a mistake in unslow: {why}")
+        failed.append(f"{name} could not be made, which is a bug in unslow: {why}")
         return None
 
 
@@ -100,7 +100,7 @@ def _missing(cause: Cause, run: Run) -> str:
 def _worth(finding: Finding, run: Run) -> bool:
     whole = max(run.seconds, run.trained, 1e-9)
     is_memory = finding.grows or finding.frees > 0  # its cost is not in seconds
-    return is_memory or not finding.fault or finding.seconds >= _WORTH * whole
+    return is_memory or not finding.fault or finding.seconds >= _WORTH_TELLING * whole
 
 
 def fold(findings: Iterable[Finding]) -> list[Finding]:
@@ -119,7 +119,7 @@ def _together(group: Sequence[Finding]) -> Finding:
     return replace(
         lead,
         seconds=sum(finding.seconds for finding in group),
-        evidence=(*lead.evidence, Evidence("seen so often, in all processes", len(group))),
+        evidence=(*lead.evidence, Evidence("times found, over all processes", len(group))),
     )
 
 
@@ -173,10 +173,10 @@ def _is_symptom(other: Finding, leader: Finding, symptoms: Collection[str]) -> b
     if other.frees > 0 and not (leader.frees > 0 or leader.grows):
         return False  # what costs time does not explain a peak of memory
     if not leader.fault:
-        return other.seconds <= _EXPLAINED * leader.seconds and not other.grows
+        return other.seconds <= _EXPLAINED_SHARE * leader.seconds and not other.grows
     if leader.location is None:
-        return _EXPLAINED * other.seconds <= leader.seconds
-    return other.seconds <= _MOST_TIMES * leader.seconds
+        return _EXPLAINED_SHARE * other.seconds <= leader.seconds
+    return other.seconds <= _MOST_TIMES_LEADER * leader.seconds
 
 
 def _same_line(other: Finding, leader: Finding) -> bool:
@@ -222,8 +222,8 @@ def _harm(finding: Finding, trained: float, memory: float) -> float:
     forecast = finding.forecast
     fills = finding.grows and forecast is not None and forecast.bytes is not None
     if not fills:
-        return max(finding.seconds, _FILLING * trained if finding.frees > 0 else 0.0)
+        return max(finding.seconds, _MEMORY_WORTH * trained if finding.frees > 0 else 0.0)
     assert forecast is not None
     in_memory = forecast.bytes if forecast.bytes and not forecast.on_disk else 0.0
     lost = min(1.0, in_memory / memory) if memory > 0 else 0.0
-    return max(finding.seconds, max(_FILLING, lost) * trained)
+    return max(finding.seconds, max(_MEMORY_WORTH, lost) * trained)

@@ -106,7 +106,7 @@ def test_time_before_the_steps_is_named_by_its_samples() -> None:
     run = Sketch("", [0.1] * 10, phases={Phase.RUN: 1.0}, before=2.0, samples=samples).run()
     found = parts(run, [], SETUP)
     assert found["your own Python", Kind.KNOWN] == pytest.approx(1.5)
-    assert found["your calls of TensorFlow", Kind.KNOWN] == pytest.approx(0.5)
+    assert found["your calls to TensorFlow", Kind.KNOWN] == pytest.approx(0.5)
 
 
 def test_a_finding_outside_of_the_steps_is_counted_in_its_stretch() -> None:
@@ -141,7 +141,7 @@ def test_the_rest_of_a_loop_is_split_as_the_account_splits_it() -> None:
     run = Sketch("", [0.01] * 100, phases={Phase.RUN: 0.6}, samples=between).run()
     bars = {bar["phase"]: bar["seconds"] for bar in loop_of(run, run.loops[0])["bars"]}
     found = parts(run, [], TRAINING)
-    assert bars["called"] == pytest.approx(found["your calls of TensorFlow", Kind.COMPUTE])
+    assert bars["called"] == pytest.approx(found["your calls to TensorFlow", Kind.COMPUTE])
     assert bars["other"] == pytest.approx(found["your own Python", Kind.REST])
     assert bars["called"] == pytest.approx(0.3)
 

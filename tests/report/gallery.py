@@ -261,7 +261,7 @@ def several() -> Diagnosis:
     )
     honest = Finding(
         "compute-bound",
-        "the model itself costs 71 % of each step",
+        "the model itself costs 71% of each step",
         None,
         0.0,
         (Evidence("share of the step in kernels", 0.71, "share"),),

@@ -35,6 +35,22 @@ def test_a_verdict_names_cost_share_and_line() -> None:
     assert verdict["more"] == "It takes 21.4 s of 30.3 s of training (71%)."
 
 
+def test_what_a_first_step_costs_is_a_later_start_and_no_slower_pace() -> None:
+    diagnosis = retracing()
+    first = replace(diagnosis.findings[0], in_first_step=True)
+    text = view_of(replace(diagnosis, findings=(first,)))["verdict"]["text"]
+    assert text.startswith("Training could start 21.4 s sooner: step is traced again")
+
+
+def test_a_healthy_verdict_names_the_step_time_that_its_loop_names() -> None:
+    diagnosis = GALLERY["healthy"]()
+    loop = diagnosis.run.loops[0]
+    slower = replace(loop, trend=replace(loop.trend, after=2 * loop.typical()))
+    view = view_of(replace(diagnosis, run=replace(diagnosis.run, loops=(slower,))))
+    trend = view["loops"][0]["trend"]["text"]
+    assert trend.removeprefix("steady at ") in view["verdict"]["text"]
+
+
 def test_the_headline_names_time_memory_and_what_becomes_of_the_run() -> None:
     diagnosis = retracing()
     lead = diagnosis.findings[0]
@@ -42,7 +58,7 @@ def test_the_headline_names_time_memory_and_what_becomes_of_the_run() -> None:
     ending = Forecast(step=10_000, bytes=3e10, text="out of memory in about 8,800 steps")
     leak = replace(lead, cause="hoarded-tensors", seconds=0.0, grows=True, forecast=ending)
     more = view_of(replace(diagnosis, findings=(lead, peak, leak)))["verdict"]["more"]
-    below = "2 more findings below: 400 MB of memory, out of memory in about 8,800 steps."
+    below = "2 more findings below (400 MB of memory): out of memory in about 8,800 steps."
     assert more.endswith(below)
     first = view_of(replace(diagnosis, findings=(peak,), fixes={}))["verdict"]["more"]
     assert first == "It costs 400 MB of memory."

@@ -136,5 +136,9 @@ def test_an_interval_says_the_direction_of_its_ends(low: float, high: float, tex
 
 
 def test_a_number_is_joined_to_its_unit_and_to_nothing_else() -> None:
-    joined = words.unbroken("12.3 ms of 2 cores, 91 % in 250 steps", "_")
-    assert joined == "12.3_ms of 2 cores, 91_% in 250_steps"
+    joined = words.unbroken("12.3 ms of 2 cores in 250 steps", "_")
+    assert joined == "12.3_ms of 2 cores in 250_steps"
+
+
+def test_a_factor_stands_close_to_its_sign() -> None:
+    assert words.quantity(1.01, "×") == "1.01×"

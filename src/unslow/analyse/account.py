@@ -12,15 +12,48 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from unslow.analyse.input.waits import hidden_in_runs
-from unslow.analyse.scopes import Scope
-from unslow.facts.data import IteratorMade
-from unslow.facts.process import Imported
-from unslow.model import Finding, Location, Loop, Phase, Process, Run, Sample
-
-LIBRARIES = ("tensorflow", "keras", "tf_keras")  # below the user's line, their time is TensorFlow's
-UNEXPLAINED = (
-    0.1  # of the run: above it a run is not called healthy (a judgement; see docs/field.md)
+from unslow.analyse.loop_phases import (
+    CALLED,
+    ENDING,
+    OWN_PYTHON,
+    PHASE_NAMES,
+    called_share,
+    is_between_calls,
+    name_of,
 )
+from unslow.analyse.scopes import Scope
+from unslow.analyse.stretches import (
+    AFTER,
+    BETWEEN,
+    IMPORT,
+    ORDER,
+    PROGRAM,
+    SETUP,
+    TRAINING,
+    gaps,
+    stretch_at,
+)
+from unslow.facts.data import IteratorMade
+from unslow.model import Finding, Location, Loop, Phase, Run, Sample
+
+__all__ = [
+    "AFTER",
+    "BETWEEN",
+    "IMPORT",
+    "PROGRAM",
+    "SETUP",
+    "TRAINING",
+    "UNEXPLAINED",
+    "Account",
+    "Kind",
+    "Part",
+    "Stretch",
+    "account_of",
+    "stretch_at",
+]
+
+# Of the run: above it a run is not called healthy (a judgement; see docs/field.md).
+UNEXPLAINED = 0.1
 _SHORT = 0.05  # seconds: a shorter stretch is no row of its own
 
 
@@ -34,24 +67,10 @@ class Kind(enum.Enum):
     REST = "unexplained"
 
 
-# The phases of a step by what they are where no finding explains them.
-_PHASES: Mapping[Phase, tuple[str, Kind]] = {
-    Phase.RUN: ("TensorFlow runs", Kind.COMPUTE),
-    Phase.INPUT: ("waiting for data", Kind.WASTE),
-    Phase.TRACE: ("tracing functions", Kind.WASTE),
-    Phase.BUILD: ("building ops, layers and variables", Kind.WASTE),
-    Phase.SYNC: ("fetching values", Kind.WASTE),
-    Phase.SAVE: ("saving", Kind.WASTE),
-    Phase.LOG: ("logging", Kind.WASTE),
-    Phase.HOOKS: ("callbacks", Kind.WASTE),
-    Phase.GC: ("garbage collection", Kind.WASTE),
-    Phase.EVAL: ("validation and prediction", Kind.KNOWN),
-}
-_ENDING = "ending an iterator"
+# What a phase is where no finding explains it; the others are overhead.
+_KINDS = {Phase.RUN: Kind.COMPUTE, Phase.EVAL: Kind.KNOWN}
 _FEW_STARTS = 3  # steps after the first: what so few of them prepare is a search over models
 _OF_LARGEST = 0.1  # of the longest preparation: a step that prepares less does not start anew
-_OWN_PYTHON = "your own Python"
-_CALLED = "your calls of TensorFlow"
 _PREPARATION = "data preparation"
 _STARTING = frozenset((Phase.TRACE, Phase.BUILD, Phase.HOOKS))  # of a first step: paid once
 
@@ -107,14 +126,12 @@ class Account:
 
 
 def account_of(run: Run, findings: Sequence[Finding]) -> Account:
-    """The account of the process that took longest; findings claim their seconds in order of
-    rank."""
+    """The account of the process that took longest; findings claim seconds in order of rank."""
     if not run.processes:
         return Account(run.seconds, ())
     process = max(run.processes, key=lambda each: each.ended - each.started)
     loops = run.loops_of(process.index)
-    samples = [sample for sample in run.samples if sample.process == process.index]
-    samples = _named_endings(run, samples)
+    samples = _named_endings(run, run.samples_of(process.index))
     faults = [finding for finding in findings if finding.fault and finding.seconds > 0]
     inside = [finding for finding in faults if not finding.stretch]
     stretches = []
@@ -125,64 +142,12 @@ def account_of(run: Run, findings: Sequence[Finding]) -> Account:
     for name, start, end in gaps(run, process, loops):
         claims = [finding for finding in faults if finding.stretch == name]
         stretches.append(_outside(name, (start, end), samples, claims))
-    stretches.sort(key=lambda stretch: _ORDER.index(stretch.name))
+    stretches.sort(key=lambda stretch: ORDER.index(stretch.name))
     return Account(
         seconds=sum(stretch.seconds for stretch in stretches),
         stretches=tuple(stretches),
         overlap=overlap,
     )
-
-
-IMPORT, PROGRAM, SETUP, TRAINING, BETWEEN, AFTER = (
-    "import of TensorFlow",
-    "program",  # all of it, where nothing is repeated that could be steps
-    "set-up",
-    "steps",
-    "between loops",
-    "after the last step",
-)
-_ORDER = (IMPORT, PROGRAM, SETUP, TRAINING, BETWEEN, AFTER)
-
-
-def stretch_at(run: Run, process: int, time: float) -> str:
-    """The name of the stretch that a moment falls into."""
-    loops = run.loops_of(process)
-    if not loops:
-        return PROGRAM
-    if time < min(loop.start for loop in loops):
-        return SETUP
-    if time > max(loop.stop for loop in loops):
-        return AFTER
-    return TRAINING if any(loop.start <= time <= loop.stop for loop in loops) else BETWEEN
-
-
-def gaps(run: Run, process: Process, loops: Sequence[Loop]) -> Iterable[tuple[str, float, float]]:
-    """What of a process lies outside of its loops; a name may come several times."""
-    imported = min(_imported(run, process), process.ended)
-    yield IMPORT, process.started, imported
-    at, name = imported, SETUP
-    for start, end in _merged(loops):
-        if start > at:
-            yield name, at, start
-        at, name = max(at, end), BETWEEN
-    if process.ended > at:
-        yield (AFTER if loops else PROGRAM), at, process.ended
-
-
-def _imported(run: Run, process: Process) -> float:
-    times = [fact.time for fact in run.facts(Imported) if fact.process == process.index]
-    return times[0] if times else process.started
-
-
-def _merged(loops: Sequence[Loop]) -> list[tuple[float, float]]:
-    """The intervals that loops cover."""
-    found: list[tuple[float, float]] = []
-    for loop in sorted(loops, key=lambda loop: loop.start):
-        if found and loop.start <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], loop.stop))
-        else:
-            found.append((loop.start, loop.stop))
-    return found
 
 
 def _steps(
@@ -193,11 +158,13 @@ def _steps(
     first = _first_steps(loops)
     phases = {phase: sum(loop.phase(phase) for loop in loops) - first[phase] for phase in Phase}
     hidden = hidden_in_runs(run)
-    waited = sum(hidden.get((loop.process, loop.start), 0.0) for loop in loops)
+    waited = sum(hidden.get(loop, 0.0) for loop in loops)
     phases[Phase.RUN] -= waited
     phases[Phase.INPUT] += waited
     parts = [
-        Part(name, phases[phase], kind) for phase, (name, kind) in _PHASES.items() if phases[phase]
+        Part(name, phases[phase], _KINDS.get(phase, Kind.WASTE))
+        for phase, name in PHASE_NAMES.items()
+        if phases[phase]
     ]
     parts += _other(run, loops, samples)
     started = sum(first.values())
@@ -235,9 +202,7 @@ def _named_endings(run: Run, samples: Sequence[Sample]) -> list[Sample]:
     """
     made = [fact.stack[0] for fact in run.facts(IteratorMade) if fact.stack and not fact.in_fit]
     lines = {(place.file, place.line) for place in made}
-    return [
-        replace(sample, leaf=_ENDING) if _is_at(sample, lines) else sample for sample in samples
-    ]
+    return [replace(sample, leaf=ENDING) if _is_at(sample, lines) else sample for sample in samples]
 
 
 def _is_at(sample: Sample, lines: Collection[tuple[str, int]]) -> bool:
@@ -256,22 +221,27 @@ def _other(run: Run, loops: Sequence[Loop], samples: Sequence[Sample]) -> list[P
         share = called_share(loop, samples)
         called += share * loop.phase(Phase.OTHER)
         own += (1 - share) * loop.phase(Phase.OTHER)
-    scope = Scope(run, loops[0].process)
-    between = [each for each in samples if _is_between_calls(each)]
-    python = [each for each in between if _name(each) == _OWN_PYTHON]
-    endings = [each for each in between if _name(each) == _ENDING]
-    preparing = [sample for sample in python if scope.prepares(sample)]
-    each_sample = own / max(1, _in_steps(python) + _in_steps(endings))
-    prepared, ended = each_sample * _in_steps(preparing), each_sample * _in_steps(endings)
-    others = [sample for sample in python if not scope.prepares(sample)]
-    calls = [each for each in between if _name(each) == _CALLED]
+    named = _by_name(samples, Scope(run, loops[0].process))
+    in_python = [*named[OWN_PYTHON], *named[_PREPARATION], *named[ENDING]]
+    each_sample = own / max(1, _in_steps(in_python))
+    prepared, ended = (each_sample * _in_steps(named[name]) for name in (_PREPARATION, ENDING))
     parts = [
-        Part(_PREPARATION, prepared, Kind.KNOWN, _hottest(preparing)),
-        Part(_ENDING, ended, Kind.KNOWN, _hottest(endings)),
-        Part(_OWN_PYTHON, own - prepared - ended, Kind.REST, _hottest(others)),
-        Part(_CALLED, called, Kind.COMPUTE, _hottest(calls)),
+        Part(_PREPARATION, prepared, Kind.KNOWN, _hottest(named[_PREPARATION])),
+        Part(ENDING, ended, Kind.KNOWN, _hottest(named[ENDING])),
+        Part(OWN_PYTHON, own - prepared - ended, Kind.REST, _hottest(named[OWN_PYTHON])),
+        Part(CALLED, called, Kind.COMPUTE, _hottest(named[CALLED])),
     ]
     return [part for part in parts if part.seconds]
+
+
+def _by_name(samples: Iterable[Sample], scope: Scope) -> dict[str, list[Sample]]:
+    named: dict[str, list[Sample]] = defaultdict(list)
+    for sample in filter(is_between_calls, samples):
+        name = name_of(sample)
+        if name == OWN_PYTHON and scope.prepares(sample):
+            name = _PREPARATION
+        named[name].append(sample)
+    return named
 
 
 def _in_steps(samples: Iterable[Sample]) -> int:
@@ -285,47 +255,6 @@ def _hottest(samples: Iterable[Sample]) -> Location | None:
     return _most(counts)
 
 
-def split_phases(loop: Loop, hidden: float = 0.0, called: float = 0.0) -> dict[str, float]:
-    """Seconds of a loop by the name of the phase, for tables.
-
-    `hidden` seconds of compiled steps are a wait for data. `called` is the share of TensorFlow in
-    what is left of a step beside the phases: it is no Python of the user's.
-    """
-    taken = {phase.name.lower(): loop.phase(phase) for phase in Phase}
-    taken["run"] -= hidden
-    taken["input"] += hidden
-    if called:
-        taken["called"] = called * taken["other"]
-        taken["other"] -= taken["called"]
-    return taken
-
-
-def called_share(loop: Loop, samples: Iterable[Sample]) -> float:
-    """Of what no wrapped call of a loop accounts for, the share of TensorFlow at the user's
-    lines."""
-    counts: Counter[str] = Counter()
-    inside: Counter[str] = Counter()
-    for sample in samples:
-        if sample.process == loop.process and _is_between_calls(sample):
-            counts[_name(sample)] += sample.in_steps
-            inside[_name(sample)] += round(sample.within(loop.start, loop.stop))
-    known = inside if inside.total() else counts
-    return known[_CALLED] / known.total() if known.total() else 0.0
-
-
-def _is_between_calls(sample: Sample) -> bool:
-    is_rest = sample.phase is Phase.OTHER and bool(sample.stack)
-    return is_rest and sample.training and sample.in_steps > 0
-
-
-def _name(sample: Sample) -> str:
-    if sample.phase is not Phase.OTHER:
-        return _PHASES[sample.phase][0]
-    if sample.leaf == _ENDING:
-        return _ENDING
-    return _CALLED if sample.leaf in LIBRARIES else _OWN_PYTHON
-
-
 def _most(counts: Mapping[Location, float]) -> Location | None:
     return max(counts, key=lambda place: counts[place], default=None)
 
@@ -337,9 +266,9 @@ def _claimed(findings: Sequence[Finding], most: float) -> tuple[list[Part], floa
     for finding in findings:
         seconds = min(finding.seconds, left)
         left -= seconds
-        title = finding.cause
         if seconds > 0:
-            parts.append(Part(title, seconds, Kind.FINDING, finding.location, finding.cause))
+            cause = finding.cause
+            parts.append(Part(cause, seconds, Kind.FINDING, finding.location, cause))
     return parts, sum(finding.seconds for finding in findings) - (most - left)
 
 
@@ -374,7 +303,7 @@ def _outside(
     for sample in samples:
         count = sample.within(*interval)
         if count and sample.stack:
-            lines[_name(sample)][sample.stack[0]] += count
+            lines[name_of(sample)][sample.stack[0]] += count
     whole = sum(sum(counter.values()) for counter in lines.values())
     if not whole:
         kind = Kind.KNOWN if seconds < _SHORT else Kind.REST

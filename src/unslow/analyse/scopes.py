@@ -1,5 +1,4 @@
-"""Which stack samples belong to training: the loops around the updates, found in the sources as
-they ran."""
+"""Which stack samples belong to training, by the loops in the sources as they ran."""
 
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ _PLACES = 8192
 
 
 class Sources:
-    """The user's files as trees; a file that does not parse has none, and nothing is said about
-    it."""
+    """The user's files as syntax trees; a file that does not parse has none."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
@@ -47,8 +45,7 @@ class Sources:
         return model.loops_at(place.line) if model is not None else []
 
     def yields(self, place: Location) -> bool:
-        """Whether a line stands in a generator function: its time is the consumer's wait for
-        data."""
+        """Whether a line is in a generator function: its time is the consumer's wait for data."""
         function = self.function(place)
         return function is not None and _generates(function)
 
@@ -88,8 +85,7 @@ class Scope:
 
     @cached_property
     def _loops(self) -> set[tuple[str, int, int, bool]]:
-        """File, first and last line of every loop around an update, and whether its first line
-        fetches."""
+        """Each loop around an update: file, first and last line, whether its first line fetches."""
         return {
             (place.file, node.lineno, node.end_lineno or 0, not isinstance(node, ast.While))
             for loop in self.training
@@ -108,8 +104,7 @@ class Scope:
         }
 
     def depth(self, sample: Sample) -> int | None:
-        """Which frame of a sample (0 is the innermost) stands in the outermost training loop; None:
-        none does."""
+        """The frame (0 is the innermost) in the outermost training loop; None if none is."""
         for depth in range(len(sample.stack) - 1, -1, -1):
             if self._inside(sample.stack[depth]):
                 return depth
@@ -146,8 +141,7 @@ class Scope:
         )
 
     def fetches(self, sample: Sample, depth: int) -> bool:
-        """Whether a sample is the wait for the next batch: below a `for` line, `__next__` or a
-        generator."""
+        """Whether a sample waits for the next batch: at a `for` line, `__next__` or a generator."""
         headers = {(file, first) for file, first, _, fetching in self._loops if fetching}
         return any(
             place.function == "__next__"

@@ -27,7 +27,7 @@ def size(value: float) -> str:
 
 
 def share(value: float) -> str:
-    return f"{100 * value:.0f} %"
+    return f"{100 * value:.0f}%"
 
 
 def _digits(value: float) -> str:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unslow.analyse.account import called_share, split_phases
 from unslow.analyse.input.waits import hidden_in_runs
+from unslow.analyse.loop_phases import called_share, split_phases
 from unslow.analyse.stats.growth import bootstrap_ratio
 from unslow.compare.match import matched_loops
 from unslow.model import Diagnosis, Loop, Run
@@ -74,16 +74,19 @@ class Comparison:
 def compare(before: Diagnosis, after: Diagnosis) -> Comparison:
     pairs = matched_loops(before.run, after.run)
     disturbed = _disturbed(before, after)
-    matched_before = {id(one) for one, _ in pairs}
-    matched_after = {id(other) for _, other in pairs}
+    waits_before, waits_after = hidden_in_runs(before.run), hidden_in_runs(after.run)
+    sides = [
+        (
+            _Side(before.run, one, waits_before.get(one, 0.0)),
+            _Side(after.run, other, waits_after.get(other, 0.0)),
+        )
+        for one, other in pairs
+    ]
     first, second = _causes(before), _causes(after)
     return Comparison(
-        loops=tuple(
-            _loop_change(_Side(before.run, one), _Side(after.run, other), bool(disturbed))
-            for one, other in pairs
-        ),
-        only_before=_lines(before.run, matched_before),
-        only_after=_lines(after.run, matched_after),
+        loops=tuple(_loop_change(one, other, bool(disturbed)) for one, other in sides),
+        only_before=_lines(before.run, {one for one, _ in pairs}),
+        only_after=_lines(after.run, {other for _, other in pairs}),
         gone=tuple(sorted(first - second)),
         new=tuple(sorted(second - first)),
         stayed=tuple(sorted(first & second)),
@@ -96,8 +99,8 @@ def _causes(diagnosis: Diagnosis) -> set[str]:
     return {finding.cause for finding in diagnosis.findings if finding.fault}
 
 
-def _lines(run: Run, matched: set[int]) -> tuple[str, ...]:
-    return tuple(str(loop.location) for loop in run.loops if id(loop) not in matched)
+def _lines(run: Run, matched: set[Loop]) -> tuple[str, ...]:
+    return tuple(str(loop.location) for loop in run.loops if loop not in matched)
 
 
 def _problems(which: str, run: Run) -> Iterator[str]:
@@ -121,11 +124,11 @@ class _Side(NamedTuple):
 
     run: Run
     loop: Loop
+    hidden: float  # seconds that its compiled steps wait for data
 
     def phases(self) -> dict[str, float]:
         """Seconds a step by phase, as the report of the run has them."""
-        hidden = hidden_in_runs(self.run).get((self.loop.process, self.loop.start), 0.0)
-        taken = split_phases(self.loop, hidden, called_share(self.loop, self.run.samples))
+        taken = split_phases(self.loop, self.hidden, called_share(self.loop, self.run.samples))
         return {name: seconds / self.loop.steps for name, seconds in taken.items()}
 
 

@@ -21,7 +21,7 @@ def matched_loops(before: Run, after: Run) -> list[Pair]:
         other = _counterpart(loop, remaining, names, lines)
         if other is not None:
             pairs.append((loop, other))
-            remaining = [each for each in remaining if each is not other]
+            remaining.remove(other)
     return pairs
 
 

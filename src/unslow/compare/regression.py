@@ -1,5 +1,4 @@
-"""Whether runs in turn show a regression, decided pair by pair so that noise alone is rarely
-enough."""
+"""Whether runs in turn show a regression: decided by pairs, so that noise rarely does."""
 
 from __future__ import annotations
 

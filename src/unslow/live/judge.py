@@ -33,8 +33,7 @@ class Judge:
     _before: frozenset[Key] = frozenset()
 
     def is_due(self, watched: float, size: int, over: bool = False) -> bool:
-        """Whether to diagnose now: by seconds watched, bytes of the folder, and the end of the
-        run."""
+        """Whether to diagnose now: by seconds watched, size of the folder, and the run's end."""
         self.too_large = size > MOST
         return (over or watched >= self.due) and not self.closed and not self.too_large
 

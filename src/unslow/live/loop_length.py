@@ -45,8 +45,7 @@ class _Counter:
     lengths: Lengths
 
     def runs(self, node: ast.AST, depth: int) -> int | None:
-        """How often a node runs: by the loops around it, and around the one call of its
-        function."""
+        """How often a node runs: by the loops around it and around the one call of its function."""
         loops = [*([node] if isinstance(node, ast.For) else []), *self.source.loops(node)]
         counts = [self.iterations(loop) for loop in loops]
         total: int | None = 1

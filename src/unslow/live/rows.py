@@ -14,8 +14,7 @@ _AT_ONCE = 16 * MOST  # rows taken in one go, so that joining a long run needs l
 
 
 class Rows:
-    """What `runfile.read` would give of a `.steps` file, but never more than a few thousand
-    rows."""
+    """The rows of a `.steps` file, but never more than a few thousand."""
 
     def __init__(self) -> None:
         self._rows: np.ndarray = np.empty(0, dtype=FIELDS)

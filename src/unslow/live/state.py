@@ -128,7 +128,7 @@ def _why(processes: list[Followed], long: bool) -> str:
     here = bool(heads) and all(head.get("host") == socket.gethostname() for head in heads)
     if here:
         alive = any(_lives(head.get("pid")) for head in heads)
-        return "" if alive else ": it is gone"
+        return "" if alive else ": the process is gone"
     return "; is its machine still there?" if long else ""
 
 

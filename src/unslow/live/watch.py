@@ -67,8 +67,7 @@ class Watch:
         return min(LONGEST, max(SHORTEST, recurs / SHARE))
 
     def _diagnose(self) -> bool:
-        """Diagnose when it is due: the wait counts from the first step, the cost from its own
-        share."""
+        """Diagnose when due: the wait counts from the first step, the cost from its own share."""
         if not self.follower.trained:
             return False
         if self._trained is None:

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from unslow.report import job as jobs
 from unslow.report import json_report, outline, words
+from unslow.report.rows import FindingRow
 from unslow.report.words import Row
 
 # Every section of the page: its file in page/sections, which is empty where it does not apply, and
@@ -81,7 +82,10 @@ def _section(name: str, values: dict[str, object]) -> Markup:
 
 
 def _anchors(
-    findings: list[Row], problems: list[Row], notes: list[Row], lead: Row | None
+    findings: list[FindingRow],
+    problems: list[FindingRow],
+    notes: list[FindingRow],
+    lead: FindingRow | None,
 ) -> list[str]:
     """Where in the page each finding is: the lead at the top, the others in cards of their own."""
     names = {id(one): f"finding-{number}" for number, one in enumerate(problems, 1)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from unslow.report import words
 from unslow.report.words import Row
@@ -96,7 +97,7 @@ def rest(job: Row) -> str:
     )
 
 
-def shown(view: Row, rows: list[Row], key: str = "process") -> list[Row]:
+def shown(view: Row, rows: list[Any], key: str = "process") -> list[Any]:
     """Loops, or memory, of a job: those of the worst and of the typical worker."""
     job = view["job"]
     if job is None or not job["shown"]:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from unslow.report import words
+from unslow.report.rows import BarRow, FindingRow, SparklineRow, TrendRow
 from unslow.report.terminal import BLOCKS
 from unslow.report.words import Row
 
@@ -23,6 +24,7 @@ _LABEL = max(cell_len(label) for label in words.PHASES.values())
 _MOST_PHASES, _MOST_FINDINGS, _MOST_WORKERS = 5, 4, 8
 
 _CHANGED = 0.05  # a step time that rose by less is not worth a colour
+_LEAST_GROWTH = 1e5  # bytes per 1,000 steps: less is within the noise of an allocator (judgement)
 
 Line = tuple[int, Text]  # how soon it may be left out (0: never), and what it says
 
@@ -58,10 +60,9 @@ def painted(lines: list[Text], width: int) -> list[str]:
 def status_line(view: Row) -> str:
     """The state in one line, for a terminal that belongs to the training."""
     loop = view["loop"]
-    said = [f"unslow: {_for(view)}"]
-    said += (
-        [words.count(view["steps"], "step"), f"{words.seconds(loop['now'])} a step"] if loop else []
-    )
+    said = [f"unslow: {clock(view['seconds'])}"]
+    if loop:
+        said += [words.count(view["steps"], "step"), f"{words.seconds(loop['now'])} a step"]
     if not loop or view["status"]["kind"] == "quiet":
         said.append(view["status"]["text"])
     said += [f"{each['cause']}{_at(each)}" for each in view["findings"] if each["fault"]][:2]
@@ -72,11 +73,6 @@ def status_line(view: Row) -> str:
     if loop and loop["trend"]["change"] > _CHANGED:
         said.append(loop["trend"]["text"].partition(" (")[0])
     return " · ".join(said)
-
-
-def _for(view: Row) -> str:
-    """How long it has been running."""
-    return clock(view["seconds"])
 
 
 def clock(seconds: float) -> str:
@@ -92,9 +88,8 @@ def clock(seconds: float) -> str:
 def _head(view: Row, width: int) -> Text:
     """The command and its status, with a rule that separates them from the program's output."""
     status = view["status"]
-    right = Text.assemble(
-        (status["text"], _STATUS.get(status["kind"], "")), (f"  {_for(view)}", "bold")
-    )
+    right = Text(status["text"], _STATUS.get(status["kind"], ""))
+    right.append(f"  {clock(view['seconds'])}", "bold")
     left = Text.assemble(("unslow", "bold"), (f"  {view['command_line']}", "dim"))
     left.truncate(max(8, width - right.cell_len - 5), overflow="ellipsis")
     rule = "─" * max(1, width - left.cell_len - right.cell_len - 2)
@@ -109,17 +104,11 @@ def _loop(view: Row, width: int) -> list[Line]:
     lines.append((0, _rate(loop, width)))
     if view["expected"]:
         lines.append((2, Text(f"  {_end(view['expected'])}", style="cyan")))
-    trend = Text(
-        _trend(loop["trend"], width), style="yellow" if loop["trend"]["change"] > _CHANGED else ""
-    )
-    lines += (
-        [(3, _sparkline(loop["sparkline"], width)), (2, trend)]
-        if loop["sparkline"]["values"]
-        else []
-    )
-    lines += [
-        (4 + min(at, 2), _bar(bar, width)) for at, bar in enumerate(loop["bars"][:_MOST_PHASES])
-    ]
+    if loop["sparkline"]["values"]:
+        lines.append((3, _sparkline(loop["sparkline"], width)))
+        lines.append((2, _trend(loop["trend"], width)))
+    for at, bar in enumerate(loop["bars"][:_MOST_PHASES]):
+        lines.append((4 + min(at, 2), _bar(bar, width)))
     return lines
 
 
@@ -139,14 +128,16 @@ def _rate(loop: Row, width: int) -> Text:
     return Text("  ").join(Text(text, style) for text, style in parts)
 
 
-def _trend(trend: Row, width: int) -> str:
+def _trend(trend: TrendRow, width: int) -> Text:
     text = f"  {trend['text']}"
-    return text if cell_len(text) <= width else text.partition(" (")[0]
+    if cell_len(text) > width:
+        text = text.partition(" (")[0]
+    return Text(text, "yellow" if trend["change"] > _CHANGED else "")
 
 
 def _earlier(loop: Row) -> Text:
     took = f"{words.count(loop['steps'], 'step')} in {words.seconds(loop['seconds'])}"
-    return Text(f"{loop['line']}  {loop['kind']}  {took}, before", style="dim")
+    return Text(f"{loop['line']}  {loop['kind']}  {took}, earlier", style="dim")
 
 
 def _end(expected: Row) -> str:
@@ -157,21 +148,18 @@ def _end(expected: Row) -> str:
     return f"{said}, {clock(growing)} if steps keep growing" if growing else said
 
 
-def _sparkline(line: Row, width: int) -> Text:
+def _sparkline(line: SparklineRow, width: int) -> Text:
     """Bars from zero, so that noise looks small; cut where one spike would flatten the rest."""
     ends = f"  {words.seconds(line['low'])} to {words.seconds(line['high'])} a step"
     room = max(8, width - 2 - cell_len(ends))
     values = line["values"][-room:]
     top = sorted(values)[len(values) * 9 // 10] * 1.5 if line["scale"] == "log" else line["high"]
-    heights = [
-        min(len(BLOCKS) - 1, int(value / top * len(BLOCKS))) if top > 0 else 0 for value in values
-    ]
-    return Text.assemble(
-        "  ", ("".join(BLOCKS[height] for height in heights), "cyan"), (ends, "dim")
-    )
+    scale = len(BLOCKS) / top if top > 0 else 0.0
+    drawn = "".join(BLOCKS[min(len(BLOCKS) - 1, int(value * scale))] for value in values)
+    return Text.assemble("  ", (drawn, "cyan"), (ends, "dim"))
 
 
-def _bar(bar: Row, width: int) -> Text:
+def _bar(bar: BarRow, width: int) -> Text:
     share, each = words.share(bar["share"]), words.seconds(bar["per_step"])
     columns = max(6, min(30, width - _LABEL - 24))
     filled = min(columns, round(bar["share"] * columns))
@@ -191,9 +179,8 @@ def _memory(view: Row) -> list[Line]:
     said = f"  memory {words.size(memory['rss'])}, {words.size(memory['peak'])} at the peak"
     if memory["limit"]:
         said += f", of {words.size(memory['limit'])}"
-    grows = memory["growth"] >= 1e5
     text = Text(said)
-    if grows:
+    if memory["growth"] >= _LEAST_GROWTH:
         text.append(f"; +{words.size(memory['growth'])} per 1,000 steps", style="yellow")
     return [(3, text)]
 
@@ -201,52 +188,51 @@ def _memory(view: Row) -> list[Line]:
 def _workers(view: Row) -> list[Line]:
     """The slowest first, because the others wait for it."""
     workers = sorted(view["workers"], key=lambda worker: -worker["now"])
-    lines: list[Line] = []
-    longest = max((cell_len(worker["name"]) for worker in workers[:_MOST_WORKERS]), default=0)
-    for worker in workers[:_MOST_WORKERS]:
-        ended = f"  ended: {worker['how']}" if worker["how"] else ""
-        said = f"{words.count(worker['steps'], 'step')}  {words.seconds(worker['now'])} a step"
-        lines.append(
-            (5, Text(f"  {worker['name']:<{longest}}  {said}  {words.size(worker['rss'])}{ended}"))
-        )
-    if len(workers) > _MOST_WORKERS:
-        lines.append(
-            (
-                5,
-                Text(
-                    f"  and {len(workers) - _MOST_WORKERS} more processes, none slower", style="dim"
-                ),
-            )
-        )
+    shown, left_out = workers[:_MOST_WORKERS], workers[_MOST_WORKERS:]
+    longest = max((cell_len(worker["name"]) for worker in shown), default=0)
+    lines: list[Line] = [(5, _worker(worker, longest)) for worker in shown]
+    if left_out:
+        more = words.count(len(left_out), "more worker")
+        lines.append((5, Text(f"  and {more}, none slower", style="dim")))
     missing = view["missing"]
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        said = f"  not there yet: {', '.join(missing[:3])}{more}"
+        said = f"  not started yet: {', '.join(missing[:3])}{more}"
         lines.append((2, Text(said, style="yellow")))
     return lines
+
+
+def _worker(worker: Row, width: int) -> Text:
+    ended = f"  ended: {worker['how']}" if worker["how"] else ""
+    steps = f"{words.count(worker['steps'], 'step')}  {words.seconds(worker['now'])} a step"
+    return Text(f"  {worker['name']:<{width}}  {steps}  {words.size(worker['rss'])}{ended}")
 
 
 def _findings(view: Row) -> list[Line]:
     lines: list[Line] = []
     found = view["findings"]
     for finding in found[:_MOST_FINDINGS]:
-        style = "bold red" if finding["fault"] else "bold cyan"
-        said = (
-            [words.seconds(finding["seconds"]), words.share(finding["share"])]
-            if finding["seconds"] > 0
-            else []
-        )
-        said += ["grows"] if finding["grows"] else []
-        head = Text.assemble(
-            (finding["cause"], style), (_at(finding), "bold"), (f"  {' · '.join(said)}", "dim")
-        )
-        lines += [(1, head), (6, Text(f"  {finding['title']}"))]
-    if len(found) > _MOST_FINDINGS:
-        lines.append((6, Text(f"  and {len(found) - _MOST_FINDINGS} more findings", style="dim")))
+        lines += [(1, _cost(finding)), (6, Text(f"  {finding['title']}"))]
+    left_out = found[_MOST_FINDINGS:]
+    if left_out:
+        more = words.count(len(left_out), "more finding")
+        lines.append((6, Text(f"  and {more}", style="dim")))
     if not found and view["loop"]:
         lines.append((6, Text(_nothing(view), style="dim")))
     lines += [(6, Text(f"probe lost: {name}", style="dim")) for name in view["lost"]]
     return lines
+
+
+def _cost(finding: FindingRow) -> Text:
+    said = []
+    if finding["seconds"] > 0:
+        said += [words.seconds(finding["seconds"]), words.share(finding["share"])]
+    if finding["grows"]:
+        said.append("grows")
+    style = "bold red" if finding["fault"] else "bold cyan"
+    return Text.assemble(
+        (finding["cause"], style), (_at(finding), "bold"), (f"  {' · '.join(said)}", "dim")
+    )
 
 
 def _nothing(view: Row) -> str:
@@ -257,6 +243,6 @@ def _nothing(view: Row) -> str:
     return "no problem found so far"
 
 
-def _at(finding: Row) -> str:
+def _at(finding: FindingRow) -> str:
     location = finding["location"]
     return f" at {location['file']}:{location['line']}" if location else ""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from unslow.report import job as jobs
 from unslow.report import outline, words
+from unslow.report.rows import CodeRow, FindingRow, LoopRow
 from unslow.report.words import Row
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&])|^([-+#=]|\d+[.)])")
@@ -74,7 +75,7 @@ def _list(texts: Iterable[str]) -> str:
     return "\n".join(f"- {marked(text)}" for text in texts)
 
 
-def _finding(finding: Row) -> str:
+def _finding(finding: FindingRow) -> str:
     cost = f"{words.seconds(finding['seconds'])}, {words.share(finding['share'])}"
     where = finding["location"]
     at = f" at {code(where['file'] + ':' + str(where['line']))}" if where else ""
@@ -90,7 +91,7 @@ def _finding(finding: Row) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _code_line(row: Row, here: int) -> str:
+def _code_line(row: CodeRow, here: int) -> str:
     return f"{row['line']:>5}{'>' if row['line'] == here else ' '} {row['code']}"
 
 
@@ -113,7 +114,7 @@ def _plain_cell(text: str) -> str:
     return marked(text).replace("|", "\\|")
 
 
-def _loops(loops: list[Row]) -> str:
+def _loops(loops: list[LoopRow]) -> str:
     rows = [
         "| loop | steps | seconds | a step | where the time goes | trend |",
         "|---|---:|---:|---:|---|---|",

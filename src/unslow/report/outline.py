@@ -6,24 +6,26 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from unslow.report import words
+from unslow.report.rows import FindingRow, FixRow, LoopRow
 from unslow.report.words import Row
 
 _VISIBLE_STRETCH = 0.01  # of the run: a shorter stretch is no row (judgement)
+_VISIBLE_SHARE = 0.05  # of a stretch: a smaller part of it is not named (judgement)
+_UNNAMED_PARTS = ("import", "small parts")
 _TENSORFLOW = "TensorFlow itself"
-_WORTH_SPLITTING = (
-    200e6  # bytes beside TensorFlow itself: less is no concern on any machine (judgement)
-)
+# Bytes beside TensorFlow itself: less is no concern on any machine (judgement).
+_WORTH_SPLITTING = 200e6
 _VISIBLE_PART = 0.01  # of the peak
 _LITTLE_GROWTH = 1e5  # bytes per 1,000 steps: less is within the noise of an allocator (judgement)
 
 
-def divided(findings: list[Row]) -> tuple[list[Row], list[Row]]:
+def divided(findings: list[FindingRow]) -> tuple[list[FindingRow], list[FindingRow]]:
     """Problems, and findings that are no problem of the program."""
     problems = [finding for finding in findings if finding["fault"]]
     return problems, [finding for finding in findings if not finding["fault"]]
 
 
-def summary(finding: Row) -> list[str]:
+def summary(finding: FindingRow) -> list[str]:
     """What a finding costs and how far it can be trusted, in a few words each."""
     parts = []
     if finding["seconds"] > 0:
@@ -33,16 +35,16 @@ def summary(finding: Row) -> list[str]:
     return [*parts, finding["certainty"]]
 
 
-def evidence(finding: Row) -> list[tuple[str, str]]:
+def evidence(finding: FindingRow) -> list[tuple[str, str]]:
     """Labels and values; a value of zero says nothing and is left out."""
     return [(each["label"], each["text"]) for each in finding["evidence"] if each["value"] != 0]
 
 
-def ways_out(finding: Row) -> Iterator[tuple[str, str]]:
+def ways_out(finding: FindingRow, with_forecast: bool = True) -> Iterator[tuple[str, str]]:
     """What else it explains, what comes of it and what to do, each with its label."""
     if finding["merged"]:
         yield "Also explains", f"{', '.join(finding['merged'])}."
-    if finding["forecast"] and finding["forecast"]["text"]:
+    if with_forecast and finding["forecast"] and finding["forecast"]["text"]:
         yield "Later", words.ended(finding["forecast"]["text"])
     if finding["fix"]:
         yield "Fix", _fix(finding["fix"])
@@ -56,13 +58,13 @@ def ways_out(finding: Row) -> Iterator[tuple[str, str]]:
         yield "Proof", words.ended(finding["proof"]["text"])
 
 
-def _fix(fix: Row) -> str:
+def _fix(fix: FixRow) -> str:
     title = words.capitalized(fix["title"].rstrip("."))
     note = f" {words.ended(words.capitalized(fix['note']))}" if fix["note"] else ""
     return f"{title} ({fix['safety']}: {words.SAFETY[fix['safety']]}).{note}"
 
 
-def loop_summary(loop: Row) -> str:
+def loop_summary(loop: LoopRow) -> str:
     worker = f", {loop['worker']}" if loop["worker"] else ""
     steps = f"{words.count(loop['steps'], 'step')} in {words.seconds(loop['seconds'])}"
     several = loop["updates_per_step"]
@@ -70,7 +72,7 @@ def loop_summary(loop: Row) -> str:
     return f"{loop['kind']}{worker}: {steps}{updates}"
 
 
-def loop_course(loop: Row) -> str:
+def loop_course(loop: LoopRow) -> str:
     first = f"; the first step took {words.seconds(loop['first'])}" if loop["first_apart"] else ""
     return f"{loop['trend']['text']}{first}"
 
@@ -127,14 +129,15 @@ def account(view: Row) -> list[tuple[str, str, str, str]]:
         seconds = stretch["seconds"] or 0.0  # a damaged recording may hold no number
         if seconds >= _VISIBLE_STRETCH * whole:
             share = words.share(seconds / whole)
-            rows.append(
-                (stretch["name"], words.seconds(seconds), share, _largest(stretch["parts"]))
-            )
+            parts = _largest(stretch["parts"], _VISIBLE_SHARE * seconds)
+            rows.append((stretch["name"], words.seconds(seconds), share, parts))
     return rows
 
 
-def _largest(parts: list[Row]) -> str:
-    known = [part for part in parts if part["seconds"]]
+def _largest(parts: list[Row], least: float) -> str:
+    """The two largest parts that say more than the name of their stretch."""
+    named = [part for part in parts if part["name"] not in _UNNAMED_PARTS]
+    known = [part for part in named if (part["seconds"] or 0.0) >= least]
     largest = sorted(known, key=lambda part: -float(part["seconds"]))[:2]
     return ", ".join(map(_account_part, largest))
 
@@ -148,9 +151,8 @@ def _account_part(part: Row) -> str:
 def limits(view: Row) -> Iterator[str]:
     """What was not seen, what was ignored on request, and what recording cost."""
     yield from not_judged(view)
-    for lost in view["lost_probes"]:
-        yield f"probe lost: {lost['probe']} ({lost['reason']})"
-    yield from (f"damaged recording: {note}" for note in view["notes"])
+    yield from _lost_probes(view)
+    yield from view["notes"]
     if view["at_lowest_rate"]:
         yield view["at_lowest_rate"]
     yield from ignored(view["ignored"])
@@ -172,9 +174,17 @@ def not_judged(view: Row) -> Iterator[str]:
     for each in view["not_judged"]:
         grouped[each["reason"]].append(each["cause"])
     for reason, causes in grouped.items():
-        named = ", ".join(causes) if len(causes) < len(view["rules"]) / 2 else "no cause at all"
-        label = "not judged" if named != "no cause at all" else "judged"
-        yield f"{label}: {named} ({reason.rstrip('.')})"
+        are_few = len(causes) < len(view["rules"]) / 2
+        named = ", ".join(causes) if are_few else words.count(len(causes), "cause")
+        yield f"not judged: {named} ({reason.rstrip('.')})"
+
+
+def _lost_probes(view: Row) -> Iterator[str]:
+    """Probes that no cause was left out for; the others stand with the causes that need them."""
+    told = {each["reason"] for each in view["not_judged"]}
+    for lost in view["lost_probes"]:
+        if f"the {lost['probe']} probe was lost: {lost['reason']}" not in told:
+            yield f"probe lost: {lost['probe']} ({lost['reason']})"
 
 
 def ignored(rows: list[Row]) -> Iterator[str]:

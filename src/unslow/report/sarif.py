@@ -1,5 +1,4 @@
-"""SARIF 2.1.0 for code scanning: every cause id is a rule, every finding with a line is a
-result."""
+"""SARIF 2.1.0 for code scanning: causes are rules, findings with a line are results."""
 
 from __future__ import annotations
 
@@ -10,6 +9,7 @@ from collections import Counter
 from urllib.parse import quote
 
 from unslow.report import words
+from unslow.report.rows import FindingRow, LocationRow
 from unslow.report.words import Row
 
 ROOT = "SRCROOT"
@@ -48,7 +48,7 @@ def log_of(view: Row) -> Row:
     }
 
 
-def _main_loop(view: Row) -> Row | None:
+def _main_loop(view: Row) -> LocationRow | None:
     """Code scanning needs a place: what belongs to no line is shown at the longest loop."""
     longest = max(view["loops"], key=lambda loop: float(loop["seconds"]), default=None)
     return longest["location"] if longest else None
@@ -101,7 +101,9 @@ def _invocation(view: Row) -> Row:
     }
 
 
-def _result(finding: Row, where: Row, numbers: dict[str, int], seen: Counter[str]) -> Row:
+def _result(
+    finding: FindingRow, where: LocationRow, numbers: dict[str, int], seen: Counter[str]
+) -> Row:
     result: Row = {
         "ruleId": finding["cause"],
         "ruleIndex": numbers[finding["cause"]],
@@ -122,14 +124,14 @@ def _result(finding: Row, where: Row, numbers: dict[str, int], seen: Counter[str
     return result
 
 
-def _level(finding: Row) -> str:
+def _level(finding: FindingRow) -> str:
     """An informational result must have the level none (SARIF 3.27.10)."""
     if not finding["fault"]:
         return "none"
     return "error" if finding["share"] >= 0.25 or finding["grows"] else "warning"
 
 
-def _message(finding: Row) -> str:
+def _message(finding: FindingRow) -> str:
     parts = [f"{finding['title'].rstrip('.')}."]
     if finding["seconds"] > 0:
         parts.append(
@@ -144,7 +146,7 @@ def _message(finding: Row) -> str:
     return " ".join(parts)
 
 
-def _location(location: Row) -> Row:
+def _location(location: LocationRow) -> Row:
     path = location["file"].replace("\\", "/")
     artifact = (
         {"uri": f"file://{quote(path)}"}
@@ -161,7 +163,7 @@ def _location(location: Row) -> Row:
     return named
 
 
-def _fingerprint(cause: str, where: Row, seen: Counter[str]) -> str:
+def _fingerprint(cause: str, where: LocationRow, seen: Counter[str]) -> str:
     """Stable when lines move: made of the code, not of its line number; duplicates are numbered."""
     key = "\0".join((cause, where["file"], where["function"], where["code"]))
     digest = hashlib.sha256(key.encode()).hexdigest()[:32]

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from unslow.report import job as jobs
 from unslow.report import outline, words
+from unslow.report.rows import BarRow, CodeRow, FindingRow, LocationRow, LoopRow, SparklineRow
 from unslow.report.view.fence import failure
 from unslow.report.words import Row
 
@@ -37,7 +38,7 @@ def renderable(view: Row) -> RenderableType:
     problems, notes = outline.divided(view["findings"])
     parts: list[RenderableType] = [_head(view), *_verdict(view)]
     for number, finding in enumerate(problems, 1):
-        make = partial(_finding, f"{number}. ", finding, titled=number > 1)
+        make = partial(_finding, f"{number}. ", finding, is_lead=number == 1)
         parts += _fenced(f"the details of {finding['cause']}", make)
     if notes:
         parts += [_title("Also worth knowing"), *map(_note, notes)]
@@ -139,34 +140,34 @@ def _verdict(view: Row) -> list[RenderableType]:
     return parts
 
 
-def _finding(number: str, finding: Row, titled: bool = True) -> list[RenderableType]:
-    """The verdict has just shown the first one's title."""
+def _finding(number: str, finding: FindingRow, is_lead: bool = False) -> list[RenderableType]:
+    """The verdict has just shown the title and the forecast of the first one."""
     parts: list[RenderableType] = [_summary(number, finding)]
-    if titled:
+    if not is_lead:
         parts.append(_text(finding["title"]))
     if finding["location"]:
         parts.append(_code(finding["location"]))
     rows = outline.evidence(finding)
     if rows:
         parts.append(_pairs(rows))
-    parts += [_way(*way) for way in outline.ways_out(finding)]
+    parts += [_way(*way) for way in outline.ways_out(finding, with_forecast=not is_lead)]
     return [parts[0], *(_inside(part, 3) for part in parts[1:])]
 
 
-def _summary(number: str, finding: Row) -> Text:
+def _summary(number: str, finding: FindingRow) -> Text:
     head = Text.assemble((f"\n{number}{finding['cause']}", "bold"))
     head.append(f"  {' · '.join(outline.summary(finding))}", style="dim")
     return head
 
 
-def _note(finding: Row) -> RenderableType:
+def _note(finding: FindingRow) -> RenderableType:
     """What belongs to no line, such as a busy machine, takes one line."""
     if finding["location"]:
         return Group(*_finding("", finding))
     return _item(f"{finding['cause']}: {finding['title'].rstrip('.')}.")
 
 
-def _code(location: Row) -> RenderableType:
+def _code(location: LocationRow) -> RenderableType:
     where = Text(f"{location['file']}:{location['line']}", style="bold", overflow="fold")
     if location["function"] not in ("", "<module>"):
         where.append(f" in {location['function']}", style="not bold")
@@ -177,7 +178,7 @@ def _code(location: Row) -> RenderableType:
     return Group(where, *lines)
 
 
-def _code_line(row: Row, here: int, width: int) -> Text:
+def _code_line(row: CodeRow, here: int, width: int) -> Text:
     if row["line"] == here:
         return _line((f"{'> ' + str(here):>{width}} │ {row['code']}", "bold"))
     return _line((f"{row['line']:>{width}} │ {row['code']}", "dim"))
@@ -201,14 +202,19 @@ def _way(label: str, text: str) -> Text:
 
 def _account(view: Row) -> list[RenderableType]:
     rows = outline.account(view)
+    return [_title("Where the run's time went"), _inside(_shares(rows))] if rows else []
+
+
+def _shares(rows: Iterable[tuple[str, str, str, str]]) -> Table:
+    """Rows of a name, an amount, its share, and what it consists of."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(style="dim", overflow="fold")
-    for name, seconds, share, parts in rows:
-        table.add_row(name, seconds, share, _text(parts))
-    return [_title("Where the run's time went"), _inside(table)] if rows else []
+    for name, amount, share, parts in rows:
+        table.add_row(name, amount, share, _text(parts))
+    return table
 
 
 def _job(job: Row | None) -> list[RenderableType]:
@@ -266,7 +272,7 @@ def _workers(job: Row) -> Table:
     return table
 
 
-def _loops(loops: list[Row]) -> list[RenderableType]:
+def _loops(loops: list[LoopRow]) -> list[RenderableType]:
     if not loops:
         return []
     parts: list[RenderableType] = [_title("Loops"), *map(_loop, loops[:_MOST_LOOPS])]
@@ -276,7 +282,7 @@ def _loops(loops: list[Row]) -> list[RenderableType]:
     return parts
 
 
-def _loop(loop: Row) -> RenderableType:
+def _loop(loop: LoopRow) -> RenderableType:
     head = Text(f"\n{loop['line']}", style="bold", overflow="fold")
     head.append_text(_text(f"  {outline.loop_summary(loop)}", "not bold"))
     parts: list[RenderableType] = []
@@ -287,7 +293,7 @@ def _loop(loop: Row) -> RenderableType:
     return Group(head, *map(_inside, parts))
 
 
-def _sparkline(line: Row) -> Text:
+def _sparkline(line: SparklineRow) -> Text:
     """Bars from zero, or from the smallest value on a log scale."""
     if not line["values"]:
         return Text("")
@@ -300,7 +306,7 @@ def _sparkline(line: Row) -> Text:
     return Text.assemble((blocks, "cyan"), (f"{ends}{', log scale' if log else ''}", "dim"))
 
 
-def _phases(bars: list[Row]) -> Table:
+def _phases(bars: list[BarRow]) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
@@ -326,14 +332,7 @@ def _memory_account(view: Row) -> list[RenderableType]:
     rows = outline.memory_account(view)
     if not rows:
         return []
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column(style="dim", overflow="fold")
-    for owner, size, share, name in rows:
-        table.add_row(owner, size, share, _text(name))
-    return [_inside(_text(outline.memory_peak(view))), _inside(table, 4)]
+    return [_inside(_text(outline.memory_peak(view))), _inside(_shares(rows), 4)]
 
 
 def _hot_lines(view: Row) -> list[RenderableType]:

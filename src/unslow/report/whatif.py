@@ -25,9 +25,8 @@ _KEPT = ("identical", "same", "rounding")  # results
 _NAME = 22  # columns
 _WIDE = 96  # columns below which ranges of speed and the time per example are left out
 _HUGE = 1e5  # a value beside which the digits of the others say nothing
-_NOISY = (
-    0.2  # of the step time: a wider interval of the unchanged script is pointed out (judgement)
-)
+# Of the step time: a wider interval of the unchanged script is pointed out (judgement).
+_NOISY = 0.2
 _LEGEND = (
     "± and ranges: 95% over trials. first, s: extra time of the first steps. results: the weights "
     "after "

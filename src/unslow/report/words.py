@@ -1,10 +1,10 @@
-"""Numbers and names as reports print them: three digits, a unit that fits, no control
-characters."""
+"""Numbers and names as reports print them: three digits and a unit that fits."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 Row: TypeAlias = dict[str, Any]  # plain data of the view, as JSON carries it
@@ -21,18 +21,18 @@ PHASES = {
     "hooks": "callbacks and hooks",
     "gc": "garbage collection",
     "other": "your own Python",
-    "called": "your calls of TensorFlow",
+    "called": "your calls to TensorFlow",
 }
 
 SAFETY = {
     "exact": "same results by construction",
     "close": "same results up to floating point",
-    "review": "may change what the program means: read it first",
+    "review": "may change what the program does; read it first",
 }
 
 
 _UNITS = "µs|ms|s|min|h|B|kB|MB|GB|TB|steps?"
-_SPLIT_FROM_UNIT = re.compile(rf"(?<=\d) (?=(?:{_UNITS})\b)|(?<=\d) (?=%)")
+_SPLIT_FROM_UNIT = re.compile(rf"(?<=\d) (?=(?:{_UNITS})\b)")
 
 
 def unbroken(text: str, space: str) -> str:
@@ -184,7 +184,13 @@ def ordinal(value: int) -> str:
     return f"{value:,}{ending}"
 
 
-_FORMS = {"s": seconds, "bytes": size, "B": size, "share": share}
+_FORMS: dict[str, Callable[[float], str]] = {
+    "s": seconds,
+    "bytes": size,
+    "B": size,
+    "share": share,
+    "×": lambda value: f"{count(value)}×",
+}
 _RATE = re.compile(r"(s|bytes)( per |/)(.*)")
 
 

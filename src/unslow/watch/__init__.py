@@ -1,2 +1,1 @@
-"""Watching runs for days: says once when one slows down, stalls, fills memory or disk, dies or is
-done."""
+"""Watching runs for days: alerts once when one slows, stalls, fills up, dies or is done."""

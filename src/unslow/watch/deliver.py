@@ -1,5 +1,4 @@
-"""Hands alerts to a command and to a webhook, on a thread of its own: neither can hold up the
-watching."""
+"""Hands alerts to a command and a webhook on a thread of its own, so that watching goes on."""
 
 from __future__ import annotations
 
@@ -101,8 +100,7 @@ def webhook(url: str) -> Webhook:
 
 
 class Deliverer:
-    """Sends every alert once to each receiver; a failure is reported, and the next alert is
-    tried."""
+    """Sends every alert once to each receiver; a failure is reported, and the next is tried."""
 
     def __init__(self, receivers: list[Send], failed: Callable[[str], None]) -> None:
         self._receivers = receivers

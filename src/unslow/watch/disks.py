@@ -9,12 +9,12 @@ from pathlib import Path
 from unslow.watch.filling import Filling, Full
 
 _NOTHING_LEFT = 8 << 20  # bytes: a checkpoint does not fit any more
-_LEAST = 1e-3  # of the bytes in use: disks hold more than one run can write
+_LEAST_RISE = 1e-3  # of the bytes in use: disks hold more than one run can write
 
 
 @dataclass
 class _Disk:
-    filling: Filling = field(default_factory=lambda: Filling(least=_LEAST))
+    filling: Filling = field(default_factory=lambda: Filling(least=_LEAST_RISE))
     told: bool = False
     full: Full | None = None
 

@@ -9,13 +9,14 @@ import numpy as np
 
 from unslow.analyse.stats.growth import fit_law
 
-_MOST = 256  # points kept; beyond, neighbors are merged
-_FEWEST = 24  # points before anything is said of growth
-_SHORTEST = (
-    180.0  # seconds of growth: what fills within minutes and then stops is a cache or a buffer
+_MOST_POINTS = 256  # points kept; beyond, neighbors are merged
+_FEWEST_POINTS = 24  # points before anything is said of growth
+# Seconds of growth: what fills within minutes and then stops is a cache or a buffer.
+_SHORTEST_GROWTH = 180.0
+_TAKEN_SHARE = (
+    0.2  # of the room must have been taken: as much time as that took, four times, is left
 )
-_TAKEN = 0.2  # of the room must have been taken: as much time as that took, four times, is left
-_LONGEST = 3 * 86_400.0  # seconds: what is full later than that is no news
+_LONGEST_FORECAST = 3 * 86_400.0  # seconds: what is full later than that is no news
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +52,24 @@ class Filling:
         self._times.append(sum(t for t, _ in self._open) / len(self._open))
         self._used.append(sum(u for _, u in self._open) / len(self._open))
         self._open.clear()
-        if len(self._times) >= _MOST:
+        if len(self._times) >= _MOST_POINTS:
             self._times = _pairs(self._times)
             self._used = _pairs(self._used)
             self._merged *= 2
 
     def forecast(self, room: float) -> Full | None:
         """When it is full if it goes on like this; None where it does not, or that is far away."""
-        if len(self._times) < _FEWEST or self._times[-1] - self._times[0] < _SHORTEST:
+        if len(self._times) < _FEWEST_POINTS or self._times[-1] - self._times[0] < _SHORTEST_GROWTH:
             return None
         taken = self._used[-1] - self._used[0]
-        if taken < _TAKEN * (taken + room):
+        if taken < _TAKEN_SHARE * (taken + room):
             return None
         law = fit_law(np.asarray(self._times) - self._times[0], self._used, least=self.least)
         rate = law.rate.value
         if not law.grows or rate <= 0:
             return None
         full = Full(self._used[-1], rate, max(0.0, room))
-        return full if full.left <= _LONGEST else None
+        return full if full.left <= _LONGEST_FORECAST else None
 
 
 def _pairs(values: list[float]) -> list[float]:

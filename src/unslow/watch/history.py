@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from unslow.model import Floats
 
 ENOUGH = 24  # blocks before anything is compared with them: two minutes
-_MOST = 1024  # entries; beyond, neighbors are merged and an entry stands for twice as many blocks
+_MOST_ENTRIES = (
+    1024  # entries; beyond, neighbors are merged and an entry stands for twice as many blocks
+)
 _BATCHES = (1, 4, 16, 64)  # entries that are averaged: noise that wanders shows in long averages
 _FEWEST_BATCHES = 6  # below which a spread says nothing
 _LEAST_NOISE = 0.01  # steps are never taken to be more regular than 1 % (judgement)
@@ -39,8 +41,8 @@ class History:
             return
         self._entries.append(sum(self._partial) / len(self._partial))
         self._partial.clear()
-        if len(self._entries) > _MOST:
-            pairs = np.asarray(self._entries[: _MOST // 2 * 2]).reshape(-1, 2)
+        if len(self._entries) > _MOST_ENTRIES:
+            pairs = np.asarray(self._entries[: _MOST_ENTRIES // 2 * 2]).reshape(-1, 2)
             self._entries = pairs.mean(axis=1).tolist()
             self._blocks *= 2
 

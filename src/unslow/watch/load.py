@@ -1,5 +1,4 @@
-"""How much of the machine other programs used while a block was trained: by ticks or by our own
-readings."""
+"""How much of the machine other programs used during a block: by ticks or our readings."""
 
 from __future__ import annotations
 
@@ -13,8 +12,8 @@ import numpy as np
 
 from unslow.facts.json_object import JsonObject
 
-_MOST = 512  # readings kept; they cover at least the last minutes
-_FULL = 0.9  # of all cores: above it, whoever wants to run waits
+_MOST_READINGS = 512  # readings kept; they cover at least the last minutes
+_FULL_SHARE = 0.9  # of all cores: above it, whoever wants to run waits
 _NOTICEABLE = 0.1  # of all cores, used by others: a training may well fill the machine alone
 _PROC = Path("/proc")
 
@@ -39,7 +38,7 @@ class Usage:
     @property
     def crowded(self) -> bool:
         """Whether others leave too little: a step then takes as long as they let it."""
-        return self.machine >= _FULL and self.others >= _NOTICEABLE
+        return self.machine >= _FULL_SHARE and self.others >= _NOTICEABLE
 
 
 @dataclass(slots=True)
@@ -53,8 +52,8 @@ class Load:
         if reading is None or (self._readings and reading.time <= self._readings[-1].time):
             return
         self._readings.append(reading)
-        if len(self._readings) > _MOST:
-            del self._readings[: _MOST // 4]
+        if len(self._readings) > _MOST_READINGS:
+            del self._readings[: _MOST_READINGS // 4]
 
     @property
     def span(self) -> tuple[float, float]:

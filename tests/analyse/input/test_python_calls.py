@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from unslow.analyse.input.python_calls import hottest, lines_inside
+import pytest
+
+from unslow.analyse.input.python_calls import SHORT_CALL, hottest, lines_inside
 from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.facts.data import PythonFunction, PythonLine
 from unslow.facts.schema import Place
 from unslow.model import Location
+from unslow.record.probes.data import python_functions
 
 SOURCE = """def prepare(row):
     return [float(value) for value in row]
@@ -70,6 +73,10 @@ def line_of_a_function_whose_calls_take(seconds: float) -> int:
     found = hottest(run, lines_inside(run, 0, {"f"}))
     assert found is not None
     return found.line
+
+
+def test_a_call_is_short_where_the_probe_says_so() -> None:
+    assert pytest.approx(python_functions._SHORT / 1e9) == SHORT_CALL
 
 
 def test_samples_of_short_calls_do_not_outweigh_what_was_traced() -> None:

@@ -1,5 +1,4 @@
-"""Eager ops that are no part of a training step: between the updates, before the training or after
-it."""
+"""Eager ops outside of training steps: between the updates, before the training or after it."""
 
 from __future__ import annotations
 
@@ -7,20 +6,23 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from unslow.analyse.account import IMPORT, LIBRARIES, gaps
 from unslow.analyse.graphs.eager_cost import compiled_dispatch
+from unslow.analyse.loop_phases import LIBRARIES
 from unslow.analyse.scopes import Sources
+from unslow.analyse.stretches import IMPORT, gaps
 from unslow.facts.eager import EagerOps
 from unslow.facts.schema import Fact
 from unslow.model import Location, Phase, Run, Sample
 
 READS: tuple[type[Fact], ...] = (EagerOps,)
-_MOST = 0.6  # of the samples at a line: the next frame inwards is named only while it holds as many
+_HELD_SHARE = (
+    0.6  # of the samples at a line: the next frame inwards is named only while it holds as many
+)
 _FEW_SAMPLES = 15  # 0.3 s at the highest rate: fewer name no line
 _FEW_OPS = 50  # fewer are no loop over ops
 # Dispatching an op with the Python around it, as a multiple of the dispatch alone: 5 to 15 were
 # seen for plain ops, more for Keras layers. Time beyond that is not spent on dispatching ops.
-_AROUND = 15.0
+_AROUND_DISPATCH = 15.0
 _COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 
 Weighted = list[tuple[Sample, float]]  # samples with the number that falls into a region
@@ -88,8 +90,7 @@ def outside_steps(run: Run) -> Iterator[Region]:
 
 
 def seconds_at(run: Run, region: Region, location: Location) -> float:
-    """Time of eager ops in a region at a line and below it, with the lines of the loop around
-    it."""
+    """Seconds of eager ops in a region at a line, below it, and in the loop around it."""
     second_per_sample, eager = _samples(run, region)
     around = Sources(run.sources).loops(location)
     lines = range(location.line, location.line + 1)
@@ -120,8 +121,8 @@ def _samples(run: Run, region: Region) -> tuple[float, Weighted]:
     """Seconds per sample, and the samples in which TensorFlow was called op by op."""
     total = 0.0
     eager: Weighted = []
-    for sample in run.samples:
-        if sample.process != region.process or not sample.stack:
+    for sample in run.samples_of(region.process):
+        if not sample.stack:
             continue
         count = sample.within(region.start, region.stop)
         total += count
@@ -142,7 +143,7 @@ def _hottest(samples: Weighted, sources: Sources) -> tuple[Location, float] | No
     while groups := _by_loop(held, depth, sources):
         group = max(groups, key=lambda lines: sum(map(_weight, lines.values())))
         weight = sum(map(_weight, group.values()))
-        if found is not None and weight < _MOST * _weight(held):
+        if found is not None and weight < _HELD_SHARE * _weight(held):
             break
         line = max(group, key=lambda place: _weight(group[place]))
         found = line, weight
@@ -152,8 +153,7 @@ def _hottest(samples: Weighted, sources: Sources) -> tuple[Location, float] | No
 
 
 def _by_loop(samples: Weighted, depth: int, sources: Sources) -> list[dict[Location, Weighted]]:
-    """Samples by the user's line at a depth, counted from the outermost; lines of a loop
-    together."""
+    """Samples by the user's line at a depth (0 is the outermost), grouped by loop."""
     groups: dict[tuple[str, int], dict[Location, Weighted]] = defaultdict(dict)
     for sample, count in samples:
         if depth < len(sample.stack):
@@ -189,6 +189,6 @@ class _Cost:
         wall = max(least.wall, 1e-9)
         floor = min(window.floor for window in windows)
         computing = min((w.kernels + w.functions_took) / w.ops for w in windows if w.ops) * ops
-        eager = min(wall, computing + _AROUND * floor * ops)
+        eager = min(wall, computing + _AROUND_DISPATCH * floor * ops)
         compiled = computing + compiled_dispatch(floor, ops)
         return cls(ops, wall, floor, max(0.0, eager - compiled) / wall)

@@ -1,14 +1,14 @@
-"""What a step costs by running op by op: measured from windows in which every op was timed, and
-stack samples."""
+"""What a step costs by running op by op, from windows that timed every op and stack samples."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unslow.analyse.loop_phases import LIBRARIES
 from unslow.analyse.scopes import Scope
 from unslow.facts.eager import EagerOps
 from unslow.facts.schema import Stack
@@ -112,47 +112,32 @@ def _located(stack: Stack) -> tuple[Location, ...]:
 
 
 def _eager_share(run: Run, loop: Loop) -> float:
-    """The share of a step in TensorFlow's and Keras's own code that is no wait, no save and no
-    evaluation."""
+    """The share of a step in TensorFlow's own code, without waits, saves and evaluations."""
     total = loop.total or 1.0
     own = sum(loop.phase(phase) for phase in _OWN_PHASES) / total
     scope = Scope(run, loop.process)
-    inside = [
-        sample
-        for sample in run.samples
-        if _counts(sample, loop) and scope.depth(sample) is not None
-    ]
-    whole = sum(sample.in_steps for sample in inside)
+    counted = [(sample, scope.depth(sample)) for sample in run.samples_of(loop.process)]
+    inside = [(each, depth) for each, depth in counted if depth is not None and _counts(each)]
+    whole = sum(sample.in_steps for sample, _ in inside)
     if whole < _FEW_SAMPLES:
         return own
-    lines = _library_lines(inside)
-    library = sum(
-        sample.in_steps
-        for sample in inside
-        if (sample.phase is Phase.RUN or (sample.leaf != "python" and sample.stack[:1] in lines))
-        and not _fetches(scope, sample)
-    )
+    lines = _library_lines(sample for sample, _ in inside)
+    library = 0
+    for sample, depth in inside:
+        is_library = sample.leaf != "python" and sample.stack[:1] in lines
+        is_run = sample.phase is Phase.RUN or is_library
+        library += sample.in_steps * (is_run and not scope.fetches(sample, depth))
     return own * library / whole
 
 
-def _counts(sample: Sample, loop: Loop) -> bool:
-    return (
-        sample.process == loop.process
-        and sample.training
-        and sample.in_steps > 0
-        and sample.phase in _OWN_PHASES
-    )
+def _counts(sample: Sample) -> bool:
+    return sample.training and sample.in_steps > 0 and sample.phase in _OWN_PHASES
 
 
-def _library_lines(samples: Sequence[Sample]) -> set[tuple[Location, ...]]:
+def _library_lines(samples: Iterable[Sample]) -> set[tuple[Location, ...]]:
     """The user's lines below which TensorFlow mostly runs; what else runs there is run by it."""
     inside, outside = Counter[tuple[Location, ...]](), Counter[tuple[Location, ...]]()
     for sample in samples:
-        counter = inside if sample.leaf in ("tensorflow", "keras", "tf_keras") else outside
+        counter = inside if sample.leaf in LIBRARIES else outside
         counter[sample.stack[:1]] += sample.in_steps * (sample.leaf != "python")
     return {line for line, count in inside.items() if count > outside[line]}
-
-
-def _fetches(scope: Scope, sample: Sample) -> bool:
-    depth = scope.depth(sample)
-    return depth is not None and scope.fetches(sample, depth)

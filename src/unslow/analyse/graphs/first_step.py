@@ -16,17 +16,23 @@ READS = (UnusualCall, Trace, Built)  # the facts that this module reads
 
 # Parts in the order in which a first step goes through them, with what could be done about each.
 REMEDIES = {
-    "device start": "It is paid once per process, whatever comes first.",
-    "data start": "A shuffle buffer is filled before the first batch: a smaller buffer, or "
-    "`prefetch` so that it "
-    "fills while the step is traced.",
-    "variable creation": "Build the model on fewer, larger variables; load large tables instead of "
-    "initialising them.",
-    "optimizer slots": "An optimizer with fewer slots (SGD, Adafactor) has less to make.",
-    "trace": "Python loops over `tf.range` instead of `range`, shared layers, and no NumPy work "
-    "inside the function.",
-    "graph optimisation and loading": "It grows with the number of nodes and with the constants in "
-    "the graph.",
+    "device start": "It is paid once per process, whatever runs first.",
+    "data start": (
+        "A shuffle buffer is filled before the first batch: make it smaller, or add `prefetch` "
+        "so that it fills while the step is traced."
+    ),
+    "variable creation": (
+        "Build the model on fewer, larger variables; load large tables instead of initializing "
+        "them."
+    ),
+    "optimizer slots": "An optimizer with fewer slots (SGD, Adafactor) has less to create.",
+    "trace": (
+        "Trace less: loop over `tf.range` instead of `range`, share layers, and keep NumPy work "
+        "out of the function."
+    ),
+    "graph optimisation and loading": (
+        "It grows with the number of nodes and with the constants in the graph."
+    ),
     "XLA compile": "Leave `jit_compile` off in short runs, or compile a smaller part of the step.",
     "first run": "Kernels prepare themselves for their shapes once.",
 }
@@ -108,8 +114,8 @@ def _of(built: dict[tuple[str, bool], float], what: str) -> float:
 def _built(run: Run, loop: Loop, end: float) -> dict[tuple[str, bool], float]:
     """Seconds in which things were made during the first step: what, and whether inside a trace."""
     found: dict[tuple[str, bool], float] = {}
-    for built in run.facts(Built):
-        if built.process == loop.process and loop.start <= built.time - built.ago <= end:
+    for built in run.facts(Built, loop.process):
+        if loop.start <= built.time - built.ago <= end:
             key = (built.what, built.tracing)
             found[key] = found.get(key, 0.0) + built.took
     return found
@@ -117,10 +123,8 @@ def _built(run: Run, loop: Loop, end: float) -> dict[tuple[str, bool], float]:
 
 def nodes_traced(run: Run, calls: Sequence[Call]) -> int:
     """Nodes of the graphs that were traced in some calls."""
-    inside = [
-        trace for trace in run.facts(Trace) if any(_within(trace, call.fact) for call in calls)
-    ]
-    return sum(trace.nodes for trace in inside)
+    found = run.facts(Trace)
+    return sum(trace.nodes for trace in found if any(_within(trace, call.fact) for call in calls))
 
 
 def _within(trace: Trace, call: UnusualCall) -> bool:

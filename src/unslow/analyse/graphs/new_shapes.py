@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,10 +15,14 @@ from unslow.facts.memory import Batch
 from unslow.model import Evidence, Loop, Phase, Run
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from unslow.model import Floats
 
-_FEWEST = 8  # steps of either kind: fewer say nothing
-_NEAR = 5  # steps of about the same size that a step is compared with
+    Mask = npt.NDArray[np.bool_]
+
+_FEWEST_STEPS = 8  # steps of either kind: fewer say nothing
+_NEIGHBOURS = 5  # steps of about the same size that a step is compared with
 _APART = (Phase.INPUT, Phase.TRACE, Phase.SAVE, Phase.LOG, Phase.EVAL, Phase.HOOKS, Phase.GC)
 
 
@@ -74,64 +77,68 @@ def _largest(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def churn_of(run: Run, loop: Loop) -> Churn | None:
-    """What new shapes cost in a loop; None where they are few, or cost nothing that can be told
-    from noise."""
+    """What new shapes cost in a loop; None where they are few or cannot be told from noise."""
     moments = new_shapes(run, loop)
-    if len(moments) < _FEWEST or len(loop.seconds) < 3 * _FEWEST or int(loop.count.max()) > 1:
+    is_merged = int(loop.count.max()) > 1
+    if is_merged or len(moments) < _FEWEST_STEPS or len(loop.seconds) < 3 * _FEWEST_STEPS:
+        return None
+    fresh, known = _steps_with(loop, [time for time, _ in moments])
+    if fresh.sum() < _FEWEST_STEPS or known.sum() < _FEWEST_STEPS:
         return None
     work = loop.seconds - loop.phases[:, list(_APART)].sum(axis=1)
-    fresh = np.zeros(len(work), dtype=bool)
-    for time, _ in moments:
-        # The fact is written when its call returns: the step that it belongs to ends just after.
-        fresh[min(bisect.bisect_left(loop.end, time), len(work) - 1)] = True
-    fresh[0] = False
-    sizes = (
-        loop.elements if loop.elements is not None and loop.elements.any() else np.zeros(len(work))
-    )
-    known = ~fresh
-    known[0] = False
-    # steps after the last new shape may differ for any other reason: the machine, the end of a
-    # warm-up
-    if fresh.any():
-        known[int(np.flatnonzero(fresh)[-1]) + _NEAR :] = False
-    if fresh.sum() < _FEWEST or known.sum() < _FEWEST:
-        return None
-    over = _against(work[fresh], sizes[fresh], work[known], sizes[known])
-    noise = _against(work[known], sizes[known], work[known], sizes[known], leave=True)
+    sizes = loop.elements if loop.elements is not None else np.zeros(len(work))
+    usual = _Usual(work[known], sizes[known])
+    over = work[fresh] - usual.near(sizes[fresh])
+    noise = work[known] - usual.near_each()
     extra = float(np.median(over))
-    if not _certain(over, extra, spread(noise)):
+    if not _is_certain(over, extra, spread(noise)):
         return None
     return Churn(len(moments) + 1, loop.steps, extra, moments[0][1], moments[-1][1])
 
 
-def _certain(over: Floats, extra: float, sigma: float) -> bool:
-    """Whether new shapes cost something: beyond noise, in most of their steps, and late in the run
-    as well as early."""
-    half = len(over) // 2
-    most = 0.5 + min(
-        0.3, 2 / np.sqrt(len(over))
-    )  # four sigmas of a fair coin, where there are enough throws
-    late = float(np.median(over[half:]))
-    return bool(
-        extra > 3 * sigma / np.sqrt(len(over)) and np.mean(over > 0) >= most and late > 0.3 * extra
-    )
+def _steps_with(loop: Loop, times: Sequence[float]) -> tuple[Mask, Mask]:
+    """Steps with a new shape, and those without to compare them with; the first is in neither."""
+    fresh = np.zeros(len(loop.end), dtype=bool)
+    # The fact is written when its call returns: the step that it belongs to ends just after.
+    fresh[np.minimum(np.searchsorted(loop.end, times), len(fresh) - 1)] = True
+    known = ~fresh
+    fresh[0] = known[0] = False
+    # Steps after the last new shape may differ for other reasons: the machine, a warm-up's end.
+    last = int(np.flatnonzero(fresh).max(initial=0))
+    known[last + _NEIGHBOURS :] = False
+    return fresh, known
 
 
-def _against(
-    values: Floats, sizes: Floats, others: Floats, other_sizes: Floats, leave: bool = False
-) -> Floats:
-    """Each value less the median of the others that are nearest in size; `leave` leaves a value's
-    own self out."""
-    order = np.argsort(other_sizes, kind="stable")
-    ranked, ranked_sizes = others[order], other_sizes[order]
-    result = np.empty(len(values))
-    places = np.empty(len(order), dtype=int)
-    places[order] = np.arange(len(order))
-    for index, (value, size) in enumerate(zip(values, sizes, strict=True)):
-        at = int(places[index]) if leave else int(np.searchsorted(ranked_sizes, size))
-        low = max(0, min(at - _NEAR // 2, len(ranked) - _NEAR))
-        near = ranked[low : low + _NEAR]
-        if leave:
-            near = np.delete(near, at - low)
-        result[index] = value - float(np.median(near))
-    return result
+def _is_certain(over: Floats, extra: float, sigma: float) -> bool:
+    """Whether the extra cost is beyond noise, in most of the steps, and early as well as late."""
+    # Four sigmas of a fair coin, where there are enough throws.
+    most = 0.5 + min(0.3, 2 / math.sqrt(len(over)))
+    late = float(np.median(over[len(over) // 2 :]))
+    beyond_noise = extra > 3 * sigma / math.sqrt(len(over))
+    return bool(beyond_noise and np.mean(over > 0) >= most and late > 0.3 * extra)
+
+
+class _Usual:
+    """What steps with known shapes take, by their size."""
+
+    def __init__(self, seconds: Floats, sizes: Floats) -> None:
+        order = np.argsort(sizes, kind="stable")
+        self._seconds, self._sizes = seconds[order], sizes[order]
+        self._order = order
+
+    def near(self, sizes: Floats) -> Floats:
+        """The median of the steps nearest to each size."""
+        places = np.searchsorted(self._sizes, sizes)
+        return np.array([float(np.median(self._around(place)[0])) for place in places.tolist()])
+
+    def near_each(self) -> Floats:
+        """The same for each of these steps, itself left out, in the order they were given."""
+        found = np.empty(len(self._seconds))
+        for place, step in enumerate(self._order.tolist()):
+            near, first = self._around(place)
+            found[step] = np.median(np.delete(near, place - first))
+        return found
+
+    def _around(self, place: int) -> tuple[Floats, int]:
+        first = max(0, min(place - _NEIGHBOURS // 2, len(self._seconds) - _NEIGHBOURS))
+        return self._seconds[first : first + _NEIGHBOURS], first

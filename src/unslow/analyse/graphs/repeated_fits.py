@@ -1,5 +1,4 @@
-"""What it costs to call fit() again and again on one model: each call prepares its input and its
-loop anew."""
+"""What repeated calls of fit() on one model cost: each prepares its input and its loop again."""
 
 from __future__ import annotations
 
@@ -20,11 +19,10 @@ from unslow.model import Location, Loop, Phase, Run
 if TYPE_CHECKING:
     from unslow.model import Ints
 
-    Calls = Sequence[
-        tuple[Fit, int]
-    ]  # those that were written, with the number that each stands for
+    # Calls that were written, each with the number that it stands for.
+    Calls = Sequence[tuple[Fit, int]]
 
-_FEWEST = 4
+_FEWEST_CALLS = 4
 _NOT_OF_FIT = [Phase.RUN, Phase.EVAL, Phase.SAVE, Phase.LOG]
 
 
@@ -50,8 +48,8 @@ def refits(run: Run) -> Iterable[Refit]:
             models = begins.setdefault((fit.process, Location(*fit.stack[0])), defaultdict(list))
             models[fit.model].append((fit, weight))
     for (process, place), models in begins.items():
-        loop = next((loop for loop in run.loops if _same(loop, process, place)), None)
-        often = [calls for calls in models.values() if len(calls) >= _FEWEST]
+        loop = next((loop for loop in run.loops_of(process) if _is_fit(loop, place)), None)
+        often = [calls for calls in models.values() if len(calls) >= _FEWEST_CALLS]
         if loop is not None and often:
             yield _refit(run, loop, place, often)
 
@@ -76,13 +74,9 @@ def _rows(loop: Loop, calls: Calls) -> tuple[Ints, Ints]:
     return begun[(begun > 0) & (begun < len(loop.end))], others
 
 
-def _same(loop: Loop, process: int, place: Location) -> bool:
+def _is_fit(loop: Loop, place: Location) -> bool:
     where = loop.location
-    return (
-        loop.process == process
-        and loop.style == "keras"
-        and (where.file, where.line) == (place.file, place.line)
-    )
+    return loop.style == "keras" and (where.file, where.line) == (place.file, place.line)
 
 
 def _refit(run: Run, loop: Loop, place: Location, models: Sequence[Calls]) -> Refit:
@@ -122,23 +116,16 @@ def _extra(run: Run, loop: Loop, place: Location, first: Ints) -> float:
 
 def _keras_traces(run: Run, process: int, after: float) -> list[tuple[Trace, int]]:
     """Traces that Keras made in a process after a moment, with their weights."""
-    keras = [trace for trace in run.facts(Trace) if trace.way == "keras"]
-    return [
-        (trace, weight)
-        for trace, weight in weighted(keras)
-        if trace.process == process and trace.time > after
-    ]
+    keras = [trace for trace in run.facts(Trace, process) if trace.way == "keras"]
+    return [(trace, weight) for trace, weight in weighted(keras) if trace.time > after]
 
 
 def _outside(run: Run, loop: Loop, place: Location) -> float:
-    """The share of the user's own Python in what is not TensorFlow's: that which is not below the
-    call of fit()."""
-    inside = outside = 0
-    for sample in run.samples:
-        if sample.process == loop.process and sample.training and sample.phase is Phase.OTHER:
-            below = any(
-                (frame.file, frame.line) == (place.file, place.line) for frame in sample.stack
-            )
-            inside += sample.in_steps * below
-            outside += sample.in_steps * (not below)
-    return outside / (inside + outside) if inside + outside else 0.0
+    """The share of the Python between calls that is not below the call of fit()."""
+    total = below = 0
+    for sample in run.samples_of(loop.process):
+        if sample.training and sample.phase is Phase.OTHER:
+            lines = [(frame.file, frame.line) for frame in sample.stack]
+            total += sample.in_steps
+            below += sample.in_steps * ((place.file, place.line) in lines)
+    return 1 - below / total if total else 0.0

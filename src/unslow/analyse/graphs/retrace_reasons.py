@@ -1,5 +1,4 @@
-"""Which argument the traces of a function are due to, and whether that is more than a sound program
-needs."""
+"""Which argument the traces of a function are due to, and whether they are too many."""
 
 from __future__ import annotations
 
@@ -83,8 +82,7 @@ def _argument(run: Run, found: Sequence[OutermostTrace]) -> Blamed | None:
 
 
 def _settled(run: Run, found: Sequence[OutermostTrace]) -> bool:
-    """Whether these are a handful of graphs, all made early, which the program then goes on
-    with."""
+    """Whether these are a handful of graphs, all traced early in the run."""
     last = max(trace.fact.time for trace in found)
     before = sum(int(loop.count[loop.end <= last].sum()) for loop in run.loops)
     early = before <= _EARLY * sum(loop.steps for loop in run.loops)

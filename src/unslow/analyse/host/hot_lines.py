@@ -18,8 +18,8 @@ from unslow.model import Location, Phase, Run, Sample
 
 # What runs below the user's line is TensorFlow's own work there (or ours), not their Python.
 _NOT_PYTHON = ("tensorflow", "keras", "tf_keras", "unslow")
-_FEW = 20  # samples: in fewer, growth cannot be told from chance
-_FEW_LATE = 10
+_FEWEST_SAMPLES = 20  # samples: in fewer, growth cannot be told from chance
+_FEWEST_LATE_SAMPLES = 10
 _GROWN = 1.33  # seconds per step, second half against first (judgement)
 _CERTAIN = 1.64  # standard errors: one-sided 95%
 _CONTAINER_GROWN = 1.5  # items at the end against the start (judgement)
@@ -40,9 +40,7 @@ class Hot:
     late: float
     grows: bool
     library: str  # what runs there: "python", or the library below the line
-    in_line: (
-        float  # seconds of the line itself; more where lines of a function are counted together
-    )
+    in_line: float  # seconds of the line itself, without those counted together with it
     function: str = ""  # whose lines are counted together
 
 
@@ -123,11 +121,12 @@ def _joined(group: list[Hot], sources: Sources) -> Hot:
 
 def _between_calls(run: Run, process: int, scope: Scope) -> Iterator[tuple[Sample, int]]:
     """Samples of training steps outside of wrapped calls, and where in the stack the loop is."""
-    for sample in run.samples:
-        if sample.process != process or not sample.training or not sample.in_steps:
+    for sample in run.samples_of(process):
+        is_step = sample.training and sample.in_steps > 0
+        if not is_step or sample.phase is not Phase.OTHER:
             continue
         depth = scope.depth(sample)
-        if depth is not None and sample.phase is Phase.OTHER:
+        if depth is not None:
             yield sample, depth
 
 
@@ -248,7 +247,7 @@ def _halves(scope: Scope) -> tuple[float, float]:
 
 def _grew(first: int, second: int, steps: tuple[float, float]) -> bool:
     """Whether a step takes clearly more time here later on."""
-    if first + second < _FEW or second < _FEW_LATE:
+    if first + second < _FEWEST_SAMPLES or second < _FEWEST_LATE_SAMPLES:
         return False
     early = max(first, 0.5)
     ratio = (second / steps[1]) / (early / steps[0])
@@ -260,9 +259,9 @@ def _grew(first: int, second: int, steps: tuple[float, float]) -> bool:
 def hottest_below(run: Run, process: int, function: Location, phase: Phase) -> Location | None:
     """The innermost line that holds most of a function's time in a phase, if one line does."""
     samples = []
-    for sample in run.samples:
+    for sample in run.samples_of(process):
         depth = _depth_in(function, sample)
-        if sample.process == process and sample.phase is phase and depth is not None:
+        if sample.phase is phase and depth is not None:
             samples.append((sample, depth))
     group = _tree(samples)
     if not group:
@@ -289,8 +288,8 @@ def seconds_around(run: Run, process: int, place: Location) -> float:
     first, last = _inner_loop(place, scope) or (place.line, place.line)
     lines = range(first, last + 1)
     total = here = 0
-    for sample in run.samples:
-        if sample.process != process or not sample.training or scope.depth(sample) is None:
+    for sample in run.samples_of(process):
+        if not sample.training or scope.depth(sample) is None:
             continue
         total += sample.in_steps
         if any(frame.file == place.file and frame.line in lines for frame in sample.stack):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from unslow.model import Floats
 
 _WAITED = 0.15  # of the time in which the training thread could have run, it did not
-_LEAST = 0.02  # seconds per second: a thread that runs less says nothing about the others
+_LEAST_READY = 0.02  # seconds per second: a thread that runs less says nothing about the others
 _OTHERS = 0.25  # of all cores were used by others
 
 
@@ -41,7 +41,7 @@ def contention(run: Run, loop: Loop) -> Contention:
     return Contention(
         cores=cores,
         others=max(0.0, rate["machine_cpu"] - own) / cores,
-        waited=rate["waited"] / ready if ready >= _LEAST else 0.0,
+        waited=rate["waited"] / ready if ready >= _LEAST_READY else 0.0,
     )
 
 

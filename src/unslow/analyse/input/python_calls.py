@@ -13,8 +13,10 @@ from unslow.facts.data import Dataset, PythonFunction, PythonLine
 from unslow.model import Location, Loop, Run
 
 READS = (Dataset, PythonFunction, PythonLine)
-_FEWEST = 8  # samples: fewer may be chance
-_SHORT = 0.002  # seconds; the probe traces calls below it, since the watcher sees only their ends
+_FEWEST_SAMPLES = 8  # fewer may be chance
+# Seconds of a call below which the probe traces it now and then, because samples miss its inside.
+# The number is the probe's; a test holds the two together.
+SHORT_CALL = 0.002
 
 Stack = tuple[Location, ...]
 
@@ -76,7 +78,9 @@ def lines_inside(run: Run, process: int, tokens: Collection[str]) -> Counter[Sta
     for (_, way, stack), count in last.items():
         ways[way][stack] += round(count * 1000)
     sampled = ways["sampled"] or ways["workers"]
-    enough = sum(sampled.values()) >= _FEWEST * 1000 and not _are_short(run, process, tokens)
+    enough = sum(sampled.values()) >= _FEWEST_SAMPLES * 1000 and not _are_short(
+        run, process, tokens
+    )
     return sampled if enough or not ways["traced"] else ways["traced"]
 
 
@@ -84,7 +88,7 @@ def _are_short(run: Run, process: int, tokens: Collection[str]) -> bool:
     """Whether a call usually ends before a sample can be taken inside of it."""
     totals = {one.token: one for one in run.facts(PythonFunction, process) if one.token in tokens}
     calls = sum(one.count for one in totals.values())
-    return sum(one.took for one in totals.values()) < calls * _SHORT
+    return sum(one.took for one in totals.values()) < calls * SHORT_CALL
 
 
 def by_workers(run: Run, process: int, tokens: Collection[str]) -> bool:

@@ -27,12 +27,12 @@ READS = (*waits.READS, PythonFunction)
 
 # For a stage that sleeps: more than there are cores, few enough for any disk or server (judgement).
 SLEEPING_THREADS = 16
-_AS_LONG = 0.7  # of a step: a stage that takes less would keep up with it
-_MOST = 0.5  # of a step: a busy machine alone does not make a step wait so long
-_EXPLAINS = 0.25  # of a wait, as the work of the slowest stage: in a burst others wait for it too
-_UNSEEN = 0.25  # of a step: a smaller wait that no stage explains may be noise
-_VISIBLE = 1e-3  # seconds per step: so long does no fetch of a ready batch take
-_TINY = 400e-6  # seconds per element below which calling a function is a real part of it
+_KEEPS_UP = 0.7  # of a step: a stage that takes less would keep up with it
+_LONG_WAIT = 0.5  # of a step: a busy machine alone does not make a step wait so long
+_LEAST_WORK = 0.25  # of a wait, as the work of the slowest stage: in a burst others wait for it too
+_LEAST_UNEXPLAINED = 0.25  # of a step: a smaller wait that no stage explains may be noise
+_LONGEST_READY_FETCH = 1e-3  # seconds per step: so long does no fetch of a ready batch take
+_CHEAP_ELEMENT = 400e-6  # seconds per element below which calling a function is a real part of it
 _SMALLEST_BATCH = 8  # elements: calls of a function on fewer do not add up
 _FEWEST_PASSES = 1.5  # over the data, for a cache to pay
 # Stages that give the same elements in every pass if their functions do.
@@ -124,7 +124,7 @@ def remedies(run: Run, wait: Wait) -> list[Remedy]:
     ]
     found.sort(key=lambda remedy: -remedy.saved(wait))
     limiting = limiting_stage(pipeline)
-    if limiting is not None and not limiting.seen and wait.share < _UNSEEN:
+    if limiting is not None and not limiting.seen and wait.share < _LEAST_UNEXPLAINED:
         return found  # it did its work before the first reading: that it limits is a guess
     return [*found, Remedy("none", limiting, wait.rest)]
 
@@ -132,7 +132,9 @@ def remedies(run: Run, wait: Wait) -> list[Remedy]:
 def _is_explained(wait: Wait, pipeline: Pipeline) -> bool:
     """Whether the stages do work that could be what is waited for."""
     work = slowest(pipeline.stages)[0] * pipeline.per_step
-    return bool(pipeline.stages) and (wait.share >= _MOST or work >= _EXPLAINS * wait.per_step)
+    return bool(pipeline.stages) and (
+        wait.share >= _LONG_WAIT or work >= _LEAST_WORK * wait.per_step
+    )
 
 
 def _is_certain(wait: Wait) -> bool:
@@ -141,8 +143,8 @@ def _is_certain(wait: Wait) -> bool:
     On a busy machine threads that are ready do not get a processor. Models of iterators count
     waits inside compiled steps, and are off by rare long pauses; fetches in Python are measured.
     """
-    measured = not wait.compiled and wait.per_step >= _VISIBLE
-    return wait.share >= _UNSEEN or measured
+    measured = not wait.compiled and wait.per_step >= _LONGEST_READY_FETCH
+    return wait.share >= _LEAST_UNEXPLAINED or measured
 
 
 def certainty(wait: Wait) -> Certainty:
@@ -150,7 +152,7 @@ def certainty(wait: Wait) -> Certainty:
     if wait.pipeline is None or not wait.pipeline.stages:
         return Certainty.LIKELY
     work = slowest(wait.pipeline.stages)[0] * wait.pipeline.per_step
-    clear = wait.share >= _MOST or work >= _AS_LONG * wait.step
+    clear = wait.share >= _LONG_WAIT or work >= _KEEPS_UP * wait.step
     return Certainty.MEASURED if clear else Certainty.LIKELY
 
 
@@ -230,7 +232,7 @@ def _vectorise(case: _Case) -> Iterable[Remedy]:
     for stage in case.stages:
         size = stage.asked.batch_size or 0
         fused = stage.name == "MapAndBatch" and size >= _SMALLEST_BATCH
-        cheap = fused and per_batch / size <= _TINY and counted <= 0.6 * per_batch
+        cheap = fused and per_batch / size <= _CHEAP_ELEMENT and counted <= 0.6 * per_batch
         if cheap and not stage.asked.python:
             work = sum(one.seconds for one in case.stages) * per_step  # its own work stays
             yield Remedy("vectorise", stage, max(case.wait.rest, work))
@@ -302,7 +304,8 @@ def _same_each_pass(stages: Sequence[Stage]) -> tuple[list[Stage], bool]:
         if stage.kind == "Shuffle" and stage.name != "ShuffleAndRepeat":
             shuffled = True
             continue
-        if not _is_repeatable(stage) or (shuffled and stage.kind != "Map"):
+        is_movable = stage.kind == "Map" or not shuffled
+        if not is_movable or not _is_repeatable(stage):
             break
         kept.append(stage)
         if shuffled and stage.name == "MapAndBatch":
@@ -310,7 +313,8 @@ def _same_each_pass(stages: Sequence[Stage]) -> tuple[list[Stage], bool]:
     while kept and not _computes(kept[-1]):
         kept.pop()
     above = stages[: stages.index(kept[-1])] if kept else ()
-    return kept, shuffled and not any(stage.kind == "Shuffle" for stage in above)
+    is_moved = shuffled and all(stage.kind != "Shuffle" for stage in above)
+    return kept, is_moved
 
 
 def _computes(stage: Stage) -> bool:

@@ -74,13 +74,9 @@ def waits(run: Run) -> list[Wait]:
     return found
 
 
-def hidden_in_runs(run: Run) -> dict[tuple[int, float], float]:
-    """Seconds of compiled steps that are a wait for data, by process and start of the loop."""
-    return {
-        (wait.loop.process, wait.loop.start): wait.hidden * wait.steps
-        for wait in waits(run)
-        if wait.hidden
-    }
+def hidden_in_runs(run: Run) -> dict[Loop, float]:
+    """Seconds of each loop's compiled steps that are a wait for data."""
+    return {wait.loop: wait.hidden * wait.steps for wait in waits(run)}
 
 
 def _feeds(pipeline: Pipeline, loop: Loop) -> bool:

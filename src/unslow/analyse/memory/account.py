@@ -14,7 +14,7 @@ import numpy as np
 from unslow.analyse import wording as say
 from unslow.analyse.memory.bindings import names_of
 from unslow.analyse.memory.container_growth import growth_line
-from unslow.analyse.memory.process_memory import facts_of, limit
+from unslow.analyse.memory.process_memory import limit
 from unslow.facts.data import BuiltStage, Dataset, PipelineReading
 from unslow.facts.functions import Constants
 from unslow.facts.keras import Prediction
@@ -36,12 +36,10 @@ READS = (
 _SOURCES = ("Tensor", "TensorSlice")  # stages of a pipeline that hold all of their data
 
 # Judgements: below, a smaller peak changes nothing for the user.
-_LEAST = 150e6  # bytes
-_OF_PEAK = 0.25
-_OF_OWN = 0.4  # of the peak without TensorFlow itself, which no program can make smaller
+_LEAST_BYTES = 150e6
+_LARGE_SHARE = 0.25  # of the peak
 _NEAR_LIMIT = 0.85  # of what the process may use: then a tenth of the peak is worth having
 WORTH_NAMING = 0.1  # of the peak: a smaller part is no finding of its own
-
 
 # A constant in a traced graph is in its proto, the optimized graph and the runtime. On TensorFlow
 # 2.21 a matrix of 92 MB cost 1.76 GB at the peak, 19 times its size.
@@ -90,26 +88,28 @@ class MemoryAccount:
     parts: tuple[MemoryPart, ...]
     held: tuple[Holding, ...] = ()  # what the user's names held, the largest first
 
+    def held_by(self, *owners: Part) -> float:
+        return sum(each.bytes for each in self.parts if each.part in owners)
+
     @property
     def start(self) -> float:
-        return sum(each.bytes for each in self.parts if each.part is Part.START)
+        return self.held_by(Part.START)
 
     @property
     def rest(self) -> float:
         """What no other part explains."""
-        return sum(each.bytes for each in self.parts if each.part is Part.REST)
+        return self.held_by(Part.REST)
 
     @property
     def large_growth(self) -> float:
         """Bytes gained in the later steps, where they are a real part of the peak."""
-        gained = sum(each.bytes for each in self.parts if each.part is Part.GROWTH)
+        gained = self.held_by(Part.GROWTH)
         return gained if is_worth_freeing(self, gained) else 0.0
 
     @property
     def unowned(self) -> float:
         """What nobody is known to hold: temporaries, copies, and what no other part explains."""
-        loose = (Part.TEMPORARY, Part.COPIES, Part.GROWTH, Part.REST)
-        return sum(each.bytes for each in self.parts if each.part in loose)
+        return self.held_by(Part.TEMPORARY, Part.COPIES, Part.GROWTH, Part.REST)
 
 
 def memory_account(run: Run) -> MemoryAccount | None:
@@ -119,7 +119,7 @@ def memory_account(run: Run) -> MemoryAccount | None:
 
 
 def _account(run: Run, process: Process) -> MemoryAccount | None:
-    highs = facts_of(run, MemoryHigh, process.index)
+    highs = run.facts(MemoryHigh, process.index)
     sizes = process.ticks.columns.get("rss", np.zeros(0))
     sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
     if not highs or not len(sizes):
@@ -161,18 +161,15 @@ def _account(run: Run, process: Process) -> MemoryAccount | None:
 def is_worth_freeing(account: MemoryAccount, frees: float) -> bool:
     """Whether the peak would be much smaller, or no longer near the limit, without some bytes."""
     # What the C library keeps came from parts that were freed before: it is nobody's alone.
-    slack = sum(part.bytes for part in account.parts if part.part is Part.SLACK)
-    own = account.peak - account.start - slack
-    frees = min(frees, own)
+    frees = min(frees, account.peak - account.held_by(Part.START, Part.SLACK))
     if account.limit and account.peak >= _NEAR_LIMIT * account.limit:
         return frees >= WORTH_NAMING * account.peak
-    is_large = frees >= min(_OF_PEAK * account.peak, _OF_OWN * own)
-    return frees >= _LEAST and is_large
+    return frees >= max(_LEAST_BYTES, _LARGE_SHARE * account.peak)
 
 
 def largest_inventory(run: Run, process: Process) -> tuple[Holding, ...]:
     """What the user's names held when they held most; which call an array was given to is kept."""
-    taken = facts_of(run, Inventory, process.index)
+    taken = run.facts(Inventory, process.index)
     largest = max(reversed(taken), key=_held_bytes, default=Inventory())
     everything = itertools.chain.from_iterable(each.held for each in taken)
     fed = {_key(each): each.fed for each in everything if each.fed}
@@ -207,11 +204,11 @@ def _holding(run: Run, held: Holding) -> MemoryPart:
 
 
 def _state(run: Run, process: Process) -> Iterator[MemoryPart]:
-    weights = facts_of(run, Weights, process.index)
+    weights = run.facts(Weights, process.index)
     largest = max(weights, key=lambda each: each.bytes, default=Weights())
     where = _location(run, largest.stack)
     made: Counter[str] = Counter()
-    for built in facts_of(run, Built, process.index):
+    for built in run.facts(Built, process.index):
         made[built.what] += int(built.bytes)
     yield MemoryPart(Part.STATE, "variables", made["variables"], where)
     yield MemoryPart(Part.STATE, "optimizer state", made["slots"], where)
@@ -220,7 +217,7 @@ def _state(run: Run, process: Process) -> Iterator[MemoryPart]:
 
 def source_stages(run: Run, process: int) -> Iterator[tuple[Dataset, BuiltStage]]:
     """The stages of pipelines that hold all of their data as tensors."""
-    for dataset in facts_of(run, Dataset, process):
+    for dataset in run.facts(Dataset, process):
         for stage in dataset.stages:
             if stage.kind in _SOURCES and stage.bytes:
                 yield dataset, stage
@@ -237,7 +234,7 @@ def _sources(run: Run, process: Process) -> Iterator[MemoryPart]:
 
 def _buffers(run: Run, process: Process) -> Iterator[MemoryPart]:
     largest: dict[str, float] = {}  # by stage
-    for reading in facts_of(run, PipelineReading, process.index):
+    for reading in run.facts(PipelineReading, process.index):
         for node in reading.nodes:
             largest[node.name] = max(largest.get(node.name, 0.0), node.buffered_bytes)
     for name, size in largest.items():
@@ -246,10 +243,9 @@ def _buffers(run: Run, process: Process) -> Iterator[MemoryPart]:
 
 def _constants(run: Run, process: Process) -> Iterator[MemoryPart]:
     largest: dict[str, MemoryPart] = {}  # by function: it may be traced repeatedly
-    for found in run.facts(Constants):
-        if found.process != process.index:
-            continue
-        name, known = f"`{found.name}`", largest.get(f"`{found.name}`")
+    for found in run.facts(Constants, process.index):
+        name = f"`{found.name}`"
+        known = largest.get(name)
         if known is None or known.bytes < found.bytes:
             where = _location(run, found.stack)
             largest[name] = MemoryPart(Part.CONSTANT, name, float(found.bytes), where)
@@ -258,62 +254,59 @@ def _constants(run: Run, process: Process) -> Iterator[MemoryPart]:
 
 def _activations(run: Run, process: Process, unexplained: float) -> Iterator[MemoryPart]:
     """Of what nothing else explains, what was gained while a model ran: at first, and later on."""
-    highs = facts_of(run, MemoryHigh, process.index)
+    highs = run.facts(MemoryHigh, process.index)
     start = float(process.ticks.columns["rss"][0])
-    runs = [
-        (replace(part, bytes=_gained(highs, start, interval)), interval)
-        for part, interval in _model_runs(run, process)
-    ]
-    gained = [
-        replace(part, bytes=max(0.0, part.bytes - _inside(interval, runs)))
-        for part, interval in runs
-    ]
-    for part in sorted(gained, key=lambda part: -part.bytes):
+    runs = list(_model_runs(run, process))
+    gained = {each: _gained(highs, start, each) for each in runs}
+    own = []
+    for each in runs:
+        in_others = sum(gained[other] for other in runs if each.encloses(other))
+        own.append(replace(each.part, bytes=max(0.0, gained[each] - in_others)))
+    for part in sorted(own, key=lambda part: -part.bytes):
         size = min(part.bytes, unexplained)
         unexplained -= size
         yield replace(part, bytes=size)
 
 
-def _inside(
-    around: tuple[float, float], runs: Iterable[tuple[MemoryPart, tuple[float, float]]]
-) -> float:
-    """Bytes gained in shorter runs of a model inside of another: a prediction among the steps."""
-    first, last = around
-    return sum(
-        part.bytes
-        for part, interval in runs
-        if interval != around and first <= interval[0] and interval[1] <= last
-    )
+@dataclass(frozen=True, eq=False)
+class _ModelRun:
+    """An interval in which a model ran, and the part that its memory is counted as."""
+
+    part: MemoryPart
+    first: float
+    last: float
+
+    def encloses(self, other: _ModelRun) -> bool:
+        """Whether the other is a shorter run inside of this one: a prediction among the steps."""
+        is_same = (self.first, self.last) == (other.first, other.last)
+        return not is_same and self.first <= other.first and other.last <= self.last
 
 
-def _gained(highs: Sequence[MemoryHigh], start: float, interval: tuple[float, float]) -> float:
-    first, last = interval
-    before = max((high.bytes for high in highs if high.time < first), default=start)
-    inside = max((high.bytes for high in highs if first <= high.time <= last), default=0.0)
-    return max(0.0, inside - before)
+def _gained(highs: Sequence[MemoryHigh], start: float, ran: _ModelRun) -> float:
+    before = max((high.bytes for high in highs if high.time < ran.first), default=start)
+    during = (high.bytes for high in highs if ran.first <= high.time <= ran.last)
+    return max(0.0, max(during, default=0.0) - before)
 
 
-def _model_runs(run: Run, process: Process) -> Iterator[tuple[MemoryPart, tuple[float, float]]]:
-    """The steps of each loop, and each call of predict and evaluate, with its interval."""
-    for loop in run.loops:
-        if loop.process == process.index and len(loop.end):
-            warm = float(loop.end[min(_WARM_UP, len(loop.end)) - 1])
-            first = MemoryPart(Part.TEMPORARY, "gained in the first steps", 0.0, loop.update)
-            yield first, (loop.start, warm)
-            later = MemoryPart(Part.GROWTH, "gained in the later steps", 0.0, loop.update)
-            yield later, (warm, loop.stop)
-    for call in facts_of(run, Prediction, process.index):
-        where = _location(run, call.stack)
-        name = f"gained in `{call.call}`"
-        yield (
-            MemoryPart(Part.TEMPORARY, name, 0.0, where),
-            (call.time - call.took, call.time),
+def _model_runs(run: Run, process: Process) -> Iterator[_ModelRun]:
+    """The steps of each loop, and each call of predict and evaluate."""
+    for loop in run.loops_of(process.index):
+        if not len(loop.end):
+            continue
+        warm = float(loop.end[min(_WARM_UP, len(loop.end)) - 1])
+        first = MemoryPart(Part.TEMPORARY, "gained in the first steps", 0.0, loop.update)
+        yield _ModelRun(first, loop.start, warm)
+        later = MemoryPart(Part.GROWTH, "gained in the later steps", 0.0, loop.update)
+        yield _ModelRun(later, warm, loop.stop)
+    for call in run.facts(Prediction, process.index):
+        part = MemoryPart(
+            Part.TEMPORARY, f"gained in `{call.call}`", 0.0, _location(run, call.stack)
         )
+        yield _ModelRun(part, call.time - call.took, call.time)
 
 
 def _copies_of_constants(parts: Iterable[MemoryPart], unexplained: float) -> Iterator[MemoryPart]:
-    """Of what nothing else explains, what large constants may take again in each form of a
-    graph."""
+    """What large constants may take again in each form of a graph, of what is unexplained."""
     for part in parts:
         if part.part is Part.CONSTANT and part.bytes >= _LARGE_CONSTANT:
             size = min(unexplained, (CONSTANT_COPIES[1] - 1) * part.bytes)
@@ -324,16 +317,15 @@ def _copies_of_constants(parts: Iterable[MemoryPart], unexplained: float) -> Ite
 
 def _kept_functions(run: Run, process: Process) -> Iterator[MemoryPart]:
     """Arrays that functions given to pipelines close over; TensorFlow never drops these."""
-    taken = facts_of(run, Inventory, process.index)
+    taken = run.facts(Inventory, process.index)
     for kept in taken[-1].captured if taken else ():
         name = f"arrays that {kept.functions} functions close over"
         yield MemoryPart(Part.KEPT, name, kept.bytes, _location(run, (kept.place,)))
 
 
 def _tensors(run: Run, process: Process, held: Sequence[Holding]) -> Iterator[MemoryPart]:
-    """Tensors that Python holds out of sight: behind a tape, or in an object that was not
-    searched."""
-    counts = facts_of(run, Live, process.index)
+    """Tensors that Python holds out of sight: behind a tape, or in an object not searched."""
+    counts = run.facts(Live, process.index)
     most = max((each.bytes for each in counts), default=0.0)
     named = sum(each.bytes for each in held if each.type != "array")
     yield MemoryPart(Part.TENSORS, "of tapes, objects and closures", max(0.0, most - named))

@@ -13,7 +13,7 @@ from unslow.model import Location, Loop, Run
 
 READS = (Made,)
 _OFTEN = 0.2  # made per step: what is made once per epoch is made on purpose
-_FEW = 10
+_FEWEST_MADE = 10
 _OUTERMOST = ("model", "optimizer", "metric", "variable")  # what is made holds what comes later
 _KEPT = 0.8  # of those made that are still there: from this on they pile up
 _KEPT_BYTES = 1e6  # less is no growth worth mentioning
@@ -46,27 +46,23 @@ class MadeLine:
 def made_often(run: Run, loop: Loop) -> list[MadeLine]:
     """Lines that make variables, or what holds some, in many steps; models have their own cause."""
     lines = [line for line in made_lines(run, loop) if "model" not in line.kinds and line.goes_on]
-    return [line for line in lines if line.per_step >= _OFTEN and line.count >= _FEW]
+    return [line for line in lines if line.per_step >= _OFTEN and line.count >= _FEWEST_MADE]
 
 
 def made_lines(run: Run, loop: Loop) -> list[MadeLine]:
     """What each line made during a loop: the difference of its running totals."""
     groups: dict[Place, dict[str, list[Made]]] = defaultdict(lambda: defaultdict(list))
-    for made in run.facts(Made):
-        if made.process == loop.process and made.stack and not _is_by_keras(made, loop):
-            place = made.stack[0]
-            groups[place][made.what].append(made)
+    for made in run.facts(Made, loop.process):
+        if made.stack and not _is_by_keras(made, loop):
+            groups[made.stack[0]][made.what].append(made)
     lines = (_line(run, loop, place, kinds) for place, kinds in groups.items())
     return [line for line in lines if line is not None]
 
 
 def _is_by_keras(made: Made, loop: Loop) -> bool:
     """Whether Keras made it inside fit(), for a checkpoint: no line of the user's did."""
-    here = made.stack[0]
-    return loop.style == "keras" and (here.file, here.line) == (
-        loop.location.file,
-        loop.location.line,
-    )
+    here, fit = made.stack[0], loop.location
+    return loop.style == "keras" and (here.file, here.line) == (fit.file, fit.line)
 
 
 def _line(run: Run, loop: Loop, place: Place, kinds: dict[str, list[Made]]) -> MadeLine | None:
@@ -75,18 +71,19 @@ def _line(run: Run, loop: Loop, place: Place, kinds: dict[str, list[Made]]) -> M
         return None
     totals = kinds[outer]
     variables = kinds.get("variable", [])
-    count = _count(totals, loop)
+    count = _rise(totals, loop, "count")
     # A metric's own seconds hold those of its variables.
-    seconds = max(_seconds(each, loop) for kind, each in kinds.items() if kind != "compile")
+    timed = [each for kind, each in kinds.items() if kind != "compile"]
+    seconds = max(_rise(each, loop, "took") for each in timed)
     return MadeLine(
         location=say.place(run, place),
         kinds=tuple(kinds),
         count=round(count),
-        variables=round(_count(variables, loop)),
+        variables=round(_rise(variables, loop, "count")),
         seconds=seconds,
         per_step=count / max(1, loop.steps),
         steps=max(1, min(loop.steps, loop.step_at(totals[-1].time))),
-        bytes=_bytes(variables, loop),
+        bytes=_rise(variables, loop, "amount"),
         alive=_alive(totals, loop),
         goes_on=_goes_on(totals, loop),
     )
@@ -107,22 +104,11 @@ def _until(totals: Sequence[Made], loop: Loop) -> list[Made]:
     return [each for each in totals if each.time <= loop.stop + 1.0]
 
 
-def _rise(before: Sequence[float], after: Sequence[float]) -> float:
+def _rise(totals: Sequence[Made], loop: Loop, name: str) -> float:
     """How much a running total rose while a loop was under way."""
-    return max(after, default=0.0) - max(before, default=0.0)
-
-
-def _count(totals: Sequence[Made], loop: Loop) -> float:
-    return _rise([e.count for e in _before(totals, loop)], [e.count for e in _until(totals, loop)])
-
-
-def _seconds(totals: Sequence[Made], loop: Loop) -> float:
-    return _rise([e.took for e in _before(totals, loop)], [e.took for e in _until(totals, loop)])
-
-
-def _bytes(totals: Sequence[Made], loop: Loop) -> float:
-    before, after = _before(totals, loop), _until(totals, loop)
-    return _rise([each.amount for each in before], [each.amount for each in after])
+    before = [getattr(each, name) for each in _before(totals, loop)]
+    after = [getattr(each, name) for each in _until(totals, loop)]
+    return float(max(after, default=0.0) - max(before, default=0.0))
 
 
 def _alive(totals: Sequence[Made], loop: Loop) -> int:

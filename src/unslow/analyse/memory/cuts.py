@@ -22,7 +22,6 @@ from unslow.analyse.memory.account import (
     READS as ACCOUNT_READS,
 )
 from unslow.analyse.memory.bindings import Names, names_of
-from unslow.analyse.memory.process_memory import facts_of
 from unslow.facts.data import BuiltStage, Dataset
 from unslow.facts.keras import Fit, Prediction
 from unslow.facts.memory import Holding, MemoryHigh, Weights
@@ -36,9 +35,8 @@ _LARGER_BATCH = 4  # times that of fit: below, the batch is no reason for a peak
 _NEAR_PEAK = 0.9  # of the peak: a call that comes so close to it made most of it
 _ON_BATCH = "_on_batch"  # predict_on_batch, test_on_batch: all rows are one batch
 _ONE_ELEMENT = 32 << 20  # bytes of a single element of a pipeline that holds all of the data
-_COPIES = (
-    4  # of such an element a chain of ops holds at once, at most: measured 3 on TensorFlow 2.21
-)
+# Copies of such an element that a chain of ops holds at once, at most (measured: 3 on 2.21).
+_COPIES = 4
 _INSTALLED = "-packages/"  # site-packages and dist-packages: not the user's own functions
 
 
@@ -96,7 +94,7 @@ def _is_at_call(account: MemoryAccount, held: Holding) -> bool:
 
 def _wide(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     """Arrays of float64 that a model in float32 was given."""
-    weights = facts_of(run, Weights, account.process)
+    weights = run.facts(Weights, account.process)
     if not weights or any(each.wide_bytes for each in weights):
         return
     fed = [held for held in account.held if held.fed and not held.one_hot]
@@ -131,7 +129,7 @@ def _high_until(run: Run, process: int, place: tuple[str, str, int]) -> float:
     file, function, last = place
     highs = [
         high.bytes
-        for high in facts_of(run, MemoryHigh, process)
+        for high in run.facts(MemoryHigh, process)
         for frame in high.stack
         if (frame.file, frame.function) == (file, function) and frame.line <= last
     ]
@@ -153,8 +151,8 @@ def _read_last_for(name: str, others: Iterable[str], names: Names) -> tuple[str,
 def _batches(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     """Predictions and evaluations that reached the peak, with a batch far beyond that of fit."""
     usual = _fit_batch(run, account.process)
-    highs = facts_of(run, MemoryHigh, account.process)
-    for call in facts_of(run, Prediction, account.process):
+    highs = run.facts(MemoryHigh, account.process)
+    for call in run.facts(Prediction, account.process):
         began = call.time - call.took
         inside = max((one.bytes for one in highs if began <= one.time <= call.time), default=0.0)
         on_batch = call.call.endswith(_ON_BATCH)
@@ -170,7 +168,7 @@ def _batches(run: Run, account: MemoryAccount) -> Iterator[Cut]:
 
 def _fit_batch(run: Run, process: int) -> float:
     """The batch that training used: of fit, or the one that is usual."""
-    calls = facts_of(run, Fit, process)
+    calls = run.facts(Fit, process)
     largest = max((_number(call.batch_size) for call in calls), default=0.0)
     return largest or float(_KERAS_BATCH)
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
 from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.stats.robust import running_median
 from unslow.facts.memory import Container, Containers, Live
-from unslow.facts.schema import Fact
 from unslow.model import Loop, Process, Run
 
-F = TypeVar("F", bound=Fact)
-
 _FLAT = 0.25  # of the mean: a part that rises by less is flat
-_MOST_PARTS = 5  # of seven that must rise: a few jumps may be a few larger batches
-_FEWEST = 12  # readings of a column, about four a second
+_RISING_PARTS = 5  # of seven that must rise: a few jumps may be a few larger batches
+_FEWEST_READINGS = 12  # readings of a column, about four a second
 
 
 @dataclass(frozen=True)
@@ -35,7 +31,7 @@ def rise(run: Run, loop: Loop, name: str) -> Rise | None:
     process = process_of(run, loop)
     place, values = during(process, loop, name)
     _, steps = during(process, loop, "steps")
-    if len(values) < _FEWEST:
+    if len(values) < _FEWEST_READINGS:
         return None
     if len(steps) == len(values) and steps[-1] > steps[0]:
         place = steps  # not by time: where steps get slower, each still adds the same
@@ -47,13 +43,8 @@ def rise(run: Run, loop: Loop, name: str) -> Rise | None:
     gained = middle + late
     lasting = gained > 0 and late / 4 > 0.5 * middle / 3 > 0
     parts = np.diff(cuts[4:])
-    steady = bool((parts > _FLAT * gained / len(parts)).sum() >= _MOST_PARTS)
+    steady = bool((parts > _FLAT * gained / len(parts)).sum() >= _RISING_PARTS)
     return Rise(gained, gained / max(1.0, loop.steps * 7 / 12), lasting, steady)
-
-
-def facts_of(run: Run, kind: type[F], process: int) -> list[F]:
-    """The facts of one process, in time order."""
-    return [fact for fact in run.facts(kind) if fact.process == process]
 
 
 def limit(process: Process) -> float:

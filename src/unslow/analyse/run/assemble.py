@@ -162,22 +162,26 @@ def _is_running(kind: type[Fact] | None) -> bool:
     return kind is not None and issubclass(kind, Thinned | Tally)
 
 
-def _notes(raw: Folder, processes: Iterable[Recorded], table: FactTable) -> Iterator[str]:
-    for log in raw.logs:
-        if log.torn:
-            yield f"{log.name}: the end of its log is cut off; what was whole is used"
-    read = {process.log.name: process for process in processes}
-    for log in raw.logs:
-        if log.name not in read:
-            yield f"{log.name}: its log has no header and was left out"
+def _notes(raw: Folder, processes: Sequence[Recorded], table: FactTable) -> Iterator[str]:
+    """What was damaged or missing."""
+    torn = [log.name for log in raw.logs if log.torn]
+    yield from (f"{name}: the end of its log is cut off; the rest is used" for name in torn)
+    read = {process.log.name for process in processes}
+    headless = [log.name for log in raw.logs if log.name not in read]
+    yield from (f"{name}: its log has no header and was left out" for name in headless)
     lines = sum(log.damaged for log in raw.logs) + sum(table.damaged.values())
-    rows = sum(process.parsed.damaged for process in read.values())
+    rows = sum(process.parsed.damaged for process in processes)
     for count, what in ((lines, "line"), (rows, "row")):
         if count:
             yield f"{count} damaged {what}{'s' if count > 1 else ''} of its logs left out"
     left_out: Counter[str] = sum((log.left_out for log in raw.logs), Counter())
     if left_out:
         yield _left_out(left_out, sum(len(log.lines) for log in raw.logs))
+    yield from _not_started(raw)
+
+
+def _not_started(raw: Folder) -> Iterator[str]:
+    """Processes in which the recorder could not start."""
     for failed in sorted(Path(raw.path).glob("failed-*.txt")):
         try:
             why = layout.read_inside(raw.path, failed.name).decode(errors="replace").strip()

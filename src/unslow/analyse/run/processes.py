@@ -16,7 +16,7 @@ _NOT_COUNTERS = frozenset(("time", "process", "own_cpu", "watcher"))
 # Where a process was killed: nothing says which probes had been armed, but these always are.
 _USUAL_PROBES = ("functions", "sessions", "eager", "keras", "input", "tensors", "gc")
 # What a step pays, as a multiple of closing its row: measured by bench/blocks.py in compiled steps.
-_AROUND = 3.0
+_TIMES_ROW_COST = 3.0
 _KILLED = End(how="killed")
 _MACHINE = sorted(Machine.FIELDS.keys() - {"time", "process"})
 
@@ -72,7 +72,7 @@ def _own(recorded: Recorded, end: End) -> dict[str, float]:
     """What recording cost: wrapped calls, inspections and the watcher's own processor time."""
     ticks = [tick.own_cpu for tick in recorded.of(Tick) if tick.watcher]
     watcher = max(ticks, default=0.0) / _NANOSECONDS
-    rows = _AROUND * end.rows
+    rows = _TIMES_ROW_COST * end.rows
     return {
         "seconds": end.calls * end.call_cost + rows + end.inspections + watcher,
         "rows": rows,

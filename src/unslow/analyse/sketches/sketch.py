@@ -53,8 +53,7 @@ def at(step: int, seen: TypedFact) -> Placed:
 
 @dataclass(frozen=True)
 class Sketch:
-    """A run of one loop: step seconds, each phase as a share of the step, facts, samples and
-    ticks."""
+    """A run of one loop: step seconds, phases as shares of a step, facts, samples and ticks."""
 
     says: str
     seconds: Sequence[float] = (0.01,) * 100

@@ -43,8 +43,7 @@ _BUMPS = 0.25  # share of the series that may be set aside as bumps
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The form that won: its curve, and the places at which it leaves its first and reaches its
-    last level."""
+    """The form that won, its curve, and where it leaves its first and reaches its last level."""
 
     form: Form
     curve: Floats
@@ -107,8 +106,7 @@ def _whitened(rows: Floats, rho: float) -> Floats:
 
 
 def _fit(values: Floats, curves: Floats, rho: float) -> tuple[Floats, Floats, float]:
-    """How high each curve stands in the values, the squares that it explains, and the squares
-    beside a level."""
+    """The height of each curve in the values, the squares it explains, and those of a level."""
     level = _whitened(np.ones(len(values)), rho)
     level /= np.sqrt(level @ level)
     rest = _whitened(values, rho)
@@ -124,8 +122,7 @@ def _fit(values: Floats, curves: Floats, rho: float) -> tuple[Floats, Floats, fl
 def _winner(
     values: Floats, candidates: _Candidates, kept: Mask, floor: float
 ) -> tuple[int, Floats]:
-    """The best candidate on the values that are kept, and its curve; -1 where a level does as
-    well."""
+    """The best candidate on the values that are kept, and its curve; -1 if a level is as good."""
     tame = clipped(values[kept], floor)
     curves = candidates.curve[:, kept]
     height, explained, _ = _fit(tame, curves, 0.0)
@@ -145,8 +142,7 @@ def _winner(
 
 
 def best_change(values: Floats, floor: float) -> Change:
-    """The change that explains the values best, bumps set aside; `floor` > 0 is the least noise
-    believed in."""
+    """The change that explains the values best without bumps; `floor` > 0 is the least noise."""
     size = len(values)
     candidates = _candidates(size)
     kept = np.ones(size, dtype=bool)

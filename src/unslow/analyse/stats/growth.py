@@ -26,18 +26,19 @@ if TYPE_CHECKING:
     from unslow.model import Floats
 
 _BLOCKS = 64  # 2 016 pairs of them take no time, and each is calm
-_FEWEST = 4  # points below which nothing is said of growth
-_HELD = 0.85  # a rise that is over before this share of the series has settled at its last level
+_FEWEST_POINTS = 4  # points below which nothing is said of growth
+_HELD_SHARE = (
+    0.85  # a rise that is over before this share of the series has settled at its last level
+)
 _RESAMPLED = 2000  # the interval's ends then move by some per cent of its width from seed to seed
-_WANDER = 0.3  # a machine's own wander may look like a smaller rise
+_MACHINE_WANDER = 0.3  # a machine's own wander may look like a smaller rise
 # a straight line makes half of its rise in its second half; with less than this it has settled
 _SETTLED = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """What y gains per unit of x, with its 95 % interval: infinite where there are too few points
-    to say."""
+    """What y gains per unit of x, with its 95% interval; infinite where points are too few."""
 
     value: float
     low: float
@@ -54,8 +55,7 @@ _NOTHING = Slope(0.0, -math.inf, math.inf)
 
 
 def slope(x: npt.ArrayLike, y: npt.ArrayLike) -> Slope:
-    """Theil and Sen's slope of block middles, its interval widened by the autocorrelation of what
-    it leaves."""
+    """Theil and Sen's slope of block middles, its interval widened by autocorrelation."""
     across, up = _finite(x, y)
     if np.any(np.diff(across) < 0):
         # In order of x a block has one x; where x is time this is the order in time, as
@@ -80,7 +80,7 @@ def _slope(across: Floats, up: Floats) -> Slope:
         return _NOTHING
     value = float(np.median((up[second] - up[first])[apart] / run[apart]))
     size = len(across)
-    if size < _FEWEST:
+    if size < _FEWEST_POINTS:
         return Slope(value, -math.inf, math.inf)
     rest = up - value * across
     rest = clipped(rest, 0.0)
@@ -113,8 +113,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """How a quantity follows the steps: along a line, or along a line of a counter that follows the
-    steps."""
+    """How a quantity follows the steps: directly, or through a counter that follows them."""
 
     kind: Kind
     line: Line  # over steps, or over the counter; flat where the law is CONSTANT
@@ -140,13 +139,12 @@ def fit_law(
     counter: npt.ArrayLike | None = None,
     least: float = 0.01,
 ) -> Law:
-    """The simplest law that values follow; a change of less than the share `least` from end to end
-    is none."""
+    """The simplest law of some values; a total change below the share `least` is none."""
     columns = _finite(steps, values, steps if counter is None else counter)
     place, count = block_means(columns[0], _BLOCKS), block_means(columns[2], _BLOCKS)
     value = block_middles(columns[1], _BLOCKS)
     flat = Line(float(np.median(value)) if len(value) else 0.0, _ZERO)
-    if len(value) < _FEWEST:
+    if len(value) < _FEWEST_POINTS:
         return Law(Kind.CONSTANT, flat, False, False, 0.0)
     if counter is not None and (driven := _driven(place, value, count, least)):
         return driven
@@ -154,34 +152,29 @@ def fit_law(
         settled = Line(float(np.median(value[_late(place, 1 / 3)])), _ZERO)
         return Law(Kind.CONSTANT, settled, False, True, _quality(value, place, settled))
     grows, line = _growth(place, value, least)
-    by_step = _quality(value, place, line)
+    quality = _quality(value, place, line)
     if counter is not None:
         by_count = _line(count, value)
-        quality = _quality(value, count, by_count)
+        counted = _quality(value, count, by_count)
+        is_real = by_count.rate.sure() and _moves(by_count, count, value, least)
         # A counter that the steps drive explains as much as they do, and says more.
-        if (
-            by_count.rate.sure()
-            and _moves(by_count, count, value, least)
-            and quality >= by_step - 0.02
-        ):
+        if is_real and counted >= quality - 0.02:
             late = _late(place, 1 / 2)
-            return Law(
-                Kind.COUNTER, by_count, grows, False, quality, _line(place[late], count[late])
-            )
+            onward = _line(place[late], count[late])
+            return Law(Kind.COUNTER, by_count, grows, False, counted, onward)
     if line.rate.value == 0:
         return Law(Kind.CONSTANT, flat, False, False, 0.0)
-    return Law(Kind.LINEAR, line, grows, False, by_step)
+    return Law(Kind.LINEAR, line, grows, False, quality)
 
 
 def _driven(place: Floats, value: Floats, count: Floats, least: float) -> Law | None:
-    """The law of a counter that still rises at the end, where values have risen all along with
-    it."""
+    """The law of a counter that still rises at the end, if values have risen along with it."""
     late = _late(place, 1 / 2)
     onward = _line(place[late], count[late])
     by_count = _line(count, value)
     if onward.rate.low <= 0 or ascent(value[np.argsort(count, kind="stable")]) <= 5:
         return None
-    if not _moves(by_count, count, value, max(least, _WANDER)):
+    if not _moves(by_count, count, value, max(least, _MACHINE_WANDER)):
         return None
     return Law(Kind.COUNTER, by_count, True, False, _quality(value, count, by_count), onward)
 
@@ -211,10 +204,9 @@ def _change(value: Floats, least: float) -> Change:
 
 
 def _late(place: Floats, share: float) -> slice:
-    """The points in the last share of the steps; where they lie wide apart, at least a few
-    points."""
+    """The points in the last share of the steps, but at least a few."""
     begin = int(np.searchsorted(place, place[-1] - share * (place[-1] - place[0])))
-    return slice(max(min(begin, len(place) - _FEWEST - 1), 0), len(place))
+    return slice(max(min(begin, len(place) - _FEWEST_POINTS - 1), 0), len(place))
 
 
 def _line(across: Floats, up: Floats) -> Line:
@@ -241,7 +233,7 @@ def levels_off(
     series = np.asarray(values, dtype=float)
     value, place = _finite(series, np.arange(len(series)) if steps is None else steps)
     value, place = block_middles(value, _BLOCKS), block_means(place, _BLOCKS)
-    if len(value) < 2 * _FEWEST or place[-1] <= place[0]:
+    if len(value) < 2 * _FEWEST_POINTS or place[-1] <= place[0]:
         return False
     top = float(np.median(value[_late(place, 1 / 3)]))
     rise = top - float(value[0])
@@ -249,7 +241,7 @@ def levels_off(
     if rise <= 4 * noise or rise <= least * abs(top):
         return False
     change = _change(value, least)
-    if change.form in (Form.STEP, Form.RAMP) and change.stop < _HELD * len(value):
+    if change.form in (Form.STEP, Form.RAMP) and change.stop < _HELD_SHARE * len(value):
         held = slope(place[change.stop :], value[change.stop :])
         mean = (change.after - change.before) / float(place[-1] - place[0])
         if held.value < mean / 3 and held.high < mean:
@@ -261,8 +253,7 @@ def levels_off(
 
 @dataclass(frozen=True, slots=True)
 class Follows:
-    """How well a series follows a counter: the share of its variance, by ranks, and what one unit
-    costs."""
+    """The share of a series' variance, by ranks, that a counter explains; what one unit costs."""
 
     share: float
     slope: Slope
@@ -271,7 +262,7 @@ class Follows:
 def changed_with(values: npt.ArrayLike, counter: npt.ArrayLike) -> Follows:
     """Spearman's correlation, squared, and the robust slope of values over the counter."""
     value, count = _finite(values, counter)
-    if len(value) < _FEWEST:
+    if len(value) < _FEWEST_POINTS:
         return Follows(0.0, _NOTHING)
     ranks = [_ranks(value), _ranks(count)]
     spreads = [float(rank.std()) for rank in ranks]

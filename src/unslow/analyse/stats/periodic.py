@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from unslow.model import Floats, Ints
 
-_FEWEST = 4  # three equal gaps: with fewer, chance makes a period too often
+_FEWEST_LONG_ROWS = 4  # three equal gaps: with fewer, chance makes a period too often
 _CHANCE = 0.01  # how likely chance may be, over all periods that were tried
-_WORTH = 0.01  # share of all seconds that long rows must take to be told
-_COVERED = 0.75  # share of its slots in which a period must have a long row
+_LEAST_SHARE = 0.01  # share of all seconds that long rows must take to be told
+_COVERED_SLOTS = 0.75  # share of its slots in which a period must have a long row
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,7 @@ class Beat:
 
 
 def _level(rows: Floats) -> Floats:
-    """The usual seconds around each row: a low quantile, since up to half of the rows may be long
-    ones."""
+    """The usual seconds around each row: a low quantile, since half of the rows may be long."""
     blocks = max(1, min(48, len(rows) // 20))
     width = len(rows) // blocks
     low = np.quantile(rows[: blocks * width].reshape(blocks, width), 0.3, axis=1)
@@ -45,8 +44,7 @@ def _level(rows: Floats) -> Floats:
 
 
 def _unlikely(hits: int, tries: int, rate: float, periods: int) -> bool:
-    """Whether `hits` of `tries` by chance, at a rate, is too rare to be believed (Chernoff's
-    bound)."""
+    """Whether chance is too unlikely to give `hits` of `tries` (Chernoff's bound)."""
     share = hits / tries
     if share <= rate:
         return False
@@ -55,8 +53,7 @@ def _unlikely(hits: int, tries: int, rate: float, periods: int) -> bool:
 
 
 def _period(starts: Ints, size: int) -> tuple[int, int] | None:
-    """The distance at which events follow each other, and its tolerance; a strict rhythm before a
-    loose one."""
+    """The distance between events and its tolerance; a strict rhythm before a loose one."""
     single, double = np.diff(starts), starts[2:] - starts[:-2]
     seen = np.concatenate(
         [np.argsort(-np.bincount(gaps), kind="stable")[:3] for gaps in (single, double)]
@@ -68,19 +65,18 @@ def _period(starts: Ints, size: int) -> tuple[int, int] | None:
             slack = int(share * period)
             first = starts[starts + period + slack < size]
             slots = (starts[-1] - starts[0]) / period
-            if min(len(first), slots) < _FEWEST - 1:
+            if min(len(first), slots) < _FEWEST_LONG_ROWS - 1:
                 continue
             near = before[first + period + slack + 1] - before[first + period - slack]
             hits = int(np.count_nonzero(near))
             rate = min(1 - (1 - len(starts) / size) ** (2 * slack + 1), 1 - 1e-9)
-            if hits >= _COVERED * slots and _unlikely(hits, len(first), rate, size // 2):
+            if hits >= _COVERED_SLOTS * slots and _unlikely(hits, len(first), rate, size // 2):
                 return period, slack
     return None
 
 
 def _linked(starts: Ints, period: int, slack: int) -> tuple[npt.NDArray[np.bool_], int]:
-    """Which events have another one a period away, on either side, and how far away it usually
-    is."""
+    """Which events have another one a period away on either side, and the usual distance."""
     after = np.searchsorted(starts, starts + period - slack)
     follows = (after < len(starts)) & (
         starts[np.minimum(after, len(starts) - 1)] <= starts + period + slack
@@ -94,7 +90,7 @@ def _beat(rows: Floats, level: Floats, long: npt.NDArray[np.bool_]) -> Beat | No
     events = np.flatnonzero(long)
     fresh = np.diff(events, prepend=-2) > 1  # neighbours are one long stretch
     starts = events[fresh]
-    if len(starts) < _FEWEST or len(events) > 0.55 * len(rows):
+    if len(starts) < _FEWEST_LONG_ROWS or len(events) > 0.55 * len(rows):
         return None
     found = _period(starts, len(rows))
     if found is None:
@@ -108,8 +104,7 @@ def _beat(rows: Floats, level: Floats, long: npt.NDArray[np.bool_]) -> Beat | No
 
 
 def find_beat(rows: Floats) -> Beat | None:
-    """The regular long rows that take most time, looked for among all long rows, then among ever
-    longer ones."""
+    """The regular long rows that take most time, among all long rows, then among longer ones."""
     level = _level(rows)
     scale = float(np.mean(rows))
     if scale <= 0:
@@ -119,7 +114,7 @@ def find_beat(rows: Floats) -> Beat | None:
     tier = max(0.5, 5 * float(usual - low))
     best: Beat | None = None
     seen = 0
-    while (count := int(np.count_nonzero(long := above > tier))) >= _FEWEST:
+    while (count := int(np.count_nonzero(long := above > tier))) >= _FEWEST_LONG_ROWS:
         tier *= 2
         if count == seen:
             continue
@@ -127,4 +122,4 @@ def find_beat(rows: Floats) -> Beat | None:
         beat = _beat(rows, level, long)
         if beat is not None and (best is None or beat.excess > best.excess):
             best = beat
-    return best if best is not None and best.excess >= _WORTH * scale * len(rows) else None
+    return best if best is not None and best.excess >= _LEAST_SHARE * scale * len(rows) else None

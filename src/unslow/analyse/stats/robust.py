@@ -1,5 +1,4 @@
-"""Statistics that a few wild rows cannot move: middles of blocks, scales, clipping,
-autocorrelation."""
+"""Statistics that a few outliers cannot move: middles of blocks, scales, autocorrelation."""
 
 from __future__ import annotations
 
@@ -10,14 +9,12 @@ import numpy as np
 if TYPE_CHECKING:
     from unslow.model import Floats
 
-_SIGMA = (
-    1.4826  # a normal distribution's standard deviation in units of its median absolute deviation
-)
+# A normal distribution's standard deviation in units of its median absolute deviation.
+_SIGMA = 1.4826
 
 
 def _middle(rows: Floats) -> Floats:
-    """The mean of the middle half of each row: safe as a median is, and smooth where values have
-    two modes."""
+    """The mean of the middle half of each row: robust, and smooth where values have two modes."""
     width = rows.shape[-1]
     trim = max(1, width // 4) if width > 2 else 0
     inner = np.partition(rows, (trim, width - 1 - trim), axis=-1)[..., trim : width - trim]
@@ -31,8 +28,7 @@ def block_width(size: int, most: int) -> int:
 
 
 def block_middles(values: Floats, most: int) -> Floats:
-    """Middles of at most `most` consecutive stretches of equal length; what is left over goes to
-    the last."""
+    """Middles of at most `most` consecutive stretches; what is left over goes to the last."""
     width = block_width(len(values), most)
     if width < 2:
         return np.array(values)
@@ -57,8 +53,7 @@ def spread(values: Floats) -> float:
 
 
 def running_median(values: Floats, reach: int) -> Floats:
-    """The median of each value and `reach` neighbours on either side; the end values are
-    repeated."""
+    """The median of each value and `reach` neighbours on either side; ends are repeated."""
     padded = np.pad(values, reach, mode="edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1)
     middles: Floats = np.median(windows, axis=1)
@@ -66,8 +61,7 @@ def running_median(values: Floats, reach: int) -> Floats:
 
 
 def clipped(values: Floats, least: float) -> Floats:
-    """Values pulled back to three sigmas from their neighbours' median: wild ones lose weight,
-    edges stay."""
+    """Values limited to three sigmas from their neighbours' median; edges stay."""
     middle = running_median(values, 2)
     # The upper quartile, not the median: where values have two modes, the rarer one is no outlier.
     sigma = float(np.quantile(np.abs(values - middle), 0.75)) / 1.15
@@ -76,8 +70,7 @@ def clipped(values: Floats, least: float) -> Floats:
 
 
 def autocorrelation(residuals: Floats, fitted: int) -> float:
-    """Lag-one autocorrelation as high as it may well be: bias taken back, half a standard error
-    added."""
+    """Lag-one autocorrelation, corrected for bias, plus half a standard error."""
     size = len(residuals)
     power = float(residuals @ residuals)
     if size < 4 or power <= 0:
@@ -89,8 +82,7 @@ def autocorrelation(residuals: Floats, fitted: int) -> float:
 
 
 def ascent(values: Floats) -> float:
-    """Kendall's test of whether later values are higher, in its standard deviations; spikes cannot
-    hide that."""
+    """Kendall's test of whether later values are higher, in its standard deviations."""
     size = len(values)
     pairs = np.sign(values[None, :] - values[:, None])[np.triu_indices(size, 1)]
     return float(pairs.sum()) / max(float(np.sqrt(size * (size - 1) * (2 * size + 5) / 18)), 1.0)

@@ -1,5 +1,4 @@
-"""How step time behaves over a loop: steady, drifting, jumped or periodic; a pure function of its
-rows."""
+"""How step time behaves over a loop: steady, drifting, jumped or periodic."""
 
 from __future__ import annotations
 
@@ -22,9 +21,8 @@ if TYPE_CHECKING:
 FEWEST = 20  # rows below which nothing is said
 LEAST = 0.05  # a smaller change from end to end is steady
 _BLOCKS = 48  # enough to place a step, few enough that each block's middle is calm
-_LOOKED = (
-    20_000  # rows in which a period is looked for; it keeps the time of very long runs in bounds
-)
+# Rows in which a period is looked for; it keeps the time of very long runs in bounds.
+_LOOKED = 20_000
 # how many times as long a step must be at last as at first, where only the order of the blocks
 # tells
 _CLIMB = 1.3
@@ -73,8 +71,7 @@ def _of_periods(rows: Floats, first: Floats, beat: Beat) -> tuple[Trend, float]:
 
 
 def _rows(seconds: npt.ArrayLike, count: npt.ArrayLike | None) -> tuple[Floats, Floats, Floats]:
-    """Usable rows: seconds, the number of their first step (from 1), and how many steps they
-    hold."""
+    """Usable rows: seconds, the number of their first step (from 1), and steps in each."""
     rows = np.asarray(seconds, dtype=float)
     width = np.ones(len(rows)) if count is None else np.asarray(count, dtype=float)
     first = np.cumsum(width) - width + 1
@@ -83,8 +80,7 @@ def _rows(seconds: npt.ArrayLike, count: npt.ArrayLike | None) -> tuple[Floats, 
 
 
 def _warm_up(rows: Floats) -> int:
-    """How many rows at the start are warm-up: the first, and all up to the last of the first few
-    that is long."""
+    """Rows of warm-up: the first, and all up to the last long one of the first few."""
     look = min(10, len(rows) // 4)
     usual = rows[look : look + 50]
     limit = 1.2 * float(np.median(usual)) + 4 * spread(usual)
@@ -93,8 +89,7 @@ def _warm_up(rows: Floats) -> int:
 
 
 def _equal(rows: Floats, first: Floats, width: Floats) -> tuple[Floats, Floats, Floats]:
-    """Rows of one width: a mean of many steps holds its share of spikes, a single step mostly
-    none."""
+    """Rows of one width: only a mean of many steps holds its share of spikes."""
     target = min(width.max(), width.sum() / (2 * _BLOCKS))
     if width.min() >= target:
         return rows, first, width
@@ -105,8 +100,7 @@ def _equal(rows: Floats, first: Floats, width: Floats) -> tuple[Floats, Floats, 
 
 
 def _moved(rows: Floats, place: Floats) -> tuple[Trend, float]:
-    """What rows do, judged by their blocks, and the mean seconds per row that it adds to the better
-    end."""
+    """What rows do, by their blocks, and the mean seconds per row above the better end."""
     blocks = block_middles(rows, _BLOCKS)
     typical = float(np.median(blocks))
     steady = Trend(Shape.STEADY, typical, typical)
@@ -149,8 +143,7 @@ def _drift(blocks: Floats, place: Floats, change: Change) -> Trend:
 
 
 def _end(blocks: Floats, curve: Floats) -> float:
-    """The level at the first block: the curve's, unless the blocks there clearly bend away from
-    it."""
+    """The level at the first block: the curve's, unless the blocks clearly bend away from it."""
     near = max(3, len(blocks) // 12)
     rest = blocks - curve
     off = float(np.median(rest[:near]))

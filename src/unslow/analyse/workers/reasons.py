@@ -247,8 +247,8 @@ def _line(case: _Case, why: Why) -> Location | None:
 
 def _lines(run: Run, process: int, phases: tuple[Phase, ...]) -> Counter[Location]:
     found: Counter[Location] = Counter()
-    for sample in run.samples:
-        if sample.process == process and sample.stack and sample.phase in phases:
+    for sample in run.samples_of(process):
+        if sample.stack and sample.phase in phases:
             at = sample.stack[0]
             found[Location(at.file, at.line, at.function)] += sample.in_steps
     return found

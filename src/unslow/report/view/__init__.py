@@ -16,6 +16,7 @@ from unslow import cause
 from unslow.analyse.input.waits import hidden_in_runs
 from unslow.analyse.workers.assemble import job_of
 from unslow.model import Diagnosis, Finding, Proof, Run
+from unslow.report.rows import FindingRow, LoopRow
 from unslow.report.view.account import account_of
 from unslow.report.view.charts import step_charts
 from unslow.report.view.events import graphs_of, traces_of, workers_of
@@ -118,9 +119,9 @@ def view_of(
     return cleaned
 
 
-def _findings(diagnosis: Diagnosis, proofs: Mapping[int, Proof], fence: Fence) -> list[Row]:
+def _findings(diagnosis: Diagnosis, proofs: Mapping[int, Proof], fence: Fence) -> list[FindingRow]:
     """The findings; one whose details fail keeps its cause, its title and its cost."""
-    run, rows = diagnosis.run, []
+    run, rows = diagnosis.run, list[FindingRow]()
     for index, finding in enumerate(diagnosis.findings):
         make = partial(finding_of, run, finding, diagnosis.fixes.get(index), proofs.get(index))
         bare = outline_of(run, finding)
@@ -128,21 +129,20 @@ def _findings(diagnosis: Diagnosis, proofs: Mapping[int, Proof], fence: Fence) -
     return rows
 
 
-def _loops(run: Run, fence: Fence) -> list[Row]:
-    nothing: Row = {}
+def _loops(run: Run, fence: Fence) -> list[LoopRow]:
     hidden = fence.part("waits inside compiled steps", lambda: hidden_in_runs(run), {})
     made = [
         fence.part(
             f"loop {number}",
-            partial(loop_of, run, loop, hidden.get((loop.process, loop.start), 0.0)),
-            nothing,
+            partial(loop_of, run, loop, hidden.get(loop, 0.0)),
+            None,
         )
         for number, loop in enumerate(run.loops, 1)
     ]
-    return [row for row in made if row]
+    return [row for row in made if row is not None]
 
 
-def _charts(run: Run, findings: list[Row], shown: Collection[int], fence: Fence) -> Row:
+def _charts(run: Run, findings: list[FindingRow], shown: Collection[int], fence: Fence) -> Row:
     return {
         "steps": fence.part("the chart of steps", lambda: step_charts(run, findings, shown), []),
         "memory": fence.part("the chart of memory", lambda: memory_charts(run, shown), []),
@@ -160,7 +160,7 @@ def _ignored(finding: Finding, reason: str) -> Row:
     }
 
 
-def next_commands(run: Run, findings: list[Row]) -> list[list[str]]:
+def next_commands(run: Run, findings: list[FindingRow]) -> list[list[str]]:
     """What to type next, each with its purpose."""
     folder = PurePath(run.folder)
     name = folder.name if folder.parent.name == ".unslow" else str(folder)

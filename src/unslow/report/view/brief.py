@@ -27,9 +27,15 @@ def briefs_of(diagnosis: Diagnosis) -> list[Row]:
 
 def _brief(run: Run, finding: Finding, refusal: Refusal | None) -> Row:
     shown = finding_of(run, finding, None, None)
-    kept = ("cause", "title", "location", "seconds", "share", "frees_bytes", "evidence", "advice")
     return {
-        **{name: shown[name] for name in kept},
+        "cause": shown["cause"],
+        "title": shown["title"],
+        "location": shown["location"],
+        "seconds": shown["seconds"],
+        "share": shown["share"],
+        "frees_bytes": shown["frees_bytes"],
+        "evidence": shown["evidence"],
+        "advice": shown["advice"],
         "code": _code(run, finding.location),
         "no_diff": refusal.reason if refusal else _NO_MOVE,
         "obstacle": str(refusal.location) if refusal and refusal.location else "",

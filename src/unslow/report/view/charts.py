@@ -10,34 +10,36 @@ import numpy as np
 
 from unslow.model import Loop, Phase, Run, Shape
 from unslow.report import words
+from unslow.report.rows import FindingRow
 from unslow.report.words import Row
 
 if TYPE_CHECKING:
     from unslow.model import Floats, Ints
 
 POINTS = 4000  # for all loops together: more than a screen has columns, and panning is smooth
-LEAST = 400  # points of any one loop: more than a narrow screen has columns
+LEAST_POINTS = 400  # points of any one loop: more than a narrow screen has columns
 DRAWN = 8  # loops with a chart of their own, longest first
-LOG = (
-    20.0  # largest over median step time above which a linear axis would hide the body of the steps
-)
+# Largest over median step time above which a linear axis would hide the body of the steps.
+LOG_SCALE_FROM = 20.0
 FORWARD = 0.2  # part of the loop's length by which a forecast is drawn on
 
 
-def step_charts(run: Run, findings: list[Row], shown: Collection[int] = frozenset()) -> list[Row]:
+def step_charts(
+    run: Run, findings: list[FindingRow], shown: Collection[int] = frozenset()
+) -> list[Row]:
     """One chart per loop with at least two rows, in the order of the loops.
 
     `shown`: the processes of a job whose loops are drawn; otherwise those of all.
     """
     drawn = [loop for loop in run.loops if not shown or loop.process in shown]
-    longest = sorted((loop for loop in drawn if len(loop.end) > 1), key=lambda loop: -loop.total)
-    longest = longest[:DRAWN]
-    points = max(LEAST, POINTS // max(1, len(longest)))
+    charted = [loop for loop in drawn if len(loop.end) > 1]
+    longest = sorted(charted, key=lambda loop: -loop.total)[:DRAWN]
+    points = max(LEAST_POINTS, POINTS // max(1, len(longest)))
     forecasts = _forecasts(run, findings)
     return [
         step_chart(number, loop, points, forecasts.get(number))
         for number, loop in enumerate(run.loops)
-        if any(loop is each for each in longest)
+        if loop in longest
     ]
 
 
@@ -70,7 +72,7 @@ def step_chart(number: int, loop: Loop, points: int, forecast: Row | None) -> Ro
             }
             for phase in sorted(shown, key=loop.phase, reverse=True)
         ],
-        "log": bool(high.max() > LOG * max(1e-12, float(np.median(mean)))),
+        "log": bool(high.max() > LOG_SCALE_FROM * max(1e-12, float(np.median(mean)))),
         "first_left_out": float(loop.seconds[0]) if first else None,
         "trend": _trend_lines(loop),
         "forecast": forecast,
@@ -104,25 +106,27 @@ def _trend_lines(loop: Loop) -> Row:
     return {"shape": trend.shape.value, "lines": lines, "at_step": trend.at_step}
 
 
-def _forecasts(run: Run, findings: list[Row]) -> dict[int, Row]:
+def _forecasts(run: Run, findings: list[FindingRow]) -> dict[int, Row]:
     """A forecast is drawn into the longest drifting loop: a finding does not name its loop."""
     drifting = [
         number for number, loop in enumerate(run.loops) if loop.trend.shape is Shape.DRIFTING
     ]
-    forecasts = [
-        finding["forecast"]
-        for finding in findings
-        if finding["grows"] and finding["forecast"] and finding["forecast"]["step_seconds"]
+    growing = [finding["forecast"] for finding in findings if finding["grows"]]
+    slower = [
+        (forecast["step"], forecast["step_seconds"])
+        for forecast in growing
+        if forecast is not None and forecast["step_seconds"]
     ]
-    if not drifting or not forecasts:
+    if not drifting or not slower:
         return {}
     number = max(drifting, key=lambda each: run.loops[each].total)
     loop = run.loops[number]
-    upto = min(forecasts[0]["step"], int(loop.steps * (1 + FORWARD)))
+    step, seconds = slower[0]
+    upto = min(step, int(loop.steps * (1 + FORWARD)))
     if upto <= loop.steps:
         return {}
     # From the end of the run towards the forecast, cut where the chart ends.
-    part = (upto - loop.steps) / (forecasts[0]["step"] - loop.steps)
-    there = loop.trend.after + part * (forecasts[0]["step_seconds"] - loop.trend.after)
-    label = f"→ {words.seconds(forecasts[0]['step_seconds'])} at step {forecasts[0]['step']:,}"
+    part = (upto - loop.steps) / (step - loop.steps)
+    there = loop.trend.after + part * (seconds - loop.trend.after)
+    label = f"→ {words.seconds(seconds)} at step {step:,}"
     return {number: {"points": [[loop.steps, loop.trend.after], [upto, there]], "label": label}}

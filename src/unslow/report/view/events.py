@@ -18,8 +18,7 @@ SAME = "the same arguments"
 
 
 def traces_of(run: Run) -> list[Row]:
-    """Functions that were traced, most expensive first: when, for how long, and what had
-    changed."""
+    """Functions that were traced, most expensive first: when, how long, and what had changed."""
     functions: dict[tuple[str, str], list[Trace]] = defaultdict(list)
     for trace in run.facts(Trace):
         functions[trace.name, _place(trace.place)].append(trace)
@@ -97,7 +96,7 @@ def workers_of(run: Run) -> list[Row]:
                 "steps": sum(loop.steps for loop in loops),
                 "seconds": sum(loop.total for loop in loops),
                 "typical": longest.typical(),
-                "loop": next(number for number, loop in enumerate(run.loops) if loop is longest),
+                "loop": run.loops.index(longest),
             }
         )
     return rows if len(rows) > 1 else []

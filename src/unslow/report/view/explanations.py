@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from unslow.cause import HEADINGS
+from unslow.report.rows import FindingRow
 from unslow.report.words import Row
 
 
-def explanations_of(findings: list[Row], rules: list[Row]) -> list[Row]:
+def explanations_of(findings: list[FindingRow], rules: list[Row]) -> list[Row]:
     """Each cause found, in the order of the findings, with the text below each of its headings."""
     known = {rule["id"]: rule for rule in rules}
     found = dict.fromkeys(finding["cause"] for finding in findings)

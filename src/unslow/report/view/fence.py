@@ -26,4 +26,4 @@ class Fence:
 
 def failure(name: str, problem: Exception) -> str:
     why = f"{type(problem).__name__}: {problem}"
-    return f"{name} could not be shown, which is a mistake in unslow: {why}"
+    return f"{name} could not be shown, which is a bug in unslow: {why}"

@@ -1,5 +1,4 @@
-"""A finding as plain data: its cost, its line with context, its fix as a diff and the proof of
-it."""
+"""A finding as plain data: its cost, its line with context, its fix as a diff, its proof."""
 
 from __future__ import annotations
 
@@ -9,16 +8,27 @@ from dataclasses import replace
 from unslow.fix.edit.diff import unified_diff
 from unslow.model import Evidence, Finding, Fix, Forecast, Location, Proof, Refusal, Run
 from unslow.report import words
-from unslow.report.words import Row
+from unslow.report.rows import (
+    CodeRow,
+    EvidenceRow,
+    FindingRow,
+    FixRow,
+    ForecastRow,
+    LocationRow,
+    ProofRow,
+    RefusalRow,
+)
 
 CONTEXT = 2  # lines of code shown before and after the line itself
 
 
-def finding_of(run: Run, finding: Finding, fix: Fix | Refusal | None, proof: Proof | None) -> Row:
+def finding_of(
+    run: Run, finding: Finding, fix: Fix | Refusal | None, proof: Proof | None
+) -> FindingRow:
     return {
         "cause": finding.cause,
         "title": finding.title,
-        "location": location_of(run, finding.location),
+        "location": location_of(run, finding.location) if finding.location else None,
         "seconds": finding.seconds,
         "share": share_of(run, finding),
         "of_training": is_of_training(run, finding),
@@ -26,6 +36,7 @@ def finding_of(run: Run, finding: Finding, fix: Fix | Refusal | None, proof: Pro
         "grows": finding.grows,
         "forecast": _forecast(finding.forecast),
         "certainty": finding.certainty.value,
+        "in_first_step": finding.in_first_step,
         "fault": finding.fault,
         "evidence": [_evidence(each) for each in finding.evidence],
         "advice": finding.advice,
@@ -36,15 +47,14 @@ def finding_of(run: Run, finding: Finding, fix: Fix | Refusal | None, proof: Pro
     }
 
 
-def outline_of(run: Run, finding: Finding) -> Row:
+def outline_of(run: Run, finding: Finding) -> FindingRow:
     """A finding without its details."""
     bare = replace(finding, evidence=(), forecast=None, location=None)
     return finding_of(run, bare, None, None)
 
 
 def is_of_training(run: Run, finding: Finding) -> bool:
-    """Whether its seconds are a part of the training; else of the run: what lies outside of the
-    steps."""
+    """Whether its seconds are part of the training, and not of the run outside of steps."""
     return bool(run.training) and run.trained > 0 and not finding.stretch
 
 
@@ -54,9 +64,7 @@ def share_of(run: Run, finding: Finding) -> float:
     return min(1.0, finding.seconds / whole) if whole > 0 else 0.0
 
 
-def location_of(run: Run, location: Location | None) -> Row | None:
-    if location is None:
-        return None
+def location_of(run: Run, location: Location) -> LocationRow:
     code = location.code or run.line(location.file, location.line)
     return {
         "file": location.file,
@@ -67,7 +75,7 @@ def location_of(run: Run, location: Location | None) -> Row | None:
     }
 
 
-def _context(run: Run, location: Location, code: str) -> list[Row]:
+def _context(run: Run, location: Location, code: str) -> list[CodeRow]:
     """The lines around a location without their common indent, so that deep code still fits."""
     lines = run.sources.get(location.file, "").splitlines()
     if not 0 < location.line <= len(lines):
@@ -75,7 +83,7 @@ def _context(run: Run, location: Location, code: str) -> list[Row]:
     first = max(1, location.line - CONTEXT)
     chosen = [line.expandtabs(4).rstrip() for line in lines[first - 1 : location.line + CONTEXT]]
     rows = textwrap.dedent("\n".join(chosen)).split("\n")
-    numbered: list[Row] = [{"line": first + at, "code": row} for at, row in enumerate(rows)]
+    numbered: list[CodeRow] = [{"line": first + at, "code": row} for at, row in enumerate(rows)]
     while not numbered[0]["code"] and numbered[0]["line"] < location.line:
         del numbered[0]
     while not numbered[-1]["code"] and numbered[-1]["line"] > location.line:
@@ -83,7 +91,7 @@ def _context(run: Run, location: Location, code: str) -> list[Row]:
     return numbered
 
 
-def _evidence(each: Evidence) -> Row:
+def _evidence(each: Evidence) -> EvidenceRow:
     return {
         "label": each.label,
         "value": each.value,
@@ -92,7 +100,7 @@ def _evidence(each: Evidence) -> Row:
     }
 
 
-def _forecast(forecast: Forecast | None) -> Row | None:
+def _forecast(forecast: Forecast | None) -> ForecastRow | None:
     if forecast is None:
         return None
     return {
@@ -112,7 +120,7 @@ def _forecast_text(forecast: Forecast) -> str:
     return f"at step {forecast.step:,} {' and '.join(parts)}" if parts else ""
 
 
-def _fix(run: Run, fix: Fix) -> Row:
+def _fix(run: Run, fix: Fix) -> FixRow:
     return {
         "title": fix.title,
         "safety": fix.safety.value,
@@ -123,11 +131,11 @@ def _fix(run: Run, fix: Fix) -> Row:
     }
 
 
-def _refusal(refusal: Refusal) -> Row:
+def _refusal(refusal: Refusal) -> RefusalRow:
     return {"reason": refusal.reason, "line": str(refusal.location) if refusal.location else ""}
 
 
-def _proof(proof: Proof) -> Row:
+def _proof(proof: Proof) -> ProofRow:
     return {
         "verdict": proof.verdict.value,
         "speedup": proof.speedup,

@@ -1,5 +1,4 @@
-"""A job of many workers for a report: who waits for whom, and the worst beside the typical
-worker."""
+"""A job of many workers for a report: who waits for whom, the worst beside the typical."""
 
 from __future__ import annotations
 

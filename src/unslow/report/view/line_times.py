@@ -14,8 +14,7 @@ Bin = tuple[int, float, float]  # process, start, end: what one bundle of sample
 
 @dataclass
 class LineTime:
-    """Seconds in which a line was on the training thread's stack, and in which it led to no
-    other."""
+    """Seconds in which a line was on the training thread's stack, and was the innermost."""
 
     inclusive: float = 0.0
     innermost: float = 0.0
@@ -55,8 +54,7 @@ def _bundle_sizes(run: Run) -> Counter[Bin]:
 
 
 def _first_reading(process: Process) -> float:
-    """When the watcher began: its first bundle would otherwise reach back to the program's
-    start."""
+    """When the watcher began; its first bundle would reach back to the program's start."""
     return float(process.ticks.time[0]) if len(process.ticks.time) else 0.0
 
 

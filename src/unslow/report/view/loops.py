@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse.account import called_share, split_phases
+from unslow.analyse.loop_phases import called_share, split_phases
 from unslow.model import Loop, Run, Shape, Trend
 from unslow.report import words
+from unslow.report.rows import BarRow, LoopRow, SparklineRow, TrendRow
 from unslow.report.view.findings import location_of
-from unslow.report.words import Row
 
 if TYPE_CHECKING:
     from unslow.model import Floats
@@ -29,7 +29,7 @@ STYLES = {
 }
 
 
-def loop_of(run: Run, loop: Loop, hidden: float = 0.0) -> Row:
+def loop_of(run: Run, loop: Loop, hidden: float = 0.0) -> LoopRow:
     """`hidden` are the seconds that compiled steps wait for data."""
     total, typical = loop.total, loop.typical()
     first = float(loop.seconds[0]) if len(loop.seconds) else 0.0
@@ -55,7 +55,7 @@ def loop_of(run: Run, loop: Loop, hidden: float = 0.0) -> Row:
     }
 
 
-def phase_bars(loop: Loop, hidden: float = 0.0, called: float = 0.0) -> list[Row]:
+def phase_bars(loop: Loop, hidden: float = 0.0, called: float = 0.0) -> list[BarRow]:
     """The phases worth a bar, largest first; those below 0.5% are one."""
     total = loop.total
     rows = []
@@ -71,7 +71,7 @@ def phase_bars(loop: Loop, hidden: float = 0.0, called: float = 0.0) -> list[Row
     return rows
 
 
-def _bar(name: str, label: str, seconds: float, loop: Loop) -> Row:
+def _bar(name: str, label: str, seconds: float, loop: Loop) -> BarRow:
     return {
         "phase": name,
         "label": label,
@@ -81,7 +81,7 @@ def _bar(name: str, label: str, seconds: float, loop: Loop) -> Row:
     }
 
 
-def trend_of(trend: Trend) -> Row:
+def trend_of(trend: Trend) -> TrendRow:
     return {
         "shape": trend.shape.value,
         "before": trend.before,
@@ -118,9 +118,8 @@ def _signed(change: float) -> str:
     return ("+" if change > 0 else "") + words.share(change)
 
 
-def sparkline_of(loop: Loop) -> Row:
-    """Step time without the first step in equal groups of rows, and the scale that shows its
-    shape."""
+def sparkline_of(loop: Loop) -> SparklineRow:
+    """Step time without the first step in equal groups, with the scale that shows its shape."""
     seconds = loop.steady()
     if not len(seconds):
         return {"values": [], "scale": "linear", "low": 0.0, "high": 0.0}

@@ -199,7 +199,7 @@ def seen_instead(run: Run) -> list[str]:
 _DONE = {
     "trace": "traced function",
     "dataset": "data pipeline",
-    "iterator": "iterator over a pipeline",
-    "prediction": "call of predict or evaluate",
+    "iterator": "pipeline iterator",
+    "prediction": "predict or evaluate call",
     "save": "saved file",
 }

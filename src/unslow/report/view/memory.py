@@ -50,9 +50,7 @@ def _heap(process: Process, starts: np.ndarray) -> list[float | None]:
 def holders_of(run: Run, process: Process) -> list[Row]:
     """The user's containers that were seen to grow, the largest first."""
     seen: dict[tuple[str, str, str], list[tuple[float, Container]]] = defaultdict(list)
-    for inspection in run.facts(Containers):
-        if inspection.process != process.index:
-            continue
+    for inspection in run.facts(Containers, process.index):
         for container in inspection.found:
             key = (container.file, container.function, container.path)
             seen[key].append((inspection.time, container))

@@ -33,9 +33,7 @@ def start_of(run: Run) -> Row | None:
     process = next((each for each in run.processes if each.index == loop.process), None)
     if process is None:
         return None
-    imported = next(
-        (each.time for each in run.facts(Imported) if each.process == loop.process), None
-    )
+    imported = next((each.time for each in run.facts(Imported, loop.process)), None)
     rows = []
     at = process.started
     if imported is not None and process.started < imported <= loop.start:

@@ -10,7 +10,7 @@ from unslow.report.words import Row
 
 COLUMNS = 120  # of the axis: finer than a reader can tell apart on a wide screen
 LEVELS = 4  # shades
-LEAST = 0.02  # of a column: a line that was on the stack for less did not run then
+LEAST_OF_COLUMN = 0.02  # of a column: a line that was on the stack for less did not run then
 # Of a finding's seconds: where its own line was on the stack for less, it costs its time elsewhere
 # in the loop (a graph grows at one line and slows another), and the loop says when (judgement).
 AT_ITS_LINE = 0.5
@@ -74,7 +74,7 @@ def _shaded(spans: list[tuple[float, float, float]], whole: float) -> list[list[
     shaded: list[list[float]] = []
     for column, seconds in enumerate(filled):
         part = seconds / width
-        if part < LEAST:
+        if part < LEAST_OF_COLUMN:
             continue
         shade = min(LEVELS, 1 + int(part * LEVELS))
         start, end = round(column * width, 4), round((column + 1) * width, 4)

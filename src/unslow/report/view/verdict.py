@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unslow.model import Diagnosis, Loop, Run, Shape
 from unslow.report import words
-from unslow.report.words import Row
+from unslow.report.rows import FindingRow, VerdictRow
 
 SLOWER = 0.2  # a step time that rose by more needs an explanation (judgement)
 NOTABLE = 0.1  # an unexplained share of the training that is stated beside the verdict (judgement)
@@ -12,7 +12,7 @@ _TOO_FEW = 2  # steps: the first one prepares, and one more shows no habit
 WORTH_SAYING = 1.05  # a smaller gain is no headline (judgement)
 
 
-def verdict_of(diagnosis: Diagnosis, findings: list[Row]) -> Row:
+def verdict_of(diagnosis: Diagnosis, findings: list[FindingRow]) -> VerdictRow:
     """`kind` is fault, honest (an answer but no problem), healthy, unexplained or no-steps."""
     run = diagnosis.run
     problems = [finding for finding in findings if finding["fault"]]
@@ -43,7 +43,7 @@ def _no_steps(run: Run) -> str:
     return f"No training step was seen in {words.seconds(run.seconds)}."
 
 
-def _verdict(kind: str, text: str, more: str = "") -> Row:
+def _verdict(kind: str, text: str, more: str = "") -> VerdictRow:
     return {
         "kind": kind,
         "text": text,
@@ -56,7 +56,7 @@ def _verdict(kind: str, text: str, more: str = "") -> Row:
     }
 
 
-def _problem(run: Run, problems: list[Row]) -> Row:
+def _problem(run: Run, problems: list[FindingRow]) -> VerdictRow:
     lead = problems[0]
     gain = _speedup(lead)
     title = lead["title"].rstrip(".")
@@ -66,9 +66,8 @@ def _problem(run: Run, problems: list[Row]) -> Row:
     likely = lead["certainty"] == "likely"
     headline = f"Likely: {what}" if likely else words.sentence(what)
     if gain:
-        trained = "Training" if lead["of_training"] else "The run"
         joint = "; likely cause: " if likely else ": "
-        headline = f"{trained} could be {words.speed(gain)}{joint}{what}"
+        headline = f"{_gained(lead, gain)}{joint}{what}"
     more = " ".join(filter(None, (_cost(run, lead), _others(problems[1:]))))
     return {
         **_verdict("fault", headline, more),
@@ -80,13 +79,21 @@ def _problem(run: Run, problems: list[Row]) -> Row:
     }
 
 
-def _speedup(finding: Row) -> float | None:
+def _gained(finding: FindingRow, gain: float) -> str:
+    """What could be gained; a first step is paid once, and no pace of the training."""
+    if finding["in_first_step"]:
+        return f"Training could start {words.seconds(finding['seconds'])} sooner"
+    whole = "Training" if finding["of_training"] else "The run"
+    return f"{whole} could be {words.speed(gain)}"
+
+
+def _speedup(finding: FindingRow) -> float | None:
     """How many times as fast the training is without what the finding costs."""
     left = max(1 - finding["share"], 1e-3)
     return 1 / left if 1 / left >= WORTH_SAYING else None
 
 
-def _cost(run: Run, finding: Row) -> str:
+def _cost(run: Run, finding: FindingRow) -> str:
     whole, what = (run.trained, "training") if finding["of_training"] else (run.seconds, "the run")
     forecast = finding["forecast"]
     told = forecast["text"] if forecast else ""
@@ -102,7 +109,7 @@ def _cost(run: Run, finding: Row) -> str:
     return words.ended(f"It takes {cost} of {what} ({words.share(finding['share'])}){growing}")
 
 
-def _others(others: list[Row]) -> str:
+def _others(others: list[FindingRow]) -> str:
     """What the other findings cost: time, memory, and what becomes of the run."""
     if not others:
         return ""
@@ -112,12 +119,13 @@ def _others(others: list[Row]) -> str:
     told = [forecast["text"] for forecast in forecasts if forecast and forecast["text"]]
     costs = [words.seconds(seconds)] if seconds > 0 else []
     costs += [f"{words.size(frees)} of memory"] if frees > 0 else []
-    costs += told[:1]
     count = words.count(len(others), "more finding")
-    return words.ended(f"{count} below: {', '.join(costs) or 'about memory'}")
+    cost = f" ({' and '.join(costs)})" if costs else ""
+    later = f": {told[0]}" if told else ""
+    return words.ended(f"{count} below{cost}{later}")
 
 
-def _known(finding: Row) -> str:
+def _known(finding: FindingRow) -> str:
     """What is known of a line; a busy machine has its own line below."""
     where = finding["location"]
     if where is None:
@@ -141,7 +149,7 @@ _TRENDS = {
 
 
 def _no_problem(run: Run, loop: Loop) -> str:
-    each = f"{words.seconds(loop.typical())} a step{_TRENDS.get(loop.trend.shape, '')}"
+    each = f"{words.seconds(loop.trend.after)} a step{_TRENDS.get(loop.trend.shape, '')}"
     kind = "step" if loop.trains else "repeated call"
     found = f"No problem found in {words.count(run.steps, kind)} ({words.seconds(run.trained)})"
     no_training = "" if loop.trains else "No training step was seen. "

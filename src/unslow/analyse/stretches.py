@@ -1,0 +1,59 @@
+"""The stretches of a program's life: import, set-up, steps, what comes between and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from unslow.facts.process import Imported
+from unslow.model import Loop, Process, Run
+
+IMPORT, PROGRAM, SETUP, TRAINING, BETWEEN, AFTER = (
+    "import of TensorFlow",
+    "program",  # all of it, where nothing is repeated that could be steps
+    "set-up",
+    "steps",
+    "between loops",
+    "after the last step",
+)
+ORDER = (IMPORT, PROGRAM, SETUP, TRAINING, BETWEEN, AFTER)
+
+
+def stretch_at(run: Run, process: int, time: float) -> str:
+    """The name of the stretch that a moment falls into."""
+    loops = run.loops_of(process)
+    if not loops:
+        return PROGRAM
+    if time < min(loop.start for loop in loops):
+        return SETUP
+    if time > max(loop.stop for loop in loops):
+        return AFTER
+    return TRAINING if any(loop.start <= time <= loop.stop for loop in loops) else BETWEEN
+
+
+def gaps(run: Run, process: Process, loops: Sequence[Loop]) -> Iterator[tuple[str, float, float]]:
+    """What of a process lies outside of its loops; a name may come several times."""
+    imported = min(_imported(run, process), process.ended)
+    yield IMPORT, process.started, imported
+    at, name = imported, SETUP
+    for start, end in _merged(loops):
+        if start > at:
+            yield name, at, start
+        at, name = max(at, end), BETWEEN
+    if process.ended > at:
+        yield (AFTER if loops else PROGRAM), at, process.ended
+
+
+def _imported(run: Run, process: Process) -> float:
+    found = run.facts(Imported, process.index)
+    return found[0].time if found else process.started
+
+
+def _merged(loops: Sequence[Loop]) -> list[tuple[float, float]]:
+    """The intervals that loops cover."""
+    found: list[tuple[float, float]] = []
+    for loop in sorted(loops, key=lambda loop: loop.start):
+        if found and loop.start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], loop.stop))
+        else:
+            found.append((loop.start, loop.stop))
+    return found
