@@ -78,7 +78,8 @@ def _regressed(proof: Proof, limit: float) -> bool:
 
 def _proved(folders: list[str], runs: tuple[Run, Run], repeat: int, limit: float | None) -> Proof:
     from unslow.compare.regression import LOOKS, is_decided
-    from unslow.proof.prove import Question, prove, steps_for
+    from unslow.proof.prove import prove
+    from unslow.proof.question import Question, steps_for
     from unslow.proof.sides import side_of
     from unslow.proof.turns import can_take_turns
 

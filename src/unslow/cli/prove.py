@@ -69,8 +69,8 @@ class _Limits:
 def _of_scripts(before: str, after: str, limits: _Limits, python: str | None) -> tuple[str, Proof]:
     from unslow.proof import launch
     from unslow.proof.budget import Budget
-    from unslow.proof.prove import Question
     from unslow.proof.prove import prove as run_both
+    from unslow.proof.question import Question
     from unslow.proof.trials import Side
 
     here = str(Path.cwd())
@@ -82,8 +82,8 @@ def _of_scripts(before: str, after: str, limits: _Limits, python: str | None) ->
 def _of_patch(folder: str, patch: str, limits: _Limits) -> tuple[str, Proof]:
     from unslow.analyse.run.assemble import load
     from unslow.proof.budget import Budget
-    from unslow.proof.prove import Question, steps_for
     from unslow.proof.prove import prove as run_both
+    from unslow.proof.question import Question, steps_for
     from unslow.proof.sides import side_of
 
     run = load(folder)
