@@ -112,8 +112,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 class _Looks:
-    """Looks at the recording from time to time, and draws it on the terminal as `unslow live`
-    does."""
+    """Inspects the recording from time to time, and draws it as `unslow live` does."""
 
     def __init__(self, folder: Path, screen: Whole | None) -> None:
         from unslow.live.watch import Watch

@@ -67,8 +67,7 @@ def compare(
 
 
 def _regressed(proof: Proof, limit: float) -> bool:
-    """By pairs where there are enough of them, else by the interval, which must lie beyond the
-    limit."""
+    """By pairs where there are enough, else by the interval, which must exceed the limit."""
     from unslow.compare.regression import LOOKS, Decision, decide
 
     if len(proof.before) < LOOKS[0]:

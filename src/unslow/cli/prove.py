@@ -109,8 +109,7 @@ def _of_patch(folder: str, patch: str, limits: _Limits) -> tuple[str, Proof]:
 
 
 def _of_fixes(folder: str, limits: _Limits) -> Iterator[tuple[str, Proof]]:
-    """Each fix of a run on top of those before it; those that were proved together share a
-    proof."""
+    """Each fix of a run on top of those before it; some may share one proof."""
     from unslow.cli.show import diagnosis_of
     from unslow.proof.budget import Budget
     from unslow.proof.fixing import Wanted, proved

@@ -1,5 +1,4 @@
-"""Proves the fixes of a run: all of them as one change first, one by one where that is not
-proved."""
+"""Proves the fixes of a run: all as one change first, else one by one."""
 
 from __future__ import annotations
 

@@ -213,8 +213,7 @@ def _judge(trials: _Trials) -> Proof:
 
 
 def _by_quality(proof: Proof, trials: _Trials) -> Proof:
-    """Other weights, as the fix says: proved if it is faster and trains as well over several
-    seeds."""
+    """With other weights, proved if it is faster and trains as well over several seeds."""
     faster = speed_verdict(proof.before, proof.after)
     if faster is not Verdict.PROVED and not proof.growth:
         return replace(proof, verdict=faster)

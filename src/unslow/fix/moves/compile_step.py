@@ -1,5 +1,4 @@
-"""The move for `eager-step`: a training step that runs op by op becomes a `tf.function`, where that
-is safe."""
+"""Run a training step as a `tf.function` where that is safe."""
 
 from __future__ import annotations
 
@@ -56,14 +55,12 @@ class NotImported(Exception):
 
 
 def _varies(script: Script) -> bool:
-    """Whether the script pads its batches to the longest of each, so that every one has its own
-    shape."""
+    """Whether the script pads batches to their longest item, so that shapes vary."""
     return any(last_name(call.func) in _RAGGED for call in script.every(ast.Call))
 
 
 def _compiled(script: Script, step: Step) -> bool:
-    """Whether the step is in a compiled function already; raises where it is compiled at its
-    calls."""
+    """Whether the step is compiled already; raises where its calls compile it."""
     around = [
         owner for owner in script.ancestors(step.update) if isinstance(owner, NAMED_FUNCTIONS)
     ]
@@ -96,8 +93,7 @@ def _called_step(script: Script, step: Step, keywords: Mapping[str, str]) -> Scr
 def _compiled_callers(
     script: Script, function: NamedFunction, keywords: Mapping[str, str], problem: SeveralObjects
 ) -> Script:
-    """Compiles each function that calls a step with a model of its own: the step is traced in
-    them."""
+    """Compile each caller that passes a model of its own: the step is traced in them."""
     lines = []
     for site in script.possible_calls(function):
         caller = script.function_of(site)
@@ -205,8 +201,7 @@ def _returned(node: ast.expr | None) -> list[ast.expr]:
 
 
 def _split(script: Script, step: Step, keywords: Mapping[str, str], problem: CannotEdit) -> Script:
-    """The function keeps what is Python's; its tape and update become a compiled function beside
-    it."""
+    """Compile tape and update beside the function, which keeps the Python parts."""
     function = step.function
     assert function is not None
     runs = list(spans(script, step))

@@ -27,8 +27,7 @@ def once_before_loop(script: Script, lines: Sequence[int]) -> Script:
 
 
 def _replaced(script: Script, node: ast.stmt, call: ast.Call) -> Script:
-    """Deletes the statement, with an `if` that held nothing else, and puts it in front of the
-    outermost loop."""
+    """Delete the statement, with an `if` around it alone, and put it before the outer loop."""
     loops = script.loops_around(node)
     loop = loops[-1]
     text = _independent(script, call, loop) if not _made_before(script, call, loop) else None
@@ -54,8 +53,7 @@ def _made_before(script: Script, call: ast.Call, loop: StatementLoop) -> bool:
 
 
 def _independent(script: Script, call: ast.Call, loop: StatementLoop) -> str:
-    """The call as it can be made before the loop: a seed that changes with the iterations starts at
-    0."""
+    """The call as made before the loop: a seed that changes with the iterations starts at 0."""
     if dependence(script, loop, [call]) is None:
         return ast.unparse(call)
     if len(call.args) != 1 or call.keywords:

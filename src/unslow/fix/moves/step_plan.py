@@ -27,8 +27,7 @@ from unslow.syntax.uses import bound_in, uses
 
 @dataclass(frozen=True)
 class Plan:
-    """A part that can be compiled, the statement its function goes in front of, and what it is
-    handed."""
+    """A part that can be compiled, the statement its function precedes, and its inputs."""
 
     part: Part
     before: ast.stmt
@@ -38,8 +37,7 @@ class Plan:
 
 
 def extended(script: Script, run: Sequence[ast.stmt], step: Step) -> Sequence[ast.stmt]:
-    """The run with the metric updates right behind it, which cost as much op by op as the step
-    does."""
+    """The run with the metric updates after it, which cost as much op by op."""
     block, start = script.block(run[0])
     end = start + len(run)
     while end < len(block) and _updates_metric(block[end]):
@@ -80,8 +78,7 @@ def planned(script: Script, run: Sequence[ast.stmt], step: Step) -> Plan:
 
 
 def _require_tensors_given(script: Script, part: Part) -> None:
-    """Raises where what is read afterwards is no tensor: a compiled function cannot give back a
-    tape."""
+    """Raises where a tape is read afterwards: a compiled function cannot return it."""
     entered = [item for node in inside(part.statements, ast.With) for item in node.items]
     names = [item.optional_vars for item in entered if isinstance(item.optional_vars, ast.Name)]
     for name in names:
@@ -115,8 +112,7 @@ def training_loops(
 
 
 def _loop_to_leave(script: Script, run: Sequence[ast.stmt], step: Step) -> StatementLoop | None:
-    """The loop that the compiled function goes in front of; None: in front of the whole function
-    around it."""
+    """The loop that the compiled function precedes; None for the function around it."""
     if step.loop is None:
         return None
     objects = called_objects(run)[0] - uses(run).writes
@@ -170,8 +166,7 @@ def _self_name(script: Script, function: NamedFunction) -> str | None:
 
 
 def _tensors(script: Script, part: Part, inputs: Sequence[str]) -> set[str]:
-    """The inputs that are numbers to be handed over as tensors; raises for those that cannot be
-    handed over."""
+    """Inputs to pass as tensors; raises for those that cannot be passed."""
     tensors: set[str] = set()
     written = uses(part.statements).writes
     for name in inputs:
