@@ -1,5 +1,4 @@
-"""Which fix belongs to which finding, and how several fixes compose: asks each cause, decides
-nothing itself."""
+"""Asks each cause for the fix of its findings, and composes several fixes."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ def fixes_for(
 
 
 def is_library(file: str) -> bool:
-    """Whether a file belongs to an installed library, which is neither edited nor copied for a
-    trial."""
+    """Whether a file belongs to an installed library: never edited, never copied."""
     return "site-packages" in file or "dist-packages" in file
 
 
@@ -57,8 +55,7 @@ def _failure(problem: Exception) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """One fix in turn: the texts before it and after it, earlier fixes included; or why there is
-    none."""
+    """One fix with the texts before and after it, earlier fixes included; or a refusal."""
 
     finding: Finding
     fix: Fix | Refusal
@@ -67,8 +64,7 @@ class Step:
 
 
 class Composition:
-    """Fixes in rank order, each made on what the ones before it left; a rejected one leaves no
-    trace."""
+    """Fixes in rank order, each made on the accepted ones before it."""
 
     def __init__(self, diagnosis: Diagnosis, only: str | None = None) -> None:
         self._diagnosis = diagnosis
@@ -90,8 +86,7 @@ class Composition:
         self.texts = dict(step.after)
 
     def _again(self, cause: Cause, finding: Finding, planned: Fix) -> Fix | Refusal:
-        """The same fix on the texts as edited so far; planned ones were made for the recorded
-        texts."""
+        """The same fix, made on the texts as edited so far."""
         from unslow.fix.edit.script import CannotEdit, Script
 
         where = finding.location

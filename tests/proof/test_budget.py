@@ -8,7 +8,7 @@ import pytest
 from unslow.model import Verdict
 from unslow.proof import prove as proving
 from unslow.proof.budget import Budget, OutOfTime
-from unslow.proof.prove import Question
+from unslow.proof.question import Question
 from unslow.proof.trials import Side, Trial
 
 from .test_prove import AFTER, BEFORE, trial

@@ -15,7 +15,7 @@ from unslow.model import Diagnosis, Finding, Location, Proof, Quality, Run, Verd
 from unslow.planning import fixes_for
 from unslow.proof import fixing
 from unslow.proof.fixing import Outcome, Wanted, proved
-from unslow.proof.prove import Question
+from unslow.proof.question import Question
 from unslow.proof.trials import Side
 
 SOURCE = "import gc\nfor s in data:\n    gc.collect()\n    train()\n    gc.collect()\n"

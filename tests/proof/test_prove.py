@@ -13,7 +13,9 @@ from unslow.errors import UnslowError
 from unslow.facts.memory import MemoryHigh
 from unslow.model import Finding, Peak, Verdict
 from unslow.proof import prove as proving
-from unslow.proof.prove import Question
+from unslow.proof.measures import PeakMemory, SteadySteps, WholeProgram
+from unslow.proof.question import PAIRS, TO_THE_END, Question, question_for
+from unslow.proof.speed import speed_verdict
 from unslow.proof.trials import Side, Trial, difference
 
 BEFORE, AFTER = Side(["before"], "/"), Side(["after"], "/")
@@ -249,7 +251,7 @@ def test_a_lower_peak_with_the_same_weights_and_speed_is_proved(
     trials: Callable[..., None],
 ) -> None:
     trials(lambda after: heavy(0.7e9 if after else 1.6e9))
-    found = proving.prove(BEFORE, AFTER, Question(200, peak=True))
+    found = proving.prove(BEFORE, AFTER, Question(200, PeakMemory()))
     assert found.verdict is Verdict.PROVED
     assert found.peak == Peak(1.6e9, 0.7e9) and len(found.before) == 3
     assert "12.0 s a run" in found.text and "peak memory 1.60 GB → 700 MB" in found.text
@@ -257,7 +259,7 @@ def test_a_lower_peak_with_the_same_weights_and_speed_is_proved(
 
 def test_a_program_without_steps_is_proved_by_its_peak(trials: Callable[..., None]) -> None:
     trials(lambda after: heavy(0.7e9 if after else 1.6e9, steps=0))
-    assert verdict(Question(proving.TO_THE_END, peak=True)) is Verdict.PROVED
+    assert verdict(Question(TO_THE_END, PeakMemory())) is Verdict.PROVED
 
 
 def test_a_lower_peak_is_not_asked_for_where_the_finding_is_about_time(
@@ -272,18 +274,18 @@ def test_a_lower_peak_that_makes_the_run_slower_is_not_proved(
     trials: Callable[..., None],
 ) -> None:
     trials(lambda after: heavy(0.7e9, 15.0) if after else heavy(1.6e9, 12.0))
-    assert verdict(Question(200, peak=True)) is Verdict.SLOWER
+    assert verdict(Question(200, PeakMemory())) is Verdict.SLOWER
 
 
 def test_a_peak_that_falls_by_a_twentieth_is_not_proved(trials: Callable[..., None]) -> None:
     trials(lambda after: heavy(1.52e9 if after else 1.6e9))
-    assert verdict(Question(200, peak=True)) is Verdict.NO_EFFECT
+    assert verdict(Question(200, PeakMemory())) is Verdict.NO_EFFECT
 
 
 def test_a_lower_peak_with_other_weights_is_not_proved(trials: Callable[..., None]) -> None:
     lower = replace(heavy(0.7e9), weights={"w": np.full(4, 3.0)})
     trials(lambda after: lower if after else heavy(1.6e9))
-    assert verdict(Question(200, peak=True)) is Verdict.RESULTS_DIFFER
+    assert verdict(Question(200, PeakMemory())) is Verdict.RESULTS_DIFFER
 
 
 def high(gigabytes: float, step: int) -> Placed:
@@ -294,15 +296,15 @@ def high(gigabytes: float, step: int) -> Placed:
     ("highs", "steps"),
     [
         ([high(1.0, 0), high(2.0, 40), high(2.05, 90)], 41),
-        ([high(1.0, 0), high(2.0, 100)], proving.TO_THE_END),
-        ([], proving.TO_THE_END),
+        ([high(1.0, 0), high(2.0, 100)], TO_THE_END),
+        ([], TO_THE_END),
     ],
     ids=["early", "after the last step", "unknown"],
 )
 def test_a_trial_goes_on_until_the_peak(highs: list[Placed], steps: int) -> None:
     run = Sketch("", [0.5] * 100, facts=highs).run()
     finding = Finding("memory-peak", "", None, 0.0, (), frees=1e9)
-    assert proving.question_for(run, finding) == Question(steps, peak=True)
+    assert question_for(run, finding) == Question(steps, PeakMemory())
 
 
 def wandering(gain: float, proofs: int = 300) -> list[Verdict]:
@@ -310,10 +312,10 @@ def wandering(gain: float, proofs: int = 300) -> list[Verdict]:
     rng = np.random.default_rng(11)
     found = []
     for _ in range(proofs):
-        level = rng.lognormal(0, 0.7, proving.PAIRS)
-        before = level * rng.lognormal(0, 0.15, proving.PAIRS) * gain
-        after = level * rng.lognormal(0, 0.15, proving.PAIRS)
-        found.append(proving._speed_verdict(list(before), list(after)))
+        level = rng.lognormal(0, 0.7, PAIRS)
+        before = level * rng.lognormal(0, 0.15, PAIRS) * gain
+        after = level * rng.lognormal(0, 0.15, PAIRS)
+        found.append(speed_verdict(list(before), list(after)))
     return found
 
 
@@ -349,8 +351,8 @@ def test_each_step_may_round_once_more(
 
 def test_a_program_of_few_steps_is_timed_as_a_whole() -> None:
     finding = Finding("unrolled-loop", "", None, 1.0, ())
-    assert proving.question_for(Sketch("", [0.5] * 2).run(), finding).program
-    assert not proving.question_for(Sketch("", [0.5] * 20).run(), finding).program
+    assert question_for(Sketch("", [0.5] * 2).run(), finding).measure == WholeProgram()
+    assert question_for(Sketch("", [0.5] * 20).run(), finding).measure == SteadySteps()
 
 
 def test_pairs_that_took_turns_show_a_small_slowdown_on_a_wandering_machine(

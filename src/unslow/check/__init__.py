@@ -1,5 +1,4 @@
-"""Causes seen in source without running it: which files, which spots, and what could not be
-read."""
+"""Causes seen in source without running it."""
 
 from __future__ import annotations
 
@@ -46,8 +45,7 @@ class Report:
 def check_paths(
     paths: Iterable[str | Path], causes: Sequence[Cause], exclude: Sequence[str] = ()
 ) -> list[Report]:
-    """Look for causes in files, and in the Python files below folders; every file has a report, in
-    order."""
+    """Look for causes in files and below folders; every file has a report, in order."""
     files = list(dict.fromkeys(_files(paths, exclude)))
     spotters = [cause for cause in causes if type(cause).spot is not Cause.spot]
     cores = (
@@ -129,8 +127,7 @@ def _files(paths: Iterable[str | Path], exclude: Sequence[str]) -> Iterator[Path
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """The Python files below a folder; not those of environments and hidden folders, unless they
-    were named."""
+    """The Python files below a folder, without those of environments and hidden folders."""
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(
             name

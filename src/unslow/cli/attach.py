@@ -8,12 +8,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from unslow.cli.durations import Duration
+from unslow.cli.options import takes
 from unslow.cli.output import format_option
 from unslow.cli.until import until_option
 from unslow.errors import UnslowError
@@ -25,6 +27,19 @@ if TYPE_CHECKING:
 _POLL = 0.5  # seconds between looks at the run folder
 
 
+@dataclass(frozen=True)
+class _Options:
+    """Which process to record, and for how long."""
+
+    pid: int | None
+    name: str | None
+    seconds: float | None
+    steps: int | None
+    until: float | None
+    out: str | None
+    form: str
+
+
 @click.command(short_help="Record a training that already runs.")
 @click.argument("pid", type=int, required=False)
 @click.option("--name", help="The process whose command line holds this script, instead of PID.")
@@ -33,9 +48,8 @@ _POLL = 0.5  # seconds between looks at the run folder
 @until_option
 @click.option("-o", "--out", type=click.Path(), help="The run folder (default: below .unslow/).")
 @format_option("terminal", "json")
-def attach(
-    pid: int | None, name: str | None, until: float | None, out: str | None, **options: Any
-) -> None:
+@takes(_Options)
+def attach(options: _Options) -> None:
     """Record the running process PID, and say why its training is slow.
 
     The training need not be prepared and is not restarted. On a terminal it is shown as by `unslow
@@ -47,15 +61,17 @@ def attach(
     from unslow.cli.show import print_report, report_on, text_of
     from unslow.live.known import UntilKnown
 
+    pid, name = options.pid, options.name
     if (pid is None) == (name is None):
         raise click.UsageError("Give the number of a process or --name, and not both.")
     target = target_of(pid) if pid is not None else find(str(name))
-    folder = Path(out or f".unslow/{time.strftime('%Y%m%d-%H%M%S')}-attach-{target.pid}").absolute()
+    usual = f".unslow/{time.strftime('%Y%m%d-%H%M%S')}-attach-{target.pid}"
+    folder = Path(options.out or usual).absolute()
     if folder.exists():
         raise UnslowError(
             f"{folder} exists", "a run folder is never overwritten", "Name another.", "attach"
         )
-    with attached(target, folder) as session, UntilKnown(str(folder), until):
+    with attached(target, folder) as session, UntilKnown(str(folder), options.until):
         click.echo(
             f"unslow: attached to process {target.pid} by {session.way}; the training was held up "
             f"for {_milliseconds(session.arming)} at most. Ctrl-C ends the recording, not the "
@@ -63,12 +79,12 @@ def attach(
             err=True,
         )
         terminal = sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
-        draws = terminal and options["form"] == "terminal"
-        _follow(session, options["seconds"], options["steps"], draws)
+        draws = terminal and options.form == "terminal"
+        _follow(session, options.seconds, options.steps, draws)
     for sentence in _farewell(session):
         click.echo(f"unslow: {sentence}", err=True)
     view = report_on(str(folder))[1]
-    if options["form"] == "json":
+    if options.form == "json":
         click.echo(text_of(view, "json"), nl=False)
     else:
         print_report(view, sys.stdout)
@@ -96,8 +112,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 class _Looks:
-    """Looks at the recording from time to time, and draws it on the terminal as `unslow live`
-    does."""
+    """Inspects the recording from time to time, and draws it as `unslow live` does."""
 
     def __init__(self, folder: Path, screen: Whole | None) -> None:
         from unslow.live.watch import Watch

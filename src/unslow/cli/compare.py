@@ -67,8 +67,7 @@ def compare(
 
 
 def _regressed(proof: Proof, limit: float) -> bool:
-    """By pairs where there are enough of them, else by the interval, which must lie beyond the
-    limit."""
+    """By pairs where there are enough, else by the interval, which must exceed the limit."""
     from unslow.compare.regression import LOOKS, Decision, decide
 
     if len(proof.before) < LOOKS[0]:
@@ -78,7 +77,8 @@ def _regressed(proof: Proof, limit: float) -> bool:
 
 def _proved(folders: list[str], runs: tuple[Run, Run], repeat: int, limit: float | None) -> Proof:
     from unslow.compare.regression import LOOKS, is_decided
-    from unslow.proof.prove import Question, prove, steps_for
+    from unslow.proof.prove import prove
+    from unslow.proof.question import Question, steps_for
     from unslow.proof.sides import side_of
     from unslow.proof.turns import can_take_turns
 

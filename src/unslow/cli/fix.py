@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from unslow.cli.durations import budget_option
+from unslow.cli.options import takes
 from unslow.cli.output import format_option, progress, say, write_json
 from unslow.cli.recorded import chosen_run, settings
 from unslow.cli.show import diagnosis_of
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Options:
-    """The command's own switches."""
+    """Which fixes of which run, and what to do with them."""
 
+    run: str | None
+    only: str | None
+    form: str
     prove: bool
     apply: bool
     accept: str | None
@@ -55,36 +59,36 @@ class _Options:
 )
 @budget_option
 @format_option("terminal", "json")
-def fix(run: str | None, only: str | None, form: str, **switches: Any) -> None:
+@takes(_Options)
+def fix(options: _Options) -> None:
     """Print the fixes for RUN (a run folder, part of its name, or the newest one) as one diff.
 
     The diff goes to stdout, and `git apply` and `patch -p1` take it; all else goes to stderr.
     Several fixes are proved together; where that fails, one by one.
     """
-    _must_be_a_cause(only)
-    options = _Options(**switches)
-    folder = chosen_run(run)
+    _must_be_a_cause(options.only)
+    folder = chosen_run(options.run)
     diagnosis = _kept(folder)
     if options.brief:
-        _print_briefs(diagnosis, only, form)
+        _print_briefs(diagnosis, options.only, options.form)
     else:
-        _fix(diagnosis, folder, only, options, form)
+        _fix(diagnosis, folder, options)
 
 
-def _fix(diagnosis: Diagnosis, folder: str, only: str | None, options: _Options, form: str) -> None:
+def _fix(diagnosis: Diagnosis, folder: str, options: _Options) -> None:
     from unslow.fix.edit.apply import write
     from unslow.proof.budget import Budget
     from unslow.proof.fixing import Wanted, whole_run
 
     agreed = not options.apply or options.accept == "review"
-    wanted = Wanted(only, options.steps, agreed, Budget(options.budget))
+    wanted = Wanted(options.only, options.steps, agreed, Budget(options.budget))
     outcomes = _outcomes(diagnosis, folder, wanted, options.prove)
     texts = _texts(outcomes)
     diff = _diff(diagnosis, texts)
     is_run = options.prove and texts
     whole = whole_run(diagnosis.run, folder, texts, wanted.budget) if is_run else None
     written = write(diagnosis.run, texts) if options.apply and texts else []
-    if form == "json":
+    if options.form == "json":
         rows = [_row(outcome) for outcome in outcomes]
         gained = {"before": whole.before, "after": whole.after} if whole else None
         found = {"folder": folder, "fixes": rows, "diff": diff, "written": written}
@@ -93,7 +97,7 @@ def _fix(diagnosis: Diagnosis, folder: str, only: str | None, options: _Options,
     if texts:
         _print_diff(diff)
     else:
-        _nothing(diagnosis, only)
+        _nothing(diagnosis, options.only)
     if whole:
         click.echo(_gained(whole), err=True)
     for file in written:

@@ -8,11 +8,11 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
 from unslow.cli.durations import budget_option
+from unslow.cli.options import takes
 from unslow.cli.output import format_option, progress, say, write_json
 from unslow.cli.recorded import chosen_run, settings
 from unslow.errors import UnslowError
@@ -21,6 +21,18 @@ from unslow.settings.ignores import without_ignored
 
 _LONGEST_PATCH = 60.0  # seconds; a patch of a thousand files takes one
 _STEPS = 200  # of two scripts that were never recorded
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What to prove, and how long to try."""
+
+    what: tuple[str, ...]
+    patch: str | None
+    steps: int | None
+    python: str | None
+    budget: float | None
+    form: str
 
 
 @click.command(short_help="Run before and after in turn, and measure what a change gains.")
@@ -36,7 +48,8 @@ _STEPS = 200  # of two scripts that were never recorded
 )
 @budget_option
 @format_option("terminal", "json")
-def prove(what: tuple[str, ...], patch: str | None, form: str, **options: Any) -> None:
+@takes(_Options)
+def prove(options: _Options) -> None:
     """Prove a change by running both, interleaved, in fresh processes.
 
     \b
@@ -45,17 +58,20 @@ def prove(what: tuple[str, ...], patch: str | None, form: str, **options: Any) -
     unslow prove before.py after.py   two scripts
     unslow prove RUN --diff my.patch  a patch of your own
     """
-    if len(what) > 2:
-        raise click.UsageError("give a run, or two scripts")
-    limits = _Limits(options["steps"], options["budget"])
-    if len(what) == 2:
-        scripts = _of_scripts(what[0], what[1], limits, options["python"])
-        proofs: Iterable[tuple[str, Proof]] = [scripts]
-    elif patch:
-        proofs = [_of_patch(chosen_run(what[0] if what else None), patch, limits)]
-    else:
-        proofs = _of_fixes(chosen_run(what[0] if what else None), limits)
-    _show(proofs, form)
+    _show(_proofs(options), options.form)
+
+
+def _proofs(options: _Options) -> Iterable[tuple[str, Proof]]:
+    limits = _Limits(options.steps, options.budget)
+    match options.what:
+        case (before, after):
+            return [_of_scripts(before, after, limits, options.python)]
+        case (_, _, _, *_):
+            raise click.UsageError("give a run, or two scripts")
+    folder = chosen_run(options.what[0] if options.what else None)
+    if options.patch:
+        return [_of_patch(folder, options.patch, limits)]
+    return _of_fixes(folder, limits)
 
 
 @dataclass(frozen=True)
@@ -69,8 +85,8 @@ class _Limits:
 def _of_scripts(before: str, after: str, limits: _Limits, python: str | None) -> tuple[str, Proof]:
     from unslow.proof import launch
     from unslow.proof.budget import Budget
-    from unslow.proof.prove import Question
     from unslow.proof.prove import prove as run_both
+    from unslow.proof.question import Question
     from unslow.proof.trials import Side
 
     here = str(Path.cwd())
@@ -82,8 +98,8 @@ def _of_scripts(before: str, after: str, limits: _Limits, python: str | None) ->
 def _of_patch(folder: str, patch: str, limits: _Limits) -> tuple[str, Proof]:
     from unslow.analyse.run.assemble import load
     from unslow.proof.budget import Budget
-    from unslow.proof.prove import Question, steps_for
     from unslow.proof.prove import prove as run_both
+    from unslow.proof.question import Question, steps_for
     from unslow.proof.sides import side_of
 
     run = load(folder)
@@ -93,8 +109,7 @@ def _of_patch(folder: str, patch: str, limits: _Limits) -> tuple[str, Proof]:
 
 
 def _of_fixes(folder: str, limits: _Limits) -> Iterator[tuple[str, Proof]]:
-    """Each fix of a run on top of those before it; those that were proved together share a
-    proof."""
+    """Each fix of a run on top of those before it; some may share one proof."""
     from unslow.cli.show import diagnosis_of
     from unslow.proof.budget import Budget
     from unslow.proof.fixing import Wanted, proved

@@ -8,10 +8,10 @@ import tempfile
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
+from unslow.cli.options import takes
 from unslow.cli.output import format_option, must_be_writable, say, write
 from unslow.cli.recorded import settings
 from unslow.cli.show import print_report, report_on, text_of
@@ -27,18 +27,32 @@ _MOST_PROCESSES = 256  # of one kind on one machine: each of them imports Tensor
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """What to do with the recording."""
+class _Options:
+    """What to run, how to record it, and what to do with the recording."""
 
+    command: tuple[str, ...]
+    module: bool
+    python: str | None
+    out: str | None
+    workers: int | None
+    ps: int | None
     json_path: str | None
     html_path: str | None
     check: bool
     quiet: bool
+    no_sources: bool
+    live: bool | None
+    until: float | None
     form: str
 
     @property
-    def anything(self) -> bool:
+    def needs_report(self) -> bool:
         return not self.quiet or self.check or bool(self.json_path or self.html_path)
+
+    @property
+    def stdout(self) -> int | None:
+        """Where the command prints: as without us, or to stderr where stdout is for our JSON."""
+        return sys.stderr.fileno() if self.form == "json" else None
 
 
 @click.command(
@@ -82,14 +96,8 @@ class _Wanted:
 @until_option
 @format_option("terminal", "json")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def run(
-    command: tuple[str, ...],
-    module: bool,
-    python: str | None,
-    out: str | None,
-    live: bool | None,
-    **options: Any,
-) -> None:
+@takes(_Options)
+def run(options: _Options) -> None:
     """Run COMMAND as it is, record it, and say why it is slow.
 
     \b
@@ -102,36 +110,40 @@ def run(
     The report goes to stderr: stdout is the command's. With --format json the report is printed
     to stdout, and what the command prints goes to stderr.
     """
-    cluster = _cluster(options.pop("workers"), options.pop("ps"))
-    extra = {"UNSLOW_NO_SOURCES": "1"} if options.pop("no_sources") else {}
-    until = options.pop("until")
-    after = _Wanted(**options)
-    must_be_writable(after.json_path)
-    must_be_writable(after.html_path)
-    _must_be_no_option(command[0])
-    words = launch.command_for(command, python, module)
-    membership = membership_of() if out and cluster is None else None
-    folder = _folder(out, command[0], membership)
-    shown = False if after.quiet and live is None else live
-    with _beside(folder, shown) as beside, UntilKnown(folder, until):
-        if cluster is not None:
-            ended = local_job.record(words, folder, cluster, extra, _say, _stdout(after) or 1)
-        else:
-            register = _register(folder, membership)
-            ended = launch.record(words, folder, extra, None, register, stdout=_stdout(after))
-    if beside.problem:
-        click.echo(
-            f"unslow: the live view failed, the recording did not: {beside.problem}", err=True
-        )
-    healthy = _reported(folder, ended, after) if after.anything else True
-    if after.check and not healthy and ended.code == 0:
+    cluster = _cluster(options.workers, options.ps)
+    must_be_writable(options.json_path)
+    must_be_writable(options.html_path)
+    _must_be_no_option(options.command[0])
+    words = launch.command_for(options.command, options.python, options.module)
+    membership = membership_of() if options.out and cluster is None else None
+    folder = _folder(options.out, options.command[0], membership)
+    ended = _record(words, folder, options, cluster, membership)
+    healthy = _reported(folder, ended, options) if options.needs_report else True
+    if options.check and not healthy and ended.code == 0:
         sys.exit(1)
     launch.die_as(ended)
 
 
-def _stdout(wanted: _Wanted) -> int | None:
-    """Where the command prints: as without us, or to stderr where stdout is for our JSON."""
-    return sys.stderr.fileno() if wanted.form == "json" else None
+def _record(
+    words: list[str],
+    folder: str,
+    options: _Options,
+    cluster: Cluster | None,
+    membership: Membership | None,
+) -> launch.Ended:
+    """Run the command, with a view of its progress beside it."""
+    extra = {"UNSLOW_NO_SOURCES": "1"} if options.no_sources else {}
+    live = False if options.quiet and options.live is None else options.live
+    with _beside(folder, live) as beside, UntilKnown(folder, options.until):
+        if cluster is not None:
+            stdout = options.stdout or 1
+            ended = local_job.record(words, folder, cluster, extra, _say, stdout)
+        else:
+            register = _register(folder, membership)
+            ended = launch.record(words, folder, extra, None, register, stdout=options.stdout)
+    if beside.problem:
+        _say(f"the live view failed, the recording did not: {beside.problem}")
+    return ended
 
 
 def _cluster(workers: int | None, servers: int | None) -> Cluster | None:
@@ -173,10 +185,10 @@ def _must_be_no_option(word: str) -> None:
     raise UnslowError(f"unslow run {word}", "there is no such option of unslow", hint, "usage")
 
 
-def _reported(folder: str, ended: launch.Ended, wanted: _Wanted) -> bool:
+def _reported(folder: str, ended: launch.Ended, options: _Options) -> bool:
     """The same as `_report`; a mistake of ours is shown, and the command keeps its exit code."""
     try:
-        return _report(folder, ended, wanted)
+        return _report(folder, ended, options)
     except UnslowError as problem:
         say(f"unslow: {problem}")
     except Exception:  # noqa: BLE001 - the fence of the report: the training is over and recorded
@@ -185,18 +197,18 @@ def _reported(folder: str, ended: launch.Ended, wanted: _Wanted) -> bool:
     return False
 
 
-def _report(folder: str, ended: launch.Ended, wanted: _Wanted) -> bool:
+def _report(folder: str, ended: launch.Ended, options: _Options) -> bool:
     """Print and write the report; says whether the run is healthy."""
     diagnosis, view = report_on(folder)
-    if not wanted.quiet and not diagnosis.run.processes:
+    if not options.quiet and not diagnosis.run.processes:
         click.echo(
             f"unslow: {_without_tensorflow(ended)}  (unslow explain no-tensorflow)", err=True
         )
-    elif not wanted.quiet and wanted.form == "terminal":
+    elif not options.quiet and options.form == "terminal":
         print_report(view, sys.stderr)
-    if not wanted.quiet and wanted.form == "json":
+    if not options.quiet and options.form == "json":
         click.echo(text_of(view, "json"), nl=False)
-    for path, form in ((wanted.json_path, "json"), (wanted.html_path, "html")):
+    for path, form in ((options.json_path, "json"), (options.html_path, "html")):
         if path:
             write(path, text_of(view, form))
     return diagnosis.healthy

@@ -1,5 +1,4 @@
-"""`unslow watch`: one process beside any number of runs, that says when something happens to
-one."""
+"""`unslow watch`: one process that reports what happens to any number of runs."""
 
 from __future__ import annotations
 

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from unslow.cli.options import takes
 from unslow.cli.output import WIDTH, format_option, print_rich, progress, write_json
 from unslow.proof import launch
 from unslow.proof.whatif.settings import GROUPS
 
 if TYPE_CHECKING:
     from unslow.proof.whatif.run import Outcome
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What to run, and which settings to try on it."""
+
+    command: tuple[str, ...]
+    only: str
+    names: bool
+    steps: int | None
+    trials: int
+    module: bool
+    python: str | None
+    form: str
 
 
 @click.command(
@@ -37,14 +53,8 @@ if TYPE_CHECKING:
 @click.option("--python", metavar="PATH", help="The Python that has the training's TensorFlow.")
 @format_option("terminal", "json")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def whatif(
-    command: tuple[str, ...],
-    names: bool,
-    module: bool,
-    python: str | None,
-    form: str,
-    **how: object,
-) -> None:
+@takes(_Options)
+def whatif(options: _Options) -> None:
     """Run COMMAND, unedited, for a few steps under other settings; print the gain of each.
 
     \b
@@ -60,13 +70,13 @@ def whatif(
 
     Put the options of unslow before the script; what follows it is the script's own.
     """
-    if names:
-        _list(form)
+    if options.names:
+        _list(options.form)
         return
-    if not command:
+    if not options.command:
         raise click.UsageError("name the script: unslow whatif train.py")
-    outcome = _measured(launch.command_for(command, python, module), how)
-    if form == "json":
+    outcome = _measured(options)
+    if options.form == "json":
         _write(outcome)
     else:
         _print(outcome)
@@ -74,13 +84,14 @@ def whatif(
         sys.exit(130)
 
 
-def _measured(command: list[str], how: dict[str, object]) -> Outcome:
+def _measured(options: _Options) -> Outcome:
     from unslow.proof.trials import Side
     from unslow.proof.whatif.run import whatif as measure
 
-    wanted = [name.strip() for name in str(how["only"]).split(",") if name.strip()]
+    wanted = [name.strip() for name in options.only.split(",") if name.strip()]
+    command = launch.command_for(options.command, options.python, options.module)
     side = Side(command, str(Path.cwd()))
-    return measure(side, wanted, how["steps"], how["trials"], progress)  # type: ignore[arg-type]
+    return measure(side, wanted, options.steps, options.trials, progress)
 
 
 def _write(outcome: Outcome) -> None:

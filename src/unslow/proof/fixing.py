@@ -1,5 +1,4 @@
-"""Proves the fixes of a run: all of them as one change first, one by one where that is not
-proved."""
+"""Proves the fixes of a run: all as one change first, else one by one."""
 
 from __future__ import annotations
 
@@ -12,7 +11,9 @@ from unslow.fix.edit.apply import check_unchanged
 from unslow.model import Diagnosis, Fix, Proof, Run, Safety, Verdict
 from unslow.planning import Composition, Step
 from unslow.proof.budget import Budget
-from unslow.proof.prove import AfterFails, Question, failed, prove, question_for
+from unslow.proof.measures import combined
+from unslow.proof.prove import AfterFails, failed, prove
+from unslow.proof.question import Question, question_for
 from unslow.proof.sides import side_of
 from unslow.proof.trials import record_side
 
@@ -111,10 +112,8 @@ def _question(run: Run, fixes: list[Step], wanted: Wanted) -> Question:
     asked = [question_for(run, step.finding, wanted.steps) for step in fixes]
     return Question(
         steps=max(question.steps for question in asked),
-        whole=any(question.whole for question in asked),
+        measure=combined([question.measure for question in asked]),
         grows=any(question.grows for question in asked),
-        peak=any(question.peak for question in asked),
-        program=any(question.program for question in asked),
         quality=any(_is_review(step) for step in fixes),
         budget=wanted.budget,
     )

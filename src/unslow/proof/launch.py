@@ -55,8 +55,7 @@ class Ended:
 
 
 def command_for(words: Sequence[str], python: str | None = None, module: bool = False) -> list[str]:
-    """The command line that bare Python would get: a script, `-m module`, or any program as it
-    is."""
+    """The command that bare Python would get: a script, `-m module`, or any program."""
     interpreter = python or default_python()
     if module:
         return [interpreter, "-m", *words]
@@ -84,8 +83,7 @@ def _similar_scripts(path: Path) -> str:
 
 
 def _must_be_python(path: Path) -> None:
-    """A script of any name may be Python; a file that cannot be parsed is refused before the
-    run."""
+    """Refuse a file that cannot be parsed before the run."""
     if path.suffix == ".ipynb":
         hint = f"Convert it first: jupyter nbconvert --to script {path}"
         raise _cannot_run(path, "it is a notebook", hint, "no-script")

@@ -12,8 +12,7 @@ from unslow.runfolder import layout as runfile
 
 
 def side_of(run: Run, folder: str, texts: Mapping[str, str] | None = None) -> Side:
-    """The recorded command again: same words, directory, environment and input, from the recorded
-    sources."""
+    """The recorded command again, from the recorded sources."""
     header = runfile.read_header(folder)
     if not run.command:
         raise UnslowError(

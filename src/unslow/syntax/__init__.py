@@ -1,5 +1,4 @@
-"""A Python file as causes see it without running it: names resolved, kinds of values, traced
-functions."""
+"""A Python file as causes see it without running it."""
 
 from __future__ import annotations
 
@@ -71,16 +70,14 @@ class Source(Trained):
         return Spot(line, self.column(line, getattr(node, "col_offset", 0)), text, instead)
 
     def ignored(self, spot: Spot, cause: str) -> bool:
-        """Whether a comment silences a cause there: on its line, or on another line of its
-        statement."""
+        """Whether a comment on any line of the statement silences a cause."""
         if self._ignores is None:
             self._ignores = Ignores(self.text)
         first, last = self._lines_of_statement(spot.line)
         return self._ignores.covers(cause, first, last)
 
     def _lines_of_statement(self, line: int) -> tuple[int, int]:
-        """The lines of the simple statement, or of the head of the compound one, that a line is
-        part of."""
+        """The lines of the simple statement, or of the compound one's head, at a line."""
         best = (line, line)
         for kind, statements in self._by_type.items():
             if issubclass(kind, ast.stmt):
@@ -108,8 +105,7 @@ class Source(Trained):
         return (call for call in self.every(ast.Call) if self.is_session_run(call))
 
     def adds_ops(self, node: ast.AST) -> bool:
-        """Whether a node puts ops into a TF1 graph when it runs: a call of TensorFlow, tensor
-        arithmetic."""
+        """Whether a node adds ops to a TF1 graph when it runs."""
         if isinstance(node, ast.BinOp):
             return self.kind(node) is Kind.TENSOR
         if not isinstance(node, ast.Call):
@@ -142,8 +138,7 @@ class Source(Trained):
         return bool(bindings) and not any(self.within(binding.node, loop) for binding in bindings)
 
     def guarded(self, node: ast.AST) -> bool:
-        """Whether the file minds versions there: under a test for one, or in a `try` that catches
-        errors."""
+        """Whether the code handles versions: under a test for one, or in a `try`."""
         for test in self.conditions(node):
             for part in ast.walk(test):
                 if isinstance(part, ast.Attribute) and "version" in part.attr.lower():

@@ -14,8 +14,7 @@ _MAIN_GUARDS = ("__name__ == '__main__'", "'__main__' == __name__")
 
 
 class Users:
-    """All of a file that may call a function, itself or through others: whoever mentions its
-    name."""
+    """Everything in a file that may call a function: whatever mentions its name."""
 
     def __init__(self, source: Called, function: NamedFunction) -> None:
         self._source = source
@@ -55,8 +54,7 @@ def home_of(source: Tree, node: ast.AST) -> Home:
 
 
 def first_use(home: Home, users: Users) -> ast.stmt | None:
-    """The first statement that may lead to a call, looked for also inside `with` and the guard of a
-    main module."""
+    """The first statement that may lead to a call, also inside `with` and a main guard."""
     body: Sequence[ast.stmt] = home.body
     found: ast.stmt | None = None
     while True:
@@ -78,8 +76,7 @@ def _surely_runs(node: ast.stmt, users: Users) -> bool:
 
 
 def from_here(source: Tree, node: ast.stmt) -> list[ast.stmt]:
-    """A statement and all that follow it, up to the function or module it stands in; definitions
-    left out."""
+    """A statement and those after it in its function or module, without definitions."""
     block, index = source.block(node)
     found = list(block[index:])
     for owner in source.ancestors(node):
@@ -92,8 +89,7 @@ def from_here(source: Tree, node: ast.stmt) -> list[ast.stmt]:
 
 
 def calls_reached(source: Tree, statements: Iterable[ast.stmt]) -> Iterator[ast.Call]:
-    """Every call that may be made by some statements: in the functions and classes they mention
-    too."""
+    """Every call that statements may make, also in functions and classes they mention."""
     known: dict[str, list[ast.AST]] = {}
     for definition in (*source.functions, *source.every(ast.ClassDef)):
         known.setdefault(definition.name, []).append(definition)
@@ -106,8 +102,7 @@ def calls_reached(source: Tree, statements: Iterable[ast.stmt]) -> Iterator[ast.
 
 
 def surely_before(source: Tree, definition: ast.AST, place: ast.stmt) -> bool:
-    """Whether a statement has run, whatever happened, when a place is reached in the same function
-    or module."""
+    """Whether a statement has surely run when a place in the same scope is reached."""
     around = [place, *source.ancestors(place)]
     node: ast.AST = definition
     while isinstance(node, ast.stmt):

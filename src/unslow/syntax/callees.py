@@ -1,5 +1,4 @@
-"""Which function or class of the user's a call leads to, through aliases, methods and other
-files."""
+"""Which function or class of the user's a call leads to."""
 
 from __future__ import annotations
 
@@ -61,8 +60,7 @@ class Called(Named):
         return self.definition(call.func)
 
     def own_function(self, call: ast.Call) -> NamedFunction | None:
-        """The function of this file that a call runs, also as the `call` of an own model or
-        layer."""
+        """The function of this file that a call runs, also the `call` of a model or layer."""
         found = self.callee(call)
         if found is None:
             made = self.class_of(call.func)
@@ -76,8 +74,7 @@ class Called(Named):
         return owner.source._only(owner.source.class_attribute(owner.node, name))
 
     def definition(self, expression: ast.expr) -> Definition[Self] | None:
-        """The one function or class that an expression stands for; None where there may be
-        several."""
+        """The function or class that an expression stands for; None if there may be several."""
         if expression not in self._defined:
             self._defined[expression] = None  # stands for itself: nothing
             self._defined[expression] = self._define(expression)
@@ -122,8 +119,7 @@ class Called(Named):
     # Classes
 
     def class_of(self, expression: ast.expr) -> Instance[Self] | None:
-        """The user's class that an expression is an instance of: `self`, or made by calling the
-        class."""
+        """The user's class of an expression: `self`, or what a call of the class makes."""
         match expression:
             case ast.Call(func=function):
                 made = self.definition(function)
@@ -161,8 +157,7 @@ class Called(Named):
         return found[0] if same else None
 
     def inherits(self, owner: ast.ClassDef, *names: str) -> bool:
-        """Whether a class comes from one of some library classes, also through the user's other
-        classes."""
+        """Whether a class derives from one of some library classes, at any distance."""
         for candidate in self.lineage(owner):
             for base in candidate.bases:
                 if self.name(base) in names:
@@ -200,8 +195,7 @@ class Called(Named):
         return found
 
     def possible_values(self, expression: ast.AST) -> list[ast.expr | None]:
-        """What a name or attribute may hold, as far as it is assigned or given; None for all
-        else."""
+        """What a name or attribute may hold; None for what is not known."""
         found: list[ast.expr | None] = []
         for binding in self.assignments(expression):
             is_parameter = isinstance(binding.node, ast.arg)
@@ -249,8 +243,7 @@ class Called(Named):
         return self._callers.get(function, [])
 
     def possible_calls(self, function: NamedFunction) -> list[ast.Call]:
-        """The calls in this file that may lead to a function: by its name, or on any object for a
-        method."""
+        """Calls in this file that may lead to a function, by name or as a method of anything."""
         wanted = self._mention_type(function)
         calls = [call for call in self.every(ast.Call) if isinstance(call.func, wanted)]
         return [call for call in calls if last_name(call.func) == function.name]
@@ -274,8 +267,7 @@ class Called(Named):
     def arguments_of(
         self, function: NamedFunction, call: ast.Call
     ) -> Iterator[tuple[str, ast.expr]]:
-        """The parameters of a function with what a call gives them, as far as the call spells it
-        out."""
+        """The parameters of a function with what a call spells out for them."""
         names = positional_names(function)
         if self.class_of_method(function) is not None and not isinstance(call.func, ast.Name):
             names = names[1:]
@@ -288,8 +280,7 @@ class Called(Named):
                 yield keyword.arg, keyword.value
 
     def values_given(self, parameter: ast.arg) -> list[ast.expr]:
-        """All that a parameter may hold: what the calls give it, and its default; nothing if it may
-        be more."""
+        """All that a parameter may hold, its default included; nothing if it may be more."""
         function = self.parents[self.parents[parameter]]
         if not isinstance(function, NAMED_FUNCTIONS) or function.decorator_list:
             return []

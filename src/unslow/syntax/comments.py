@@ -1,5 +1,4 @@
-"""`# unslow: ignore` and `# unslow: ignore[cause, cause]` comments: what they silence, and
-where."""
+"""What `# unslow: ignore` and `# unslow: ignore[cause, cause]` comments silence."""
 
 from __future__ import annotations
 
@@ -11,8 +10,7 @@ _COMMENT = re.compile(r"#\s*unslow:\s*ignore\b(?:\s*\[([^\]]*)\])?")
 
 
 class Ignores:
-    """The silenced lines of a file. A comment on a line of its own speaks for the next line of
-    code."""
+    """The silenced lines of a file. A comment on its own line applies to the next code line."""
 
     def __init__(self, text: str) -> None:
         self._lines: dict[int, set[str] | None] = {}  # None: every cause

@@ -1,5 +1,4 @@
-"""The order of reads and bindings: which names code needs from before it, and which of its names
-are needed after."""
+"""Which names code needs from before it, and which of its names are needed after."""
 
 from __future__ import annotations
 
@@ -13,8 +12,7 @@ from unslow.syntax.uses import uses
 
 @dataclass
 class Flow:
-    """`exposed`: names read before the code surely binds them; `definite`: names that it surely
-    binds."""
+    """`exposed`: names read before they are surely bound; `definite`: names surely bound."""
 
     exposed: set[str] = field(default_factory=set)
     definite: set[str] = field(default_factory=set)
@@ -27,8 +25,7 @@ def flow(body: Iterable[ast.stmt]) -> Flow:
 
 
 class _Walker:
-    """Each method takes the names that are surely bound so far; None stands for code that is never
-    left below."""
+    """Each method takes the names surely bound so far; None after code that never goes on."""
 
     def __init__(self) -> None:
         self.exposed: set[str] = set()

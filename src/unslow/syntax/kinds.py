@@ -1,5 +1,4 @@
-"""What kind of value an expression has; where the file itself does not tell, the answer is
-UNKNOWN."""
+"""What kind of value an expression has, UNKNOWN where the file does not tell."""
 
 from __future__ import annotations
 
@@ -276,8 +275,7 @@ class Kinded(Called):
         return next(kinds, Kind.OTHER)
 
     def _parameter(self, parameter: ast.arg) -> Kind | None:
-        """The kind of a parameter: by its annotation, as `self`, or by what the calls in this file
-        give."""
+        """The kind of a parameter: by its annotation, as `self`, or by the calls in this file."""
         annotated = ANNOTATIONS.get(self.name(parameter.annotation))
         if annotated is not None:
             return annotated

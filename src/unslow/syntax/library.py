@@ -1,5 +1,4 @@
-"""What the names of TensorFlow, Keras and NumPy make when they are called; tables only, by
-canonical name."""
+"""Tables of what TensorFlow, Keras and NumPy names make when they are called."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Follows a flag or a number to the literal that gives it its value, through configuration of any
-usual form."""
+"""Follows a flag or a number to its literal, through the usual forms of configuration."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ class Literal(Generic[Model]):
 
     @property
     def value(self) -> object:
-        """The value of the literal; an expression of several literals, such as a list, has its
-        own."""
+        """The value of the literal, or of an expression of literals such as a list."""
         return ast.literal_eval(self.node)
 
 
@@ -61,8 +59,7 @@ class FromCommandLine(Obstacle):
 
 
 def find_literal(source: Model, expression: ast.expr) -> Literal[Model]:
-    """The literal that gives an expression its value; raises Obstacle with the one thing in the
-    way."""
+    """The literal that gives an expression its value; Obstacle where there is none."""
     found = _follow(source, expression, _DEEPEST)
     try:
         ast.literal_eval(found.node)

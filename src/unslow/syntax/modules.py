@@ -1,5 +1,4 @@
-"""The user's other files that a file imports from, found next to it; installed packages are never
-opened."""
+"""The user's other files that a file imports; installed packages are never opened."""
 
 from __future__ import annotations
 
@@ -77,8 +76,7 @@ def opened(kind: type[Kind], path: Path) -> Kind | None:
 
 
 def parsed(kind: type[Kind], path: Path, text: str, changed: int) -> Kind:
-    """Parse a file and keep it a while: those that lie together import each other, and many import
-    one."""
+    """Parse a file and keep it for a while: neighbours import the same files."""
     found = _held(kind, path, changed) or kind(str(path), text)
     _kept[str(path)] = (changed, len(text), found)
     while sum(size for _, size, _ in _kept.values()) > _MOST_KEPT:

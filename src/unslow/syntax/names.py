@@ -78,8 +78,7 @@ class Named(Reached):
         return self.imports("tf", "keras")
 
     def imports(self, *packages: str) -> bool:
-        """Whether the file imports from a package, by its canonical name; its other files are asked
-        last."""
+        """Whether the file imports from a package, itself or through the user's other files."""
 
         def among(name: str) -> bool:
             return canonical(name).partition(".")[0] in packages
@@ -97,13 +96,11 @@ class Named(Reached):
         return targets
 
     def name(self, expression: ast.AST | None) -> str:
-        """The canonical dotted name of an expression, or nothing where it is no name or not
-        known."""
+        """The canonical dotted name of an expression, empty if it has none."""
         return canonical(self.full_name(expression))
 
     def full_name(self, expression: ast.AST | None) -> str:
-        """The dotted name as imported, so that `tensorflow.compat.v1` and `tf_keras` can be told
-        apart."""
+        """The dotted name as imported: `tensorflow.compat.v1` is not `tensorflow`."""
         if not isinstance(expression, (ast.Name, ast.Attribute)):
             return ""
         if expression not in self._full:
@@ -130,8 +127,7 @@ class Named(Reached):
         return self._exported(target) or target
 
     def _agreed(self, bindings: list[Binding]) -> str:
-        """The name that all bindings lead to: the imports in a `try` and its `except` may be one
-        thing."""
+        """The name that all bindings lead to, such as the imports of a `try` and its `except`."""
         names = {self.bound_name(binding) for binding in bindings if not is_none(binding)}
         return names.pop() if len({canonical(name) for name in names}) == 1 else ""
 
@@ -193,8 +189,7 @@ class Named(Reached):
     def follow(
         self, what: str, target: str, ask: Callable[[Self, str], Answer], otherwise: Answer
     ) -> Answer:
-        """Ask the user's file that a dotted name leads to about the name in it; files may import
-        each other."""
+        """Ask the user's file that a dotted name leads to; files may import each other."""
         dots = target[: len(target) - len(target.lstrip("."))]
         parent, _, name = target[len(dots) :].rpartition(".")
         module = dots + parent
@@ -223,16 +218,14 @@ class Named(Reached):
         return found
 
     def calls(self, *names: str) -> Iterator[ast.Call]:
-        """Calls by canonical name, in the order of the text; `keras.optimizers.*` is any one
-        below."""
+        """Calls by canonical name in text order; `keras.optimizers.*` is any name below."""
         spaces = {name[:-2] for name in names if name.endswith(".*")}
         known = [each for each in self._calls if each in names or each.rpartition(".")[0] in spaces]
         found = [call for name in known if name for call in self._calls[name]]
         yield from sorted(found, key=lambda call: (call.lineno, call.col_offset))
 
     def alias(self, name: str, at: ast.AST | None = None) -> str | None:
-        """How a canonical name such as `tf.constant` is spelled at a node; None if it is not
-        imported there."""
+        """How a canonical name such as `tf.constant` is spelled at a node; None if it cannot be."""
         head, _, rest = name.partition(".")
         for module in _SPELLINGS.get(head, (head,)):
             spelling = self._spelling(f"{module}.{rest}" if rest else module, at)

@@ -57,8 +57,7 @@ def inside(nodes: ast.AST | Iterable[ast.AST], kind: type[Node]) -> Iterator[Nod
 
 
 def own_nodes(root: ast.AST) -> Iterator[ast.AST]:
-    """What runs when a body or statement runs: functions and classes that it only defines are left
-    out."""
+    """What runs when a body runs, without functions and classes that it only defines."""
     stack = _body(root) if isinstance(root, (*FUNCTIONS, ast.ClassDef)) else children(root)
     stack = stack[::-1]
     while stack:

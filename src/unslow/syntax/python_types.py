@@ -112,8 +112,7 @@ def is_plain(source: Source, node: ast.AST | None, seen: Seen = frozenset()) -> 
 
 
 def type_in_loops(source: Source, node: ast.expr, loops: Sequence[ast.AST]) -> PythonType | None:
-    """The type of a value as the loops around it bind it: what it was before them does not
-    count."""
+    """The type of a value as the loops around it bind it."""
     if not isinstance(node, ast.Name):
         return python_type(source, node)
     bindings = source.bindings(node.id, node)
@@ -292,8 +291,7 @@ def _of_returned(source: Source, call: ast.Call, seen: Seen) -> PythonType | Non
 
 
 def called_objects(statements: Iterable[ast.AST]) -> tuple[set[str], set[str]]:
-    """Names that code calls (or updates weights with), and names whose attributes it uses in
-    another way."""
+    """Names that code calls or updates weights with, and others whose attributes it uses."""
     called: set[str] = set()
     used: set[str] = set()
     statements = list(statements)

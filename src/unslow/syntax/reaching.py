@@ -1,5 +1,4 @@
-"""Which of a name's bindings a use may see; what may happen counts, so the answer is never too
-small."""
+"""Which of a name's bindings a use may see; never too few."""
 
 from __future__ import annotations
 
@@ -72,8 +71,7 @@ class Reached(Scoped):
         return own and plain and len(bindings) > 1
 
     def never_bound(self, use: ast.Name) -> bool:
-        """Whether reading a name must fail: nothing in the file binds it, and nothing unseen
-        could."""
+        """Whether reading a name must fail: nothing binds it, seen or unseen."""
         unseen = self.star_imports or hasattr(builtins, use.id)
         return self.owner(use) is None and not unseen
 

@@ -93,8 +93,7 @@ class Scoped(Tree):
         return sorted(found, key=lambda node: (node.lineno, node.col_offset))  # type: ignore[attr-defined]
 
     def _enter(self, node: ast.AST) -> None:
-        """Open the scope of a function, class or comprehension, and bind its parameters or
-        targets."""
+        """Open the scope of a function, class or comprehension, and bind its parameters."""
         inner = self.scopes[node] = Scope(node, self.scope_at(node))
         if isinstance(node, COMPREHENSIONS):
             for generator in node.generators:
@@ -199,8 +198,7 @@ class Scoped(Tree):
             self.attributes.setdefault(home.node, {}).setdefault(binding.name, []).append(binding)
 
     def class_of_self(self, name: str, scope: Scope | None) -> ast.ClassDef | None:
-        """The class whose instance a name is, because it is the first parameter of a method
-        around."""
+        """The class of a name that is the first parameter of a method around."""
         while scope is not None and name not in scope.bindings:
             scope = scope.parent
         if scope is None or scope.parent is None or not isinstance(scope.node, FUNCTIONS):
@@ -229,8 +227,7 @@ class Scoped(Tree):
         return runs_in(owner, child)
 
     def _owner(self, name: str, scope: Scope | None) -> Scope | None:
-        """The scope that binds a name, seen from a scope: classes are not seen from the functions
-        in them."""
+        """The scope that binds a name, seen from a scope; functions do not see class scopes."""
         start = scope
         while scope is not None:
             if name in scope.elsewhere:
@@ -241,8 +238,7 @@ class Scoped(Tree):
         return None
 
     def bindings(self, name: str, node: ast.AST) -> list[Binding]:
-        """All that binds the name as it is seen at a node, whether or not it can be seen there
-        yet."""
+        """All bindings of a name as seen at a node, also later ones."""
         owner = self._owner(name, self.scope_at(node))
         return owner.bindings[name] if owner is not None and name in owner.bindings else []
 

@@ -82,8 +82,7 @@ class Traced(Kinded):
                 yield found.node, value
 
     def _is_keras_step(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        """Whether `fit` traces a method; Keras on another backend, and `run_eagerly=True`, do
-        not."""
+        """Whether `fit` traces a method: not on other backends or with `run_eagerly=True`."""
         owner = self.parents.get(function)
         if not isinstance(owner, ast.ClassDef) or not self.imports("tf"):
             return False
@@ -95,8 +94,7 @@ class Traced(Kinded):
         return not eager and not by_hand and self.class_kind(owner) is Kind.MODEL
 
     def _calls_by_hand(self, call: ast.Call, method: str) -> bool:
-        """`model.train_step(batch)` in the user's own loop, which may be eager; a method's own
-        calls are not."""
+        """`model.train_step(batch)` in the user's own loop, which may be eager."""
         if not isinstance(call.func, ast.Attribute) or call.func.attr != method:
             return False
         receiver = call.func.value
@@ -105,8 +103,7 @@ class Traced(Kinded):
         return not (isinstance(receiver, ast.Call) and self.name(receiver.func) == "super")
 
     def handed_over(self) -> Iterator[tuple[ast.expr, Definition[Self]]]:
-        """The functions that are given to something that traces them, and the argument that gives
-        each."""
+        """Functions passed to something that traces them, each with its argument."""
         for call in self.every(ast.Call):
             if self._traces_arguments(call):
                 for value in (*call.args, *(keyword.value for keyword in call.keywords)):
@@ -138,8 +135,7 @@ class Traced(Kinded):
                 yield definition.node
 
     def traced_calls(self, function: Function) -> Iterator[tuple[ast.Call, Definition[Self]]]:
-        """What a traced function runs while it is traced, in this file or another of the user's,
-        and where."""
+        """What a traced function runs while it is traced, in any of the user's files."""
         for node in own_nodes(function):
             if not isinstance(node, ast.Call) or self.eager_corner(node, function):
                 continue
@@ -160,8 +156,7 @@ class Traced(Kinded):
         )
 
     def eager_corner(self, node: ast.AST, function: ast.AST | None) -> bool:
-        """Whether a place in a traced function is meant for eager running: `init_scope`, or a test
-        for it."""
+        """Whether a place in a traced function runs eagerly: `init_scope`, or a test for it."""
         for test in self.conditions(node):
             if any(
                 self.name(part.func) in _EAGER_TESTS

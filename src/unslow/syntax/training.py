@@ -1,5 +1,4 @@
-"""Which loops train: the calls that update weights once, and the loop that each of them is a turn
-of."""
+"""Which loops train: the calls that update weights once, and their loops."""
 
 from __future__ import annotations
 
@@ -50,8 +49,7 @@ class Trained(Valued):
         return found
 
     def repeated_by(self, node: ast.AST, depth: int = _DEPTH) -> list[StatementLoop]:
-        """The innermost loops that run a node again: around it, or around the calls of its function
-        in this file."""
+        """The innermost loops that repeat a node, around it or around calls of its function."""
         own, function = self.innermost(node), self.function(node)
         if own is not None:
             return [own]
@@ -62,8 +60,7 @@ class Trained(Valued):
         return list(dict.fromkeys(found))
 
     def every_step(self, node: ast.AST, depth: int = _DEPTH) -> StatementLoop | None:
-        """The training loop that comes by a node in each step, whatever is tested on the way; None
-        where none must."""
+        """The training loop that reaches a node in every step, None if it may be skipped."""
         if self.trace_of(node) is not None or self._is_skipped(node):
             return None
         own, function = self.innermost(node), self.function(node)
@@ -107,8 +104,7 @@ class Trained(Valued):
         return loop is None or next(loops, None) is loop
 
     def _holds_steps(self, loop: ast.AST) -> bool:
-        """Whether the steps are made further in: a loop over epochs may run something of its own in
-        each."""
+        """Whether an inner loop makes the steps, as below a loop over epochs."""
         nodes = list(own_nodes(loop))
         called = [self.callee(node) for node in nodes if isinstance(node, ast.Call)]
         own = [found.node for found in called if found is not None and found.source is self]
@@ -117,8 +113,7 @@ class Trained(Valued):
         return any(self.within(inner, holder) for inner in steps for holder in holders)
 
     def is_step(self, call: ast.Call, depth: int = _DEPTH) -> bool:
-        """Whether a call updates the weights once: itself, or through the user's own functions
-        without a loop."""
+        """Whether a call updates the weights once, itself or through functions without a loop."""
         kinds = _UPDATES.get(method_of(call), ())
         receiver = getattr(call.func, "value", None)
         if (kinds and self.kind(receiver) in kinds) or self.is_session_run(call):
@@ -134,8 +129,7 @@ class Trained(Valued):
         return fed or (method == "run" and self.kind(call.func.value) is Kind.SESSION)
 
     def _run_by(self, call: ast.Call) -> Iterator[Definition[Valued]]:
-        """The user's functions that a call runs: the one it names, and the one it hands to a
-        strategy."""
+        """The user's functions that a call runs: the one it names, or hands to a strategy."""
         given = self.definition(call.args[0]) if call.args and self.runs_on_replicas(call) else None
         for found in (self.callee(call), given):
             if found is not None:
@@ -159,6 +153,5 @@ def _is_before(node: ast.AST, other: ast.AST) -> bool:
 
 
 def _descends(calls: list[ast.Call], flat: list[ast.Call]) -> bool:
-    """Whether a function takes gradients and subtracts them from the weights by hand, one after
-    another."""
+    """Whether a function takes gradients and subtracts them from weights by hand."""
     return "gradient" in map(method_of, flat) and "assign_sub" in map(method_of, calls)

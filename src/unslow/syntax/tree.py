@@ -1,5 +1,4 @@
-"""The parsed file and where each node stands in it: parents, statements, loops, functions and
-classes."""
+"""The parsed file: parents, statements, loops, functions and classes of each node."""
 
 from __future__ import annotations
 
@@ -25,8 +24,7 @@ from unslow.syntax.nodes import (
 
 
 class Tree:
-    """A file's syntax tree with the way up. Raises what `ast.parse` raises for text that is no
-    Python."""
+    """A file's syntax tree with parents. Raises what `ast.parse` raises."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
@@ -42,8 +40,7 @@ class Tree:
         return ast.parse(self.text, filename=self.path)
 
     def _index(self) -> None:
-        """One pass in the order of the text; without recursion, for expressions may be very
-        deep."""
+        """One pass in text order, without recursion: expressions may be very deep."""
         stack: list[ast.AST] = [self.tree]
         parents, by_type = self.parents, self._by_type
         while stack:
@@ -158,8 +155,7 @@ class Tree:
         return found
 
     def _repeats(self, loop: Loop, child: ast.AST, node: ast.AST) -> bool:
-        """Whether a child of a loop runs in every turn: not the iterable, and not the `else`
-        branch."""
+        """Whether a child of a loop runs in every turn: not the iterable, not `else`."""
         if isinstance(loop, ast.While):
             return child is loop.test or child in loop.body
         if isinstance(loop, (ast.For, ast.AsyncFor)):
@@ -168,8 +164,7 @@ class Tree:
         return child is not first or not self.within(node, first.iter)
 
     def loops_around(self, node: ast.AST) -> list[StatementLoop]:
-        """The `for` and `while` loops whose bodies a node is in, innermost first, within its
-        function."""
+        """The loop statements around a node in its function, innermost first."""
         found: list[StatementLoop] = []
         child = node
         for parent in self.ancestors(node):
@@ -181,8 +176,7 @@ class Tree:
         return found
 
     def conditions(self, node: ast.AST, up_to: ast.AST | None = None) -> Iterator[ast.expr]:
-        """The tests that decide whether a node runs, innermost first, up to a loop or the
-        function's edge."""
+        """The tests that decide whether a node runs, innermost first."""
         child = node
         for parent in self.ancestors(node):
             left = isinstance(parent, FUNCTIONS) and runs_in(parent, child)

@@ -1,5 +1,4 @@
-"""Which names and attributes a piece of code reads, binds and changes, seen from the scope it
-stands in."""
+"""Which names and attributes code reads, binds and changes."""
 
 from __future__ import annotations
 
@@ -33,8 +32,7 @@ _LEAVING = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.A
 
 @dataclass
 class Uses:
-    """What code does to names: `remote` are names that a nested function binds outside of
-    itself."""
+    """What code does to names; `remote` are names that a nested function binds outside itself."""
 
     reads: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
@@ -163,8 +161,7 @@ def declared(scope: ast.AST) -> set[str]:
 
 
 def changed(nodes: Iterable[ast.AST]) -> set[str]:
-    """Paths whose objects are changed in place: attributes and items set, containers and variables
-    mutated."""
+    """Paths whose objects are changed in place: attributes, items, containers, variables."""
     paths = (_changed_path(node) for node in inside(nodes, ast.expr))
     return {path for path in paths if path}
 

@@ -1,5 +1,4 @@
-"""Texts and numbers that can be told without running: literals, joined paths, f-strings of known
-parts."""
+"""Texts and numbers known without running: literals, joined paths, f-strings."""
 
 from __future__ import annotations
 
@@ -93,8 +92,7 @@ class Valued(Traced):
         return None
 
     def maker(self, expression: ast.expr | None, depth: int = _DEPTH) -> ast.Call | None:
-        """The call by whose name a value was made, followed through names, `self.x` and chained
-        methods."""
+        """The call that made a value, followed through names, `self.x` and chained methods."""
         if depth == 0:
             return None
         if isinstance(expression, ast.Call):

@@ -79,3 +79,21 @@ def test_a_number_that_is_computed_of_elements_is_numpys() -> None:
 def test_a_number_that_may_have_to_be_a_tensor_stays_one(old: str, new: str) -> None:
     with pytest.raises(CannotEdit):
         fetch_once(Script("a.py", _RETURNS.replace(old, new)), 12)
+
+
+def test_two_tensors_of_one_zip_are_fetched_both() -> None:
+    text = (
+        "import tensorflow as tf\na = tf.constant([1.0])\nb = tf.constant([2.0])\nn = 0\n"
+        "for x, y in zip(a, b):\n    if x == 1.0 and y == 2.0:\n        n += 1\n"
+    )
+    after = fetch_once(Script("a.py", text), 6).text
+    assert "for x, y in zip(a_values, b_values):" in after
+
+
+def test_an_element_that_is_the_index_of_another_is_refused() -> None:
+    text = (
+        "import tensorflow as tf\na = tf.constant([1.0])\nb = tf.constant([0])\n"
+        "for i in range(1):\n    print(float(a[int(b[i])]))\n"
+    )
+    with pytest.raises(CannotEdit, match="read by an element of another"):
+        fetch_once(Script("a.py", text), 5)

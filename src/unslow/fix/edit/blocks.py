@@ -31,8 +31,7 @@ def siblings(script: Script, first: int, last: int) -> list[ast.stmt]:
 
 
 def extent(script: Script, part: Sequence[ast.stmt]) -> tuple[int, int]:
-    """The whole lines of neighbouring statements, trailing comments included; nothing else may
-    stand there."""
+    """The whole lines of neighbouring statements, with comments; raises if others share them."""
     lines = script.lines
     first, last = first_line(part[0]), part[-1].end_lineno or part[-1].lineno
     start, end = lines.start(first), lines.stop(last)
@@ -100,8 +99,7 @@ def _in_string(script: Script, line: int) -> bool:
 
 
 def laid_out(script: Script, code: str, margin: str, step: str) -> str:
-    """Our own code (four spaces a level, no text of the user's over several lines) in the script's
-    style."""
+    """Our own code (four spaces a level, no multi-line strings) in the script's style."""
     rows = []
     for row in code.splitlines():
         depth = (len(row) - len(row.lstrip(" "))) // 4

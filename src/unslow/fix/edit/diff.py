@@ -9,8 +9,7 @@ _PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f]*')
 
 
 def unified_diff(path: str, before: str, after: str, context: int = 3) -> str:
-    """The change of one file; nothing where there is none. Lines end at `\\n` only, so a `\\r`
-    stays content."""
+    """The change of one file, empty without one; lines end at `\\n` only, so `\\r` is content."""
     if before == after:
         return ""
     name = path.replace("\\", "/") if re.match(r"[A-Za-z]:\\", path) else path

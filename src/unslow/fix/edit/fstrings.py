@@ -1,5 +1,4 @@
-"""Gives the expressions inside f-strings their true places, which `ast` before Python 3.12 gets
-wrong."""
+"""Corrects the places of expressions in f-strings, which `ast` before Python 3.12 gets wrong."""
 
 from __future__ import annotations
 
@@ -33,8 +32,7 @@ def _visit(node: ast.AST, lines: Lines) -> None:
 
 
 def _formatted(node: ast.JoinedStr) -> list[ast.FormattedValue]:
-    """The replacement fields in the order in which they are written, those of format specs
-    included."""
+    """The replacement fields in written order, those of format specs included."""
     found: list[ast.FormattedValue] = []
     for value in node.values:
         if isinstance(value, ast.FormattedValue):
@@ -60,8 +58,7 @@ def _place(node: ast.JoinedStr, lines: Lines) -> None:
 
 @lru_cache(maxsize=4096)  # every edit reads the whole script again
 def _expression_spans(segment: str) -> tuple[tuple[int, int], ...]:
-    """Where the expressions of an f-string (or of several, written next to each other) stand in its
-    text."""
+    """Where the expressions of one f-string, or several adjacent ones, are in the text."""
     import libcst as cst
 
     try:

@@ -1,5 +1,4 @@
-"""Lines and offsets of a text: Python's own newlines, columns in characters, and where lines go in
-an edit."""
+"""Lines and offsets of a text, with columns in characters, and where lines go in an edit."""
 
 from __future__ import annotations
 
@@ -16,8 +15,7 @@ _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """Characters `start` to `end` of a text give way to `text`; a splice that is empty there
-    inserts."""
+    """Characters `start` to `end` are replaced by `text`; an empty range inserts."""
 
     start: int
     end: int
@@ -78,8 +76,7 @@ class Lines:
 
 
 def spliced(text: str, splices: Sequence[Splice]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The text after the splices (in order, apart from each other), and the span that each one
-    fills there."""
+    """The text after ordered, disjoint splices, and the span that each one fills there."""
     pieces: list[str] = []
     spans: list[tuple[int, int]] = []
     read = length = 0

@@ -1,5 +1,4 @@
-"""The script being edited: the model of its source, changed only in named spans, checked after
-every edit."""
+"""The script being edited: changed only in named spans, checked after every edit."""
 
 from __future__ import annotations
 
@@ -22,8 +21,7 @@ _BOM = "\ufeff"
 
 
 class CannotEdit(Exception):
-    """Why an edit is not made, and the line (of the text as it was recorded) that stands in the
-    way."""
+    """Why an edit is not made, and the recorded line that stands in the way."""
 
     def __init__(self, reason: str, line: int | None = None) -> None:
         super().__init__(reason)
@@ -64,8 +62,7 @@ class Script(Source):
     def continued(
         cls, path: str, recorded: str, text: str, modules: Mapping[str, str] | None = None
     ) -> Script:
-        """A script that was edited before, from its texts alone: lines still count in the recorded
-        one."""
+        """A script from its recorded and its edited text; lines still count in the recorded one."""
         places = matched(Lines(recorded.removeprefix(_BOM)), Lines(text.removeprefix(_BOM)))
         return cls(path, text, modules)._since(cls(path, recorded), places)
 
@@ -79,8 +76,7 @@ class Script(Source):
         return self._origin or self
 
     def neighbour(self, module: str) -> Self | None:
-        """Another file of the program, as it was recorded: what is on the disk by now may be
-        another."""
+        """Another file of the program, as it was recorded: the file on disk may differ."""
         path = module_path(self.path, module, self._is_recorded)
         if path is None:
             return None
@@ -194,8 +190,7 @@ class Script(Source):
         return self.refuse(f"{problem.reason} ({place})")
 
     def edit(self, splices: Sequence[Splice]) -> Script:
-        """The script after the splices; raises CannotEdit if it would not compile or mean something
-        else."""
+        """The script after the splices; CannotEdit if it would not compile or change elsewhere."""
         ordered = sorted(splices, key=lambda splice: (splice.start, splice.end))
         text, spans = spliced(self.lines.text, ordered)
         if text == self.lines.text:

@@ -23,8 +23,7 @@ _USUAL = {"tf": ("tensorflow", "tf"), "numpy": ("numpy", "np")}  # module and al
 
 
 def delete(script: Script, line: int, last: int | None = None) -> Script:
-    """Takes out the statement at a line (or those from it to another), keeping `pass` in an empty
-    block."""
+    """Delete the statements from one line to another; an empty block gets `pass`."""
     if script.gone(line):
         return script
     part = siblings(script, line, last or line)
@@ -44,8 +43,7 @@ def insert_before(script: Script, line: int, code: str) -> Script:
 
 
 def insert_after(script: Script, line: int, code: str) -> Script:
-    """Puts our own code (four spaces a level) behind the statement at a line, with all of its
-    body."""
+    """Insert our own code (four spaces a level) after the whole statement at a line."""
     node = statement(script, line)
     block, index = script.block(node)
     if _says(block[index + 1 :][: _length(code)], code):
@@ -90,8 +88,7 @@ def replace_expression(script: Script, line: int, old: str, new: str) -> Script:
 
 
 def replaced(script: Script, place: ast.expr, new: str) -> Splice:
-    """An expression's text gives way to a new one, in parentheses where it would not hold
-    together."""
+    """Replace an expression's text, with parentheses where precedence needs them."""
     start, end = script.span(place)
     atom = isinstance(
         ast.parse(new, mode="eval").body,
@@ -139,8 +136,7 @@ def with_import(script: Script, module: str) -> tuple[Script, str]:
 
 
 def spelled(script: Script, name: str, at: ast.AST | None = None) -> tuple[Script, str]:
-    """A dotted name such as `tensorflow.constant` as the user would write it, imported if it has to
-    be."""
+    """A dotted name such as `tensorflow.constant` as the user writes it, imported if needed."""
     found = script.alias(name, at)
     if found is not None:
         return script, found

@@ -25,8 +25,7 @@ def parsed(lines: Lines, path: str) -> ast.Module:
 
 
 def span_of(lines: Lines, node: ast.AST) -> Span | None:
-    """The characters of a node, decorators left out; None for nodes that have no place of their
-    own."""
+    """The characters of a node without its decorators; None if it has no place of its own."""
     line, end_line = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
     if line is None or end_line is None:
         return None

@@ -1,5 +1,4 @@
-"""The moves on a list that only grows: numbers instead of scalar tensors in it, or the latest few
-only."""
+"""Bound a list that only grows: keep numbers instead of tensors, or the latest items only."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ def keep_numbers(script: Script, line: int, path: str) -> Script:
 
 
 def keep_latest(script: Script, line: int, path: str) -> Script:
-    """`history = []` becomes `history = collections.deque(maxlen=100)`, where nothing needs more of
-    a list."""
+    """`history = []` becomes `history = collections.deque(maxlen=100)`."""
     _append(script, line, path)
     made = _empty_list(script, line, path)
     for use in _uses(script, path):
@@ -68,8 +66,7 @@ def _is_empty_list(script: Script, value: ast.expr) -> bool:
 
 
 def _uses(script: Script, path: str) -> list[ast.expr]:
-    """Every place of the name; of an attribute by its last part, as its holder has another name
-    elsewhere."""
+    """Every use of the name; of an attribute by its last part, whatever its holder is called."""
     wanted = ast.parse(path, mode="eval").body
     if not isinstance(wanted, ast.Attribute | ast.Name):
         raise script.refuse(f"`{path}` is not a plain name")
@@ -91,8 +88,7 @@ def _fits_a_deque(script: Script, use: ast.expr) -> bool:
 
 
 def _asks_for_tensors(script: Script, use: ast.expr) -> bool:
-    """Whether attributes of the elements are asked for: in a loop over them, or of one by its
-    index."""
+    """Whether attributes of the elements are read, in a loop or by an index."""
     match script.parents[use]:
         case ast.Subscript(value=value) as item if value is use:
             return isinstance(script.parents[item], ast.Attribute)

@@ -1,5 +1,4 @@
-"""The move for a model that is loaded from its file again and again: it is kept once it was
-loaded."""
+"""Keep a model that is loaded from its file repeatedly."""
 
 from __future__ import annotations
 

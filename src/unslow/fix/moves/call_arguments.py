@@ -1,5 +1,4 @@
-"""Moves on one call, found by its line and the last part of its name: arguments, keywords, what is
-called."""
+"""Edit one call, found by its line and the last part of its name."""
 
 from __future__ import annotations
 
@@ -34,8 +33,7 @@ def argument(script: Script, node: ast.Call, which: int | str) -> ast.expr | Non
 
 
 def rename_call(script: Script, line: int, function: str, new: str) -> Script:
-    """`model.predict(x)` becomes `model.predict_on_batch(x)`: only the last part of the name
-    changes."""
+    """`model.predict(x)` becomes `model.predict_on_batch(x)`."""
     found = script.call_at(line, function)
     if found is None:
         if script.call_at(line, new) is not None:
@@ -48,8 +46,7 @@ def rename_call(script: Script, line: int, function: str, new: str) -> Script:
 def set_keyword(
     script: Script, line: int, function: str, name: str, value: str, position: int | None = None
 ) -> Script:
-    """Adds a keyword to a call or changes its value; `position` is where the call may give it
-    without a name."""
+    """Add or change a keyword; `position` is where the call may give it without a name."""
     return keyword_set(script, call(script, line, function), name, value, position)
 
 
@@ -135,8 +132,7 @@ def _with_keyword(node: cst.Call, name: str, value: str) -> cst.Call:
 def _commented(
     gap: cst.BaseParenthesizableWhitespace, source: cst.BaseParenthesizableWhitespace | None
 ) -> cst.BaseParenthesizableWhitespace:
-    """A gap between arguments, with the comment (if any) that stands at the start of another
-    gap."""
+    """A gap between arguments with the comment that starts another gap."""
     import libcst as cst
 
     if isinstance(source, cst.ParenthesizedWhitespace) and source.first_line.comment:

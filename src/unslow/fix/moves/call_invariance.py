@@ -1,5 +1,4 @@
-"""What ops are made of, where it is the same at every call: names bound once, attributes set by
-`__init__`, pure calls."""
+"""Whether what ops are made of is the same at every call."""
 
 from __future__ import annotations
 
@@ -68,8 +67,7 @@ class Needs:
 
 
 class Invariance:
-    """Checks code that is to run once; raises CannotEdit where it might not give the same every
-    time."""
+    """Checks code that is to run once; CannotEdit where it might not give the same value."""
 
     def __init__(self, script: Script, own: str | None) -> None:
         self._script = script
@@ -168,8 +166,7 @@ class Invariance:
             raise self._script.refuse(reason, node)
 
     def _function(self, function: NamedFunction, call: ast.Call, own: str | None) -> None:
-        """A function of the script's own: all of its code must only make, from what stays the
-        same."""
+        """Raises where a function of the script does more than make ops from fixed values."""
         if function in self._seen:
             return
         self._seen.add(function)
@@ -214,8 +211,7 @@ def own_name(script: Script, function: NamedFunction) -> str | None:
 
 
 def _callee(script: Script, node: ast.Call) -> NamedFunction | None:
-    """The script's own function behind a call; a method of another object if only one class has
-    such."""
+    """The script's own function behind a call; a method if only one class has it."""
     found = script.own_function(node)
     if found is not None or not method_of(node):
         return found
@@ -236,8 +232,7 @@ class InitStore(NamedTuple):
 
 
 def set_by_init(script: Script, read: ast.Attribute) -> list[InitStore]:
-    """Where an attribute is set, once for each class that has it; raises if others than its
-    `__init__` set it too."""
+    """Where an attribute is set, per class; raises if anything but `__init__` sets it."""
     found: list[InitStore] = []
     for store in script.attribute_stores(read.attr):
         owner = _class_of_store(script, store)
@@ -263,8 +258,7 @@ def _class_of_store(script: Script, store: ast.Attribute) -> ast.ClassDef | None
 
 
 def _in_init(script: Script, node: ast.AST, depth: int = _DEEPEST_INIT) -> ast.stmt | None:
-    """The statement of `__init__` that surely comes by a node, itself or through methods that only
-    it calls."""
+    """The statement of `__init__` that surely reaches a node, itself or by a method."""
     function, statement = script.function_of(node), script.statement_of(node)
     if function is None or not depth or not _always_runs(script, statement, function):
         return None

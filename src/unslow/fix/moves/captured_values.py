@@ -1,5 +1,4 @@
-"""Values from outside that change between steps: a compiled step would keep those it was traced
-with."""
+"""Outside values that change between steps: a compiled step would keep the traced ones."""
 
 from __future__ import annotations
 
@@ -159,8 +158,7 @@ def called_in_loop(script: Script, function: NamedFunction) -> bool:
 def reset_objects(
     script: Script, body: Sequence[ast.stmt], loops: Iterable[StatementLoop]
 ) -> Offence | None:
-    """An attribute of what the step uses that its loops set: which weights are trained, a rate of a
-    layer."""
+    """An attribute that the loops set on what the step uses, such as `trainable`."""
     own = set(inside(body, ast.Attribute))
     called, used = called_objects(body)
     objects = (called | used) - {"self", "cls"}

@@ -29,8 +29,7 @@ _DRAWS = ("tf.random.", "tf.image.random_", "tf.nn.dropout")
 
 @dataclass(frozen=True)
 class Compiled:
-    """The edited script, the name of what is compiled now, and whether that draws random
-    numbers."""
+    """The edited script, what is compiled now, and whether that draws random numbers."""
 
     script: Script
     name: str

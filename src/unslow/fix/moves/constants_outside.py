@@ -1,5 +1,4 @@
-"""The move for arrays that are copied into a graph: they become tensors once, in front of the
-function."""
+"""Make tensors once, before the function, of arrays that it copies into its graph."""
 
 from __future__ import annotations
 
@@ -40,8 +39,7 @@ def constants_outside(script: Script, line: int) -> Script:
 
 
 def _arrays(script: Script, function: NamedFunction) -> list[ast.Name]:
-    """Where the function gives TensorFlow an array that the module binds before it, and only
-    once."""
+    """Where the function passes TensorFlow an array that the module binds once before it."""
     local = uses(function.body).writes | parameter_names(function)
     found = []
     for node in inside(function.body, ast.Name):

@@ -13,8 +13,7 @@ from unslow.syntax.nodes import StatementLoop, argument, dotted, is_stored, meth
 
 
 def converted_once(script: Script, line: int, position: int, dtype: str, order: bool) -> Script:
-    """Feeds from an array that is converted before the loop: `{x: rows[i:j]}` becomes `{x:
-    rows_float32[i:j]}`."""
+    """`{x: rows[i:j]}` becomes `{x: rows_float32[i:j]}`, converted before the loop."""
     base = _array(script, line, position)
     path = dotted(base)
     if path is None:
@@ -35,8 +34,7 @@ def converted_once(script: Script, line: int, position: int, dtype: str, order: 
 
 
 def _array(script: Script, line: int, position: int) -> ast.expr:
-    """The array that a run is fed from: `rows` of `rows[i:j]`, also by way of `batch = rows[i:j]`
-    in the loop."""
+    """The array that is fed: `rows` of `rows[i:j]`, also by way of a name in the loop."""
     value = _fed(script, line, position)
     if isinstance(value, ast.Name) and _bound_in_loop(script, value):
         value = _assigned(script, value)
@@ -78,8 +76,7 @@ def _assigned(script: Script, name: ast.Name) -> ast.expr:
 
 
 def _outermost(script: Script, base: ast.expr) -> StatementLoop:
-    """The outermost loop in which the data stays the same object; raises where it changes even in
-    the innermost."""
+    """The outermost loop in which the data stays the same object."""
     target: StatementLoop | None = None
     for loop in script.loops_around(base):
         name = dependence(script, loop, [base])

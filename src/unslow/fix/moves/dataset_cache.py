@@ -1,5 +1,4 @@
-"""Puts a cache into a tf.data pipeline: behind what is the same in every pass, in front of the
-shuffle."""
+"""Cache a tf.data pipeline after what is the same in every pass, before the shuffle."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ def cache_fix(
 
 
 def _before_shuffle(script: Script, line: int, method: str) -> Script:
-    """The map goes in front of the shuffle: each element is computed alike, whatever its place in
-    the order."""
+    """Move the map before the shuffle: the order does not change an element."""
     names = [link.name for link in chain_at(script, line)]
     if "shuffle" in names:
         return swap_links(script, line, "shuffle", method)

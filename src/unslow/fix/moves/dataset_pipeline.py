@@ -118,8 +118,7 @@ def more_threads(script: Script, line: int, threads: int, place: tuple[str, int,
 
 
 def _shared_state(script: Script, place: tuple[str, int, str]) -> str:
-    """Why calls of a function at the same time might get in each other's way; nothing where they
-    cannot."""
+    """Why concurrent calls of a function might interfere; empty where they cannot."""
     function = script.function_at(place[1]) if place[0] == script.path else None
     if function is None or function.name != place[2]:
         return "what it shares between its calls could not be read"
@@ -163,8 +162,7 @@ def _stateful(script: Script, node: ast.Call, local: set[str]) -> str:
 
 
 def whole_batches(script: Script, line: int, types: Collection[str], scalars: bool) -> Fix:
-    """`.map(f).batch(n)` becomes `.batch(n).map(f)` where the function treats every number
-    alike."""
+    """`.map(f).batch(n)` becomes `.batch(n).map(f)` where `f` is elementwise."""
     parse = _single_parse(script, line)
     alike = _ELEMENTWISE if parse is None else _ELEMENTWISE | _OF_PARSING
     strange = sorted(set(types or ["an unknown op"]) - alike)
@@ -271,8 +269,7 @@ def fill_queue(script: Script, line: int, threads: int) -> Fix:
 
 
 def smaller_shuffle(script: Script, line: int, size: int) -> Fix:
-    """Another buffer size for the shuffle at a line; whether it still mixes well is for its owner
-    to say."""
+    """Another buffer size for the shuffle; whether it mixes well is for its owner to say."""
     node = call(script, line, "shuffle")
     edited = keyword_set(script, node, "buffer_size", str(size), position=0)
     note = (

@@ -14,8 +14,7 @@ from unslow.syntax.nodes import NamedFunction
 
 
 def decorator(script: Script, function: NamedFunction, name: str) -> ast.expr | None:
-    """The decorator of a function that is (or calls) a dotted name such as
-    `tensorflow.function`."""
+    """The decorator of a function that is, or calls, a name such as `tensorflow.function`."""
     for node in function.decorator_list:
         if script.name(node.func if isinstance(node, ast.Call) else node) == name:
             return node
@@ -32,8 +31,7 @@ def _function(script: Script, line: int) -> NamedFunction:
 def decorate(
     script: Script, line: int, name: str, keywords: Mapping[str, str] | None = None
 ) -> Script:
-    """Decorates the function around a line, next to its `def`; one that is decorated so gets the
-    keywords."""
+    """Decorate the function around a line, or add keywords to that decorator."""
     if decorator(script, _function(script, line), name) is None:
         script, spelling = spelled(script, name, _function(script, line))
         function = _function(script, line)

@@ -81,8 +81,7 @@ def _set_false(script: Script, value: ast.expr) -> Script:
 
 
 def needs_python(script: Script, places: Iterable[tuple[str, int, str]]) -> str:
-    """What the user's functions in a step do that only Python can; nothing if all of them can be
-    compiled."""
+    """What the functions of a step do that only Python can; empty if all can be compiled."""
     for file, line, name in places:
         if file != script.path:
             return f"{name}() of {file} was not looked into"

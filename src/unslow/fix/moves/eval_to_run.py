@@ -1,5 +1,4 @@
-"""The move that spells `tensor.eval(feed, session)` as `session.run(tensor, feed)`, which means the
-same."""
+"""Spell `tensor.eval(feed, session)` as `session.run(tensor, feed)`."""
 
 from __future__ import annotations
 
@@ -11,8 +10,7 @@ from unslow.fix.moves.call_arguments import argument
 
 
 def eval_as_run(script: Script, line: int) -> Script:
-    """Turns an `eval` (or an op's own `run`) with a session of its own into that session's
-    `run`."""
+    """Turn an `eval`, or an op's own `run`, into the `run` of its session."""
     call = script.call_at(line, "eval")
     if call is None or not isinstance(call.func, ast.Attribute):
         return script

@@ -1,5 +1,4 @@
-"""The move that lifts a part of a block into a function: its inputs and outputs come from the
-scopes."""
+"""Lift a part of a block into a function."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ _SCOPE_BOUND = words("super locals vars eval exec __class__")
 
 @dataclass(frozen=True)
 class Part:
-    """Neighbouring statements, what they need from around them and what is needed of them
-    afterwards."""
+    """Neighbouring statements, what they need, and what is needed of them afterwards."""
 
     statements: Sequence[ast.stmt]
     needs: set[str]  # read before they are bound here
@@ -101,8 +99,7 @@ def _path_out(script: Script, last: ast.stmt) -> list[tuple[ast.AST, Sequence[as
 def _read_by_others(
     script: Script, statements: Sequence[ast.stmt], function: NamedFunction | None
 ) -> set[str]:
-    """Names that other functions may read at any time, or that are no names of this scope at
-    all."""
+    """Names that other functions may read at any time, or of another scope."""
     scope: NamedFunction | ast.Module = function or script.tree
     own = set(inside(statements, ast.AST))
     nested = [node for node in own_nodes(scope) if isinstance(node, (*FUNCTIONS, ast.ClassDef))]
@@ -140,8 +137,7 @@ def _definition(script: Script, part: Part, new: NewFunction, outputs: str) -> S
 
 
 def _blank_lines(script: Script, position: int, wanted: int) -> str:
-    """The blank lines that a definition still needs above it; none at the start of a file or of a
-    block."""
+    """Blank lines still missing above a definition; none where a file or block starts."""
     line = script.lines.at(position) - 1
     present = 0
     while line > 0 and not script.lines.content(line).strip():
@@ -151,8 +147,7 @@ def _blank_lines(script: Script, position: int, wanted: int) -> str:
 
 
 def in_order(statements: Sequence[ast.stmt], names: Iterable[str]) -> list[str]:
-    """Names in the order in which the statements first mention them, as parameters, targets or
-    values."""
+    """Names in the order in which the statements first mention them."""
     places: dict[str, tuple[int, int]] = {}
     mentions: list[ast.Name | ast.arg] = [*inside(statements, ast.Name)]
     mentions += inside(statements, ast.arg)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
@@ -47,8 +48,12 @@ def _fetched(script: Script, line: int) -> Script:
     for number in numbers:
         for start in number.starts:
             splices.append(Splice(*script.span(start.func), script.alias(_NUMBER, start) or ""))
+    # Two tensors of one zip() share their loop's targets.
+    ordered = sorted(dict.fromkeys(splices), key=lambda splice: splice.start)
+    if any(one.end > other.start for one, other in pairwise(ordered)):
+        raise script.refuse("an element of one tensor is read by an element of another", line)
     before = script.recorded(outer[-1])
-    script = script.edit(splices)
+    script = script.edit(ordered)
     for read in found:
         script = insert_before(script, before, f"{read.fetched} = {read.name}.numpy()\n")
     return script

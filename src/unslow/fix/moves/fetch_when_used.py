@@ -1,5 +1,4 @@
-"""The move for a value that a session fetches in every step and that is only looked at in some: it
-is fetched there."""
+"""Fetch a value only in the steps that use it."""
 
 from __future__ import annotations
 

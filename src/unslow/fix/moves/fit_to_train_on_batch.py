@@ -84,8 +84,7 @@ def _with_logs(script: Script, found: ast.Call) -> Script:
 
 
 def _uses(script: Script, found: ast.Call) -> Iterator[ast.expr]:
-    """The call itself where its result is read at once, or the names that its result is kept
-    under."""
+    """The call where its result is read at once, or the names that keep its result."""
     parent = script.parents[found]
     if isinstance(parent, ast.Attribute):
         yield found

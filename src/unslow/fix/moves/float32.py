@@ -1,5 +1,4 @@
-"""The move that makes float32 of float64: where a script names it, and where NumPy draws or makes
-it by default."""
+"""Make float32 of float64, where a script names it and where NumPy makes it by default."""
 
 from __future__ import annotations
 
@@ -34,8 +33,7 @@ _CASTS = ("astype", "argmax", "argsort")
 
 
 def narrow(script: Script) -> Script:
-    """Every float64 that the script itself asks for or makes becomes float32; raises where there is
-    none."""
+    """Every float64 that the script asks for becomes float32; raises where there is none."""
     found = [call for call in script.every(ast.Call) if _makes_wide(script, call)]
     outer = [call for call in found if not set(script.ancestors(call)) & set(found)]
     edits = [replaced(script, call, f'{script.source(call)}.astype("float32")') for call in outer]
@@ -73,8 +71,7 @@ def _shape_argument(script: Script, function: ast.expr) -> tuple[int, str] | Non
 
 
 def _is_generator(script: Script, node: ast.expr) -> bool:
-    """Whether a name or attribute is bound to one of NumPy's generators, everywhere in the
-    script."""
+    """Whether every binding of a name or attribute is a NumPy generator."""
     made = [node] if isinstance(node, ast.Call) else script.possible_values(node)
     calls = [value.func for value in made if isinstance(value, ast.Call)]
     known = all(script.name(function) in _GENERATORS for function in calls)

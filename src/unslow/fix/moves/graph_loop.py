@@ -1,5 +1,4 @@
-"""The move that makes a Python loop a loop of the graph: `tf.range` for `range`, where that means
-the same."""
+"""Make a Python loop a loop of the graph: `tf.range` for `range`."""
 
 from __future__ import annotations
 
@@ -19,8 +18,7 @@ _PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Pass)
 
 
 def range_to_graph(script: Script, line: int) -> Script:
-    """Loops over `tf.range`; refuses where the body needs Python's own numbers, lists or control
-    flow."""
+    """Loop over `tf.range`; refuses where the body needs Python numbers or lists."""
     loop = _loop(script, line)
     if _is_call(script, loop.iter, "tf.range"):
         return script
@@ -60,8 +58,7 @@ def _is_call(script: Script, node: ast.expr, name: str) -> bool:
 
 
 def _plain(script: Script, node: ast.stmt) -> None:
-    """Only assignments and calls: jumps, branches and inner loops may depend on Python's own
-    values."""
+    """Allow assignments and calls only: a branch may depend on Python values."""
     if not isinstance(node, _PLAIN):
         raise script.refuse("the body holds more than assignments", node)
     for inner in ast.walk(node):
@@ -88,8 +85,7 @@ def _plain(script: Script, node: ast.stmt) -> None:
 
 
 def _only_indexes(script: Script, loop: ast.For, name: str) -> None:
-    """The counter may index a tensor of several axes or go to TensorFlow; a list or `range` would
-    need a number."""
+    """Require that the counter only indexes tensors or goes to TensorFlow."""
     for node in loop.body:
         for inner in ast.walk(node):
             if not isinstance(inner, ast.Name) or inner.id != name:
@@ -115,8 +111,7 @@ def _takes_tensor(script: Script, node: ast.AST) -> bool:
 
 
 def _carried(script: Script, function: NamedFunction, loop: ast.For, collections: set[str]) -> None:
-    """What the loop hands on must have a value before it: a graph's loop has no iteration that came
-    first."""
+    """Require a value before the loop for what it carries: a graph has no first turn."""
     block, index = script.block(loop)
     after = flow(block[index + 1 :]).exposed
     carried = uses(loop.body).writes & (flow(loop.body).exposed | after) - collections

@@ -1,5 +1,4 @@
-"""What keeps code from running as a compiled graph: each rule names the node that stands in the way
-and why."""
+"""What keeps code from running as a compiled graph, with the node and the reason."""
 
 from __future__ import annotations
 
@@ -99,16 +98,14 @@ class Offence:
 def offence(
     script: Script, body: Sequence[ast.stmt], taken: set[str], function: NamedFunction | None
 ) -> Offence | None:
-    """The first thing in the code, or in the script's own functions that it calls, that a graph
-    cannot keep."""
+    """The first thing in the code, or in functions it calls, that a graph cannot keep."""
     calling = () if function is None else (function,)
     return next(_Judge(script, body, taken, calling).offences(), None)
 
 
 @dataclass
 class _Judge:
-    """Judges one function's (or part's) code; `taken` are the names of the values that it is
-    given."""
+    """Judges the code of one function or part; `taken` are the names it is given."""
 
     script: Script
     body: Sequence[ast.stmt]
@@ -184,8 +181,7 @@ class _Judge:
         return f"it loops over `{self.script.source(node.iter)}` in Python"
 
     def _is_python_sequence(self, node: ast.AST) -> bool:
-        """Whether iterating is done while tracing: over a Python sequence, as long in every
-        step."""
+        """Whether it is a Python sequence of fixed length, unrolled while tracing."""
         match node:
             case ast.Call(func=function, args=given):
                 name = self.script.name(function)
@@ -307,8 +303,7 @@ class _Judge:
         return isinstance(direct, ast.Name) and direct.id in self.taken
 
     def _effect_reason(self, node: ast.Call) -> str | None:
-        """A call whose result nobody takes is made for its effect; only TensorFlow's effects are
-        kept in a graph."""
+        """A call without a used result has an effect; a graph keeps TensorFlow's only."""
         if not isinstance(self.script.parents[node], ast.Expr):
             return None
         kept = last_name(node.func) in _EFFECTS_ALLOWED | MUTATORS

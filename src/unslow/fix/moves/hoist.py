@@ -1,5 +1,4 @@
-"""Moves out of loops: an expression or a statement that is the same in every iteration goes in
-front."""
+"""Move what is the same in every iteration in front of the loop."""
 
 from __future__ import annotations
 
@@ -32,8 +31,7 @@ from unslow.syntax.uses import (
 
 
 def dependence(script: Script, loop: StatementLoop, nodes: Sequence[ast.AST]) -> str | None:
-    """The name through which code depends on a loop's iterations, None if it is the same in all of
-    them."""
+    """The name through which code depends on a loop's iterations, None if there is none."""
     rest = _rest(loop, nodes)
     for name in sorted(uses(nodes).reads & uses(rest).changes):
         return name
@@ -64,8 +62,7 @@ def _is_module(script: Script, loop: StatementLoop, path: str) -> bool:
 
 
 def _changed_by_calls(script: Script, nodes: Sequence[ast.AST]) -> set[str]:
-    """Paths that the script's own functions change when the code calls them, as the callers write
-    them."""
+    """Paths that the script's functions change when the code calls them."""
     functions = {node.name: node for node in script.functions}
     waiting = {last_name(call.func) for call in inside(nodes, ast.Call)}
     found: set[str] = set()
@@ -84,8 +81,7 @@ def _changed_by_calls(script: Script, nodes: Sequence[ast.AST]) -> set[str]:
 
 
 def hoist_statement(script: Script, line: int) -> Script:
-    """Takes the statement at a line out of its loop, and out of those around it while it stays the
-    same."""
+    """Move a statement out of its loop, and out of outer ones while it stays the same."""
     node = statement(script, line)
     loops = _direct_loops(script, node)
     if not loops:
@@ -105,8 +101,7 @@ def hoist_statement(script: Script, line: int) -> Script:
 
 
 def hoist_statements(script: Script, lines: Sequence[int]) -> Script:
-    """The statements from the first of some lines to the last, out of the loop that they stand
-    directly in."""
+    """Move the statements between the first and last of some lines out of their loop."""
     found = [script.statement_at(line) for line in sorted(lines)]
     present = [node for node in found if node is not None]
     if not present:
@@ -220,8 +215,7 @@ def _is_taken_out(script: Script, line: int, expression: str) -> bool:
 
 
 def _outermost(script: Script, node: ast.expr) -> StatementLoop | None:
-    """The outermost loop in front of which an expression means the same; raises where not even one
-    will do."""
+    """The outermost loop that an expression can leave; raises if it cannot leave any."""
     if jumps([node]) is not None or any(inside(node, ast.NamedExpr)):
         raise script.refuse("the expression does more than give a value", node)
     for inner in _bound_in_statement(script, node):
@@ -243,8 +237,7 @@ def _outermost(script: Script, node: ast.expr) -> StatementLoop | None:
 
 
 def _bound_in_statement(script: Script, node: ast.expr) -> Iterator[str]:
-    """The names that the statement itself binds around an expression: in a comprehension or a
-    lambda."""
+    """Names that a comprehension or a lambda binds around an expression."""
     for parent in script.ancestors(node):
         if isinstance(parent, ast.stmt):
             return
@@ -255,8 +248,7 @@ def _bound_in_statement(script: Script, node: ast.expr) -> Iterator[str]:
 
 
 def _context(script: Script, node: ast.AST, loop: StatementLoop) -> ast.AST | None:
-    """A `with` between an expression and its loop; a plain session changes nothing for the ops made
-    in it."""
+    """A `with` between an expression and its loop that is more than a plain session."""
     for parent in script.ancestors(node):
         if parent is loop:
             return None

@@ -1,5 +1,4 @@
-"""The move for a compiled function that is made in every call of the one around it: made once, it
-is handed what it used to find around it."""
+"""Make a nested compiled function once, and pass what it used to find around it."""
 
 from __future__ import annotations
 
@@ -206,8 +205,7 @@ def _edits(script: Script, closure: _Closure) -> list[Splice]:
 
 
 def _removal(script: Script, closure: _Closure, node: ast.stmt) -> Splice:
-    """Takes a statement out, with the empty line that set it off where the function begins with
-    it."""
+    """Remove a statement, with the blank line after it at the start of a function."""
     found = removal(script, [node])
     rest = script.lines.text[found.end :]
     is_first = closure.around.body[0] is node and not found.text

@@ -1,5 +1,4 @@
-"""The move for a tf.function that is made repeatedly: it is made once, in front of its loops or of
-the function around it."""
+"""Make a tf.function once, before its loops or before the function around it."""
 
 from __future__ import annotations
 
@@ -29,8 +28,7 @@ _FUNCTION = "tf.function"
 
 
 def function_once(script: Script, line: int) -> Script:
-    """The tf.function that is made at a line is made in front of its loops, or of the function
-    around it."""
+    """Make the tf.function before its loops, or before the function around it."""
     node = statement(script, line)
     _require_nothing_captured(script, node)
     if script.loops_around(node):
@@ -42,8 +40,7 @@ def function_once(script: Script, line: int) -> Script:
 
 
 def _require_nothing_captured(script: Script, node: ast.stmt) -> None:
-    """Raises where the code reads what changes between its calls: made once, it would keep the
-    first value."""
+    """Raises where the code reads what changes between its calls."""
     code = _code_of(script, node)
     if code is None:
         return
@@ -103,8 +100,7 @@ def _kept_before(script: Script, made: ast.Call, place: ast.stmt, gap: str) -> S
 
 
 def _before_function(script: Script, node: ast.stmt, around: NamedFunction) -> Script:
-    """To the module's level, in front of the function that makes it, where it uses none of that
-    function's names."""
+    """Move it to module level, where it uses no name of the function around it."""
     owners = [owner for owner in script.ancestors(around) if isinstance(owner, DEFINITIONS)]
     top: ast.stmt = owners[-1] if owners else around
     made = node if isinstance(node, NAMED_FUNCTIONS) else _made(script, node)
@@ -143,8 +139,7 @@ def _require_defined(script: Script, made: ast.Call, top: ast.stmt) -> None:
 
 
 def _is_bound_elsewhere(script: Script, made: NamedFunction) -> bool:
-    """Whether the module's level, or another function, binds the name of the function that is to go
-    there."""
+    """Whether the module or another function binds the same name."""
     definitions = [*script.functions, *script.every(ast.ClassDef)]
     defined = [node for node in definitions if node.name == made.name and node is not made]
     names = [node for node in script.every(ast.Name) if node.id == made.name]

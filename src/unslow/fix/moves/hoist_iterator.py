@@ -11,8 +11,7 @@ from unslow.model import Fix, Safety
 
 
 def iterator_once(script: Script, line: int, endless: bool, shuffled: bool) -> Fix:
-    """`next(iter(data))` in a loop becomes `next(batches)`, with `batches = iter(data.repeat())` in
-    front of it."""
+    """`next(iter(data))` becomes `next(batches)`, with `batches` made before the loop."""
     node = script.call_at(line, "iter")
     if node is None or len(node.args) != 1 or script.name(node.func) != "iter":
         raise script.refuse(

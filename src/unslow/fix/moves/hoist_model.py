@@ -1,5 +1,4 @@
-"""The move that makes a model once, in front of a loop, and starts each turn from its first
-weights."""
+"""Make a model once, before a loop, and start each turn from its first weights."""
 
 from __future__ import annotations
 
@@ -14,8 +13,7 @@ from unslow.syntax.nodes import StatementLoop, argument, dotted, given_values
 
 
 def model_once(script: Script, lines: Sequence[int]) -> Script:
-    """Hoists `model = …` and `model.compile(…)`; the lines are the model's own and its callers',
-    innermost first."""
+    """Hoist `model = …` and `model.compile(…)`; lines are innermost first."""
     node, loop = _in_loop(script, lines)
     if isinstance(node, ast.Expr) and _is_compile(node, None):
         try:

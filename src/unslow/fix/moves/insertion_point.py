@@ -1,5 +1,4 @@
-"""Where ops that a function makes at every call can be made once: in its class's `__init__`, or
-before its calls."""
+"""Where ops that a function makes at every call can be made once."""
 
 from __future__ import annotations
 
@@ -56,8 +55,7 @@ class Place:
 
 
 def find_place(script: Script, function: NamedFunction, needs: Needs, frames: Frames) -> Place:
-    """The place for what a function makes; raises CannotEdit where there is none that is surely
-    early enough."""
+    """The place for what a function makes; CannotEdit where none is surely early enough."""
     if needs.attributes:
         return _in_init(script, function, needs)
     home = home_of(script, function)
@@ -76,8 +74,7 @@ def find_place(script: Script, function: NamedFunction, needs: Needs, frames: Fr
 
 
 def _behind_the_last(script: Script, top: ast.stmt) -> Place:
-    """Behind the plain statement in front of a definition, so that the definition keeps its
-    distance."""
+    """After the plain statement before a definition, so that the gap stays."""
     block, index = script.block(top)
     before = block[index - 1] if index else top
     if not isinstance(before, DEFINITIONS):
@@ -119,8 +116,7 @@ def _exists(script: Script, home: Home, node: ast.AST, place: ast.stmt) -> bool:
 
 
 def _context(script: Script, place: ast.stmt, frames: Frames, home: Home) -> ast.With | None:
-    """A `with` that is around the calls, but not around the place, and is more than a session or a
-    file."""
+    """A `with` around the calls but not the place that is more than a session or a file."""
     outside = set(script.ancestors(place))
     for line, _ in frames:
         node = script.statement_at(line)
@@ -143,8 +139,7 @@ def _withs_around(script: Script, node: ast.stmt | None) -> list[ast.With]:
 
 
 def harmless(script: Script, node: ast.With) -> bool:
-    """Whether ops made inside a `with` are the same as those made outside of it, but for their
-    names."""
+    """Whether ops made in a `with` differ from others by their names only."""
     return all(_is_harmless(script, item.context_expr) for item in node.items)
 
 
@@ -163,8 +158,7 @@ def plain_session(node: ast.Call) -> bool:
 
 
 def _shifted_seed(script: Script, later: Sequence[ast.stmt]) -> CannotEdit | None:
-    """With a seed for the whole graph, each op's own seed is its number: ops made earlier would
-    shift later ones."""
+    """With a graph seed, an op's seed is its number: earlier ops would shift later ones."""
     seeds = [call for call in script.every(ast.Call) if tf_name(script, call.func) in _SEEDS]
     draws = calls_reached(script, later) if seeds else ()
     for call in draws:
@@ -215,8 +209,7 @@ def _init_of(owner: ast.ClassDef) -> NamedFunction | None:
 def _last_statement(
     script: Script, owner: ast.ClassDef, init: NamedFunction, needs: Needs
 ) -> ast.stmt:
-    """The statement behind which all attributes exist: the last one, or the last of a `with
-    graph.as_default()`."""
+    """The statement after which all attributes exist."""
     graphs: list[ast.With] = []
     for name, read in needs.attributes.items():
         stores = set_by_init(script, read)
@@ -239,8 +232,7 @@ def _last_statement(
 
 
 def _require_one_kind(script: Script, owner: ast.ClassDef, needs: Needs) -> None:
-    """Raises where another object of the class may be given something that these ops cannot be made
-    of."""
+    """Raises where another object of the class may lack what these ops need."""
     made = [call for call in script.every(ast.Call) if _makes(call, owner)]
     once = len(made) == 1 and _runs_once(script, made[0])
     for name, read in needs.attributes.items():
@@ -270,8 +262,7 @@ def _makes(call: ast.Call, owner: ast.ClassDef) -> bool:
 
 
 def _require_init_runs(script: Script, owner: ast.ClassDef) -> None:
-    """Raises where a class that builds on this one has an `__init__` that may do without this
-    one's."""
+    """Raises where a subclass has an `__init__` that may not call this one."""
     for kind in script.every(ast.ClassDef):
         if owner.name not in map(last_name, kind.bases):
             continue

@@ -1,5 +1,4 @@
-"""The move that makes one call of two: `a = sess.run(x, f)` and `b = sess.run(y, f)` fetch both at
-once."""
+"""Merge `a = sess.run(x, f)` and `b = sess.run(y, f)` into one run."""
 
 from __future__ import annotations
 
@@ -41,8 +40,7 @@ class _Side:
 
 
 def merge_calls(script: Script, first_line: int, second_line: int, function: str = "run") -> Script:
-    """One call at the first place fetches for both; refuses where that could change what either
-    sees."""
+    """Fetch for both at the first place; refuses where that could change what either sees."""
     gone = script.call_at(second_line, function) is None
     if gone and script.origin.call_at(second_line, function):
         return script  # merged before
@@ -63,8 +61,7 @@ def merge_calls(script: Script, first_line: int, second_line: int, function: str
 
 
 def _require_same_arguments(script: Script, first: ast.Call, second: ast.Call) -> None:
-    """Both must call the same thing with the same arguments but the first, and these must give the
-    same value."""
+    """Both must call the same object with equal arguments but the first."""
     for made in (first, second):
         unpacked = any(keyword.arg is None for keyword in made.keywords)
         if not made.args or isinstance(made.args[0], ast.Starred) or unpacked:
@@ -109,8 +106,7 @@ def _require_independent(
 
 
 def _require_quiet(script: Script, node: ast.stmt, first: ast.Call) -> None:
-    """Raises where a statement between two calls calls the same object, or may leave before the
-    second."""
+    """Raises where a statement between two calls calls the same object or may leave."""
     for inner in ast.walk(node):
         other_call = isinstance(inner, ast.Call) and inner is not first
         if other_call and ast.dump(inner.func) == ast.dump(first.func):  # type: ignore[attr-defined]

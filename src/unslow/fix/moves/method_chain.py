@@ -1,5 +1,4 @@
-"""Moves on a chain of method calls, as tf.data pipelines are: put a link in, swap two, find the
-end."""
+"""Edit a chain of method calls, such as a tf.data pipeline."""
 
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ _BREAK = re.compile(r"(?:[ \t]*\\)?(?:\r\n|\r|\n)[ \t\f]*$")
 
 @dataclass(frozen=True)
 class Link:
-    """One `.method(…)` of a chain: its call, where its text begins (at the gap before the dot) and
-    ends."""
+    """One `.method(…)` of a chain, with the extent of its text."""
 
     call: ast.Call
     name: str
@@ -29,8 +27,7 @@ class Link:
 
 
 def chain_at(script: Script, line: int) -> list[Link]:
-    """The links of the longest chain that the line is part of, in the order in which they are
-    called."""
+    """The links of the longest chain at a line, in call order."""
     node = statement(script, line)
     now = script.now(line) or 0
     tops = [
@@ -132,8 +129,7 @@ def swap_links(script: Script, line: int, first: str, second: str) -> Script:
 
 
 def _swap_statements(script: Script, line: int, first: str, second: str) -> Script:
-    """The same for `ds = ds.map(f)` and `ds = ds.batch(n)` below each other; the line is of
-    either."""
+    """Swap `ds = ds.map(f)` and `ds = ds.batch(n)` below each other."""
     node = statement(script, line)
     block, index = script.block(node)
     pair = block[index : index + 2]
@@ -164,14 +160,12 @@ def _only_link(node: ast.stmt) -> str | None:
 
 
 def _whole(script: Script, links: list[Link], text: str) -> Splice:
-    """The chain as a whole gives way: its links are nested in each other, so none can change
-    alone."""
+    """Replace the whole chain: its links are nested, so none can change alone."""
     return Splice(script.span(links[0].call)[0], links[-1].end, text)
 
 
 def pipeline_end(script: Script, line: int) -> int:
-    """The recorded line of the last statement that builds on the dataset bound at a line (`ds =
-    ds.batch(…)`)."""
+    """The recorded line of the last statement that builds on the dataset at a line."""
     node = statement(script, line)
     block, index = script.block(node)
     last = node

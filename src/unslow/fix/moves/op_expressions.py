@@ -1,5 +1,4 @@
-"""The parts of a function that make ops: what they are, what they need of each other, and what must
-be fed."""
+"""The parts of a function that make ops, what they need of each other, what is fed."""
 
 from __future__ import annotations
 
@@ -111,8 +110,7 @@ class Gathering:
                 raise script.refuse("it is made inside a loop or `try` of the function", owner)
 
     def _leaf(self, piece: Piece, name: ast.Name) -> None:
-        """A name in what is made: another piece, a value to feed, or something from outside of the
-        function."""
+        """A name in what is made: another piece, a value to feed, or something from outside."""
         if self._is_stood_in_for(piece, name):
             return
         own = self._own_bindings(name)
@@ -124,8 +122,7 @@ class Gathering:
             self._made_before(piece, name, own)
 
     def _made_before(self, piece: Piece, name: ast.Name, own: list[Binding]) -> None:
-        """A name that the function binds itself, once, to another piece or to something known
-        outside."""
+        """A name that the function binds once, to another piece or to something known."""
         script, function = self._script, self._function
         value, statement = own[0].assigned, own[0].node
         if isinstance(statement, ast.arg):
@@ -143,8 +140,7 @@ class Gathering:
             piece.reads[name] = self._add(Piece(value, statement, name.id))
 
     def _from_outside(self, piece: Piece, name: ast.Name) -> None:
-        """What is not the function's own stays the same, or is a number to feed; else the check of
-        it refuses."""
+        """What is not the function's own must stay the same or be a number to feed."""
         parent = self._script.parents[name]
         mine = name.id == self._own and isinstance(parent, ast.Attribute)
         leaf = parent if mine and isinstance(parent, ast.Attribute) else name

@@ -1,5 +1,4 @@
-"""The move for ops that a loop makes in every iteration: they are made before it, and what changes
-is fed."""
+"""Make the ops of a loop before it, and feed what changes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The move for a function that makes ops and runs them: they are made once, and the function only
-runs them."""
+"""Make the ops of a function once; the function only runs them."""
 
 from __future__ import annotations
 
@@ -21,8 +20,7 @@ Reads = dict[ast.Name, Piece]
 
 
 def ops_in_function(script: Script, lines: Sequence[int], frames: Frames) -> Script:
-    """What the function around some lines makes there is made once; `frames` (line, function) lead
-    to its calls."""
+    """Make the ops of some lines once; `frames` lead to the function's calls."""
     function = script.function_at(frames[0][0])
     if function is None or function.name != frames[0][1]:
         return _unless_unchanged(script, frames)
@@ -130,8 +128,7 @@ def _as_op(name: str) -> str:
 
 
 def _names_outside(script: Script, function: NamedFunction) -> set[str]:
-    """Every name that is used anywhere but in a function, and those that mean something by
-    themselves."""
+    """Every name used outside of a function, and the builtins."""
     found: set[object] = set(dir(builtins))
     own = set(inside(function, ast.AST))
     for node in script.nodes:
@@ -141,8 +138,7 @@ def _names_outside(script: Script, function: NamedFunction) -> set[str]:
 
 
 def _word(script: Script, item: Fed) -> str:
-    """What a placeholder is called after: the variable it is assigned to, or the name of the
-    value."""
+    """A word for a placeholder: the variable it is assigned to, or the value's name."""
     call = script.parents[item.value]
     call = script.parents[call] if isinstance(call, ast.keyword) else call
     target = assigned(script, call, item.value) if isinstance(call, ast.Call) else None
@@ -235,8 +231,7 @@ def _removals(script: Script, statements: Sequence[ast.stmt]) -> Iterator[Splice
 def _note_feeds(
     script: Script, node: ast.expr, piece: Piece, runs: dict[ast.Call, list[Fed]]
 ) -> None:
-    """Notes the run that must be fed for a piece; raises where it is not run, or its values may be
-    others by then."""
+    """Note the run to feed for a piece; raises where its values may differ by then."""
     values = piece.feeds()
     if not values:
         return

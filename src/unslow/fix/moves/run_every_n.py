@@ -1,5 +1,4 @@
-"""The move that makes a statement of a loop run every n-th time only, by the loop's own counter if
-it has one."""
+"""Run a statement of a loop every n-th time only."""
 
 from __future__ import annotations
 
@@ -61,8 +60,7 @@ def _period(script: Script, node: ast.stmt) -> int | None:
 
 
 def _batch_number(script: Script, node: ast.stmt) -> str | None:
-    """The parameter of a Keras callback that counts the batches of an epoch, in a method for
-    these."""
+    """The batch number among the parameters of a Keras callback's method."""
     function = script.function_of(node)
     if function is None or function.name not in _BATCH_METHODS or len(function.args.args) < 2:
         return None
@@ -83,8 +81,7 @@ def _may_be_left_out(script: Script, part: Sequence[ast.stmt]) -> None:
 
 
 def _counter(script: Script, loop: StatementLoop) -> str | None:
-    """The name that counts the iterations by one: the target of `range(…)` or the first of
-    `enumerate(…)`."""
+    """The name that counts iterations: the target of `range(…)` or of `enumerate(…)`."""
     match loop:
         case ast.For(target=ast.Name(id=name), iter=ast.Call(func=function, args=[_] | [_, _])):
             counts = script.name(function) == "range"
@@ -123,8 +120,7 @@ def _enumerated(script: Script, loop: ast.For, counter: str) -> list[Splice]:
 def _counted(
     script: Script, loop: StatementLoop, part: Sequence[ast.stmt], counter: str, every: int
 ) -> list[Splice]:
-    """A counter of our own for loops that `enumerate` cannot help: it counts how often the
-    statement is met."""
+    """A counter of our own for loops that `enumerate` cannot count."""
     newline = script.lines.newline
     start = above(script, loop)
     zero = at_end(script, start, f"{indent(script, loop)}{counter} = 0{newline}")

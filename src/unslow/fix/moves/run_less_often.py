@@ -1,5 +1,4 @@
-"""The move that makes a statement run less often: a new guard, or a larger number in the one it
-has."""
+"""Run a statement less often: a new guard, or a larger number in the one it has."""
 
 from __future__ import annotations
 

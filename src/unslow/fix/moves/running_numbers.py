@@ -1,5 +1,4 @@
-"""Numbers that a Python loop computes as tensors, one op at a time: NumPy's are the same at a
-hundredth of the cost."""
+"""Numbers that a loop computes as tensors op by op; NumPy takes a hundredth of the time."""
 
 from __future__ import annotations
 
@@ -25,8 +24,7 @@ class Number:
 
 
 def running_numbers(script: Script, loop: StatementLoop, tensors: set[str]) -> list[Number]:
-    """The names that a loop computes of elements of some tensors, and of nothing that is a
-    tensor."""
+    """Names that a loop computes from elements of some tensors alone."""
     scope = script.function_of(loop) or script.tree
     names = {node.id for node in inside(loop, ast.Name) if is_stored(node)}
     found = [_number(script, scope, name, tensors) for name in sorted(names)]
@@ -63,8 +61,7 @@ def _is_start(script: Script, call: ast.Call) -> bool:
 
 
 def _is_computed(script: Script, value: ast.expr, own: set[str], tensors: set[str]) -> bool:
-    """Whether a value is computed of numbers and of elements that are fetched, by operators
-    alone."""
+    """Whether operators alone compute a value from numbers and fetched elements."""
     match value:
         case ast.BinOp(left=left, right=right):
             parts = (left, right)

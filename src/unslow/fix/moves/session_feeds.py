@@ -1,5 +1,4 @@
-"""Values that a run of a session is fed with: which ones can be, with what dtype, and how the run
-is told."""
+"""Values that a session's run can be fed with, their dtypes, and how the run is fed."""
 
 from __future__ import annotations
 
@@ -46,8 +45,7 @@ class Fed:
 
 
 def fed(script: Script, value: ast.expr) -> Fed:
-    """How to feed a value; raises where the dtype is not certain, or no tensor can stand in for
-    it."""
+    """How to feed a value; raises where its dtype is unknown or it must be a Python value."""
     owner = script.parents[value]
     if isinstance(owner, ast.keyword):
         owner = script.parents[owner]
@@ -177,8 +175,7 @@ def _is_of_an_op(call: ast.Call) -> bool:
 
 
 def feeding(script: Script, call: ast.Call, entries: str) -> Splice:
-    """The run is fed with more: beside what it is fed with already, if that is surely a
-    dictionary."""
+    """Feed a run with more, beside what it is fed with if that is surely a dictionary."""
     feed = argument(call, "feed_dict", 0 if _is_of_an_op(call) else 1)
     if feed is None:
         if any(keyword.arg is None for keyword in call.keywords):
@@ -199,8 +196,7 @@ def feeding(script: Script, call: ast.Call, entries: str) -> Splice:
 
 
 def _is_dict(script: Script, node: ast.AST | None, depth: int = 5) -> bool:
-    """Whether a value is surely a dictionary: written out, made by `dict()`, or given so by all
-    callers."""
+    """Whether a value is surely a dictionary, also where all callers pass one."""
     match node:
         case ast.Dict() | ast.DictComp():
             return True

@@ -1,5 +1,4 @@
-"""What a compiled function is given from call to call: tensors and fixed objects, or values that
-cost a trace each."""
+"""Arguments of a compiled function that would cost a trace for each value."""
 
 from __future__ import annotations
 
@@ -24,8 +23,7 @@ _RETRACING = {
 
 
 class SeveralObjects(CannotEdit):
-    """A function is called with several models or optimizers, each of which needs a graph of its
-    own."""
+    """A function is called with several models or optimizers; each needs its own graph."""
 
 
 def bound_around(script: Script, value: ast.expr) -> bool:
@@ -35,8 +33,7 @@ def bound_around(script: Script, value: ast.expr) -> bool:
 
 
 def one_object_each(script: Script, function: NamedFunction, names: set[str]) -> None:
-    """A compiled function makes variables on its first call only: raises where it gets a second
-    model or optimizer."""
+    """Raises where a function gets a second model: variables are made in one call only."""
     seen: dict[str, str] = {}
     for name, value, site in script.arguments_given(function):
         if name not in names:
@@ -50,8 +47,7 @@ def one_object_each(script: Script, function: NamedFunction, names: set[str]) ->
 def numbers_to_wrap(
     script: Script, function: NamedFunction, body: Sequence[ast.stmt]
 ) -> dict[str, list[ast.expr]]:
-    """The arguments by parameter that are changing numbers and can be tensors instead; raises for
-    others."""
+    """Changing numbers that can be tensors, by parameter; raises for others."""
     called, _ = called_objects(body)
     found: dict[str, list[ast.expr]] = {}
     for name, value, site in script.arguments_given(function):
@@ -63,8 +59,7 @@ def numbers_to_wrap(
 def as_tensor(
     script: Script, value: ast.expr, name: str, body: Sequence[ast.stmt], site: ast.AST
 ) -> bool:
-    """Whether a value is a changing number that a tensor can stand in for in `body`; raises where
-    it cannot."""
+    """Whether a tensor can replace a changing number in `body`; raises where it cannot."""
     if not bound_around(script, value):
         return False
     kind = type_in_loops(script, value, script.loops_around(value))
@@ -93,8 +88,7 @@ def _is_given_on(script: Script, node: ast.Name) -> bool:
 
 
 def _tensor_will_do(script: Script, node: ast.Name, kind: PythonType) -> bool:
-    """Whether a number is used as a tensor could be: compared, cast or, if it is a real one,
-    computed with."""
+    """Whether a number is only compared, cast or, if real, computed with."""
     match script.parents[node]:
         case ast.Compare():
             return True

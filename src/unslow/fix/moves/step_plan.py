@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.captured_values import called_in_loop, captured, reset_objects
-from unslow.fix.moves.defer_statement import updates_metric
 from unslow.fix.moves.extract_function import Part, in_order, part_of
-from unslow.fix.moves.graph_rules import Offence, offence
+from unslow.fix.moves.graph_rules import offence
 from unslow.fix.moves.step_arguments import as_tensor, numbers_to_wrap, one_object_each, reads
 from unslow.fix.moves.training_step import Step
 from unslow.syntax.nodes import (
@@ -18,6 +17,7 @@ from unslow.syntax.nodes import (
     StatementLoop,
     has_decorator,
     inside,
+    method_of,
     parameter_names,
     positional_names,
 )
@@ -25,20 +25,9 @@ from unslow.syntax.python_types import called_objects
 from unslow.syntax.uses import bound_in, uses
 
 
-class Offends(Exception):
-    """Something in a run of statements cannot be compiled; it may be possible to move it behind
-    them."""
-
-    def __init__(self, offence: Offence, statements: Sequence[ast.stmt]) -> None:
-        super().__init__(offence.reason)
-        self.offence = offence
-        self.statements = statements
-
-
 @dataclass(frozen=True)
 class Plan:
-    """A part that can be compiled, the statement its function goes in front of, and what it is
-    handed."""
+    """A part that can be compiled, the statement its function precedes, and its inputs."""
 
     part: Part
     before: ast.stmt
@@ -48,17 +37,20 @@ class Plan:
 
 
 def extended(script: Script, run: Sequence[ast.stmt], step: Step) -> Sequence[ast.stmt]:
-    """The run with the metric updates right behind it, which cost as much op by op as the step
-    does."""
+    """The run with the metric updates after it, which cost as much op by op."""
     block, start = script.block(run[0])
     end = start + len(run)
-    while end < len(block) and updates_metric(block[end]):
+    while end < len(block) and _updates_metric(block[end]):
         try:
             planned(script, block[start : end + 1], step)
-        except (CannotEdit, Offends):
+        except CannotEdit:
             break
         end += 1
     return block[start:end]
+
+
+def _updates_metric(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and method_of(node.value) == "update_state"
 
 
 def planned(script: Script, run: Sequence[ast.stmt], step: Step) -> Plan:
@@ -86,8 +78,7 @@ def planned(script: Script, run: Sequence[ast.stmt], step: Step) -> Plan:
 
 
 def _require_tensors_given(script: Script, part: Part) -> None:
-    """Raises where what is read afterwards is no tensor: a compiled function cannot give back a
-    tape."""
+    """Raises where a tape is read afterwards: a compiled function cannot return it."""
     entered = [item for node in inside(part.statements, ast.With) for item in node.items]
     names = [item.optional_vars for item in entered if isinstance(item.optional_vars, ast.Name)]
     for name in names:
@@ -109,7 +100,7 @@ def _require_graph(
         or reset_objects(script, run, training_loops(script, run, step.function))
     )
     if found is not None:
-        raise Offends(found, run)
+        raise script.refuse(found.reason, found.node)
 
 
 def training_loops(
@@ -121,8 +112,7 @@ def training_loops(
 
 
 def _loop_to_leave(script: Script, run: Sequence[ast.stmt], step: Step) -> StatementLoop | None:
-    """The loop that the compiled function goes in front of; None: in front of the whole function
-    around it."""
+    """The loop that the compiled function precedes; None for the function around it."""
     if step.loop is None:
         return None
     objects = called_objects(run)[0] - uses(run).writes
@@ -176,8 +166,7 @@ def _self_name(script: Script, function: NamedFunction) -> str | None:
 
 
 def _tensors(script: Script, part: Part, inputs: Sequence[str]) -> set[str]:
-    """The inputs that are numbers to be handed over as tensors; raises for those that cannot be
-    handed over."""
+    """Inputs to pass as tensors; raises for those that cannot be passed."""
     tensors: set[str] = set()
     written = uses(part.statements).writes
     for name in inputs:
@@ -197,4 +186,4 @@ def _require_tensor_state(script: Script, name: str, part: Part) -> None:
     for item in script.bindings(name, binding):
         if isinstance(item.assigned, ast.Constant) and item.assigned.value is not None:
             reason = f"`{name}` is a Python number that one step hands to the next"
-            raise Offends(Offence(reason, binding), part.statements)
+            raise script.refuse(reason, binding)

@@ -1,5 +1,4 @@
-"""The moves for a function that is traced too often: a number is given as a tensor, shapes are
-relaxed."""
+"""Trace a function less often: numbers become tensors, shapes are relaxed."""
 
 from __future__ import annotations
 
@@ -29,8 +28,7 @@ _STATIC = words("shape get_shape as_list")
 def number_as_tensor(
     script: Script, line: int, function: str, name: str, number: str, body: NamedFunction | None
 ) -> Script:
-    """`step(x, rate)` becomes `step(x, tf.constant(rate))`; `body` is the traced function, in
-    whichever file."""
+    """`step(x, rate)` becomes `step(x, tf.constant(rate))`."""
     kinds = {_use(body, node) for node in reads(body.body, name)} if body is not None else set()
     if "other" in kinds:
         reason = f"`{name}` is used in `{function}` in a way that needs a Python number"
@@ -77,8 +75,7 @@ def _given(
 
 
 def called_at(script: Script, line: int, function: str) -> ast.Call:
-    """The call of a traced function at a line, also under the name that `tf.function(…)` was
-    given."""
+    """The call of a traced function at a line, also under the name of its `tf.function`."""
     calls = script.calls_at(line)
     named = [call for call in calls if last_name(call.func) == function]
     aliased = [call for call in calls if _stands_for(script, call.func) == function]
@@ -103,8 +100,7 @@ def _position(body: NamedFunction | None, site: ast.Call, name: str) -> int | No
 
 
 def _use(body: NamedFunction, node: ast.Name) -> str:
-    """How a function uses a number: "compared" or "computed" with, "taken" as a tensor, or in an
-    "other" way."""
+    """How a function uses a number: "compared", "computed", "taken" as a tensor, or "other"."""
     if any(node in ast.walk(part) for part in _bounds(body)):
         return "taken"  # `image[row : row + 8]`: a tensor is cut by tensors as well
     match next(owner for owner in ast.walk(body) if node in ast.iter_child_nodes(owner)):
@@ -136,8 +132,7 @@ def _is_sum(part: ast.Slice) -> bool:
 
 
 def relax_shapes(script: Script, line: int, made: int) -> Script:
-    """`reduce_retracing=True` on the function at a line, or on the call that makes it at
-    another."""
+    """`reduce_retracing=True` on the function at a line, or on the call that makes it."""
     function = script.function_at(line)
     if function is not None and decorator(script, function, _FUNCTION) is not None:
         return decorate(script, script.recorded(function), _FUNCTION, {"reduce_retracing": "True"})

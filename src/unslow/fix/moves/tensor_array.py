@@ -1,5 +1,4 @@
-"""Results that a loop collects in a Python list, kept in a `tf.TensorArray` where the loop becomes
-one of the graph."""
+"""Keep what a graph loop collects in a `tf.TensorArray` instead of a list."""
 
 from __future__ import annotations
 
@@ -35,8 +34,7 @@ class Collection:
 
 
 def collected(script: Script, loop: ast.For) -> Iterator[Collection]:
-    """The lists that a loop over `range(n)` fills with one tensor per turn, and that are stacked
-    behind it."""
+    """Lists that a loop over `range(n)` fills with one tensor per turn and that are stacked."""
     counter = loop.target
     match loop.iter:
         case ast.Call(args=[count]) if isinstance(counter, ast.Name):

@@ -1,5 +1,4 @@
-"""Python lists of tensors that are equally long in every call: a compiled function takes them apart
-while it is traced, once."""
+"""Python lists of tensors of fixed length, which a trace unrolls once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Where a training step is in the source: the statements from its tape to its last weight
-update."""
+"""Where a training step is in the source, from its tape to its last weight update."""
 
 from __future__ import annotations
 
@@ -53,8 +52,7 @@ def _minimizes(node: ast.AST) -> bool:
 
 
 def find_step(script: Script, update_line: int, loop_line: int | None) -> Step:
-    """The step that updates at a line: in the function with the tape, up the calls if it is not the
-    updating one."""
+    """The step that updates at a line, in the function that holds the tape."""
     update = statement(script, update_line)
     wanted = script.now(loop_line) if loop_line is not None else None
     for _ in range(_MOST_CALLS):
@@ -82,8 +80,7 @@ def _caller_with_tape(script: Script, function: NamedFunction) -> ast.Call | Non
 
 
 def spans(script: Script, step: Step) -> Iterator[Sequence[ast.stmt]]:
-    """The runs of statements that could be compiled, the largest first; nothing if no tape leads to
-    the update."""
+    """Runs of statements to compile, largest first; none if no tape leads to the update."""
     node: ast.stmt | None = step.update
     while node is not None:
         block, index = script.block(node)

@@ -1,5 +1,4 @@
-"""The move for a function or model that XLA compiles at too high a cost: TensorFlow's own graph
-runs it."""
+"""Run without XLA what it compiles at too high a cost."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ class WithoutXla:
 
 
 def without_xla(script: Script, line: int) -> WithoutXla:
-    """Takes `jit_compile=True` off what a line calls: a compiled function, or a model that is
-    fitted."""
+    """Remove `jit_compile=True` from a compiled function or a model."""
     calls = script.calls_at(line)
     found = next(filter(None, (_setting(script, call) for call in calls)), None)
     if found is None:

@@ -214,8 +214,7 @@ _SHORT_EPOCH = 16
 
 
 def _group(steps: int, epoch: int) -> tuple[int, float]:
-    """How many steps to execute at once, and the share of miscounted ones: a last group is
-    short."""
+    """How many steps to run at once, and the share of miscounted ones: a last group is short."""
     whole_epoch = (epoch,) if 1 < epoch <= _SHORT_EPOCH else ()
     within = min(steps, epoch) if epoch else steps
     found = []
