@@ -9,10 +9,11 @@ from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, with_import
 from unslow.fix.moves.captured_values import called_in_loop, captured, reset_objects
 from unslow.fix.moves.decorators import decorate, decorator
+from unslow.fix.moves.defer_statement import move_out
 from unslow.fix.moves.extract_function import NewFunction, lifted
 from unslow.fix.moves.graph_rules import Offence, offence
 from unslow.fix.moves.step_arguments import SeveralObjects, numbers_to_wrap, one_object_each
-from unslow.fix.moves.step_plan import Plan, extended, planned, training_loops
+from unslow.fix.moves.step_plan import Offends, Plan, extended, planned, training_loops
 from unslow.fix.moves.training_step import Step, find_step, spans
 from unslow.syntax.library import Kind
 from unslow.syntax.nodes import NAMED_FUNCTIONS, NamedFunction, inside, last_name, values_taken
@@ -35,19 +36,23 @@ def compile_step(
     in this script.
     """
     keywords = {"reduce_retracing": "True"} if varying_shapes or _varies(script) else {}
-    step = find_step(script, update_line, loop_line)
-    if _compiled(script, step):
-        return script
-    try:
-        if step.loop is None:
-            return _called_step(script, step, keywords)
-        return _inline_step(script, step, keywords)
-    except NotImported:
-        with_tensorflow, _ = with_import(script, "tf")
-    if with_tensorflow == script:
-        reason = "TensorFlow is imported too late for a function before this step"
-        raise script.refuse(reason, step.update)
-    return compile_step(with_tensorflow, update_line, loop_line, varying_shapes)
+    for _ in range(20):  # each round moves one statement out of the step
+        step = find_step(script, update_line, loop_line)
+        if _compiled(script, step):
+            return script
+        try:
+            if step.loop is None:
+                return _called_step(script, step, keywords)
+            return _inline_step(script, step, keywords)
+        except Offends as problem:
+            script = move_out(script, problem.offence, problem.statements)
+        except NotImported:
+            before, (script, _) = script, with_import(script, "tf")
+            if script == before:
+                raise script.refuse(
+                    "TensorFlow is imported too late for a function before this step", step.update
+                ) from None
+    raise CannotEdit("too much of the step is Python's", update_line)
 
 
 class NotImported(Exception):
@@ -85,7 +90,7 @@ def _called_step(script: Script, step: Step, keywords: Mapping[str, str]) -> Scr
         wrapped = _whole_function(script, function)
     except SeveralObjects as problem:
         return _compiled_callers(script, function, keywords, problem)
-    except CannotEdit as problem:
+    except (CannotEdit, Offends) as problem:
         return _split(script, step, keywords, problem)
     return _decorated(script, function, wrapped, keywords)
 
@@ -118,7 +123,10 @@ def compile_function(
         found = script.function_at(line)
         assert found is not None
         function = found
-    wrapped = _whole_function(script, function)
+    try:
+        wrapped = _whole_function(script, function)
+    except Offends as problem:
+        raise script.refuse(problem.offence.reason, problem.offence.node) from problem
     try:
         return _decorated(script, function, wrapped, keywords)
     except NotImported:
@@ -173,7 +181,7 @@ def _whole_function(script: Script, function: NamedFunction) -> list[ast.expr]:
         or reset_objects(script, body, training_loops(script, body, function))
     )
     if found is not None:
-        raise script.refuse(found.reason, found.node)
+        raise Offends(found, body)
     one_object_each(script, function, called_objects(body)[0])
     wrapped = numbers_to_wrap(script, function, body)
     return [value for values in wrapped.values() for value in values]
@@ -200,12 +208,16 @@ def _returned(node: ast.expr | None) -> list[ast.expr]:
     return [] if node is None else [node]
 
 
-def _split(script: Script, step: Step, keywords: Mapping[str, str], problem: CannotEdit) -> Script:
+def _split(
+    script: Script, step: Step, keywords: Mapping[str, str], problem: CannotEdit | Offends
+) -> Script:
     """Compile tape and update beside the function, which keeps the Python parts."""
     function = step.function
     assert function is not None
     runs = list(spans(script, step))
     if not runs:
+        if isinstance(problem, Offends):
+            raise script.refuse(problem.offence.reason, problem.offence.node) from problem
         raise problem
     in_loop = bool(script.loops_around(runs[0][0]))
     name = "train_step" if in_loop else f"compiled_{function.name.lstrip('_')}"
@@ -229,11 +241,11 @@ def _first_that_works(
     name: str,
     keywords: Mapping[str, str],
 ) -> Script:
-    problem: CannotEdit | None = None
+    problem: CannotEdit | Offends | None = None
     for run in runs:
         try:
             plan = planned(script, extended(script, run, step), step)
-        except CannotEdit as found:
+        except (CannotEdit, Offends) as found:
             problem = found
             continue
         return _lift_out(script, plan, name, keywords)

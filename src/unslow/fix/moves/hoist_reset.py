@@ -1,4 +1,5 @@
-"""Does once, in front of a loop, what each iteration repeats: setting a seed, clearing a session."""
+"""The move that does once, in front of a loop, what each iteration does anew: setting a seed,
+clearing a session."""
 
 from __future__ import annotations
 
@@ -7,12 +8,15 @@ from collections.abc import Sequence
 
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import delete, insert_before
+from unslow.fix.moves.captured_values import called_in_loop
 from unslow.fix.moves.hoist import dependence, hoist_statement
+from unslow.fix.moves.inline_helper import without_reset
 from unslow.syntax.nodes import StatementLoop
 
 
 def once_before_loop(script: Script, lines: Sequence[int]) -> Script:
-    """Take a call out of its loop; of its line and its callers' lines, the first in a loop counts."""
+    """Takes a call out of its loop; the lines are its own and its callers', the first that is in a
+    loop counts."""
     for line in lines:
         node = script.statement_at(line)
         if node is None or not script.loops_around(node):
@@ -23,7 +27,26 @@ def once_before_loop(script: Script, lines: Sequence[int]) -> Script:
             return hoist_statement(script, line)
         except CannotEdit:
             return _replaced(script, node, node.value)
-    raise CannotEdit("the loop around it is in another file", lines[0] if lines else None)
+    site = _repeated_call(script, lines[0]) if lines else None
+    if site is None:
+        raise CannotEdit("the loop around it is in another file", lines[0] if lines else None)
+    return without_reset(script, lines[0], script.recorded(site))
+
+
+def _repeated_call(script: Script, line: int) -> ast.Call | None:
+    """The one call of the function around a line that a loop comes by; others must set things
+    once."""
+    helper = script.function_at(line)
+    sites = script.possible_calls(helper) if helper is not None else []
+    repeated = [site for site in sites if _is_repeated(script, site)]
+    return repeated[0] if len(repeated) == 1 and len(sites) > 1 else None
+
+
+def _is_repeated(script: Script, site: ast.Call) -> bool:
+    around = script.function_of(site)
+    return bool(script.loops_around(site)) or (
+        around is not None and called_in_loop(script, around)
+    )
 
 
 def _replaced(script: Script, node: ast.stmt, call: ast.Call) -> Script:
