@@ -83,6 +83,13 @@ ERRORS: dict[str, tuple[str, str]] = {
         "with the same cluster in TF_CONFIG, the same Slurm, MPI or Ray job, or the same "
         "UNSLOW_JOB.",
     ),
+    "comment": (
+        "a comment could not be written",
+        "`unslow comment FILE` works in jobs of GitHub Actions and GitLab CI that belong to a pull "
+        "or merge request. On GitHub the job needs `permissions: pull-requests: write` and the "
+        "token in GITHUB_TOKEN; a pull request from a fork has a token that cannot write. On "
+        "GitLab UNSLOW_TOKEN is a project access token with the scope `api`.",
+    ),
     "bad-cluster": (
         "the workers cannot be started",
         "`unslow run --workers N` starts N processes on this machine and tells each its place "

@@ -113,6 +113,7 @@ SCHEMAS = [
     "runs",
     "explain",
     "export",
+    "comment",
     "config",
     "env",
     "fix",
