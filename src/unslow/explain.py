@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 ERRORS: dict[str, tuple[str, str]] = {
     "no-script": (
         "there is no Python script to run",
@@ -142,3 +144,17 @@ ERRORS: dict[str, tuple[str, str]] = {
         "absolute.",
     ),
 }
+
+
+def flowing(text: str, headings: Collection[str]) -> str:
+    """The text with one line per paragraph, for a terminal that wraps lines itself."""
+    lines: list[str] = []
+    is_open = False  # whether the next line continues the last one
+    for line in text.splitlines():
+        is_apart = not line.strip() or line in headings or line[:1] in " -*|>"
+        if is_open and not is_apart:
+            lines[-1] += f" {line}"
+        else:
+            lines.append(line)
+        is_open = not is_apart
+    return "\n".join(lines)
