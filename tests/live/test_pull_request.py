@@ -204,7 +204,7 @@ def test_a_push_that_cures_it_updates_the_comment(
     done = push(f"# Cured.\n{TRAIN}", comments)
     assert not done.has_failed, done.printed
     assert list(comments.bodies) == [1, 2]
-    assert "slower" not in comments.bodies[2] and "retracing" not in comments.bodies[2]
+    assert "retracing" not in comments.bodies[2] and "≈" not in comments.bodies[2]
 
 
 def test_a_merge_request_is_commented_once_and_only_if_it_is_slower(
