@@ -20,4 +20,6 @@ def test_explain_wraps_at_the_width_of_the_terminal_only(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "1000")
     _, out, _ = typed(capsys, "explain", "graph-growth")
-    assert len(out.splitlines()) == 2 + 4 * 3 - 1  # title, and a heading, a paragraph and a gap each
+    assert (
+        len(out.splitlines()) == 2 + 4 * 3 - 1
+    )  # title, and a heading, a paragraph and a gap each

@@ -57,7 +57,7 @@ def loop_text(loop: Row) -> str:
 def remarks(view: Row) -> Iterator[str]:
     """What limits the comparison, and what else changed; not the verdict, nor what is new."""
     if view["disturbed"] and not view["proof"]:
-        yield f"Cannot be told: {view['disturbed']}. Record it again on a quiet machine."
+        yield f"{words.capitalized(view['disturbed'])}. Record it again on a quiet machine."
     yield from (words.ended(words.capitalized(problem)) for problem in view["problems"])
     for key, text in (("only_before", "first"), ("only_after", "second")):
         if view[key]:
