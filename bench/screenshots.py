@@ -1,9 +1,10 @@
-"""Pictures for the README: records an example, and shows its report as a page and in a terminal.
+"""Pictures for the documentation: the report of an example, a comparison, a notebook and a terminal.
 
-python bench/screenshots.py [example]        needs Chromium; writes docs/images/
+python bench/screenshots.py [example]        needs Chromium and nbconvert; writes docs/images/
 
-terminal.svg is a recording of a terminal: `unslow run`, `unslow fix` and `unslow fix --prove --apply` on the
-example, one after the other. What it shows was printed by these commands.
+Each page is shown wide, at 400 pixels, and dark. terminal.svg is a recording of a terminal: `unslow run`,
+`unslow fix` and `unslow fix --prove --apply` on the example, one after the other. What it shows was printed by
+these commands.
 """
 
 from __future__ import annotations
@@ -14,23 +15,45 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
+import nbformat
+from nbclient import NotebookClient
+from nbconvert import HTMLExporter
 from playwright.sync_api import sync_playwright
 from rich.console import Console
 from rich.text import Text
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "src"))
-
-from unslow.cli.show import report_on  # noqa: E402
-from unslow.report import html  # noqa: E402
-
 IMAGES = ROOT / "docs" / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 COMMANDS = ("unslow run train.py", "unslow fix", "unslow fix --prove --apply")
 ROWS, COLUMNS = 30, 84
 SECONDS = 6  # that each screen of the recording stays
+# Name of the picture after that of the page, colour scheme, width and height in pixels.
+SHOTS = (("", "light", 1200, 1500), ("-dark", "dark", 1200, 1100), ("-narrow", "light", 400, 1500))
+CELLS = (
+    "%load_ext unslow",
+    """\
+import tensorflow as tf
+
+weight = tf.Variable(1.0)
+
+
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = (weight * x) ** 2
+    weight.assign_sub(0.01 * tape.gradient(loss, weight))
+""",
+    """\
+%%unslow
+for n in range(200):
+    step(float(n))
+""",
+    "%unslow_fix",
+)
 _MARK = re.compile(r"^# (expect|steps):.*\n|  # <-- .*$", re.MULTILINE)
 # Without the web font of rich's own format: the picture asks nothing of the network.
 _SVG = """\
@@ -63,10 +86,12 @@ def main() -> None:
         source = (ROOT / "examples" / example).read_text(encoding="utf-8")
         (Path(place) / "train.py").write_text(_MARK.sub("", source), encoding="utf-8")
         printed = [_printed(command, place) for command in COMMANDS]
-        _, view = report_on(next(iter(sorted((Path(place) / ".unslow").glob("2*")))).as_posix())
-        page = Path(place) / "report.html"
-        page.write_text(html.dumps(view), encoding="utf-8")
-        _shoot(browser, page)
+        _printed("unslow run --quiet train.py", place)
+        first, *_, last = sorted((Path(place) / ".unslow").glob("2*"))
+        _printed(f"unslow why {first.name} --format html -o report.html", place)
+        _printed(f"unslow compare {first.name} {last.name} --format html -o comparison.html", place)
+        pages = {name: Path(place) / f"{name}.html" for name in ("report", "comparison")}
+        _shoot(browser, {**pages, "notebook": _notebook(Path(place))})
     (IMAGES / "terminal.svg").write_text(recording(printed), encoding="utf-8")
     print(f"==> wrote {', '.join(sorted(path.name for path in IMAGES.iterdir()))} in docs/images")
 
@@ -127,20 +152,35 @@ def _coloured(line: str) -> Text:
     return Text(line, "bold" if line.lstrip().startswith(">") else "")
 
 
-def _shoot(browser: str, page: Path) -> None:
+def _notebook(place: Path) -> Path:
+    """A notebook, executed by a real kernel; its page is made light and dark when it is shown."""
+    print("==> a notebook", flush=True)
+    cells = [nbformat.v4.new_code_cell(text) for text in CELLS]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", PYTHONPATH=str(ROOT / "src"))
+    resources = {"metadata": {"path": str(place)}}
+    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources).execute()
+    for cell in notebook.cells:  # TensorFlow's own warnings about retracing fill a screen
+        cell.outputs = [out for out in cell.outputs if out.get("name") != "stderr"]
+    del notebook.cells[:2]
+    for theme in ("light", "dark"):
+        page, _ = HTMLExporter(template_name="lab", theme=theme).from_notebook_node(notebook)
+        (place / f"notebook-{theme}.html").write_text(page, encoding="utf-8")
+    return place / "notebook-light.html"
+
+
+def _shoot(browser: str, pages: Mapping[str, Path]) -> None:
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        for name, scheme, width, height in (
-            ("report.png", "light", 1200, 1500),
-            ("report-dark.png", "dark", 1200, 900),
-            ("report-narrow.png", "light", 400, 900),
-        ):
+        for suffix, scheme, width, height in SHOTS:
             tab = chromium.new_page(
-                viewport={"width": width, "height": height}, color_scheme=scheme
-            )  # type: ignore[arg-type]
-            tab.goto(page.as_uri())
-            tab.wait_for_timeout(500)
-            tab.screenshot(path=str(IMAGES / name))
+                viewport={"width": width, "height": height},
+                color_scheme=scheme,  # type: ignore[arg-type]
+            )
+            for name, page in pages.items():
+                tab.goto(page.with_name(page.name.replace("light", scheme)).as_uri())
+                tab.wait_for_timeout(1500)
+                tab.screenshot(path=str(IMAGES / f"{name}{suffix}.png"))
         chromium.close()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 ERRORS: dict[str, tuple[str, str]] = {
     "no-script": (
         "there is no Python script to run",
@@ -83,6 +85,13 @@ ERRORS: dict[str, tuple[str, str]] = {
         "with the same cluster in TF_CONFIG, the same Slurm, MPI or Ray job, or the same "
         "UNSLOW_JOB.",
     ),
+    "comment": (
+        "a comment could not be written",
+        "`unslow comment FILE` works in jobs of GitHub Actions and GitLab CI that belong to a pull "
+        "or merge request. On GitHub the job needs `permissions: pull-requests: write` and the "
+        "token in GITHUB_TOKEN; a pull request from a fork has a token that cannot write. On "
+        "GitLab UNSLOW_TOKEN is a project access token with the scope `api`.",
+    ),
     "bad-cluster": (
         "the workers cannot be started",
         "`unslow run --workers N` starts N processes on this machine and tells each its place "
@@ -135,3 +144,17 @@ ERRORS: dict[str, tuple[str, str]] = {
         "absolute.",
     ),
 }
+
+
+def flowing(text: str, headings: Collection[str]) -> str:
+    """The text with one line per paragraph, for a terminal that wraps lines itself."""
+    lines: list[str] = []
+    is_open = False  # whether the next line continues the last one
+    for line in text.splitlines():
+        is_apart = not line.strip() or line in headings or line[:1] in " -*|>"
+        if is_open and not is_apart:
+            lines[-1] += f" {line}"
+        else:
+            lines.append(line)
+        is_open = not is_apart
+    return "\n".join(lines)

@@ -75,9 +75,8 @@ def job(tmp_path: Path) -> Job:
         git(repository, "commit", "--quiet", "-m", text)
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name in ("unslow", "gh", "curl"):
-        (programs / name).write_text(STAND_IN)
-        (programs / name).chmod(0o755)
+    (programs / "unslow").write_text(STAND_IN)
+    (programs / "unslow").chmod(0o755)
     log = tmp_path / "calls"
     environment = {
         **os.environ,
@@ -221,9 +220,18 @@ def test_the_action_fails_where_the_comparison_could_not_be_made(job: Job) -> No
     assert "slower" not in said
 
 
-def test_the_action_comments_and_fails_only_on_a_regression() -> None:
-    for name in ("Comment on a regression", "Fail on a regression"):
-        assert "steps.compare.outputs.slower == 'true'" in steps()[name]["if"]
+def test_the_action_fails_only_on_a_regression() -> None:
+    assert "steps.compare.outputs.slower == 'true'" in steps()["Fail on a regression"]["if"]
+
+
+@pytest.mark.parametrize(("slower", "adds"), [("true", True), ("false", False), ("", False)])
+def test_the_action_adds_a_comment_only_on_a_regression(job: Job, slower: str, adds: bool) -> None:
+    script = steps()["Comment on a regression"]["run"]
+    code = job.bash(script, COMMAND="train.py --steps 20", SLOWER=slower, FOLDER="results")
+    ((words, _),) = job.calls("unslow", "comment")
+    assert code == 0
+    assert ("--only-update" not in words) is adds
+    assert words[1:4] == ["results/comparison.md", "--key", "train.py --steps 20"]
 
 
 def test_the_action_puts_no_input_into_a_script() -> None:
@@ -263,12 +271,21 @@ def test_the_template_records_the_base_and_then_the_head(
 
 
 @pytest.mark.parametrize(
-    ("slower", "token", "comments"),
-    [("0", "secret", 0), ("1", "secret", 1), ("1", "", 0), ("2", "secret", 0)],
+    ("slower", "token", "options"),
+    [
+        ("0", "secret", [["--only-update"]]),
+        ("1", "secret", [[]]),
+        ("1", "", []),
+        ("2", "secret", []),
+    ],
     ids=["as fast", "slower", "no token", "could not compare"],
 )
-def test_the_template_comments_on_a_regression_only(
-    job: Job, merge_request: Callable[..., int], slower: str, token: str, comments: int
+def test_the_template_adds_a_comment_on_a_regression_only(
+    job: Job,
+    merge_request: Callable[..., int],
+    slower: str,
+    token: str,
+    options: list[list[str]],
 ) -> None:
     assert merge_request(slower, token) == int(slower)
-    assert len(job.calls("curl")) == comments
+    assert [words[4:] for words, _ in job.calls("unslow", "comment")] == options

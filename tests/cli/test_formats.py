@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.test_cli import typed
 from tests.examples import RECORDED
+from unslow.model import Proof, Verdict
 from unslow.report.json_report import schema
 
 
@@ -113,6 +114,7 @@ SCHEMAS = [
     "runs",
     "explain",
     "export",
+    "comment",
     "config",
     "env",
     "fix",
@@ -146,3 +148,16 @@ def test_a_comparison_of_a_run_with_another_script_fails_a_check(
 ) -> None:
     code, _, err = typed(capsys, "compare", "gc_pauses", "graph_growth", "--fail-if", "slower=5%")
     assert code == 1 and "failed" in err
+
+
+def test_a_run_that_crashed_fails_a_check_even_if_trials_are_as_fast(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = tmp_path / ".unslow" / "gc_pauses" / "run.json"
+    about.write_text(about.read_text().replace('"exit 0"', '"exit 1"'))
+    times = (0.01, 0.011) * 2
+    as_fast = Proof(Verdict.NO_EFFECT, 1.0, 0.9, 1.1, times, times, 50, None, None, "as fast")
+    monkeypatch.setattr("unslow.cli.compare._proved", lambda *_: as_fast)
+    words = ["compare", "gc_pauses", "gc_pauses", "--repeat", "4", "--fail-if", "slower=5%"]
+    code, _, err = typed(capsys, *words)
+    assert code == 1 and "did not end well: exit 1" in err

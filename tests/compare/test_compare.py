@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from unslow.analyse.sketches.sketch import Sketch
+from unslow.cause import by_id
 from unslow.compare import Change, Comparison, compare
 from unslow.compare.match import line_map, matched_loops
 from unslow.compare.view import view_of
 from unslow.diagnose import diagnose
-from unslow.model import Diagnosis, Finding, Phase, Proof, Run, Verdict
+from unslow.model import Diagnosis, Finding, Fix, Phase, Proof, Run, Safety, Verdict
 from unslow.report import comparison
 
 SOURCE = "import tensorflow as tf\n\nfor step in range(100):\n    train()\n"
@@ -110,5 +111,23 @@ def test_runs_in_turn_decide_the_headline_even_if_a_recording_was_disturbed() ->
     proof = Proof(Verdict.SLOWER, 0.83, 0.82, 0.84, *times, 50, None, None, "SLOWER")
     view = view_of(compare(one, other), one, other, proof)
     kind, answer = comparison.verdict(view)
-    assert kind == "slower" and "when run in turn" in answer and "1.2× slower" in answer
-    assert not [text for text in comparison.remarks(view) if text.startswith("Cannot be told")]
+    assert kind == "slower" and "in 8 + 8 runs in turn" in answer and "1.2× slower" in answer
+    assert not [text for text in comparison.remarks(view) if "was busy" in text]
+
+
+def test_a_comment_says_nothing_twice_and_names_the_cure() -> None:
+    cause = by_id("retracing")
+    assert cause is not None
+    slow = diagnose(cause.FIRES[0].run())
+    fix = Fix("pass `x` as a tensor", Safety.CLOSE, {"train.py": "new\n"}, "")
+    slow = replace(slow, run=replace(slow.run, sources={"train.py": "old\n"}), fixes={0: fix})
+    calm = replace(slow, findings=(), fixes={})
+    proof = Proof(
+        Verdict.SLOWER, 0.1, 0.006, 0.16, (0.01,) * 3, (0.1,) * 3, 50, None, None, "SLOWER: text"
+    )
+    text = comparison.as_markdown(view_of(compare(calm, slow), calm, slow, proof))
+    found = slow.findings[0]
+    assert f"**New: `retracing` at `{found.location}`: " in text
+    assert text.count("retracing") == 1 and "SLOWER" not in text
+    assert "(6.25–167× slower)" in text and text.count("× slower (") == 1
+    assert "Fix: pass `x` as a tensor.\n\n```diff\n--- a/train.py\n" in text

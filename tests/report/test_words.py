@@ -126,6 +126,18 @@ def test_every_ratio_is_a_speedup_in_words(ratio: float, text: str) -> None:
 @pytest.mark.parametrize(
     ("low", "high", "text"),
     [
+        (1.0123, 9.994, "1.01–9.99× faster"),
+        (0.006, 0.16, "6.25–167× slower"),
+        (1 / 15.98, 1400, "16.0× slower to 1,400× faster"),
+    ],
+)
+def test_an_interval_has_three_digits(low: float, high: float, text: str) -> None:
+    assert words.interval(low, high) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
         (1.1, 1.3, "1.10–1.30× faster"),
         (0.5, 0.8, "1.25–2.00× slower"),
         (0.8, 1.1, "1.25× slower to 1.10× faster"),

@@ -30,6 +30,7 @@ _COMMANDS = {
     "check": "Find causes in source, without running it.",
     "explain": "Explain a cause or an error.",
     "compare": "Compare two runs.",
+    "comment": "Comment on the pull request of a CI job.",
     "export": "Write a run for TensorBoard, Perfetto, W&B, MLflow and other tools.",
     "runs": "List the recorded runs.",
     "mcp": "Serve these commands to an agent over the Model Context Protocol.",

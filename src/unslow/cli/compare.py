@@ -59,7 +59,9 @@ def compare(
     _show(view_of(found, first, second, proof), form, output)
     failures = list(found.failures(limit)) if limit is not None else []
     if proof and limit is not None:
-        failures = ["it is slower when both are run in turn"] if _regressed(proof, limit) else []
+        failures = list(found.problems)
+        if _regressed(proof, limit):
+            failures.append("it is slower when both are run in turn")
     for failure in failures:
         click.echo(f"unslow: failed: {failure}", err=True)
     if failures:

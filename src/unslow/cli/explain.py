@@ -6,10 +6,10 @@ import sys
 
 import click
 
-from unslow.cause import load
+from unslow.cause import HEADINGS, load
 from unslow.cli.output import format_option, write_json
 from unslow.errors import UnslowError, suggestion
-from unslow.explain import ERRORS
+from unslow.explain import ERRORS, flowing
 
 Entry = dict[str, str]
 
@@ -53,4 +53,4 @@ def _show(entry: Entry) -> None:
     console = Console(file=sys.stdout, highlight=False)
     console.print(f"{entry['name']}: {entry['title']}", style="bold", markup=False)
     console.print()
-    console.print(entry["text"], markup=False)
+    console.print(flowing(entry["text"], HEADINGS), markup=False)

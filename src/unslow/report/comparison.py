@@ -18,7 +18,7 @@ _STYLES = {
     "no difference": "bold",
     "cannot be told": "bold yellow",
 }
-_CAUSES = {"gone": "no longer found", "new": "new", "still_there": "still found"}
+_CAUSES = {"gone": "no longer found", "still_there": "still found"}
 
 
 def verdict(view: Row) -> tuple[str, str]:
@@ -41,7 +41,8 @@ def _proved(proof: Row, line: str) -> tuple[str, str]:
     elif proof["high"] < 1:
         kind = "slower"
     change = words.speed(proof["speedup"]) if kind != "cannot be told" else f"the difference {kind}"
-    return kind, f"{line}: {before} → {after} a step when run in turn, {change} ({interval})."
+    runs = f"{len(proof['before'])} + {len(proof['after'])} runs in turn"
+    return kind, f"{line}: {before} → {after} a step in {runs}, {change} ({interval})."
 
 
 def loop_text(loop: Row) -> str:
@@ -54,9 +55,9 @@ def loop_text(loop: Row) -> str:
 
 
 def remarks(view: Row) -> Iterator[str]:
-    """What limits the comparison, and what else changed."""
+    """What limits the comparison, and what else changed; not the verdict, nor what is new."""
     if view["disturbed"] and not view["proof"]:
-        yield f"Cannot be told: {view['disturbed']}. Record it again on a quiet machine."
+        yield f"{words.capitalized(view['disturbed'])}. Record it again on a quiet machine."
     yield from (words.ended(words.capitalized(problem)) for problem in view["problems"])
     for key, text in (("only_before", "first"), ("only_after", "second")):
         if view[key]:
@@ -64,12 +65,10 @@ def remarks(view: Row) -> Iterator[str]:
     for key, text in _CAUSES.items():
         if view["causes"][key]:
             yield f"Causes {text}: {', '.join(view['causes'][key])}."
-    if view["proof"]:
-        yield f"Both run again in turn: {view['proof']['text']}."
 
 
 def new_finding(finding: Row) -> str:
-    where = f" at {finding['line']}" if finding["line"] else ""
+    where = f" at `{finding['line']}`" if finding["line"] else ""
     return f"`{finding['cause']}`{where}: {finding['title']}"
 
 
@@ -84,7 +83,10 @@ def renderable(view: Row) -> RenderableType:
             name = f"{loop['before_line']} → {name}"
         parts.append(Text(f"\n{name}: {loop_text(loop)}", _STYLES[loop["change"]]))
         parts.append(_phases(loop["phases"]))
-    parts += [Text(f"\n{remark}" if not at else remark) for at, remark in enumerate(remarks(view))]
+    said = [*(f"New: {new_finding(finding)}" for finding in view["new_findings"]), *remarks(view)]
+    if view["proof"]:
+        said.append(f"Both run again in turn: {view['proof']['text']}.")
+    parts += [Text(f"\n{remark}" if not at else remark) for at, remark in enumerate(said)]
     return Group(*parts)
 
 
@@ -101,16 +103,17 @@ def _phases(phases: list[Row]) -> Table:
 
 def as_markdown(view: Row) -> str:
     _, answer = verdict(view)
-    parts = [f"### {markdown.marked(answer)}", "\n".join(_table(view))]
-    parts += [markdown.marked(remark) for remark in remarks(view)]
+    parts = [f"### {markdown.marked(answer)}"]
     for finding in view["new_findings"]:
         parts.append(f"**New: {markdown.marked(new_finding(finding))}**")
         if finding["diff"]:
-            parts.append(
-                f"To undo it ({finding['fix']}):\n\n```diff\n{finding['diff'].rstrip()}\n```"
-            )
+            fix = markdown.marked(finding["fix"])
+            parts += [f"Fix: {fix}.", markdown.block(finding["diff"], "diff")]
         elif finding["advice"]:
             parts.append(markdown.marked(finding["advice"]))
+    parts += [markdown.marked(remark) for remark in remarks(view)]
+    if view["loops"]:
+        parts += ["As recorded, once each:", "\n".join(_table(view))]
     return "\n\n".join(parts) + "\n"
 
 

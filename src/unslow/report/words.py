@@ -166,10 +166,16 @@ def _times(value: float) -> str:
 def interval(low: float, high: float) -> str:
     """The ends of a speedup's interval, each in the direction it points to."""
     if low >= 1:
-        return f"{low:.2f}–{high:.2f}× faster"
+        return f"{_interval_end(low)}–{_interval_end(high)}× faster"
     if high <= 1:
-        return f"{1 / high:.2f}–{1 / low:.2f}× slower"
-    return f"{1 / low:.2f}× slower to {high:.2f}× faster"
+        return f"{_interval_end(1 / high)}–{_interval_end(1 / low)}× slower"
+    return f"{_interval_end(1 / low)}× slower to {_interval_end(high)}× faster"
+
+
+def _interval_end(value: float) -> str:
+    """Three digits, so that a wide interval does not look more exact than it is."""
+    decimals = 2 if value < 9.995 else 1 if value < 99.95 else 0
+    return f"{value:,.{decimals}f}"
 
 
 def count(value: float, noun: str = "") -> str:
