@@ -89,6 +89,7 @@ class Recording:
         living = find_living(self.recorder.user, beside.rest)
         beside.rest()
         self.start()
+        self.arming.follow_aliases(beside.rest)
         self.arming.inherit(living)
         self.recorder.emit(living.described())
 
