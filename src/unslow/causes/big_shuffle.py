@@ -134,7 +134,7 @@ class BigShuffle(Cause):
                 continue
             slowest = max(loops, key=lambda loop: _filling(loop, pipeline))
             for stage in pipeline.stages:
-                if stage.kind == "Shuffle" and stage.location is not None:
+                if stage.kind == "Shuffle" and stage.asked.kind:
                     yield from self._judge(run, slowest, pipeline, stage)
 
     def _judge(self, run: Run, loop: Loop, pipeline: Pipeline, stage: Stage) -> Iterable[Finding]:
@@ -149,12 +149,13 @@ class BigShuffle(Cause):
         slow = buffer.is_slow(loop)
         inflated = _inflated(run, pipeline, stage)
         if not (buffer.large or slow):
-            if inflated is not None:
+            if inflated is not None and stage.location is not None:
                 yield self._too_early(run, stage, inflated)
             return
-        place = say.place(run, stage.location or loop.location)
+        place = say.place(run, stage.location or pipeline.location or loop.location)
+        shuffle = say.code(place) if stage.location else f"the shuffle of {say.code(place)}"
         smaller = buffer.smaller(slow)
-        text = f"{say.code(place)} holds {buffer.elements:,.0f} elements, {say.size(buffer.bytes)}"
+        text = f"{shuffle} holds {buffer.elements:,.0f} elements, {say.size(buffer.bytes)}"
         share = f", {say.share(buffer.bytes / max(1.0, buffer.memory))} of the memory"
         delay = f"; filling it takes {say.time(buffer.filling)}"
         advice = "Shuffle file names or indices before they are read"
