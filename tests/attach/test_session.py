@@ -273,7 +273,7 @@ def test_the_state_file_is_as_long_as_it_was(start: Start, tmp_path: Path) -> No
 def test_gdb_is_a_way_in_where_there_is_no_other(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inject, "_ways", lambda target: [("gdb", inject._gdb)])
+    monkeypatch.setattr(inject, "_ways", lambda target, folder: [("gdb", inject._gdb)])
     process = start(TELLS)
     with attached(target_of(process.pid), tmp_path / "run") as recording:
         assert recording.way == "gdb" and recording.state() == "recording"

@@ -11,8 +11,8 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from unslow.attach.target import Target
@@ -51,6 +51,14 @@ except BaseException as problem:  # the program must not see it, nor its output
 """
 _START = "import _thread; _thread.start_new_thread(exec, ({load!r}, {{}}))"
 
+_REMOVE = """
+import os
+try:
+    os.unlink({script!r})
+except OSError:
+    pass
+"""
+
 _HYPNO = """
 import sys
 from hypno import inject_py
@@ -69,7 +77,7 @@ def inject(target: Target, folder: Path) -> str:
     )
     code = _START.format(load=load)
     problems: list[str] = []
-    for name, way in _ways(target):
+    for name, way in _ways(target, folder):
         try:
             way(target.pid, code)
         except subprocess.TimeoutExpired:
@@ -81,11 +89,12 @@ def inject(target: Target, folder: Path) -> str:
     raise _no_way_in(target, problems)
 
 
-def _ways(target: Target) -> list[tuple[str, Callable[[int, str], None]]]:
+def _ways(target: Target, folder: Path) -> list[tuple[str, Callable[[int, str], None]]]:
     ways: list[tuple[str, Callable[[int, str], None]]] = []
     same = target.python == sys.version_info[:2]
     if sys.version_info >= (3, 14) and same:
-        ways.append(("sys.remote_exec", _remote_exec))
+        script = folder.with_name(f"{folder.name}.attach.py")
+        ways.append(("sys.remote_exec", partial(_remote_exec, script)))
     if importlib.util.find_spec("hypno") is not None:
         ways.append(("hypno", _hypno))
     if shutil.which("gdb"):
@@ -93,11 +102,19 @@ def _ways(target: Target) -> list[tuple[str, Callable[[int, str], None]]]:
     return ways
 
 
-def _remote_exec(pid: int, code: str) -> None:
-    with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as script:
-        script.write(code)
-    os.chmod(script.name, 0o644)  # noqa: PTH101 - read by the other process
-    sys.remote_exec(pid, script.name)  # type: ignore[attr-defined,unused-ignore]
+def _remote_exec(script: Path, pid: int, code: str) -> None:
+    """The process reads the script whenever it comes to it, and then removes it.
+
+    Python reports a script that is gone on the program's stderr."""
+    script.write_text(_REMOVE.format(script=str(script)) + code, encoding="utf-8")
+    try:
+        owner = Path(f"/proc/{pid}").stat()
+        if owner.st_uid != os.geteuid():
+            os.chown(script, owner.st_uid, owner.st_gid)
+        sys.remote_exec(pid, str(script))  # type: ignore[attr-defined,unused-ignore]
+    except BaseException:
+        script.unlink(missing_ok=True)
+        raise
 
 
 def _hypno(pid: int, code: str) -> None:
