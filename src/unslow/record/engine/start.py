@@ -89,9 +89,9 @@ class Recording:
         living = find_living(self.recorder.user, beside.rest)
         beside.rest()
         self.start()
-        self.arming.follow_aliases(beside.rest)
         self.arming.inherit(living)
         self.recorder.emit(living.described())
+        self.arming.follow_aliases(beside.rest)
 
     def begin(self, module: ModuleType) -> None:
         """TensorFlow is there: from now on this process writes."""
