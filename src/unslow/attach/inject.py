@@ -11,11 +11,12 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from unslow.attach.target import Target
+from unslow.attach.target import Target, has_ended
 from unslow.attach.threads import idle_thread
 from unslow.errors import UnslowError
 from unslow.record.engine.attached import STATE
@@ -24,6 +25,7 @@ PACKAGE = Path(__file__).parents[1]
 # Seconds. A call that does not release Python's lock may last as long as it likes; nobody waits
 # longer at a terminal.
 _PATIENCE = 20.0
+_POLL = 0.02
 _REFUSED = ("Operation not permitted", "EPERM", "ptrace: ", "Permission denied", "permission")
 _STUCK = "it is in a long native call that keeps Python's lock"
 
@@ -54,6 +56,7 @@ _START = "import _thread; _thread.start_new_thread(exec, ({load!r}, {{}}))"
 _REMOVE = """
 import os
 try:
+    os.truncate({script!r}, 0)
     os.unlink({script!r})
 except OSError:
     pass
@@ -103,10 +106,12 @@ def _ways(target: Target, folder: Path) -> list[tuple[str, Callable[[int, str], 
 
 
 def _remote_exec(script: Path, pid: int, code: str) -> None:
-    """The process reads the script whenever it comes to it, and then removes it.
+    """The main thread of the process reads the script once it runs Python again, and removes it.
 
-    Python reports a script that is gone on the program's stderr."""
-    script.write_text(_REMOVE.format(script=str(script)) + code, encoding="utf-8")
+    A script that was not read stays, without the recorder: Python reports one that is gone on the
+    program's stderr."""
+    remove = _REMOVE.format(script=str(script))
+    script.write_text(remove + code, encoding="utf-8")
     try:
         owner = Path(f"/proc/{pid}").stat()
         if owner.st_uid != os.geteuid():
@@ -115,6 +120,23 @@ def _remote_exec(script: Path, pid: int, code: str) -> None:
     except BaseException:
         script.unlink(missing_ok=True)
         raise
+    end = time.monotonic() + _PATIENCE
+    while _is_unread(script):
+        if has_ended(pid):
+            script.unlink(missing_ok=True)
+            raise RuntimeError("it ended")
+        if time.monotonic() > end:
+            script.write_text(remove, encoding="utf-8")
+            raise RuntimeError(f"its main thread has not run any Python for {_PATIENCE:.0f} s")
+        time.sleep(_POLL)
+    script.unlink(missing_ok=True)
+
+
+def _is_unread(script: Path) -> bool:
+    try:
+        return script.stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def _hypno(pid: int, code: str) -> None:
