@@ -31,6 +31,6 @@ def _row(cause: Cause) -> str:
     link = f"[`{cause.id}`](causes/{cause.id}.md)"
     if cause.from_the_start:
         return f"| {link} | no: {cause.from_the_start} | |"
-    example = TRIED.get(cause.id)
-    shown = f"[{example}](../examples/{example})" if example else "not tried yet"
+    tried = TRIED.get(cause.id)
+    shown = f"[{tried.example}](../examples/{tried.example})" if tried else "not tried yet"
     return f"| {link} | yes | {shown} |"

@@ -12,8 +12,12 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 TESTS = "tests/live/test_attach.py"
-_LOOP = re.compile(r"^(\w+): (\d+) steps, held up (\d+) ms and (\d+) ms", re.MULTILINE)
-_VERSIONS = "import sys, importlib.metadata as m; print('%d.%d' % sys.version_info[:2], m.version('tensorflow-cpu'))"
+_LOOP = re.compile(r"^(\w+): (\d+) steps, held up (\d+) ms and (\d+) ms by ([\w.]+)", re.MULTILINE)
+_VERSIONS = """
+import sys, importlib.metadata
+found = {one.name: one.version for one in importlib.metadata.distributions()}
+print("%d.%d" % sys.version_info[:2], found.get("tensorflow-cpu") or found["tensorflow"])
+"""
 
 
 def tried(pythons: Sequence[str], before: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -42,5 +46,6 @@ def _tried(python: str) -> dict[str, Any]:
 
 
 def _loops(said: str) -> Iterator[dict[str, Any]]:
-    for style, steps, arming, disarming in _LOOP.findall(said):
-        yield {"style": style, "steps": int(steps), "held": max(int(arming), int(disarming))}
+    for style, steps, arming, disarming, way in _LOOP.findall(said):
+        held = max(int(arming), int(disarming))
+        yield {"style": style, "steps": int(steps), "held": held, "way": way}

@@ -107,10 +107,11 @@ def _pythons(found: Sequence[dict[str, Any]]) -> Iterator[str]:
         "had been."
     )
     yield ""
-    yield "| Python | TensorFlow | loops | held up at most |"
-    yield "|---|---|---|---|"
+    yield "| Python | TensorFlow | by | loops | held up at most |"
+    yield "|---|---|---|---|---|"
     for one in found:
         held = max(loop["held"] for loop in one["loops"])
         names = ", ".join(loop["style"].replace("_", " ") for loop in one["loops"])
-        yield f"| {one['python']} | {one['tensorflow']} | {names} | {held} ms |"
+        ways = ", ".join(sorted({loop["way"] for loop in one["loops"] if "way" in loop}))
+        yield f"| {one['python']} | {one['tensorflow']} | {ways or 'not noted'} | {names} | {held} ms |"
     yield ""

@@ -29,5 +29,5 @@ def test_a_step_after_detaching_costs_what_it_did_before() -> None:
 
 def test_every_style_of_loop_was_attached_to_on_every_python() -> None:
     found = {one["python"]: {loop["style"] for loop in one["loops"]} for one in read()["pythons"]}
-    assert set(found) == {"3.10", "3.11", "3.12", "3.13"}
+    assert set(found) == {"3.10", "3.11", "3.12", "3.13", "3.14"}
     assert len(set.intersection(*found.values())) == 7

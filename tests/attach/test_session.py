@@ -13,14 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.attach.conftest import Start
+from tests.attach.conftest import RUNS, Start
 from unslow.attach import inject, session
 from unslow.attach.session import attached
 from unslow.attach.target import target_of
 from unslow.errors import UnslowError
 from unslow.record.engine.attached import STATE
 
-pytest.importorskip("hypno")
+if sys.version_info < (3, 14):
+    pytest.importorskip("hypno")
+by_ptrace = pytest.mark.skipif(sys.version_info >= (3, 14), reason="sys.remote_exec traces nothing")
+by_remote_exec = pytest.mark.skipif(sys.version_info < (3, 14), reason="needs sys.remote_exec")
 
 OTHER_USER = 65534  # nobody
 PYTHONS = os.environ.get("UNSLOW_ATTACH_PYTHONS", "").split() or [sys.executable]
@@ -74,7 +77,7 @@ def test_everything_is_taken_out_again(start: Start, tmp_path: Path, python: str
 
 def test_unslow_need_not_be_installed_in_the_process(start: Start, tmp_path: Path) -> None:
     finds = "import importlib.util; print(importlib.util.find_spec('unslow'), flush=True)\n"
-    process = start(f"{finds}time.sleep(60)", sys.executable, "-I", "-S")
+    process = start(f"{finds}{RUNS}", sys.executable, "-I", "-S")
     assert process.stdout is not None
     assert process.stdout.readline() == "None\n"
     with attached(target_of(process.pid), tmp_path / "run") as recording:
@@ -130,7 +133,7 @@ def test_a_process_that_ends_while_attached_leaves_its_recording(
 def test_a_process_that_has_not_imported_tensorflow_is_refused_from_inside(
     start: Start, tmp_path: Path
 ) -> None:
-    process = start("del sys.modules['tensorflow']\nprint('gone', flush=True)\ntime.sleep(60)")
+    process = start(f"del sys.modules['tensorflow']\nprint('gone', flush=True)\n{RUNS}")
     assert process.stdout is not None
     process.stdout.readline()
     with (
@@ -140,6 +143,7 @@ def test_a_process_that_has_not_imported_tensorflow_is_refused_from_inside(
         pass
 
 
+@by_ptrace
 def test_a_native_call_that_keeps_the_lock_is_waited_for_and_then_left_alone(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +196,7 @@ def test_a_process_of_another_user_is_refused_for_real(start: Start) -> None:
     os.close(writer)
 
 
+@by_ptrace
 def test_a_process_that_somebody_else_traces_is_refused_with_what_to_do(
     start: Start, tmp_path: Path
 ) -> None:
@@ -273,7 +278,7 @@ def test_the_state_file_is_as_long_as_it_was(start: Start, tmp_path: Path) -> No
 def test_gdb_is_a_way_in_where_there_is_no_other(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inject, "_ways", lambda target: [("gdb", inject._gdb)])
+    monkeypatch.setattr(inject, "_ways", lambda target, folder: [("gdb", inject._gdb)])
     process = start(TELLS)
     with attached(target_of(process.pid), tmp_path / "run") as recording:
         assert recording.way == "gdb" and recording.state() == "recording"
@@ -289,3 +294,17 @@ def test_a_process_that_nobody_waited_for_has_ended(start: Start, tmp_path: Path
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     with pytest.raises(UnslowError, match="it ended meanwhile"):
         attached(target, tmp_path / "run").__enter__()
+
+
+@by_remote_exec
+def test_a_main_thread_that_sleeps_is_named_and_later_does_nothing(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inject, "_PATIENCE", 0.5)
+    monkeypatch.setattr(inject.shutil, "which", lambda name: None)  # no other way in
+    process = start("time.sleep(3)\nprint('back', 'unslow' in sys.modules, flush=True)")
+    with pytest.raises(UnslowError, match="its main thread has not run any Python"):
+        inject.inject(target_of(process.pid), tmp_path / "run")
+    out, errors = process.communicate(timeout=60)
+    assert (out, errors) == ("back False\n", "")
+    assert list(tmp_path.glob("*.attach.py")) == []

@@ -116,6 +116,8 @@ def test_a_static_executable_named_python_is_refused_for_real(tmp_path: Path) ->
         pytest.skip("the C library cannot be linked statically here")
     with subprocess.Popen([binary]) as process:
         try:
+            while str(binary) not in Path(f"/proc/{process.pid}/maps").read_text():
+                pass  # Popen returns before the system has mapped all of a program
             with pytest.raises(UnslowError, match="linked statically"):
                 target_of(process.pid)
         finally:

@@ -101,7 +101,8 @@ def test_every_style_of_loop_is_attached_to_in_its_middle(python: str, tmp_path:
     for style, one in seen.items():
         print(
             f"{style}: {one.run.steps} steps, held up {1e3 * one.session.arming:.0f} ms"
-            f" and {1e3 * (one.session.disarming or 0):.0f} ms, faults {one.faults}"
+            f" and {1e3 * (one.session.disarming or 0):.0f} ms by {one.session.way},"
+            f" faults {one.faults}"
         )
     for style, one in seen.items():
         assert one.run.steps > 0, style
@@ -132,13 +133,15 @@ def _lost(run: Run) -> list[str]:
 def _counted_by_program(run: Run) -> int:
     """Steps between attaching and detaching by the program's own counter.
 
-    The step that is under way at each end may or may not have been recorded.
+    The step that is under way at each end may or may not have been recorded, and so may those that
+    are made while a thread of ours that reads the counter waits for its turn.
     """
     numbers: dict[tuple[str, int], list[int]] = {}
     for read in run.facts(OwnStep):
         numbers.setdefault((read.counter, read.id), []).append(read.number)
     rose = max(read[-1] - read[0] for read in numbers.values())
-    return run.steps if abs(rose - run.steps) <= 2 else rose
+    between = 2 * sys.getswitchinterval() * run.steps / RECORDED
+    return run.steps if abs(rose - run.steps) <= 2 + between else rose
 
 
 @pytest.mark.slow

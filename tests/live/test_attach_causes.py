@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.attached_examples import TRIED
+from tests.live.attached_examples import TRIED, Tried
 from tests.live.conftest import EXAMPLES, environment
 from tests.live.longer import longer
 from unslow.attach.session import Attached, attached
@@ -35,27 +36,41 @@ RECORDED = 6.0
 
 
 @contextmanager
-def running(script: Path, place: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    script: Path, place: Path, changes: tuple[tuple[str, str], ...] = ()
+) -> Iterator[subprocess.Popen[bytes]]:
     """An example, made long, in a folder of its own."""
     for helpers in EXAMPLES.glob(f"{script.stem}_helpers"):
         shutil.copytree(helpers, place / helpers.name)
     copy = place / script.name
-    copy.write_text(longer(script.read_text(), TIMES))
+    copy.write_text(made_long(script.read_text(), changes))
     process = subprocess.Popen(
         [sys.executable, copy.name],
         cwd=place,
-        env=environment(),
+        env={**environment(), "TMPDIR": str(place)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     try:
         yield process
     finally:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)  # with the processes that it has started
         process.wait()
 
 
-def report_in_the_middle(process: subprocess.Popen[bytes], place: Path) -> Row:
+def made_long(text: str, changes: tuple[tuple[str, str], ...]) -> str:
+    if not changes:
+        return longer(text, TIMES)
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def report_in_the_middle(
+    process: subprocess.Popen[bytes], place: Path, seconds: float = RECORDED
+) -> Row:
     """Attach once it trains, record for a while, detach."""
     end = time.monotonic() + ARRIVES
     while True:
@@ -68,7 +83,7 @@ def report_in_the_middle(process: subprocess.Popen[bytes], place: Path) -> Row:
     _let_it_train(process)
     with attached(target, place / "run") as session:
         _wait_for_steps(session)
-        time.sleep(RECORDED)
+        time.sleep(seconds)
     assert process.poll() is None
     assert session.disarming is not None
     return report_on(str(place / "run"))[1]
@@ -93,14 +108,26 @@ def _wait_for_steps(session: Attached) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("cause", "example"), TRIED.items())
-def test_the_cause_is_found_in_the_middle(cause: str, example: str, tmp_path: Path) -> None:
-    with running(EXAMPLES / example, tmp_path) as process:
-        report = report_in_the_middle(process, tmp_path)
+@pytest.mark.parametrize(("cause", "tried"), TRIED.items())
+def test_the_cause_is_found_in_the_middle(cause: str, tried: Tried, tmp_path: Path) -> None:
+    with running(EXAMPLES / tried.example, tmp_path, tried.longer) as process:
+        report = report_in_the_middle(process, tmp_path, tried.seconds)
     faults = [finding["cause"] for finding in report["findings"] if finding["fault"]]
     answers = [finding["cause"] for finding in report["findings"]]
     assert report["steps"] > 0
-    assert cause in (faults[:1] or answers), report["verdict"]["text"]
+    named = faults[:1] if tried.first else faults
+    assert cause in (named or answers), report["verdict"]["text"]
+    finding = next(each for each in report["findings"] if each["cause"] == cause)
+    line = finding["location"] and finding["location"]["line"]
+    assert line in true_lines((tmp_path / tried.example).read_text(), cause, tried)
+
+
+def true_lines(text: str, cause: str, tried: Tried) -> set[int | None]:
+    """The lines that the example marks, and those that use what was made before."""
+    rows = list(enumerate(text.splitlines(), start=1))
+    marked = {number for number, row in rows if f"# <-- {cause}" in row}
+    using = {number for number, row in rows if tried.used_at and tried.used_at in row}
+    return {*marked, *using} if marked and tried.has_line else {None}
 
 
 @pytest.mark.slow

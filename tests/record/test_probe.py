@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from unslow.record.engine.arm import Arming
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.start import Recording
 
@@ -68,3 +70,34 @@ def test_what_happens_in_the_program_is_not_sent_once_we_leave(recording: Record
     signals.trace_begins.send()
     signals.tick.send()
     assert "trace" not in sent and "tick" in sent
+
+
+class WrapsFunction(Wraps):
+    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {"inner": lambda module: self.replace(module, "write", _wrapper)}
+
+
+def _imported_before(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
+    """A module with a function, and one that imported it under another name."""
+    inner: Any = ModuleType("inner")
+    interface: Any = ModuleType("interface")
+    inner.write = interface.summarize = lambda: 1
+    for module in (inner, interface):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    return inner, interface
+
+
+def test_a_function_is_wrapped_under_all_names_of_other_modules(
+    recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner, interface = _imported_before(monkeypatch)
+    before = inner.write
+    parts = (recording.recorder, recording.steps, recording.watcher)
+    arming = Arming(recording.recorder, [WrapsFunction(*parts), WrapsFunction(*parts)])
+    arming.install()
+    arming.follow_aliases(lambda: None)
+    assert inner.write is not before
+    assert interface.summarize is inner.write
+    arming.uninstall()
+    assert inner.write is before
+    assert interface.summarize is before

@@ -11,11 +11,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from unslow.attach.target import Target
+from unslow.attach.target import Target, has_ended
 from unslow.attach.threads import idle_thread
 from unslow.errors import UnslowError
 from unslow.record.engine.attached import STATE
@@ -24,6 +25,7 @@ PACKAGE = Path(__file__).parents[1]
 # Seconds. A call that does not release Python's lock may last as long as it likes; nobody waits
 # longer at a terminal.
 _PATIENCE = 20.0
+_POLL = 0.02
 _REFUSED = ("Operation not permitted", "EPERM", "ptrace: ", "Permission denied", "permission")
 _STUCK = "it is in a long native call that keeps Python's lock"
 
@@ -51,6 +53,15 @@ except BaseException as problem:  # the program must not see it, nor its output
 """
 _START = "import _thread; _thread.start_new_thread(exec, ({load!r}, {{}}))"
 
+_REMOVE = """
+import os
+try:
+    os.truncate({script!r}, 0)
+    os.unlink({script!r})
+except OSError:
+    pass
+"""
+
 _HYPNO = """
 import sys
 from hypno import inject_py
@@ -69,7 +80,7 @@ def inject(target: Target, folder: Path) -> str:
     )
     code = _START.format(load=load)
     problems: list[str] = []
-    for name, way in _ways(target):
+    for name, way in _ways(target, folder):
         try:
             way(target.pid, code)
         except subprocess.TimeoutExpired:
@@ -81,11 +92,12 @@ def inject(target: Target, folder: Path) -> str:
     raise _no_way_in(target, problems)
 
 
-def _ways(target: Target) -> list[tuple[str, Callable[[int, str], None]]]:
+def _ways(target: Target, folder: Path) -> list[tuple[str, Callable[[int, str], None]]]:
     ways: list[tuple[str, Callable[[int, str], None]]] = []
     same = target.python == sys.version_info[:2]
     if sys.version_info >= (3, 14) and same:
-        ways.append(("sys.remote_exec", _remote_exec))
+        script = folder.with_name(f"{folder.name}.attach.py")
+        ways.append(("sys.remote_exec", partial(_remote_exec, script)))
     if importlib.util.find_spec("hypno") is not None:
         ways.append(("hypno", _hypno))
     if shutil.which("gdb"):
@@ -93,11 +105,38 @@ def _ways(target: Target) -> list[tuple[str, Callable[[int, str], None]]]:
     return ways
 
 
-def _remote_exec(pid: int, code: str) -> None:
-    with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as script:
-        script.write(code)
-    os.chmod(script.name, 0o644)  # noqa: PTH101 - read by the other process
-    sys.remote_exec(pid, script.name)  # type: ignore[attr-defined,unused-ignore]
+def _remote_exec(script: Path, pid: int, code: str) -> None:
+    """The main thread of the process reads the script once it runs Python again, and removes it.
+
+    A script that was not read stays, without the recorder: Python reports one that is gone on the
+    program's stderr."""
+    remove = _REMOVE.format(script=str(script))
+    script.write_text(remove + code, encoding="utf-8")
+    try:
+        owner = Path(f"/proc/{pid}").stat()
+        if owner.st_uid != os.geteuid():
+            os.chown(script, owner.st_uid, owner.st_gid)
+        sys.remote_exec(pid, str(script))  # type: ignore[attr-defined,unused-ignore]
+    except BaseException:
+        script.unlink(missing_ok=True)
+        raise
+    end = time.monotonic() + _PATIENCE
+    while _is_unread(script):
+        if has_ended(pid):
+            script.unlink(missing_ok=True)
+            raise RuntimeError("it ended")
+        if time.monotonic() > end:
+            script.write_text(remove, encoding="utf-8")
+            raise RuntimeError(f"its main thread has not run any Python for {_PATIENCE:.0f} s")
+        time.sleep(_POLL)
+    script.unlink(missing_ok=True)
+
+
+def _is_unread(script: Path) -> bool:
+    try:
+        return script.stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def _hypno(pid: int, code: str) -> None:

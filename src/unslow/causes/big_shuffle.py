@@ -60,11 +60,11 @@ class BigShuffle(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for buffer in shuffle_buffers(run):
-            where = say.place(run, buffer.location)
+            where = say.place(run, _nearest_line(buffer))
             is_large = 0 < _MOST_MEMORY * buffer.memory < buffer.bytes
             if is_large or _is_slow(buffer):
                 yield self._too_large(where, buffer, is_large)
-            elif buffer.inflated is not None:
+            elif buffer.inflated is not None and buffer.location is not None:
                 yield self._inflated(where, buffer.inflated)
 
     def _too_large(self, where: Location, buffer: ShuffleBuffer, is_large: bool) -> Finding:
@@ -74,9 +74,10 @@ class BigShuffle(Cause):
             problem = f", {say.share(buffer.bytes / buffer.memory)} of the memory"
         else:
             problem = f"; filling it takes {say.time(buffer.filling)}"
+        shuffle = say.code(where) if buffer.location else f"the shuffle of {say.code(where)}"
         return Finding(
             cause=self.id,
-            title=f"{say.code(where)} holds {buffer.elements:,.0f} elements, "
+            title=f"{shuffle} holds {buffer.elements:,.0f} elements, "
             f"{say.size(buffer.bytes)}{problem}",
             location=where,
             seconds=buffer.saved(size),
@@ -125,6 +126,11 @@ class BigShuffle(Cause):
             if detail.size:
                 return smaller_shuffle(script, where.line, detail.size)
         return Refusal("a smaller buffer would not mix well: shuffle file names or indices", where)
+
+
+def _nearest_line(buffer: ShuffleBuffer) -> Location:
+    """The shuffle's line; where it was built before the recording, the line that uses it."""
+    return buffer.location or buffer.pipeline.location or buffer.loop.location
 
 
 def _is_slow(buffer: ShuffleBuffer) -> bool:

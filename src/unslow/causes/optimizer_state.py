@@ -105,7 +105,7 @@ class OptimizerState(Cause):
         sizes = ", ".join(f"{name} {say.size(size)}" for name, size in others)
         return Finding(
             cause=self.id,
-            location=say.place(run, data.made[0]) if data.made else None,
+            location=say.place(run, data.made[0] if data.made else loop.update),
             seconds=min(1.0, extra / wall) * repeated(loop) if wall else 0.0,
             certainty=Certainty.LIKELY,
             fault=False,

@@ -73,7 +73,7 @@ class RunEagerly(Cause):
                 cause=self.id,
                 title=f"{_SAYS[way]} makes every step run op by op: {cost.ops} ops in a step of "
                 f"{cost.step * 1e3:.3g} ms, of which {cost.kernels * 1e3:.3g} ms compute",
-                location=stack[0] if stack else None,
+                location=stack[0] if stack else loop.update,
                 seconds=cost.saved,
                 evidence=(
                     Evidence("flag", f"{_SAYS[way]} before step {flag.step + 1}"),

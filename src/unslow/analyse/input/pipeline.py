@@ -29,7 +29,8 @@ class Stage:
     """One stage. Times are seconds per batch of the pipeline, added up over its threads."""
 
     name: str  # as TensorFlow runs it: "MapAndBatch"
-    location: Location | None = None  # the user's line; None for what TensorFlow added
+    # The user's line; None for what TensorFlow added or the program built before the recording.
+    location: Location | None = None
     busy: float = 0.0
     elements: float = 0.0  # per batch
     parallelism: float = 1.0
@@ -44,7 +45,8 @@ class Stage:
 
     @property
     def injected(self) -> bool:
-        return self.location is None
+        """Whether TensorFlow added it: the program asked for no such stage."""
+        return self.location is None and not self.asked.kind
 
     @property
     def seen(self) -> bool:

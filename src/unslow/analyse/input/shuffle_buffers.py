@@ -22,7 +22,7 @@ _INFLATED = 2.0  # times the size before a map; a judgement: shuffling before it
 class ShuffleBuffer:
     """A shuffle's buffer when it is full."""
 
-    location: Location
+    location: Location | None  # of the shuffle; None where it was built before the recording
     pipeline: Pipeline
     loop: Loop  # of the loops that it feeds, the one that waits longest for it
     elements: float
@@ -81,7 +81,7 @@ def shuffle_buffers(run: Run) -> Iterator[ShuffleBuffer]:
             continue
         loop = max(loops, key=lambda one: _filling(one, pipeline))
         for index, stage in enumerate(pipeline.stages):
-            if stage.kind == "Shuffle" and stage.location is not None:
+            if stage.kind == "Shuffle" and stage.asked.kind:
                 upstream = pipeline.stages[index + 1 :]
                 yield _buffer(run, loop, pipeline, stage, upstream)
 
@@ -89,7 +89,6 @@ def shuffle_buffers(run: Run) -> Iterator[ShuffleBuffer]:
 def _buffer(
     run: Run, loop: Loop, pipeline: Pipeline, stage: Stage, upstream: Sequence[Stage]
 ) -> ShuffleBuffer:
-    assert stage.location is not None
     shuffles_batches = any(other.asked.batch_size for other in upstream)
     per_batch = 1.0 if shuffles_batches else pipeline.batch_size
     return ShuffleBuffer(

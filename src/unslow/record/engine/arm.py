@@ -6,11 +6,23 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import NamedTuple
 
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Recorder
+from unslow.record.engine.safe_inspection import module_names
+
+_MODULES_AT_ONCE = 300  # between two rests: about two milliseconds, as TensorFlow's have 100 names
+
+
+class _Wrapped(NamedTuple):
+    """A function of a module and the wrapper in its place."""
+
+    probe: Probe
+    original: Foreign
+    wrapper: Foreign
 
 
 class Arming:
@@ -84,6 +96,32 @@ class Arming:
                 probe.inherit(living)
             except Exception as problem:  # noqa: BLE001 - the fence of a probe
                 self.recorder.lost(probe.name, f"{type(problem).__name__}: {problem}")
+
+    def follow_aliases(self, rest: Callable[[], None]) -> None:
+        """Wrap functions under the other names that modules imported them by before we came.
+
+        `tf.summary.write` is such a name: a module of TensorFlow's interface holds the function
+        itself. `rest` is called repeatedly.
+        """
+        wrapped = self._wrapped_functions()
+        for number, module in enumerate(list(sys.modules.values())):
+            if number % _MODULES_AT_ONCE == 0:
+                rest()
+            for name, value in list(module_names(module).items()):
+                found = wrapped.get(id(value))
+                if found is not None and value is found.original:
+                    found.probe.place(module, name, found.original, found.wrapper)
+
+    def _wrapped_functions(self) -> dict[int, _Wrapped]:
+        """Functions of modules by the identity of the original, each with its outermost wrapper."""
+        originals: dict[tuple[int, str], Foreign] = {}
+        found: dict[int, _Wrapped] = {}
+        for probe in self.probes:
+            for owner, attribute, held, placed in probe.replaced():
+                if isinstance(owner, ModuleType):
+                    original = originals.setdefault((id(owner), attribute), held)
+                    found[id(original)] = _Wrapped(probe, original, placed)
+        return found
 
     def uninstall(self) -> None:
         if self in sys.meta_path:

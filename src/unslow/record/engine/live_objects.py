@@ -28,6 +28,7 @@ _CLASSES = {
     ),
     "models": (
         ("keras.src.trainers.trainer", "Trainer"),
+        ("keras.src.trainers.trainer", "BaseTrainer"),  # from Keras 3.16 on
         ("tf_keras.src.engine.training", "Model"),
     ),
     "callback_lists": (

@@ -55,11 +55,21 @@ class Probe:
         functools.update_wrapper(wrapper, original)
         disguise(wrapper, original)
         placed = staticmethod(wrapper) if isinstance(held, staticmethod) else wrapper
+        self.place(owner, attribute, held, placed)
+
+    def place(self, owner: Foreign, attribute: str, held: Foreign, placed: Foreign) -> None:
+        """Put a wrapper in the place of what an attribute holds."""
+        if self.is_over:
+            return
         entry = (owner, attribute, held, placed)
         self._restore.append(entry)
         setattr(owner, attribute, placed)
         if self.is_over:
             _put_back(*entry)
+
+    def replaced(self) -> list[tuple[Foreign, str, Foreign, Foreign]]:
+        """Owner, attribute, what it held, and what was put in its place."""
+        return list(self._restore)
 
     def spanned(self, owner: Foreign, attribute: str, phase: int) -> None:
         """Count the time inside a call for a phase."""

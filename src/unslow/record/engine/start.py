@@ -91,6 +91,7 @@ class Recording:
         self.start()
         self.arming.inherit(living)
         self.recorder.emit(living.described())
+        self.arming.follow_aliases(beside.rest)
 
     def begin(self, module: ModuleType) -> None:
         """TensorFlow is there: from now on this process writes."""

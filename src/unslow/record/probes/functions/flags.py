@@ -9,6 +9,7 @@ from types import FrameType, ModuleType
 
 from unslow.facts.functions import Eagerly
 from unslow.record.engine.foreign import Foreign, Function
+from unslow.record.engine.keras_classes import base_trainer
 from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.safe_inspection import attributes
@@ -20,7 +21,7 @@ class Flags(Probe):
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         doors: dict[str, Callable[[ModuleType], None]] = {
             "tensorflow.python.eager.polymorphic_function.eager_function_run": self._on_functions,
-            "keras.src.trainers.trainer": lambda module: self._on_trainer(module.Trainer),
+            "keras.src.trainers.trainer": lambda module: self._on_trainer(base_trainer(module)),
         }
         for keras in ("keras", "tf_keras"):
             doors[f"{keras}.src.engine.training"] = lambda module: self._on_trainer(module.Model)

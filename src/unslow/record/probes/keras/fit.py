@@ -12,6 +12,7 @@ from unslow.facts.keras import Fit, Prediction
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.frames import local_names
+from unslow.record.engine.keras_classes import base_trainer, tensorflow_trainer
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane
 
@@ -48,10 +49,10 @@ class Keras(Probe):
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         doors: dict[str, Callable[[ModuleType], None]] = {
             "keras.src.backend.tensorflow.trainer": lambda module: self._on_trainer(
-                module.TensorFlowTrainer
+                tensorflow_trainer(module)
             ),
             "keras.src.trainers.trainer": lambda module: self.spanned(
-                module.Trainer, "compile", _BUILD
+                base_trainer(module), "compile", _BUILD
             ),
         }
         for keras in ("keras", "tf_keras"):

@@ -13,6 +13,7 @@ from unslow.facts.phase import Phase
 from unslow.facts.schema import Stack
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.frames import local_names
+from unslow.record.engine.keras_classes import base_trainer
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 
@@ -83,7 +84,7 @@ class Objects(Probe):
             "tensorflow.python.ops.resource_variable_ops": self._on_variables,
             "tensorflow.python.eager.polymorphic_function.polymorphic_function": self._on_functions,
             "tensorflow.python.eager.context": self._on_context,
-            "keras.src.trainers.trainer": lambda module: self._on_trainer(module.Trainer),
+            "keras.src.trainers.trainer": lambda module: self._on_trainer(base_trainer(module)),
             "keras.src.optimizers.base_optimizer": lambda module: self._on_optimizer(
                 module.BaseOptimizer
             ),

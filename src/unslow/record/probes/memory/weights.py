@@ -15,11 +15,12 @@ from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.safe_inspection import attributes
 from unslow.record.engine.weak_table import WeakTable
-from unslow.record.probes.functions.compiled import traces_of
+from unslow.record.probes.functions.compiled import holds_update, traces_of
 
 _APPLIES = "apply", "apply_gradients"
 _MOST_MADE = 50  # optimizers; where a program makes more, it will make more still
 _MOST_OPS = 20_000
+_MOST_GRAPHS = 8  # of functions that were traced before the recording
 _EARLY = 8  # steps after which optimizers that were made before the recording are noted
 _MOST_TABLES = 20
 _TAPES = 4  # eager tapes that are looked at; those of compiled functions all are, once per trace
@@ -76,7 +77,19 @@ class WeightsProbe(Probe):
             if variables and self._noted.get(optimizer) is None:
                 self._graph = _graph_of(variables, living.functions)
                 self._first(optimizer, [(None, variable) for variable in variables].copy)
+        if not any(self._noted.get(optimizer) for optimizer in living.optimizers):
+            self._note_updates_by_hand(living.functions)
         self._graph = None
+
+    def _note_updates_by_hand(self, functions: Sequence[Foreign]) -> None:
+        """Weights of the largest compiled step that assigns them itself, without an optimizer."""
+        graphs = [concrete.graph for function in functions for concrete in traces_of(function)]
+        for graph in sorted(graphs, key=_ops_in, reverse=True)[:_MOST_GRAPHS]:
+            if _ops_in(graph) <= _MOST_OPS and holds_update(graph):
+                self._graph = graph
+                weights = [(None, variable) for variable in graph.trainable_variables]
+                self._first(None, weights.copy)
+                return
 
     def _on_keras_3(self, module: ModuleType) -> None:
         self.replace(module.BaseOptimizer, "__init__", self._init)
@@ -265,7 +278,11 @@ def _graph_of(variables: Sequence[Foreign], functions: Sequence[Foreign]) -> For
         for concrete in traces_of(function)
         if any(id(variable) in weights for variable in concrete.graph.trainable_variables)
     ]
-    return max(using, key=lambda graph: len(graph.get_operations()), default=None)
+    return max(using, key=_ops_in, default=None)
+
+
+def _ops_in(graph: Foreign) -> int:
+    return len(graph.get_operations())
 
 
 def _is_known(variable: object) -> bool:

@@ -13,7 +13,10 @@ from unslow.record.engine.foreign import Foreign
 # Seen on 2.15 to 2.21, loaded with TensorFlow itself. Without it there are no windows.
 _PROFILER = "tensorflow.python.profiler.internal._pywrap_profiler"
 _MOST_BYTES = 3 << 20  # about 50 000 events
-_OURS = re.compile(rb"^.*\] (?:Profiler session|\w+_tracer_level).*\n?", re.MULTILINE)
+# What the profiler logs of itself where TF_CPP_MIN_LOG_LEVEL lets it; seen on 2.15 to 2.21.
+_OURS = re.compile(
+    rb"^.*\] (?:Profiler session|\w+_tracer_level|Collecting XSpace).*\n?", re.MULTILINE
+)
 _STDERR = 2
 USUAL_LEVEL = 2  # all ops
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import FrameType, ModuleType
 
 from unslow.record.engine.foreign import Foreign, Function
+from unslow.record.engine.keras_classes import base_trainer, tensorflow_trainer
 from unslow.record.trial.whatif.switch import Switch
 
 _DEFAULT_BATCH = 32  # what fit() takes for arrays when nothing is said
@@ -17,7 +18,7 @@ class Compile(Switch):
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {
-            "keras.src.trainers.trainer": lambda module: self._on_trainer(module.Trainer),
+            "keras.src.trainers.trainer": lambda module: self._on_trainer(base_trainer(module)),
             "keras.src.engine.training": lambda module: self._on_trainer(module.Model),
             "tf_keras.src.engine.training": lambda module: self._on_trainer(module.Model),
         }
@@ -40,7 +41,7 @@ class Fit(Switch):
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {
             "keras.src.backend.tensorflow.trainer": lambda module: self._on_trainer(
-                module.TensorFlowTrainer
+                tensorflow_trainer(module)
             ),
             "keras.src.engine.training": lambda module: self._on_trainer(module.Model),
             "tf_keras.src.engine.training": lambda module: self._on_trainer(module.Model),
