@@ -14,7 +14,8 @@ def test_the_profilers_own_lines_are_kept_from_stderr_and_others_passed_on() -> 
         with window._muted():
             os.write(
                 2,
-                b"I0000 00:00:1 1 profiler_session.cc:117] Profiler session initializing.\nthe user's line\n",
+                b"I0000 00:00:1 1 profiler_session.cc:117] Profiler session initializing.\nthe user's line\n"
+                b"I0000 00:00:2 1 save_profile.cc:150] Collecting XSpace to repository: a.pb\n",
             )
             os.write(
                 2, b"W0000 00:00:1 1 session_manager.cc:55] host_tracer_level expects an i value.\n"
