@@ -7,11 +7,13 @@ import os
 import socket
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from unslow.analyse.run.loops import loops_of
 from unslow.analyse.run.recorded import decoded
+from unslow.analyse.run.sources import sources_of
 from unslow.facts.machine import Machine
 from unslow.facts.workers import WorkerIdentity
 from unslow.live.follow import Followed, Follower
@@ -35,7 +37,7 @@ def state_of(follower: Follower, judge: Judge, quiet: float) -> Row:
     names = _names(str(follower.header.get("cwd", "")))
     process = max(follower.trained, key=lambda each: each.rows.steps_seen, default=None)
     for each in _stalest(follower, process):
-        _find_loops(each, names)
+        _find_loops(each, str(follower.folder), names)
     workers = [_worker(each) for each in follower.trained]
     state = {
         "command_line": command_line([str(word) for word in follower.header.get("command", ())]),
@@ -83,14 +85,15 @@ def _stalest(follower: Follower, leader: Followed | None) -> list[Followed]:
     return sorted(changed, key=lambda each: (each is not leader, each.loops_at))[:AT_ONCE]
 
 
-def _find_loops(process: Followed, names: Callable[[str], str]) -> None:
+def _find_loops(process: Followed, folder: str, names: Callable[[str], str]) -> None:
     """Its loops, the latest at the end. A place may be written a moment before its first row."""
     process.loops_at = (process.rows.steps_seen, len(process.lines))
     sites = process.rows.sites
     lines = [line for line in process.lines if line["k"] != "site" or line.get("id") in sites]
     log = ProcessLog(process.name, process.rows.packed(), lines)
     _, (recorded,) = decoded([log], [process.began], names)
-    process.loops = sorted(loops_of(recorded), key=lambda loop: loop.stop)
+    sources = partial(sources_of, folder, [recorded])
+    process.loops = sorted(loops_of(recorded, sources), key=lambda loop: loop.stop)
 
 
 def _status(follower: Follower, quiet: float) -> Row:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,12 +16,12 @@ from unslow.analyse.run.loops import loops_of
 from unslow.analyse.run.processes import process_of
 from unslow.analyse.run.recorded import Recorded, began, decoded
 from unslow.analyse.run.samples import samples_of
+from unslow.analyse.run.sources import sources_of
 from unslow.analyse.workers.clocks import origins, timed
 from unslow.errors import UnslowError
 from unslow.facts.functions import UnusualCall
 from unslow.facts.json_object import JsonObject
 from unslow.facts.kinds import all_kinds
-from unslow.facts.process import SourceKept
 from unslow.facts.schema import Fact, Tally, Thinned
 from unslow.facts.table import FactTable
 from unslow.model import Process, Run
@@ -57,7 +57,8 @@ def assemble(whole: Folder) -> Run:
     table.decode_all()
     table.complete(UnusualCall, lambda call: with_profile(call, raw.path))
     processes = tuple(map(process_of, recorded))
-    loops = [loop for process in recorded for loop in loops_of(process)]
+    sources = sources_of(raw.path, recorded)
+    loops = [loop for process in recorded for loop in loops_of(process, lambda: sources)]
     events = [event for process in recorded for event in events_of(process)]
     samples = [sample for process in recorded for sample in samples_of(process, loops)]
     lasted = float(header.get("seconds") or 0.0)
@@ -72,7 +73,7 @@ def assemble(whole: Folder) -> Run:
         loops=tuple(sorted(loops, key=lambda loop: loop.start)),
         events=tuple(sorted(events, key=lambda event: event.time)),
         samples=tuple(samples),
-        sources=_sources(raw.path, recorded),
+        sources=sources,
         sampling_hz=_sampling(processes),
         table=table,
         origins=dict(enumerate(begins)),
@@ -91,18 +92,6 @@ def shown_below(cwd: str) -> Callable[[str], str]:
         return os.path.relpath(path, cwd) if cwd and path.startswith(below) else path
 
     return shown
-
-
-def _sources(folder: str, processes: Iterable[Recorded]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for process in processes:
-        for source in process.of(SourceKept):
-            try:
-                kept = layout.read_inside(folder, layout.SOURCES, f"{source.digest}.py")
-                found[source.file] = kept.decode("utf-8", "surrogatepass")
-            except (OSError, ValueError):
-                continue
-    return found
 
 
 def _sampling(processes: tuple[Process, ...]) -> float:

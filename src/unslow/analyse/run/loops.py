@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from unslow.analyse.run.recorded import Recorded
 from unslow.analyse.run.samples import locations
+from unslow.analyse.source.branches import exclude_each_other
 from unslow.analyse.stats.trend import trend_of
 from unslow.facts.keras import Fit
 from unslow.facts.process import Site, StackSeen
@@ -40,7 +41,11 @@ class _Lines:
 _Key = _Lines | tuple[str, Place]
 
 
-def loops_of(process: Recorded) -> Iterator[Loop]:
+# The user's files by name; read only where a loop updates at several lines.
+Sources = Callable[[], Mapping[str, str]]
+
+
+def loops_of(process: Recorded, sources: Sources = dict) -> Iterator[Loop]:
     """The loops of one process, each with its steps."""
     sites = {site.id: site for site in process.of(Site)}
     rows = process.rows[np.isin(process.rows["site"], list(sites))]
@@ -49,13 +54,20 @@ def loops_of(process: Recorded) -> Iterator[Loop]:
     rows, sites = _training_only(rows, sites)
     for thread in sorted({site.thread for site in sites.values()}):
         mine = {number: site for number, site in sites.items() if site.thread == thread}
-        yield from _loops_of_thread(process, mine, rows)
+        yield from _loops_of_thread(process, mine, rows, sources)
 
 
-def _loops_of_thread(process: Recorded, sites: dict[int, Site], rows: np.ndarray) -> Iterator[Loop]:
+def _loops_of_thread(
+    process: Recorded, sites: dict[int, Site], rows: np.ndarray, sources: Sources
+) -> Iterator[Loop]:
     rows = _in_order(rows[np.isin(rows["site"], list(sites))])
     groups = _groups(sites, rows)
-    loops = [_loop(process, group, sites, rows) for group in groups]
+    loops = []
+    for group in groups:
+        leaders = _leaders(group, sites, rows)
+        if len(leaders) < len(group):
+            leaders += _alternatives(leaders, group, sites, sources())
+        loops.append(_loop(process, group, leaders, sites, rows))
     is_all_short = max((loop.steps for loop in loops), default=0) <= _WARM_UP
     for group, loop in zip(groups, loops, strict=True):
         repeats = any(sites[number].loop or sites[number].fit for number in group)
@@ -163,8 +175,28 @@ def _leaders(group: list[int], sites: dict[int, Site], rows: np.ndarray) -> list
     return [first, *(number for number in same_line if starts[number] > end)]
 
 
-def _loop(process: Recorded, group: list[int], sites: dict[int, Site], rows: np.ndarray) -> Loop:
-    leaders = _leaders(group, sites, rows)
+def _alternatives(
+    leaders: list[int], group: list[int], sites: dict[int, Site], sources: Mapping[str, str]
+) -> list[int]:
+    """Sites of which a turn runs one instead of the leader: in the other branch of an `if`."""
+    line = _line(sites[leaders[0]])
+    text = sources.get(line.file, "")
+    found = []
+    for number in group:
+        other = _line(sites[number])
+        same_code = (other.file, other.function) == (line.file, line.function)
+        if same_code and exclude_each_other(text, line.line, other.line):
+            found.append(number)
+    return found
+
+
+def _loop(
+    process: Recorded,
+    group: list[int],
+    leaders: list[int],
+    sites: dict[int, Site],
+    rows: np.ndarray,
+) -> Loop:
     site = sites[leaders[0]]
     inside = rows[np.isin(rows["site"], group)]
     leads = np.isin(inside["site"], leaders)
