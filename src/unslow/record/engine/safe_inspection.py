@@ -75,20 +75,13 @@ def attributes(value: object) -> dict[str, Foreign]:
                     found[name] = member.__get__(value)
                 except AttributeError:  # a slot that is empty
                     continue
-    found.update(instance_dict(value))
-    return found
-
-
-def instance_dict(value: object) -> dict[str, Foreign]:
-    """The object's own dict, where it has one; of many objects it is far faster to read."""
     for kind in type(value).__mro__:
         held = type.__dict__["__dict__"].__get__(kind).get("__dict__")
         if held is not None:
             if type(held) is GetSetDescriptorType:
-                found: dict[str, Foreign] = held.__get__(value)
-                return found
+                found.update(held.__get__(value))
             break
-    return {}
+    return found
 
 
 def array_of(value: object) -> tuple[int, tuple[int, ...], str, Foreign] | None:
