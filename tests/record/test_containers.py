@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from unslow.record.engine.recorder import clock
-from unslow.record.probes.memory.containers import _containers, _sizes
+from unslow.record.engine.start import Recording
+from unslow.record.probes.memory.containers import Memory, _containers, _sizes
 
 BIG = 4_000_000  # bytes of an array of a million numbers
 
@@ -42,15 +43,15 @@ class Everything:
     def is_users(self, value: Any) -> bool:
         return True
 
-    def is_wholly_users(self, value: Any) -> bool:
+    def may_fill(self, value: Any, attribute: str) -> bool:
         return True
 
 
 class OfALibrary(Everything):
     """Every class is the user's, and has a base that is not."""
 
-    def is_wholly_users(self, value: Any) -> bool:
-        return False
+    def may_fill(self, value: Any, attribute: str) -> bool:
+        return not attribute.startswith("_")
 
 
 def array() -> Any:
@@ -159,3 +160,26 @@ def test_private_attributes_are_the_users_where_no_other_class_may_fill_them(
 
 def test_an_array_over_a_buffer_that_is_no_array_is_as_large_as_itself() -> None:
     assert _sizes([np.frombuffer(bytearray(BIG), np.float32) for _ in range(10)]).bytes > 9 * BIG
+
+
+def test_growth_that_begins_late_is_inspected_before_the_next_step_is_due(
+    recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    probe = next(each for each in recording.arming.probes if isinstance(each, Memory))
+    size = 1 << 30
+    inspected: list[int] = []
+    monkeypatch.setattr(probe, "_walk", lambda frame, total, until: inspected.append(total))
+    monkeypatch.setattr("time.thread_time_ns", lambda: 0)  # an inspection costs nothing
+    monkeypatch.setattr(probe.watcher, "resident", lambda: size)
+
+    def step(total: int, grown: int) -> None:
+        nonlocal size
+        probe.watcher.rss = size = (1 << 30) + (grown << 20)
+        probe._stepped(recording.recorder.local.lane, total)
+
+    for total in range(100, 120):  # 8 MB a step, up to 152 MB
+        step(total, 8 * (total - 100))
+    assert inspected == [100, 106, 112, 118]
+    for total in range(120, 135):  # what comes and goes is not inspected each time
+        step(total, 150 * (total % 2))
+    assert inspected == [100, 106, 112, 118]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.host.machine import process_of
@@ -18,6 +21,7 @@ from unslow.cause import Cause, Spot
 from unslow.facts.memory import Container, Containers, Live
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.bound_container import keep_latest, keep_numbers
+from unslow.fix.moves.store_copy import store_copy
 from unslow.model import (
     Certainty,
     Evidence,
@@ -39,6 +43,11 @@ _LEAST_BYTES = 16 << 20  # a judgement: a history of a few MB is no problem
 _LEAST_BYTES_USED = 1 << 20
 _SLOWER = 0.5  # of a step, from the start to the end; a judgement: less may be the machine
 _SCALAR = re.compile(r"tensor \w*\[\]")
+_ARRAY = re.compile(r"array (\w+)\[([\d, ]*)\]")
+# Times what an element shows, that it keeps: a view of a larger array. A judgement: of a smaller
+# part, a copy frees little.
+_MUCH_LARGER = 4
+_LEAST_KEPT = 10_000  # bytes of an element: of a small one, most is the object itself
 _HEAVY = ("tensor", "array", "Tensor", "Variable", "Tape", "IndexedSlices")
 _JOINED = ("ndarray", "EagerTensor")
 _CACHE = "cache"
@@ -51,6 +60,10 @@ _KEEP_PART = "Keep only what is needed of `{path}`: joining copies all of it eac
 _LIMIT_CACHE = (
     "Give the cache of `{path}` a limit, `functools.lru_cache(maxsize=100)`: without one it keeps "
     "the result of every call with new arguments for as long as the program runs."
+)
+_STORE_COPIES = (
+    "Store a copy: `.copy()`. What `{path}` gets is a view, and a view keeps all of the array that "
+    "it shows a part of."
 )
 _ADVICE = {**dict.fromkeys(_JOINED, _KEEP_PART), _CACHE: _LIMIT_CACHE}
 
@@ -88,7 +101,8 @@ class HoardedTensors(Cause):
     The fix
     Keep numbers instead of tensors (`float(loss)`), a running metric instead of a list, or only
     the latest few in a `collections.deque(maxlen=…)`. Nothing that a step made may be reachable
-    from a container that only grows.
+    from a container that only grows. Of a NumPy array, a slice is a view that keeps all of the
+    array: store a copy of it.
 
     When we are wrong
     A replay buffer or a cache that fills up looks the same until it stops growing; after that it
@@ -116,6 +130,9 @@ class HoardedTensors(Cause):
         left = memory_left(process_of(run, loop))
         title = f"`{container.path}` keeps {say.size(rate)} of every step: "
         title += f"{say.size(held)} after {loop.steps:,} steps"
+        shown = _shown_by_a_view(container)
+        if shown:
+            title += f", through views of {say.size(shown)}"
         if growth.is_slowing:
             title += ", and a step that uses all of it takes ever longer"
         is_inferred = growth.is_hidden or place is None
@@ -132,7 +149,7 @@ class HoardedTensors(Cause):
             ),
             certainty=Certainty.LIKELY if is_inferred else Certainty.MEASURED,
             evidence=tuple(_evidence(loop, growth, left)),
-            advice=_ADVICE.get(container.kind, _KEEP_LESS).format(path=container.path),
+            advice=_advice(container),
             detail=_Detail(container, is_line_known=place is not None),
         )
 
@@ -143,6 +160,9 @@ class HoardedTensors(Cause):
         path = detail.container.path
         if not detail.is_line_known or detail.container.kind in _ADVICE:
             return None
+        if _shown_by_a_view(detail.container):
+            files = {where.file: store_copy(script, where.line, path).text}
+            return Fix(f"store copies in `{path}` instead of views", Safety.EXACT, files)
         if _SCALAR.fullmatch(detail.container.element):
             return Fix(
                 title=f"keep numbers in `{path}`",
@@ -186,6 +206,26 @@ def _growth(loop: Loop, series: ContainerSeries, hidden_rate: float) -> _Growth 
     return _Growth(last, rate, held, bool(hidden_rate), is_slowing)
 
 
+def _shown_by_a_view(container: Container) -> float:
+    """Bytes of an element that is a view of a far larger array; 0 where it is none."""
+    array = _ARRAY.fullmatch(container.element)
+    if array is None or container.kind in _JOINED or not container.length:
+        return 0.0
+    dtype, sides = array.groups()
+    try:
+        number = np.dtype(dtype).itemsize
+    except TypeError:  # of a library that has its own
+        return 0.0
+    shown = float(number * math.prod(int(side) for side in sides.split(",") if side.strip()))
+    kept = container.bytes / container.length
+    return shown if kept >= _MUCH_LARGER * shown and kept >= _LEAST_KEPT else 0.0
+
+
+def _advice(container: Container) -> str:
+    usual = _STORE_COPIES if _shown_by_a_view(container) else _KEEP_LESS
+    return _ADVICE.get(container.kind, usual).format(path=container.path)
+
+
 def _line_of(run: Run, container: Container) -> Location | None:
     """The line that fills a container: seen at work, or found in the source."""
     if container.line:
@@ -199,6 +239,9 @@ def _evidence(loop: Loop, growth: _Growth, left: float) -> Iterator[Evidence]:
     yield Evidence("container", container.path)
     yield Evidence("elements", container.length)
     yield Evidence("each is", container.element)
+    if shown := _shown_by_a_view(container):
+        yield Evidence("each shows", shown, "bytes")
+        yield Evidence("and keeps", container.bytes / container.length, "bytes")
     yield Evidence("held at the last inspection", round(container.bytes / 1e6, 1), "MB")
     if growth.is_hidden:
         yield Evidence("seen by", "all tensors that Python holds; no other container grows")
@@ -260,6 +303,7 @@ def _sketch(says: str, facts: list[Placed], source: str = "", slowing: float = 0
 
 _APPENDING = "for batch in data:\n    step()\n    self.history.append(gradients)\n"
 _JOINING = "for x in data:\n    step()\n    self.history = tf.concat([self.history, x], 0)\n"
+_SLICING = "for batch in data:\n    step()\n    self.history.append(states[:, 0])\n"
 _JOINED_ROWS = _filled(1e4, "tensor float32[400, 25]", kind="EagerTensor")
 _CACHED = _filled(8e5, "tensor float32[200000]", kind=_CACHE, path="draw()", line=3)
 HoardedTensors.FIRES = (
@@ -268,6 +312,11 @@ HoardedTensors.FIRES = (
         "a list of gradients, found in the source",
         _filled(4e6, "list of 4 × tensor float32[1000]"),
         _APPENDING,
+    ),
+    _sketch(
+        "a list of slices, each of which keeps its array",
+        _filled(6.3e6, "array float32[64, 256]"),
+        _SLICING,
     ),
     _sketch("a cache of a function's results without a limit", _CACHED),
     _sketch(

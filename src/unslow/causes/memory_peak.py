@@ -17,7 +17,7 @@ from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.functions import Constants
 from unslow.facts.keras import Fit, Prediction
-from unslow.facts.memory import Holding, Inventory, MemoryHigh, Weights
+from unslow.facts.memory import Broadcast, Holding, Inventory, MemoryHigh, Weights
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_after, replaced
@@ -41,6 +41,7 @@ _WORDS = {
     Reason.ONE_ELEMENT: "the dataset has a single element of {name}: each op on it holds all of "
     "the data",
     Reason.CONSTANT: "{name} of arrays are baked into a graph, which keeps several copies",
+    Reason.BROADCAST: "a tensor of {name} is made by broadcasting, only to be reduced to {instead}",
 }
 _ADVICE = {
     Reason.ONE_HOT: "Keep the integers and use the sparse loss "
@@ -56,6 +57,9 @@ _ADVICE = {
     "is held.",
     Reason.CONSTANT: "Pass the arrays as arguments, look rows up outside of the function, or keep "
     "them in a `tf.Variable(..., trainable=False)`.",
+    Reason.BROADCAST: "Reduce it without the large tensor: squared distances are "
+    "`|a|² + |b|² - 2·a·b`, which is a `tf.matmul`. Otherwise go over the rows in chunks: then one "
+    "chunk is held.",
 }
 
 
@@ -65,7 +69,7 @@ class MemoryPeak(Cause):
     Memory does not grow with the steps, but at its peak the process holds far more than needed:
     labels as a one-hot matrix, float64 data for a float32 model, copies that are no longer read,
     one huge batch in `predict`, a dataset whose only element is all of the data, arrays baked
-    into a graph.
+    into a graph, all pairs of two sets of rows as one tensor that is then summed up.
 
     Why it is slow
     It is not, until memory is full: then the machine swaps or the process is killed. The peak
@@ -74,7 +78,7 @@ class MemoryPeak(Cause):
     The fix
     Keep integer labels and use the sparse loss, create arrays as float32, drop what is no longer
     read, give `predict` and `evaluate` a batch size, slice and batch a dataset before mapping,
-    pass arrays as arguments.
+    pass arrays as arguments, compute pairwise distances by a matmul or chunk by chunk.
 
     When we are wrong
     What each change would free is an estimate, from the sizes seen and from what no other part of
@@ -227,6 +231,20 @@ def _constant(size: float) -> Sketch:
     return Sketch("a constant", facts=[_high(1, 2e9), at(1, baked)], ticks=ticks, source=_SOURCE)
 
 
+def _broadcast(says: str, size: float, copies: int, peak: float = 2.5e9) -> Sketch:
+    made = Broadcast(
+        name="distances",
+        op="Sub",
+        shape=(1200, 1600, 128),
+        bytes=size,
+        copies=copies,
+        result=7e6,
+        stack=(Place("train.py", 2, "distances"),),
+    )
+    facts = [at(0, made), _high(1, peak)]
+    return Sketch(says, facts=facts, ticks={"rss": [5e8, peak]}, source=_SOURCE)
+
+
 MemoryPeak.FIRES = (
     _sketch("one-hot labels", _held("y", 6e8, one_hot=True, fed="fit")),
     _sketch("float64 data for a float32 model", _held("x", 8e8, dtype="float64", fed="fit")),
@@ -239,6 +257,7 @@ MemoryPeak.FIRES = (
     _predicted(4000, after=1.45e9),
     _predicted(None, "predict_on_batch"),
     _constant(3e8),
+    _broadcast("all pairs of rows as one tensor", 9.8e8, copies=2),
 )
 MemoryPeak.QUIET = (
     _sketch("large data that is needed", _held("x", 1.4e9, fed="fit")),
@@ -250,4 +269,6 @@ MemoryPeak.QUIET = (
     _predicted(64),
     _predicted(4000, after=3e9),
     _constant(2e6),
+    _broadcast("a broadcast that XLA never makes", 9.8e8, copies=2, peak=1.2e9),
+    _broadcast("a broadcast, and temporaries that are far larger", 7e8, copies=1),
 )

@@ -160,6 +160,20 @@ class Live(Thinned, probe="live"):
     rss: float = 0.0
 
 
+class Broadcast(Thinned, probe="broadcasts"):
+    """An op of a traced graph makes a tensor far larger than its inputs, and all that comes of it
+    is a reduction."""
+
+    name: str  # of the traced function
+    op: str = ""  # its type
+    shape: tuple[int, ...] = ()
+    bytes: float = 0.0
+    copies: int = 1  # tensors of this size up to the reduction, itself included
+    result: float = 0.0  # bytes that are left of it
+    stack: Stack = ()
+    step: int = 0
+
+
 class Sizes(Fact, probe="sizes"):
     """Items in the program's containers while a line of Python was hot."""
 

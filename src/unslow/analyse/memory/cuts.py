@@ -24,11 +24,11 @@ from unslow.analyse.memory.account import (
 from unslow.analyse.memory.bindings import Names, names_of
 from unslow.facts.data import BuiltStage, Dataset
 from unslow.facts.keras import Fit, Prediction
-from unslow.facts.memory import Holding, MemoryHigh, Weights
+from unslow.facts.memory import Broadcast, Holding, MemoryHigh, Weights
 from unslow.facts.schema import Stack
 from unslow.model import Location, Run
 
-READS = (*ACCOUNT_READS, Prediction, Fit)
+READS = (*ACCOUNT_READS, Prediction, Fit, Broadcast)
 _FLOAT32 = 4  # bytes of a number
 _KERAS_BATCH = 32  # the batch of fit, evaluate and predict where none is given
 _LARGER_BATCH = 4  # times that of fit: below, the batch is no reason for a peak
@@ -37,6 +37,8 @@ _ON_BATCH = "_on_batch"  # predict_on_batch, test_on_batch: all rows are one bat
 _ONE_ELEMENT = 32 << 20  # bytes of a single element of a pipeline that holds all of the data
 # Copies of such an element that a chain of ops holds at once, at most (measured: 3 on 2.21).
 _COPIES = 4
+_MOST_OF_TEMPORARIES = 0.5  # else the peak may have been reached by something else (judgement)
+_SEEN = 0.8  # of a tensor's bytes, at least, in temporaries: other parts are estimates (judgement)
 _INSTALLED = "-packages/"  # site-packages and dist-packages: not the user's own functions
 
 
@@ -50,6 +52,7 @@ class Reason(enum.Enum):
     ONE_BATCH = "all rows in one batch"
     ONE_ELEMENT = "a dataset with a single element"
     CONSTANT = "arrays baked into a graph"
+    BROADCAST = "a broadcast that is reduced at once"
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ def cuts_of(run: Run, account: MemoryAccount) -> list[Cut]:
     wide = [cut for cut in _wide(run, account) if cut.name not in gone]
     found = [*labels, *copies, *wide, *_batches(run, account)]
     found += [*_single_elements(run, account), *_constants(account)]
+    found += _broadcasts(run, account)
     return sorted(found, key=lambda cut: -cut.frees)
 
 
@@ -207,3 +211,21 @@ def _constants(account: MemoryAccount) -> Iterator[Cut]:
             least, most = (times * part.bytes for times in CONSTANT_COPIES)
             frees = float(np.clip(account.unowned, least, most))
             yield Cut(Reason.CONSTANT, frees, part.location, say.size(part.bytes))
+
+
+def _broadcasts(run: Run, account: MemoryAccount) -> Iterator[Cut]:
+    """Large tensors that are only made to be reduced, where they are most of the temporaries."""
+    largest: dict[Stack, Broadcast] = {}  # by line: a function may be traced repeatedly
+    for found in run.facts(Broadcast, account.process):
+        known = largest.get(found.stack[:1])
+        if known is None or known.bytes < found.bytes:
+            largest[found.stack[:1]] = found
+    temporary = account.held_by(Part.TEMPORARY, Part.REST)
+    for stack, found in largest.items():
+        if not stack or temporary < _SEEN * found.bytes:
+            continue  # XLA or the optimizer of graphs left it out
+        frees = min(temporary, min(found.copies, _COPIES) * found.bytes)
+        if frees >= _MOST_OF_TEMPORARIES * temporary:
+            sides = " × ".join(f"{side:,}" for side in found.shape)
+            left = say.size(found.result)
+            yield Cut(Reason.BROADCAST, frees, say.place(run, stack[0]), sides, left)

@@ -35,6 +35,7 @@ _LONGEST = 4_000_000  # nanoseconds of one inspection
 # grows, 0.1% while it does not.
 _REST = 40, 1000
 _GROWN = 2 << 20
+_MUCH_HIGHER = 48 << 20  # bytes that the process gained: an inspection is due, whatever the step
 _BLOCKS_EVERY = 8
 _DEPTH = 3
 _MOST_REPORTED = 12
@@ -54,6 +55,8 @@ class Memory(Probe):
         self._next = _FIRST_INSPECTION
         self._rested = 0
         self._size = 0
+        self._high = 0
+        self._due = sys.maxsize  # bytes of the process at which the next inspection is due
         self._ticks = 0
         self._blocks = 0.0
         self._names = NamedValues(self.recorder)
@@ -86,7 +89,8 @@ class Memory(Probe):
         return {"heap_used": float(info.uordblks + info.hblkhd), "heap_slack": float(info.fordblks)}
 
     def _stepped(self, lane: Lane, total: int) -> None:
-        if total < self._next:
+        # Growth that begins late would be over before three inspections have seen it.
+        if total < self._next and self.watcher.rss < self._due:
             return
         began = clock()
         if began < self._rested:
@@ -108,6 +112,9 @@ class Memory(Probe):
                 began + (time.thread_time_ns() - worked) * _REST[size - self._size < _GROWN]
             )
             self._size = size
+            # Above the highest so far: what comes and goes is not inspected each time.
+            self._high = max(self._high, size)
+            self._due = self._high + _MUCH_HIGHER
 
     def _walk(self, frame: FrameType, total: int, until: int) -> None:
         """Compare each container's length with the last inspection; write those that grew."""
@@ -142,7 +149,7 @@ class Owners(Protocol):
 
     def is_users(self, value: Foreign) -> bool: ...
 
-    def is_wholly_users(self, value: Foreign) -> bool: ...
+    def may_fill(self, value: Foreign, attribute: str) -> bool: ...
 
 
 class _Held(NamedTuple):
@@ -212,13 +219,13 @@ def _parts(
     elif type(held) is FunctionType:
         yield from _closure(held)
     elif kind is None and type(held) is not _CACHE:
-        yield from _attributes(name, held, private=owners.is_wholly_users(held))
+        yield from _attributes(name, held, owners)
 
 
-def _attributes(name: str, held: Foreign, private: bool) -> Iterator[tuple[str, Foreign]]:
+def _attributes(name: str, held: Foreign, owners: Owners) -> Iterator[tuple[str, Foreign]]:
     """The attributes of an object, and the methods of its class that keep their results."""
     for attribute, value in list(attributes(held).items()):
-        if private or not attribute.startswith("_"):
+        if owners.may_fill(held, attribute):
             yield f"{name}.{attribute}", value
     for base in type(held).__mro__:
         for method in list(vars(base).values()):

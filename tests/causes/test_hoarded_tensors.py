@@ -1,0 +1,37 @@
+"""What a container of views is told apart by, and the edit that follows."""
+
+from __future__ import annotations
+
+import pytest
+
+from unslow.causes.hoarded_tensors import HoardedTensors, _shown_by_a_view
+from unslow.diagnose import diagnose
+from unslow.facts.memory import Container
+from unslow.model import Fix, Safety
+
+
+def test_slices_of_large_arrays_are_stored_as_copies() -> None:
+    sketch = next(each for each in HoardedTensors.FIRES if "slices" in each.says)
+    diagnosis = diagnose(sketch.run(), [HoardedTensors()])
+    [finding] = diagnosis.findings
+    assert "through views of 65.5 kB" in finding.title and ".copy()" in finding.advice
+    fix = diagnosis.fixes[0]
+    assert isinstance(fix, Fix) and fix.safety is Safety.EXACT
+    assert "self.history.append(states[:, 0].copy())" in fix.files["train.py"]
+
+
+@pytest.mark.parametrize(
+    ("element", "each", "shown"),
+    [
+        ("array float32[64, 256]", 6_291_656, 65_536),
+        ("array float64[]", 80_000, 8),
+        ("array float32[64, 256]", 65_636, 0),  # an array of its own
+        ("array float32[64, 256]", 2 * 65_536, 0),  # half of one: a copy frees little
+        ("array float32[2]", 208, 0),  # small: most of it is the object itself
+        ("tuple of 2 × array float32[64, 256]", 6_291_656, 0),
+        ("tensor float32[64, 256]", 6_291_656, 0),
+    ],
+)
+def test_a_view_keeps_far_more_than_it_shows(element: str, each: float, shown: float) -> None:
+    container = Container(path="rows", kind="list", length=100, bytes=100 * each, element=element)
+    assert _shown_by_a_view(container) == shown
