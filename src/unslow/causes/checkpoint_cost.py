@@ -15,6 +15,7 @@ from unslow.facts.files import Save
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.call_arguments import argument, call, keyword_set
+from unslow.fix.moves.hook_interval import SAVING, rarer_hook, runs_hooks
 from unslow.fix.moves.run_less_often import rarer
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
 from unslow.syntax import Kind, Source
@@ -204,6 +205,8 @@ def _name_fields(path: ast.expr | None) -> set[str]:
 
 def _in_loop(script: Script, detail: _Interval) -> Script:
     """Guard the line that saves; inside a function, the line of the loop that leads there."""
+    if detail.stack and runs_hooks(script, detail.stack[0].line, SAVING):
+        return rarer_hook(script, SAVING, detail.times)
     problem = CannotEdit("the line that saves was not found")
     for place in detail.stack:
         if place.file != script.path:

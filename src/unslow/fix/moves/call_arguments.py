@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced
+from unslow.syntax.literals import Obstacle, find_literal
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -30,6 +32,29 @@ def argument(script: Script, node: ast.Call, which: int | str) -> ast.expr | Non
     if any(isinstance(value, ast.Starred) for value in before):
         raise script.refuse("the call unpacks its arguments", node)
     return before[which] if which < len(before) else None
+
+
+def keyword_value(
+    script: Script, node: ast.Call, name: str, position: int | None = None
+) -> ast.expr | None:
+    """The expression that an argument stands for, also in a dictionary that the call unpacks.
+
+    None where the call does not give it, as far as can be told.
+    """
+    given = argument(script, node, name)
+    if given is None and position is not None and position < len(node.args):
+        given = argument(script, node, position)
+    if given is not None:
+        return given
+    for keyword in node.keywords:
+        if keyword.arg is not None:
+            continue
+        item = ast.Subscript(keyword.value, ast.Constant(name), ast.Load())
+        ast.copy_location(item, keyword.value)
+        with suppress(Obstacle):
+            find_literal(script, item)
+            return item
+    return None
 
 
 def rename_call(script: Script, line: int, function: str, new: str) -> Script:
