@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before
+from unslow.fix.moves.reading_condition import only_reader
 from unslow.fix.moves.run_every_n import guard
 from unslow.syntax.nodes import StatementLoop, argument, dotted, inside, is_stored, method_of
 
@@ -88,20 +89,8 @@ def _rare(
         return None
     if not reads:
         return _Rare(place, target.id, fetch, None)
-    reader = _only_reader(script, statement, reads)
+    reader = only_reader(script, statement, reads)
     return _Rare(place, target.id, fetch, reader) if reader is not None else None
-
-
-def _only_reader(script: Script, statement: ast.Assign, reads: Sequence[ast.Name]) -> ast.If | None:
-    """The one `if` after a statement whose body holds all reads."""
-    block, index = script.block(statement)
-    later = [node for node in block[index + 1 :] if isinstance(node, ast.If)]
-    readers = [node for node in later if any(script.within(read, node) for read in reads)]
-    if len(readers) != 1:
-        return None
-    body = readers[0].body
-    in_body = all(any(script.within(read, node) for node in body) for read in reads)
-    return readers[0] if in_body else None
 
 
 def _moved(script: Script, statement: ast.Assign, call: ast.Call, rare: list[_Rare]) -> Script:
