@@ -112,7 +112,7 @@ class CheckpointCost(Cause):
         if where is None or not isinstance(detail, _Interval):
             return None
         if detail.saved.call in _POSITION:
-            fixed = _save_freq(script, where.line, detail)
+            fixed: Script | Fix = _save_freq(script, where.line, detail)
         else:
             fixed = _in_loop(script, detail)
         if isinstance(fixed, Fix):
