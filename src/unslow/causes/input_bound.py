@@ -35,7 +35,6 @@ _USUALLY_WAITS = 0.5  # of the mean wait, which the median step must wait (judge
 _WORTH = 0.10  # of a step: a pipeline that keeps up still waits a little now and then
 _WORTH_IN_QUEUE = 0.25  # the same for a queue: its wait is seen in a few steps only
 _FEW_STEPS = 6  # with the first, which waits for buffers: fewer waits may be chance (judgement)
-_LARGE_CACHE = 1e9  # bytes; a judgement: any machine that trains has so much to spare
 _OWN_KINDS = ("threads", "parallel", "vectorise", "prefetch", "none")
 
 
@@ -290,7 +289,7 @@ class InputBound(Cause):
 
 def _behind_stage(script: Script, where: Location, stage: Stage) -> Fix | Refusal | None:
     """A cache in front of the stage that takes the time is moved behind it."""
-    from unslow.fix.moves.dataset_cache import cache_behind
+    from unslow.fix.moves.dataset_cache import LARGE_CACHE, cache_behind
 
     asked = stage.asked
     size = asked.length * stage.item_bytes
@@ -299,7 +298,7 @@ def _behind_stage(script: Script, where: Location, stage: Stage) -> Fix | Refusa
     edited = cache_behind(script, where.line, stage.kind)
     if edited is None:
         return None
-    if size > _LARGE_CACHE:
+    if size > LARGE_CACHE:
         why = f"a cache behind it would hold {say.size(size)}: whether that fits is yours to say"
         return Refusal(why, where)
     note = f"The cache then holds {say.size(size)} of what this line makes."

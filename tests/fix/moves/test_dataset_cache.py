@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.dataset_cache import cache_behind
+from unslow.fix.moves.dataset_cache import cache_behind, shared_by_turns
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,29 @@ def test_other_pipelines_stay(source: str, line: int) -> None:
 def test_a_cache_in_a_file_is_left_alone() -> None:
     with pytest.raises(CannotEdit, match="an earlier run"):
         cache_behind(Script("a.py", "ds = f.cache('x').map(b)\n"), 1, "Map")
+
+
+_TURNS = (
+    "def means(pictures):\n    for s in range(9):\n        mine = pictures.filter(of(s))\n"
+    "        for x in mine.batch(3):\n            add(x)\n\n"
+    "means(files.map(read))\n"
+)
+_STACKS = ((Place("a.py", 4, "means"),), (Place("a.py", 3, "means"),), (Place("a.py", 7, ""),))
+
+
+def test_what_is_built_before_the_turns_is_shared_by_them() -> None:
+    assert shared_by_turns(Script("a.py", _TURNS), 4, _STACKS) == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "stacks"),
+    [
+        ("add(x)", "break", _STACKS),
+        ("add(x)", "return x", _STACKS),
+        ("add(x)", "add(x)", _STACKS[:2]),
+        ("for s in range(9):", "with open(s):", _STACKS),
+    ],
+    ids=["ends early", "leaves", "all built in each turn", "no loop around it"],
+)
+def test_nothing_else_is_shared(old: str, new: str, stacks: tuple[tuple[Place, ...], ...]) -> None:
+    assert shared_by_turns(Script("a.py", _TURNS.replace(old, new)), 4, stacks) is None

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
+from unslow.facts.schema import Place, Stack
 from unslow.fix.edit.blocks import extent, removal, statement
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.method_chain import Link, add_link, chain_at, swap_links
 from unslow.model import Fix, Location, Refusal, Safety
-from unslow.syntax.uses import uses
+from unslow.syntax.nodes import StatementLoop, own_nodes
+from unslow.syntax.uses import jumps, uses
 
+LARGE_CACHE = 1e9  # bytes; a judgement: a machine that trains has as much to spare
 _METHODS = {"Map": "map", "Interleave": "interleave", "FlatMap": "flat_map", "Filter": "filter"}
 
 
 def cache_fix(
-    script: Script, where: Location, kind: str, *, fits: bool, rebuilt: bool, moved: bool
+    script: Script,
+    where: Location,
+    kind: str,
+    *,
+    fits: bool,
+    rebuilt: bool = False,
+    moved: bool = False,
 ) -> Fix | Refusal | None:
     """A cache behind a stage, which is `moved` in front of a shuffle first."""
     if not fits:
@@ -34,6 +44,30 @@ def cache_fix(
         script = _before_shuffle(script, where.line, method)
     edited = add_link(script, where.line, "cache()", after=method)
     return Fix("keep what is the same in every pass", Safety.EXACT, {script.path: edited.text})
+
+
+def shared_by_turns(script: Script, line: int, stages: Sequence[Stack]) -> int | None:
+    """The first stage that was built before the loop around a loop over a dataset.
+
+    `stages` are the lines that built them, from the one that gives batches to the source; None
+    where all of them are built in each turn, or where a pass may end early.
+    """
+    node = script.statement_at(line)
+    if not isinstance(node, ast.For) or jumps(node.body, in_loop=True) is not None:
+        return None
+    leaves = [each for each in own_nodes(node) if isinstance(each, ast.Break)]
+    turns = script.loops_around(node)
+    if leaves or not turns:
+        return None
+    for number, stack in enumerate(stages):
+        if stack and not any(_is_in(script, place, turns[-1]) for place in stack):
+            return number
+    return None
+
+
+def _is_in(script: Script, place: Place, loop: StatementLoop) -> bool:
+    node = script.statement_at(place.line) if place.file == script.path else None
+    return node is not None and script.within(node, loop)
 
 
 def cache_behind(script: Script, line: int, kind: str) -> Script | None:
