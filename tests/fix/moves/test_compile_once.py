@@ -40,6 +40,19 @@ def test_a_method_compiles_the_model_of_its_object() -> None:
     )
 
 
+def test_a_learning_rate_that_changes_is_set_at_each_call() -> None:
+    source = (
+        "import keras\ndef ready(m, rate):\n"
+        "    m.compile(keras.optimizers.Adam(learning_rate=rate * 2), 'mse')\n\n"
+        "for rate in rates:\n    ready(model, rate)\n    model.fit(x)\n"
+    )
+    assert (
+        '    if getattr(m, "optimizer", None) is None:\n'
+        "        m.compile(keras.optimizers.Adam(learning_rate=rate * 2), 'mse')\n"
+        "    else:\n        m.optimizer.learning_rate = rate * 2\n"
+    ) in once(source)
+
+
 @pytest.mark.parametrize(
     ("source", "reason"),
     [

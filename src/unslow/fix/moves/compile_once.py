@@ -10,6 +10,7 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.syntax.nodes import (
     NamedFunction,
+    argument,
     dotted,
     given_values,
     inside,
@@ -41,20 +42,38 @@ def compile_first_time(script: Script, node: ast.Expr) -> Script:
         raise script.refuse("the model is not kept under one name", node)
     if model in uses(helper.body).writes:
         raise script.refuse(f"`{helper.name}` makes the model that it compiles", node)
-    decided = values_taken(helper) | uses(helper.body).writes
-    for name in sorted(uses(given_values(call)).reads & decided):
-        reason = f"`{name}` of `{helper.name}` decides how the model is compiled"
+    decided = (values_taken(helper) | uses(helper.body).writes) - {model}
+    rate = _learning_rate(script, call)
+    parts = [part for part in inside(given_values(call), ast.Name) if part.id in decided]
+    changing = [part for part in parts if rate is None or not script.within(part, rate)]
+    for part in changing:
+        reason = f"`{part.id}` of `{helper.name}` decides how the model is compiled"
         raise script.refuse(reason, node)
+    others = values_taken(helper) - {model} - {part.id for part in parts}
     for path in sorted(_models(script, helper, model)):
-        _require_one_state(script, helper, model, path)
+        if others:
+            _require_one_state(script, helper, model, path)
         _require_one_compile(script, node, path)
     start, end = extent(script, [node])
     margin, newline = indent(script, node), script.lines.newline
-    body = reindented(script, [node], margin + unit(script, node))
+    inner = margin + unit(script, node)
+    body = reindented(script, [node], inner)
     text = f'{margin}if getattr({model}, "optimizer", None) is None:{newline}{body}'
+    if parts and rate is not None:
+        row = f"{model}.optimizer.learning_rate = {script.source(rate)}"
+        text += f"{margin}else:{newline}{inner}{row}{newline}"
     if not script.lines.text[start:end].endswith(("\n", "\r")):
         text = text.removesuffix(newline)
     return script.edit([Splice(start, end, text)])
+
+
+def _learning_rate(script: Script, call: ast.Call) -> ast.expr | None:
+    """The learning rate of the optimizer of Keras that a call of compile() is given."""
+    optimizer = argument(call, "optimizer", 0)
+    if not isinstance(optimizer, ast.Call):
+        return None
+    is_keras = script.name(optimizer.func).startswith("keras.optimizers.")
+    return argument(optimizer, "learning_rate", 0) if is_keras else None
 
 
 def _models(script: Script, helper: NamedFunction, model: str) -> set[str]:
