@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -46,15 +46,19 @@ def keyword_value(
         given = argument(script, node, position)
     if given is not None:
         return given
-    for keyword in node.keywords:
-        if keyword.arg is not None:
-            continue
-        item = ast.Subscript(keyword.value, ast.Constant(name), ast.Load())
-        ast.copy_location(item, keyword.value)
+    for item in _unpacked(node, name):
         with suppress(Obstacle):
             find_literal(script, item)
             return item
     return None
+
+
+def _unpacked(node: ast.Call, name: str) -> Iterator[ast.expr]:
+    """What an argument would be in each dictionary that a call unpacks."""
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            item = ast.Subscript(keyword.value, ast.Constant(name), ast.Load())
+            yield ast.copy_location(item, keyword.value)
 
 
 def rename_call(script: Script, line: int, function: str, new: str) -> Script:
@@ -85,8 +89,17 @@ def keyword_set(
         if ast.dump(given) == ast.dump(ast.parse(value, mode="eval").body):
             return script
         return script.edit([replaced(script, given, value)])
-    if any(keyword.arg is None for keyword in node.keywords):
-        raise script.refuse(f"the call unpacks a dictionary that may hold `{name}`", node)
+    for item in _unpacked(node, name):
+        try:
+            literal = find_literal(script, item)
+        except Obstacle as problem:
+            raise script.refuse(
+                f"the call unpacks a dictionary that may hold `{name}`", node
+            ) from problem
+        if literal.source is not script:
+            place = f"{literal.source.path}:{literal.node.lineno}"
+            raise script.refuse(f"`{name}` is written in another file ({place})", node)
+        return script.edit([replaced(script, literal.node, value)])
     if any(isinstance(value, ast.GeneratorExp) for value in node.args):
         raise script.refuse("a bare generator argument is left alone", node)
     return script.edit(
