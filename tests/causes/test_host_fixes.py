@@ -75,8 +75,10 @@ def test_predict_stays_where_a_batch_would_not_do(facts: dict[str, Any], text: s
     assert isinstance(PredictInLoop().fix(called(**facts), script(text)), Refusal)
 
 
-def test_evaluate_gets_words_only() -> None:
-    assert PredictInLoop().fix(called(call="evaluate"), script("model.evaluate(x, y)\n")) is None
+def test_evaluate_becomes_a_test_of_one_batch() -> None:
+    fix = PredictInLoop().fix(called(call="evaluate"), script("model.evaluate(x, y, verbose=0)\n"))
+    assert isinstance(fix, Fix)
+    assert fix.files["train.py"] == "model.reset_metrics()\nmodel.test_on_batch(x, y)\n"
 
 
 def test_a_fetch_is_made_every_so_many_steps() -> None:

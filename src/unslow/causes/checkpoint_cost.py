@@ -15,6 +15,8 @@ from unslow.facts.files import Save
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.call_arguments import argument, call, keyword_set
+from unslow.fix.moves.hook_interval import SAVING, rarer_hook, runs_hooks
+from unslow.fix.moves.reading_condition import under_reader
 from unslow.fix.moves.run_less_often import rarer
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
 from unslow.syntax import Kind, Source
@@ -110,9 +112,11 @@ class CheckpointCost(Cause):
         if where is None or not isinstance(detail, _Interval):
             return None
         if detail.saved.call in _POSITION:
-            fixed = _save_freq(script, where.line, detail)
+            fixed: Script | Fix = _save_freq(script, where.line, detail)
         else:
             fixed = _in_loop(script, detail)
+        if isinstance(fixed, Fix):
+            return fixed
         return Fix(
             title=f"save every {detail.every:,} steps",
             safety=Safety.REVIEW,
@@ -202,12 +206,17 @@ def _name_fields(path: ast.expr | None) -> set[str]:
     return {field.split("}")[0].split(":")[0] for field in text.split("{")[1:]}
 
 
-def _in_loop(script: Script, detail: _Interval) -> Script:
+def _in_loop(script: Script, detail: _Interval) -> Script | Fix:
     """Guard the line that saves; inside a function, the line of the loop that leads there."""
+    if detail.stack and runs_hooks(script, detail.stack[0].line, SAVING):
+        return rarer_hook(script, SAVING, detail.times)
     problem = CannotEdit("the line that saves was not found")
     for place in detail.stack:
         if place.file != script.path:
             continue
+        reported = _when_reported(script, place.line)
+        if reported is not None:
+            return reported
         try:
             return rarer(script, place.line, detail.times)
         except CannotEdit as refused:
@@ -215,6 +224,18 @@ def _in_loop(script: Script, detail: _Interval) -> Script:
             if "not in a loop" not in str(refused):
                 break
     raise problem
+
+
+def _when_reported(script: Script, line: int) -> Fix | None:
+    """What saves also gives values that are printed in some steps: it runs in these steps."""
+    fixed = under_reader(script, line) if script.statement_at(line) is not None else None
+    if fixed is None:
+        return None
+    note = (
+        "What this line calls (checking, saving, counting) happens in the steps that show its "
+        "result, and no longer in those between."
+    )
+    return Fix("save in the steps that show the result", Safety.REVIEW, fixed.files, note)
 
 
 _SAVED = Save(

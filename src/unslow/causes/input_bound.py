@@ -26,7 +26,7 @@ from unslow.facts.functions import UnusualCall
 from unslow.facts.keras import Fit
 from unslow.facts.schema import Place
 from unslow.facts.sessions import InspectedRun
-from unslow.model import Evidence, Finding, Fix, Location, Phase, Refusal, Run
+from unslow.model import Evidence, Finding, Fix, Location, Phase, Refusal, Run, Safety
 
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
@@ -194,7 +194,7 @@ class InputBound(Cause):
             return dataset_pipeline.whole_batches(script, where.line, asked.types, asked.scalars)
         if detail.kind == "prefetch":
             return dataset_pipeline.work_ahead(script, where.line)
-        return None
+        return _behind_stage(script, where, stage)
 
     FIRES = (
         Sketch(
@@ -285,6 +285,24 @@ class InputBound(Cause):
             ),
         ),
     )
+
+
+def _behind_stage(script: Script, where: Location, stage: Stage) -> Fix | Refusal | None:
+    """A cache in front of the stage that takes the time is moved behind it."""
+    from unslow.fix.moves.dataset_cache import LARGE_CACHE, cache_behind
+
+    asked = stage.asked
+    size = asked.length * stage.item_bytes
+    if asked.random or asked.python or asked.length <= 0 or not size:
+        return None
+    edited = cache_behind(script, where.line, stage.kind)
+    if edited is None:
+        return None
+    if size > LARGE_CACHE:
+        why = f"a cache behind it would hold {say.size(size)}: whether that fits is yours to say"
+        return Refusal(why, where)
+    note = f"The cache then holds {say.size(size)} of what this line makes."
+    return Fix("cache behind the expensive stage", Safety.EXACT, edited.files, note)
 
 
 def _stage_evidence(wait: Wait, stage: Stage | None) -> Iterable[Evidence]:

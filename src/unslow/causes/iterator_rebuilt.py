@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.session_restarts import PipelineRestarts, pipeline_restarts
 from unslow.analyse.host.untimed_lines import untimed_seconds_at
 from unslow.analyse.input import pipeline as pipeline_module
+from unslow.analyse.input.overlay import base
 from unslow.analyse.input.pipeline import Pipeline, pipelines, shuffle_elements
 from unslow.analyse.sketches.pipelines import stack_at
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
-from unslow.facts.data import ENDLESS, IteratorMade
+from unslow.facts.data import ENDLESS, BuiltStage, IteratorMade
 from unslow.facts.schema import Place
 from unslow.facts.sessions import Restarted
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run
@@ -39,6 +40,8 @@ _PER_STEP = 0.5  # iterators per step: one per epoch is how it should be
 _FEWEST_ITERATORS = 10  # a judgement: fewer may be epochs of a few steps
 _FEWEST_RESTARTS = 3  # of a session's iterator (judgement)
 _WORTH = 0.1  # of the loop: starting once for each pass over the data is how it should be
+_MIXED = ("Shuffle", "ShuffleAndRepeat", "Cache", "Snapshot")
+_CUT = ("Take", "TakeWhile")  # a pass that ends early leaves a cache empty
 _READY = 3e-4  # seconds that fetching a ready batch takes in Python, measured on a laptop
 
 
@@ -48,6 +51,7 @@ class _Dataset:
 
     endless: bool
     shuffled: bool
+    stages: tuple[BuiltStage, ...] = ()  # from the one that gives batches to the sources
 
 
 def _made(number: int, every: int = 1) -> list[Placed]:
@@ -83,7 +87,8 @@ class IteratorRebuilt(Cause):
     The fix
 
     Make the iterator once, before the loop, and take the next batch from it in each step;
-    `repeat()` lets it continue after the last one.
+    `repeat()` lets it continue after the last one. Where each turn filters the same dataset anew,
+    put `cache()` behind what all turns read.
 
     When we are wrong
 
@@ -167,6 +172,7 @@ class IteratorRebuilt(Cause):
             detail=_Dataset(
                 endless=bool(built) and built[0].length == ENDLESS,
                 shuffled=any(stage.kind == "Shuffle" for stage in built),
+                stages=tuple(built),
             ),
         )
 
@@ -176,6 +182,9 @@ class IteratorRebuilt(Cause):
         where, detail = finding.location, finding.detail
         if where is None or not isinstance(detail, _Dataset):  # an initializer that is run again
             return None
+        kept = _kept_in_memory(script, where, detail.stages)
+        if kept is not None:
+            return kept
         return iterator_once(script, where.line, detail.endless, detail.shuffled)
 
     FIRES = (
@@ -209,6 +218,30 @@ class IteratorRebuilt(Cause):
                 continue
             if _taken_at_once(source, call, loop):
                 yield source.spot(call, _SPOTTED.format(line=loop.lineno), _INSTEAD)
+
+
+def _kept_in_memory(
+    script: Script, where: Location, stages: tuple[BuiltStage, ...]
+) -> Fix | Refusal | None:
+    """For a loop over a dataset in each turn of another one: a cache of what all turns read."""
+    from unslow.fix.moves.dataset_cache import LARGE_CACHE, cache_fix, shared_by_turns
+
+    shared = shared_by_turns(script, where.line, [stage.stack for stage in stages])
+    if shared is None:
+        return None
+    stage, below = stages[shared], stages[shared:]
+    mixed = any(each.random or each.python or base(each.kind) in _MIXED for each in below)
+    cut = any(base(each.kind) in _CUT for each in stages)
+    size = stage.length * stage.bytes
+    if mixed or cut or size <= 0:
+        return None
+    place = Location(stage.stack[0].file, stage.stack[0].line)
+    fits = size <= LARGE_CACHE
+    found = cache_fix(script.of(place.file), place, base(stage.kind), fits=fits)
+    if not isinstance(found, Fix):
+        return found
+    note = f"The cache holds {say.size(size)} of what this line makes."
+    return replace(found, title="keep what every turn reads", note=note)
 
 
 def _elements(pipeline: Pipeline | None) -> tuple[float, float]:

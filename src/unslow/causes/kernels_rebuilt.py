@@ -158,9 +158,14 @@ class KernelsRebuilt(Cause):
         detail = finding.detail
         if not isinstance(detail, _Detail):
             return None
+        from unslow.fix.moves.epoch_hook import reset_each_epoch
         from unslow.fix.moves.hoist_reset import once_before_loop
 
         lines = [place.line for place in detail.stack if place.file == script.path]
+        hooked = reset_each_epoch(script, lines)
+        if hooked is not None:
+            note = "What was reset for every batch is reset once for every epoch."
+            return Fix("Do it once per epoch", Safety.REVIEW, hooked.files, note)
         note = "What clear_session() forgets in every iteration is forgotten once."
         if detail.way == "set_seed":
             note = "Random ops continue one sequence instead of restarting it in every iteration."

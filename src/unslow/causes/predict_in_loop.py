@@ -17,7 +17,8 @@ from unslow.facts.functions import Trace
 from unslow.facts.keras import Prediction
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.call_arguments import argument, call, remove_keyword, rename_call
+from unslow.fix.moves.call_arguments import remove_keyword, rename_call
+from unslow.fix.moves.call_on_batch import gives_only, reset_metrics_before
 from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
 from unslow.syntax import How, Kind, Source, own_nodes
 from unslow.syntax import Loop as LoopNode
@@ -32,6 +33,12 @@ _DEFAULT_BATCH = 32  # of Keras
 _MOST_BATCHES = 32  # that predict_on_batch may run as one; a judgement: more may not fit in memory
 _ARRAYS = ("ndarray", "EagerTensor", "list", "tuple", "dict")
 _ONLY_PREDICT = ("verbose", "batch_size", "callbacks")  # arguments that change no result
+_ON_BATCH = {"predict": "predict_on_batch", "evaluate": "test_on_batch"}
+# The arguments that both have: how many by position, and the names of all.
+_TAKEN: dict[str, tuple[int, tuple[str, ...]]] = {
+    "predict": (1, ("x",)),
+    "evaluate": (2, ("x", "y", "sample_weight", "return_dict")),
+}
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,8 @@ class PredictInLoop(Cause):
 
     `model.predict_on_batch(x)` gives the same array and calls the compiled model directly. Where
     the result may stay a tensor, a `tf.function` around `model(x, training=False)` is as fast.
-    Predict rows that are known together in one call. Call `evaluate` less often.
+    Predict rows that are known together in one call. Call `evaluate` less often; for rows that fit
+    into one batch, `model.reset_metrics()` and `model.test_on_batch(x, y)` give the same numbers.
 
     When we are wrong
 
@@ -134,23 +142,25 @@ class PredictInLoop(Cause):
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where, detail = finding.location, finding.detail
         assert isinstance(detail, _Detail)
-        if where is None or detail.call != "predict":
+        if where is None:
             return None
+        new = _ON_BATCH[detail.call]
         if detail.data not in _ARRAYS:
-            why = f"predict is given a {detail.data}, which predict_on_batch does not take"
+            why = f"{detail.call} is given a {detail.data}, which {new} does not take"
             return Refusal(why, where)
         batch = detail.batch_size if isinstance(detail.batch_size, float) else _DEFAULT_BATCH
         if detail.rows > _MOST_BATCHES * batch:
             return Refusal(f"{detail.rows:.0f} rows may not fit into memory at once", where)
-        node = call(script, where.line, "predict")
-        if argument(script, node, "steps") is not None or len(node.args) > 1:
+        if not gives_only(script, where.line, detail.call, *_TAKEN[detail.call]):
             return Refusal("the call is given more than its rows", where)
         fixed = script
         for keyword in _ONLY_PREDICT:
-            fixed = remove_keyword(fixed, where.line, "predict", keyword)
-        fixed = rename_call(fixed, where.line, "predict", "predict_on_batch")
+            fixed = remove_keyword(fixed, where.line, detail.call, keyword)
+        fixed = rename_call(fixed, where.line, detail.call, new)
+        if detail.call == "evaluate":
+            fixed = reset_metrics_before(fixed, where.line, new)
         return Fix(
-            title="call predict_on_batch, which runs the compiled model directly",
+            title=f"call {new}, which runs the compiled model directly",
             safety=Safety.EXACT if detail.rows <= batch else Safety.CLOSE,
             files={where.file: fixed.text},
         )

@@ -26,6 +26,8 @@ from unslow.facts.files import Folder, Log
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import set_keyword
+from unslow.fix.moves.fetch_when_used import summaries_rarely
+from unslow.fix.moves.hook_interval import WRITING, rarer_hook, runs_hooks
 from unslow.fix.moves.run_less_often import rarer
 from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
 from unslow.syntax import argument
@@ -48,7 +50,7 @@ class _Rarer:
 
     every: int  # steps
     board: bool  # through a TensorBoard callback
-    lines: tuple[int, ...]
+    lines: tuple[int, ...]  # none where the step itself computes the summaries
 
 
 _LOGGED = Log(call="tf.summary", stack=(Place("train.py", 13, "f"),))
@@ -133,6 +135,7 @@ class SummaryCost(Cause):
             ),
             advice=f"Run the summaries every {every:,} steps only: "
             "without them in the fetches they cost nothing.",
+            detail=_Rarer(every, False, ()),
         )
 
     def _finding(self, run: Run, loop: Loop, found: Sequence[LineTotal[Log]]) -> Finding:
@@ -177,7 +180,11 @@ class SummaryCost(Cause):
         if where is None or not isinstance(detail, _Rarer):
             return None
         every = detail.every
-        if detail.board:
+        if not detail.lines and runs_hooks(script, where.line, WRITING):
+            fixed = rarer_hook(script, WRITING, every)
+        elif not detail.lines:
+            fixed = summaries_rarely(script, where.line, every)
+        elif detail.board:
             fixed = set_keyword(script, where.line, _BOARD, "update_freq", str(every))
         else:
             first, last = _together(script, where.line, detail.lines)

@@ -35,3 +35,35 @@ def test_a_list_of_large_tensors_keeps_its_latest() -> None:
 def test_a_list_that_is_read_as_a_whole_stays() -> None:
     with pytest.raises(CannotEdit, match="as a whole"):
         keep_latest(Script("a.py", LOSSES + "tf.stack(losses)\n"), 3, "losses")
+
+
+_LOG = (
+    "from collections import defaultdict\nlog = {made}\nfor batch in data:\n"
+    "    for name, value in step(batch).items():\n        log[name].append(value)\n"
+    "    print(log['loss'][-1])\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "bounded"),
+    [
+        ("defaultdict(list)", "defaultdict(lambda: collections.deque(maxlen=100))"),
+        ("{'loss': [], 'maps': []}", "{'loss': [], 'maps': collections.deque(maxlen=100)}"),
+    ],
+)
+def test_a_list_in_a_dictionary_keeps_its_latest(made: str, bounded: str) -> None:
+    text = keep_latest(Script("a.py", _LOG.format(made=made)), 5, "log['maps']").text
+    assert f"log = {bounded}\n" in text
+
+
+@pytest.mark.parametrize(
+    ("use", "reason"),
+    [
+        ("json.dump(log, file)\n", "`log` is used as a whole"),
+        ("tf.stack(log['maps'])\n", "used as a whole"),
+        ("log['maps'] = []\n", "not made in one place"),
+    ],
+)
+def test_a_dictionary_that_is_used_otherwise_stays(use: str, reason: str) -> None:
+    with pytest.raises(CannotEdit, match=reason):
+        keep_latest(Script("a.py", _LOG.format(made="defaultdict(list)") + use), 5, "log['maps']")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.fetch_when_used import fetch_when_used
+from unslow.fix.moves.fetch_when_used import fetch_when_used, summaries_rarely
 
 _LOOP = (
     "for step in range(9):\n    _, l, big = sess.run([train, loss, table], {x: a})\n    total += l\n"
@@ -38,3 +38,22 @@ def test_what_nobody_reads_is_not_fetched() -> None:
 def test_what_may_be_read_elsewhere_stays(old: str, new: str) -> None:
     with pytest.raises(CannotEdit):
         fetch_when_used(Script("a.py", _LOOP.replace(old, new)), 2, [2])
+
+
+_SUMMARIES = (
+    "for step in range(99):\n    _, text = sess.run([train_op, merged], feed_dict=feed)\n"
+    "    writer.add_summary(text, step)\n"
+)
+
+
+@pytest.mark.parametrize("line", [2, 3])
+def test_summaries_are_fetched_in_the_steps_that_write_them(line: int) -> None:
+    text = summaries_rarely(Script("a.py", _SUMMARIES), line, 100).text
+    assert "    _ = sess.run(train_op, feed_dict=feed)\n    if step % 100 == 0:\n" in text
+    assert "        text = sess.run(merged, feed_dict=feed)\n        writer.add_summary" in text
+
+
+def test_summaries_that_are_run_alone_are_named() -> None:
+    source = _SUMMARIES.replace("_, text = sess.run([train_op, merged]", "text = sess.run(merged")
+    with pytest.raises(CannotEdit, match="not fetched together"):
+        summaries_rarely(Script("a.py", source), 2, 100)

@@ -85,6 +85,14 @@ class Script(Source):
         except CannotEdit:
             return None
 
+    def of(self, path: str) -> Script:
+        """Another file of the program, by its path."""
+        if path == self.path:
+            return self
+        if path not in self.modules:
+            raise CannotEdit(f"the source of {path} was not kept with the run")
+        return Script(path, self.modules[path], self.modules)
+
     def _is_recorded(self, path: Path) -> bool:
         return str(path) in self.modules
 

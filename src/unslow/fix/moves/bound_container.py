@@ -6,7 +6,7 @@ import ast
 
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced, spelled
-from unslow.syntax.nodes import inside, is_stored, last_name, words
+from unslow.syntax.nodes import inside, is_constant, is_stored, last_name, words
 
 _LATEST = 100  # entries: enough for a moving average; a judgement
 _DEQUE_METHODS = words("append clear extend")
@@ -27,13 +27,67 @@ def keep_numbers(script: Script, line: int, path: str) -> Script:
 def keep_latest(script: Script, line: int, path: str) -> Script:
     """`history = []` becomes `history = collections.deque(maxlen=100)`."""
     _append(script, line, path)
-    made = _empty_list(script, line, path)
-    for use in _uses(script, path):
+    made = _maker(script, line, path)
+    for use in _elements(script, path):
         if not is_stored(use) and not _fits_a_deque(script, use):
             raise script.refuse(f"`{path}` is used as a whole here", use)
     script, name = spelled(script, "collections.deque", made)
-    value = _empty_list(script, line, path)  # an import may have moved it
-    return script.edit([replaced(script, value, f"{name}(maxlen={_LATEST})")])
+    value = _maker(script, line, path)  # an import may have moved it
+    new = f"{name}(maxlen={_LATEST})"
+    is_factory = isinstance(value, ast.Name)  # the `list` of `defaultdict(list)`
+    return script.edit([replaced(script, value, f"lambda: {new}" if is_factory else new)])
+
+
+def _maker(script: Script, line: int, path: str) -> ast.expr:
+    """What the container begins as: an empty list, or what makes one for each key."""
+    held = _held(path)
+    if held is None:
+        return _empty_list(script, line, path)
+    whole, key = held
+    made = _beginning(script, line, whole)
+    match made:
+        case ast.Call(func=function, args=[ast.Name(id="list") as factory]):
+            if script.name(function) == "collections.defaultdict":
+                return factory
+        case ast.Dict(keys=keys, values=values):
+            for name, value in zip(keys, values, strict=True):
+                if is_constant(name, key) and _is_empty_list(script, value):
+                    return value
+    raise script.refuse(f"`{path}` does not begin as an empty list", made)
+
+
+def _held(path: str) -> tuple[str, object] | None:
+    """The dictionary and the key of `self.log['loss']`."""
+    match ast.parse(path, mode="eval").body:
+        case ast.Subscript(value=ast.Name() | ast.Attribute() as whole, slice=ast.Constant(key)):
+            return ast.unparse(whole), key
+    return None
+
+
+def _elements(script: Script, path: str) -> list[ast.expr]:
+    """Every place that may use a container; in a dictionary, the items that may be this one."""
+    held = _held(path)
+    if held is None:
+        return _uses(script, path)
+    found: list[ast.expr] = []
+    for use in _uses(script, held[0]):
+        item = script.parents[use]
+        if isinstance(item, ast.Subscript) and item.value is use:
+            other = isinstance(item.slice, ast.Constant) and item.slice.value != held[1]
+            found += [] if other and not _makes_any(script, held[0]) else [item]
+        elif not is_stored(use):
+            raise script.refuse(f"`{held[0]}` is used as a whole here", use)
+    for item in found:
+        if is_stored(item):
+            raise script.refuse(f"`{path}` is not made in one place", item)
+    return found
+
+
+def _makes_any(script: Script, whole: str) -> bool:
+    """Whether one factory makes the containers of all keys."""
+    stores = [use for use in _uses(script, whole) if is_stored(use)]
+    owners = [script.parents[store] for store in stores]
+    return any(isinstance(getattr(owner, "value", None), ast.Call) for owner in owners)
 
 
 def _append(script: Script, line: int, path: str) -> ast.Call:
@@ -45,14 +99,21 @@ def _append(script: Script, line: int, path: str) -> ast.Call:
 
 def _empty_list(script: Script, line: int, path: str) -> ast.expr:
     """The empty list that a container begins as."""
+    value = _beginning(script, line, path)
+    if not _is_empty_list(script, value):
+        raise script.refuse(f"`{path}` does not begin as an empty list", value)
+    return value
+
+
+def _beginning(script: Script, line: int, path: str) -> ast.expr:
+    """What a name or attribute is set to, in one place."""
     made = [use for use in _uses(script, path) if is_stored(use)]
     if len(made) != 1:
         raise script.refuse(f"`{path}` is not made in one place", made[0] if made else line)
     owner = script.parents[made[0]]
     match owner:
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
-            if _is_empty_list(script, value):
-                return value
+            return value
     raise script.refuse(f"`{path}` does not begin as an empty list", owner)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced
+from unslow.syntax.literals import Obstacle, find_literal
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -30,6 +32,33 @@ def argument(script: Script, node: ast.Call, which: int | str) -> ast.expr | Non
     if any(isinstance(value, ast.Starred) for value in before):
         raise script.refuse("the call unpacks its arguments", node)
     return before[which] if which < len(before) else None
+
+
+def keyword_value(
+    script: Script, node: ast.Call, name: str, position: int | None = None
+) -> ast.expr | None:
+    """The expression that an argument stands for, also in a dictionary that the call unpacks.
+
+    None where the call does not give it, as far as can be told.
+    """
+    given = argument(script, node, name)
+    if given is None and position is not None and position < len(node.args):
+        given = argument(script, node, position)
+    if given is not None:
+        return given
+    for item in _unpacked(node, name):
+        with suppress(Obstacle):
+            find_literal(script, item)
+            return item
+    return None
+
+
+def _unpacked(node: ast.Call, name: str) -> Iterator[ast.expr]:
+    """What an argument would be in each dictionary that a call unpacks."""
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            item = ast.Subscript(keyword.value, ast.Constant(name), ast.Load())
+            yield ast.copy_location(item, keyword.value)
 
 
 def rename_call(script: Script, line: int, function: str, new: str) -> Script:
@@ -60,8 +89,17 @@ def keyword_set(
         if ast.dump(given) == ast.dump(ast.parse(value, mode="eval").body):
             return script
         return script.edit([replaced(script, given, value)])
-    if any(keyword.arg is None for keyword in node.keywords):
-        raise script.refuse(f"the call unpacks a dictionary that may hold `{name}`", node)
+    for item in _unpacked(node, name):
+        try:
+            literal = find_literal(script, item)
+        except Obstacle as problem:
+            raise script.refuse(
+                f"the call unpacks a dictionary that may hold `{name}`", node
+            ) from problem
+        if literal.source is not script:
+            place = f"{literal.source.path}:{literal.node.lineno}"
+            raise script.refuse(f"`{name}` is written in another file ({place})", node)
+        return script.edit([replaced(script, literal.node, value)])
     if any(isinstance(value, ast.GeneratorExp) for value in node.args):
         raise script.refuse("a bare generator argument is left alone", node)
     return script.edit(

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
-from unslow.fix.edit.blocks import extent, statement
+from unslow.facts.schema import Place, Stack
+from unslow.fix.edit.blocks import extent, removal, statement
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.method_chain import add_link, chain_at, swap_links
+from unslow.fix.moves.method_chain import Link, add_link, chain_at, swap_links
 from unslow.model import Fix, Location, Refusal, Safety
+from unslow.syntax.nodes import StatementLoop, own_nodes
+from unslow.syntax.uses import jumps, uses
 
+LARGE_CACHE = 1e9  # bytes; a judgement: a machine that trains has as much to spare
 _METHODS = {"Map": "map", "Interleave": "interleave", "FlatMap": "flat_map", "Filter": "filter"}
 
 
 def cache_fix(
-    script: Script, where: Location, kind: str, *, fits: bool, rebuilt: bool, moved: bool
+    script: Script,
+    where: Location,
+    kind: str,
+    *,
+    fits: bool,
+    rebuilt: bool = False,
+    moved: bool = False,
 ) -> Fix | Refusal | None:
     """A cache behind a stage, which is `moved` in front of a shuffle first."""
     if not fits:
@@ -33,6 +44,101 @@ def cache_fix(
         script = _before_shuffle(script, where.line, method)
     edited = add_link(script, where.line, "cache()", after=method)
     return Fix("keep what is the same in every pass", Safety.EXACT, {script.path: edited.text})
+
+
+def shared_by_turns(script: Script, line: int, stages: Sequence[Stack]) -> int | None:
+    """The first stage that was built before the loop around a loop over a dataset.
+
+    `stages` are the lines that built them, from the one that gives batches to the source; None
+    where all of them are built in each turn, or where a pass may end early.
+    """
+    node = script.statement_at(line)
+    if not isinstance(node, ast.For) or jumps(node.body, in_loop=True) is not None:
+        return None
+    leaves = [each for each in own_nodes(node) if isinstance(each, ast.Break)]
+    turns = script.loops_around(node)
+    if leaves or not turns:
+        return None
+    for number, stack in enumerate(stages):
+        if stack and not any(_is_in(script, place, turns[-1]) for place in stack):
+            return number
+    return None
+
+
+def _is_in(script: Script, place: Place, loop: StatementLoop) -> bool:
+    node = script.statement_at(place.line) if place.file == script.path else None
+    return node is not None and script.within(node, loop)
+
+
+def cache_behind(script: Script, line: int, kind: str) -> Script | None:
+    """Moves a cache that stands right in front of a stage behind it; None where there is none."""
+    method = _METHODS.get(kind)
+    if method is None or script.call_at(line, method) is None:
+        return None
+    links = chain_at(script, line)
+    names = [link.name for link in links]
+    if "cache" in names:
+        place = names.index("cache")
+        if names[place + 1 : place + 2] != [method] or names[place:].count(method) > 1:
+            return None
+        _require_memory(script, links[place].call)
+        return swap_links(script, line, "cache", method)
+    is_first = names[0] == method and names.count(method) == 1
+    cached = _statement_before(script, line) if is_first else None
+    if cached is None:
+        return None
+    above = chain_at(script, script.recorded(cached))
+    if above[-1].name != "cache":
+        return None
+    _require_memory(script, above[-1].call)
+    if len(above) == len(links) == 1:
+        return swap_links(script, line, "cache", method)
+    rest = script.edit([_without_last(script, cached, above)])
+    return add_link(rest, line, "cache()", after=method)
+
+
+def _statement_before(script: Script, line: int) -> ast.stmt | None:
+    """The statement right above one that gives the same name the dataset it starts from."""
+    node = statement(script, line)
+    block, index = script.block(node)
+    above = block[index - 1] if index else None
+    if not isinstance(above, ast.Assign) or not isinstance(above.value, ast.Call):
+        return None
+    match above.targets:
+        case [ast.Name(id=name)] if name == _root_of(node) and _is_last_use(script, node, name):
+            return above
+    return None
+
+
+def _root_of(node: ast.stmt) -> str | None:
+    """The name that the chain of a statement starts from."""
+    value = node.value if isinstance(node, ast.Assign | ast.Return) else None
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        value = value.func.value
+    return value.id if isinstance(value, ast.Name) else None
+
+
+def _is_last_use(script: Script, node: ast.stmt, name: str) -> bool:
+    """Whether nothing after a statement reads what a name held in front of it."""
+    if _target(node) == name:
+        return True
+    block, index = script.block(node)
+    return name not in uses(block[index + 1 :]).reads
+
+
+def _without_last(script: Script, node: ast.stmt, links: list[Link]) -> Splice:
+    """The statement without the last link of its chain; `ds = ds.cache()` goes altogether."""
+    if len(links) == 1 and _target(node) is not None:
+        return removal(script, [node])
+    last = links[-1]
+    whole = script.span(last.call)
+    return Splice(*whole, script.lines.text[whole[0] : last.start])
+
+
+def _require_memory(script: Script, call: ast.Call) -> None:
+    if call.args or call.keywords:
+        reason = "the cache is in a file, which an earlier run may have filled in front of the map"
+        raise script.refuse(reason, call)
 
 
 def _before_shuffle(script: Script, line: int, method: str) -> Script:

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before
-from unslow.syntax.nodes import StatementLoop, argument, dotted, inside, is_stored
+from unslow.fix.moves.reading_condition import only_reader
+from unslow.fix.moves.run_every_n import guard
+from unslow.syntax.nodes import StatementLoop, argument, dotted, inside, is_stored, method_of
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,29 @@ def fetch_when_used(script: Script, line: int, places: Sequence[int]) -> Script:
     return _moved(script, statement, call, rare)
 
 
+def summaries_rarely(script: Script, line: int, every: int) -> Script:
+    """Fetches and writes the summaries of a session's step every n-th time only.
+
+    The line is that of the run, or one of those that write what it fetched.
+    """
+    loop = script.loop_at(line)
+    written = (
+        [call for call in inside(loop, ast.Call) if method_of(call) == "add_summary"]
+        if loop
+        else []
+    )
+    if len(written) != 1:
+        raise script.refuse("the loop does not write its summaries in one place", line)
+    value = argument(written[0], "summary", 0)
+    bindings = script.reaching(value) if isinstance(value, ast.Name) else []
+    if len(bindings) != 1 or len(bindings[0].path) != 1:
+        reason = "what is written is not fetched together with the step and kept under a name"
+        raise script.refuse(reason, written[0])
+    run, place = script.recorded(bindings[0].node), bindings[0].path[0]
+    writing = script.statement_of(written[0])
+    return fetch_when_used(guard(script, script.recorded(writing), every), run, [place])
+
+
 def _rare(
     script: Script,
     loop: StatementLoop,
@@ -64,20 +89,8 @@ def _rare(
         return None
     if not reads:
         return _Rare(place, target.id, fetch, None)
-    reader = _only_reader(script, statement, reads)
+    reader = only_reader(script, statement, reads)
     return _Rare(place, target.id, fetch, reader) if reader is not None else None
-
-
-def _only_reader(script: Script, statement: ast.Assign, reads: Sequence[ast.Name]) -> ast.If | None:
-    """The one `if` after a statement whose body holds all reads."""
-    block, index = script.block(statement)
-    later = [node for node in block[index + 1 :] if isinstance(node, ast.If)]
-    readers = [node for node in later if any(script.within(read, node) for read in reads)]
-    if len(readers) != 1:
-        return None
-    body = readers[0].body
-    in_body = all(any(script.within(read, node) for node in body) for read in reads)
-    return readers[0] if in_body else None
 
 
 def _moved(script: Script, statement: ast.Assign, call: ast.Call, rare: list[_Rare]) -> Script:

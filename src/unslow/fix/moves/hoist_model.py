@@ -8,12 +8,16 @@ from collections.abc import Sequence
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import insert_before
+from unslow.fix.moves.compile_once import compile_first_time, compiled_in_helper
 from unslow.fix.moves.hoist import dependence, hoist_statement
 from unslow.syntax.nodes import StatementLoop, argument, dotted, given_values
 
 
 def model_once(script: Script, lines: Sequence[int]) -> Script:
     """Hoist `model = …` and `model.compile(…)`; lines are innermost first."""
+    helped = compiled_in_helper(script, lines[0]) if lines else None
+    if helped is not None:
+        return compile_first_time(script, helped)
     node, loop = _in_loop(script, lines)
     if isinstance(node, ast.Expr) and _is_compile(node, None):
         try:

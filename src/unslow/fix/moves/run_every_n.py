@@ -26,7 +26,7 @@ def guard(script: Script, line: int, every: int, last: int | None = None) -> Scr
         raise script.refuse(f"the statement already runs every {present} steps only", part[0])
     loops = script.loops_around(part[0])
     if not loops:
-        batch = _batch_number(script, part[0])
+        batch = batch_number(script, part[0])
         if batch is None:
             raise script.refuse("the statement is not in a loop", part[0])
         _may_be_left_out(script, part)
@@ -59,7 +59,7 @@ def _period(script: Script, node: ast.stmt) -> int | None:
     return None
 
 
-def _batch_number(script: Script, node: ast.stmt) -> str | None:
+def batch_number(script: Script, node: ast.stmt) -> str | None:
     """The batch number among the parameters of a Keras callback's method."""
     function = script.function_of(node)
     if function is None or function.name not in _BATCH_METHODS or len(function.args.args) < 2:

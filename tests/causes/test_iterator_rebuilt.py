@@ -1,0 +1,62 @@
+"""A dataset that each turn filters anew is kept in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from unslow.causes.iterator_rebuilt import IteratorRebuilt, _Dataset
+from unslow.facts.data import BuiltStage
+from unslow.facts.schema import Place
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.model import Finding, Fix, Location, Refusal, Safety
+
+_LOOP = (
+    "from data import pictures\nfor s in range(9):\n    mine = pictures.filter(of(s))\n"
+    "    for x in mine.batch(3):\n        add(x)\n"
+)
+_DATA = "files = tf.data.Dataset.list_files(g)\npictures = files.map(read)\n"
+
+
+def stage(kind: str, file: str, line: int, **known: object) -> BuiltStage:
+    made = BuiltStage(kind=kind, stack=(Place(file, line, ""),), length=300, bytes=4000)
+    return made.replace(**known)
+
+
+def fixed(*stages: BuiltStage) -> Fix | Refusal | None:
+    detail = _Dataset(endless=False, shuffled=False, stages=stages)
+    where = Location("train.py", 4)
+    finding = Finding(
+        cause="iterator-rebuilt", title="", location=where, seconds=1.0, evidence=(), detail=detail
+    )
+    script = Script("train.py", _LOOP, {"train.py": _LOOP, "data.py": _DATA})
+    return IteratorRebuilt().fix(finding, script)
+
+
+_TURN = (stage("Batch", "train.py", 4), stage("Filter", "train.py", 3))
+_FILES = stage("TensorSlice", "data.py", 1)
+
+
+def test_the_map_in_another_file_gets_a_cache() -> None:
+    fix = fixed(*_TURN, stage("ParallelMap", "data.py", 2), _FILES)
+    assert isinstance(fix, Fix)
+    assert fix.files == {"data.py": _DATA.replace("map(read)", "map(read).cache()")}
+    assert fix.safety is Safety.EXACT and "1.20 MB" in fix.note
+
+
+def test_a_cache_that_may_not_fit_is_left_to_the_user() -> None:
+    assert isinstance(fixed(*_TURN, stage("Map", "data.py", 2, bytes=10**9), _FILES), Refusal)
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [
+        (*_TURN, stage("Map", "data.py", 2, random=True), _FILES),
+        (*_TURN, stage("Map", "data.py", 2), stage("Shuffle", "data.py", 1)),
+        (stage("Take", "train.py", 4), *_TURN, stage("Map", "data.py", 2), _FILES),
+        (*_TURN, stage("Map", "data.py", 2, length=-2), _FILES),
+    ],
+    ids=["random", "another order each time", "ends early", "of unknown size"],
+)
+def test_what_differs_between_passes_is_not_kept(stages: tuple[BuiltStage, ...]) -> None:
+    with pytest.raises(CannotEdit, match="plain `iter"):
+        fixed(*stages)

@@ -1,0 +1,86 @@
+"""A cache that stands in front of the expensive map is moved behind it."""
+
+from __future__ import annotations
+
+import pytest
+
+from unslow.facts.schema import Place
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.moves.dataset_cache import cache_behind, shared_by_turns
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "fixed"),
+    [
+        ("ds = f.map(a).cache().map(b).batch(3)\n", 1, "ds = f.map(a).map(b).cache().batch(3)\n"),
+        ("ds = ds.cache()\nds = ds.map(b)\n", 2, "ds = ds.map(b)\nds = ds.cache()\n"),
+        (
+            "ds = ds.cache()\nds = ds.map(b).shuffle(9)\n",
+            2,
+            "ds = ds.map(b).cache().shuffle(9)\n",
+        ),
+        ("ds = f.map(a).cache()\nds = ds.map(b)\n", 2, "ds = f.map(a)\nds = ds.map(b).cache()\n"),
+        (
+            "def data(f):\n    raw = f.map(a).cache()\n    return raw.map(b).batch(3)\n",
+            3,
+            "def data(f):\n    raw = f.map(a)\n    return raw.map(b).cache().batch(3)\n",
+        ),
+    ],
+    ids=["chain", "statements", "longer chain", "chain above", "returned"],
+)
+def test_it_moves_in_every_layout(source: str, line: int, fixed: str) -> None:
+    edited = cache_behind(Script("a.py", source), line, "Map")
+    assert edited is not None
+    assert edited.text == fixed
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("ds = f.map(a).map(b)\n", 1),
+        ("ds = ds.cache()\nds = ds.shuffle(9)\nds = ds.map(b)\n", 3),
+        ("ds = ds.cache().shuffle(9).map(b)\n", 1),
+        ("ds = f.cache().map(a).map(b)\n", 1),
+        ("raw = f.map(a).cache()\nds = raw.map(b)\nshow(raw)\n", 2),
+    ],
+    ids=[
+        "no cache",
+        "a shuffle between",
+        "a shuffle in the chain",
+        "either of two maps",
+        "cached for others too",
+    ],
+)
+def test_other_pipelines_stay(source: str, line: int) -> None:
+    assert cache_behind(Script("a.py", source), line, "Map") is None
+
+
+def test_a_cache_in_a_file_is_left_alone() -> None:
+    with pytest.raises(CannotEdit, match="an earlier run"):
+        cache_behind(Script("a.py", "ds = f.cache('x').map(b)\n"), 1, "Map")
+
+
+_TURNS = (
+    "def means(pictures):\n    for s in range(9):\n        mine = pictures.filter(of(s))\n"
+    "        for x in mine.batch(3):\n            add(x)\n\n"
+    "means(files.map(read))\n"
+)
+_STACKS = ((Place("a.py", 4, "means"),), (Place("a.py", 3, "means"),), (Place("a.py", 7, ""),))
+
+
+def test_what_is_built_before_the_turns_is_shared_by_them() -> None:
+    assert shared_by_turns(Script("a.py", _TURNS), 4, _STACKS) == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "stacks"),
+    [
+        ("add(x)", "break", _STACKS),
+        ("add(x)", "return x", _STACKS),
+        ("add(x)", "add(x)", _STACKS[:2]),
+        ("for s in range(9):", "with open(s):", _STACKS),
+    ],
+    ids=["ends early", "leaves", "all built in each turn", "no loop around it"],
+)
+def test_nothing_else_is_shared(old: str, new: str, stacks: tuple[tuple[Place, ...], ...]) -> None:
+    assert shared_by_turns(Script("a.py", _TURNS.replace(old, new)), 4, stacks) is None

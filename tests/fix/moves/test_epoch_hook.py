@@ -1,0 +1,76 @@
+"""What a callback resets for every batch is reset once per epoch."""
+
+from __future__ import annotations
+
+import pytest
+
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.moves.epoch_hook import reset_each_epoch
+
+_CALLBACK = (
+    "import keras\nclass Same(keras.callbacks.Callback):\n"
+    "    def on_train_batch_begin(self, batch, logs=None):\n"
+    "        keras.utils.set_random_seed(self.seed + batch)\n"
+)
+
+
+def test_a_hook_that_only_resets_becomes_one_of_the_epoch() -> None:
+    edited = reset_each_epoch(Script("a.py", _CALLBACK), [4])
+    assert edited is not None
+    assert edited.text.endswith(
+        "    def on_epoch_begin(self, epoch, logs=None):\n"
+        "        keras.utils.set_random_seed(self.seed)\n"
+    )
+    assert "batch" not in edited.text
+
+
+def test_a_hook_that_does_more_keeps_the_rest() -> None:
+    edited = reset_each_epoch(Script("a.py", _CALLBACK + "        self.n += batch\n"), [4])
+    assert edited is not None
+    assert edited.text.endswith(
+        "    def on_epoch_begin(self, epoch, logs=None):\n"
+        "        keras.utils.set_random_seed(self.seed)\n\n"
+        "    def on_train_batch_begin(self, batch, logs=None):\n        self.n += batch\n"
+    )
+
+
+def test_a_hook_of_the_epoch_that_is_there_begins_with_it() -> None:
+    there = "\n    def on_epoch_begin(self, epoch, logs=None):\n        self.n = 0\n"
+    edited = reset_each_epoch(Script("a.py", _CALLBACK + there), [4])
+    assert edited is not None
+    assert "set_random_seed(self.seed)\n        self.n = 0\n" in edited.text
+    assert "batch, logs=None):\n        pass\n" in edited.text
+
+
+def test_a_helper_that_only_sets_seeds_moves_with_its_call() -> None:
+    helper = "\ndef seed_all(n):\n    random.seed(n)\n    keras.utils.set_random_seed(n)\n"
+    source = _CALLBACK.replace("keras.utils.set_random_seed(self", "seed_all(self") + helper
+    edited = reset_each_epoch(Script("a.py", source), [8, 4])
+    assert edited is not None
+    assert "epoch, logs=None):\n        seed_all(self.seed)\n" in edited.text
+
+
+def test_a_helper_that_does_more_stays() -> None:
+    helper = "\ndef start(n):\n    keras.utils.set_random_seed(n)\n    draw(n)\n"
+    source = _CALLBACK.replace("keras.utils.set_random_seed(self", "start(self") + helper
+    assert reset_each_epoch(Script("a.py", source), [7, 4]) is None
+
+
+def test_other_functions_are_none_of_its_business() -> None:
+    source = _CALLBACK.replace("keras.callbacks.Callback", "object")
+    assert reset_each_epoch(Script("a.py", source), [4]) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if batch:\n            keras.utils.set_random_seed(3)",
+        "keras.utils.set_random_seed(logs['n'])",
+    ],
+    ids=["under a condition", "from the batch's logs"],
+)
+def test_what_belongs_to_a_batch_stays(body: str) -> None:
+    source = _CALLBACK.replace("keras.utils.set_random_seed(self.seed + batch)", body)
+    line = 5 if "\n" in body else 4
+    with pytest.raises(CannotEdit):
+        reset_each_epoch(Script("a.py", source), [line])

@@ -1,0 +1,84 @@
+"""An iterator that a function makes at each call is made once, where its dataset is."""
+
+from __future__ import annotations
+
+import pytest
+
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.moves.hoist_iterator import iterator_once
+
+_CLASS = (
+    "class Source:\n    def __init__(self, data):\n        self.ds = data.shuffle(9)\n"
+    "        self.ds = self.ds.batch(3)\n        self.n = 0\n\n"
+    "    def batch(self):\n        return next(iter(self.ds))\n"
+)
+
+
+def once(
+    source: str, line: int, endless: bool = False, modules: dict[str, str] | None = None
+) -> str:
+    fix = iterator_once(Script("a.py", source, modules), line, endless, True)
+    return fix.files["a.py"]
+
+
+def test_a_method_takes_the_next_batch_of_its_object() -> None:
+    text = once(_CLASS, 8)
+    assert "self.ds.batch(3)\n        self.batches = iter(self.ds.repeat())\n" in text
+    assert "        return next(self.batches)\n" in text
+
+
+def test_an_endless_dataset_is_not_repeated_again() -> None:
+    assert "self.batches = iter(self.ds)\n" in once(_CLASS, 8, endless=True)
+
+
+def test_a_method_of_that_name_is_not_hidden() -> None:
+    text = once(_CLASS.replace("def batch(", "def batches("), 8)
+    assert "return next(self.batches_2)" in text
+
+
+@pytest.mark.parametrize(
+    ("added", "reason"),
+    [
+        ("\n    def renew(self, d):\n        self.ds = d\n", "set again here"),
+        ("\nsource.ds = other\n", "set again here"),
+    ],
+)
+def test_a_dataset_that_may_change_is_left_alone(added: str, reason: str) -> None:
+    with pytest.raises(CannotEdit, match=reason):
+        once(_CLASS + added, 8)
+
+
+def test_a_dataset_that_another_file_sets_is_left_alone() -> None:
+    with pytest.raises(CannotEdit, match="another file"):
+        once(_CLASS, 8, modules={"a.py": _CLASS, "b.py": "source.ds = source.ds.take(3)\n"})
+
+
+def test_a_function_takes_the_next_batch_of_a_dataset_of_the_module() -> None:
+    source = "ds = load()\nds = ds.batch(3)\ndef get():\n    return next(iter(ds))\n"
+    text = once(source, 4)
+    assert text.startswith("ds = load()\nds = ds.batch(3)\nbatches = iter(ds.repeat())\n")
+    assert "return next(batches)" in text
+
+
+def test_the_caller_hands_in_an_iterator() -> None:
+    source = (
+        "def get(data):\n    return next(iter(data))\n\nfor i in range(9):\n    train(get(ds))\n"
+    )
+    text = once(source, 2)
+    assert "    return next(data)\n" in text
+    assert "batches = iter(ds.repeat())\nfor i in range(9):\n    train(get(batches))\n" in text
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "reason"),
+    [
+        ("def get(d):\n    print(d)\n    return next(iter(d))\n", 3, "more than its iterator"),
+        ("def get(d):\n    return next(iter(d))\nx = get(ds)\n", 2, "one loop of this file"),
+        ("def get():\n    d = load()\n    return next(iter(d))\n", 3, "makes `d` at each call"),
+        ("def get():\n    return next(iter(load()))\n", 2, "makes the dataset at each call"),
+        ("for d in all:\n    def get():\n        return next(iter(d))\n", 3, "same at each call"),
+    ],
+)
+def test_the_refusal_names_what_stands_in_the_way(source: str, line: int, reason: str) -> None:
+    with pytest.raises(CannotEdit, match=reason):
+        once(source, line)
