@@ -166,9 +166,9 @@ def _calls_of(source: Model, function: NamedFunction) -> Iterator[Literal[Model]
         for call in other.every(ast.Call):
             found = other.callee(call) if last_name(call.func) == wanted.name else None
             # The other file parsed this one for itself: the same definition is on the same line.
-            if found is not None and found.source.path == source.path:
-                if found.node.lineno == wanted.lineno:
-                    yield Literal(other, call)
+            place = found and (found.source.path, found.node.lineno)
+            if place == (source.path, wanted.lineno):
+                yield Literal(other, call)
 
 
 def _is_in_subclass(source: Source, call: ast.Call, owner: ast.ClassDef) -> bool:
