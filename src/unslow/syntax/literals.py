@@ -163,12 +163,8 @@ def _calls_of(source: Model, function: NamedFunction) -> Iterator[Literal[Model]
     yield from (Literal(source, call) for call in calls)
     wanted = owner or function
     for other in source.other_files(wanted.name):
-        for call in other.every(ast.Call):
-            found = other.callee(call) if last_name(call.func) == wanted.name else None
-            # The other file parsed this one for itself: the same definition is on the same line.
-            place = found and (found.source.path, found.node.lineno)
-            if place == (source.path, wanted.lineno):
-                yield Literal(other, call)
+        calls = [call for call in other.every(ast.Call) if other.is_call_of(call, source, wanted)]
+        yield from (Literal(other, call) for call in calls)
 
 
 def _is_in_subclass(source: Source, call: ast.Call, owner: ast.ClassDef) -> bool:
