@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import insert_after, insert_before, replaced, spelled
 from unslow.fix.moves.captured_values import called_in_loop
+from unslow.fix.moves.compile_metric import compile_metric, metric_at
 from unslow.fix.moves.compile_step import compile_function
 from unslow.syntax.library import Kind
 from unslow.syntax.nodes import (
@@ -41,9 +42,9 @@ class Compiled:
 def compile_call(script: Script, line: int) -> Compiled:
     """Compiles the function or model that a line calls, or the function that the line is part of.
 
-    The first one that a graph can keep is taken; otherwise the other functions of TensorFlow's ops
-    that the same loop calls, since what a loop repeats is one thing; otherwise the first obstacle
-    is raised.
+    The first one that a graph can keep is taken; otherwise the metric that the line updates;
+    otherwise the other functions of TensorFlow's ops that the same loop calls, since what a loop
+    repeats is one thing; otherwise the first obstacle is raised.
     """
     problem: CannotEdit | None = None
     for call in script.calls_at(line):
@@ -56,6 +57,12 @@ def compile_call(script: Script, line: int) -> Compiled:
             return found
     around = script.function_at(line)
     inside_loop = script.loop_at(line) is not None
+    metric = metric_at(script, line) if inside_loop else None
+    if metric is not None:
+        try:
+            return Compiled(compile_metric(script, metric), f"{metric.id}.update_state")
+        except CannotEdit as refused:
+            problem = problem or refused
     if inside_loop:
         others = _compiled_beside(script, line)
         if others is not None:
