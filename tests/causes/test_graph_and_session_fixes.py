@@ -274,7 +274,7 @@ def test_data_that_does_not_lie_in_order_is_put_in_order_once() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ("for i in r:\n    s.run(t, {x: make(i)})\n", 2, "computed in every step"),
+        ("for i in r:\n    s.run(t, {x: make(i)})\n", 2, r"`make\(i\)` makes what is fed"),
         ("for i in r:\n    rows = load(i)\n    s.run(t, {x: rows[i]})\n", 3, "changes in the loop"),
         ("for i in r:\n    s.run(t, feed(i))\n", 2, "written out"),
         (
