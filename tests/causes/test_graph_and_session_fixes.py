@@ -90,6 +90,44 @@ def test_a_counting_loop_becomes_a_loop_of_the_graph() -> None:
     assert "for t in tf.range(9):" in range_to_graph(script(text), 6).text
 
 
+_SUMMED = """\
+    loss = {start}
+    for t in range(9):
+        state = cell(x[:, t], state)
+        loss += {value}
+    return loss
+"""
+_LOSS = "\n\ndef error(a, b):\n    return tf.reduce_mean(a - b)\n"
+
+
+@pytest.mark.parametrize("value", ["tf.reduce_sum(state)", "0.5 * error(x[:, t], state)"])
+def test_a_sum_of_scalars_may_start_as_a_number(value: str) -> None:
+    text = _HEAD + _SUMMED.format(start="0.0", value=value) + _LOSS
+    assert range_to_graph(script(text), 7).text == text.replace("in range", "in tf.range")
+
+
+def test_an_integer_that_real_numbers_are_added_to_starts_as_a_real_one() -> None:
+    text = _HEAD + _SUMMED.format(start="0", value="error(x[:, t], state)") + _LOSS
+    edited = text.replace("in range", "in tf.range").replace("loss = 0", "loss = 0.0")
+    assert range_to_graph(script(text), 7).text == edited
+
+
+@pytest.mark.parametrize(
+    ("start", "value"),
+    [
+        ("0.0", "tf.reduce_sum(state, axis=1)"),
+        ("0.0", "tf.square(state)"),
+        ("0.0", "distance(state)"),
+        ("0", "tf.reduce_sum(state)"),
+        ("0", "1"),
+        ("None", "tf.reduce_sum(state)"),
+    ],
+)
+def test_a_number_that_may_become_something_else_is_refused(start: str, value: str) -> None:
+    with pytest.raises(CannotEdit, match="`loss` starts as"):
+        range_to_graph(script(_HEAD + _SUMMED.format(start=start, value=value)), 7)
+
+
 def test_an_edited_loop_is_left_as_it_is() -> None:
     text = (
         _HEAD
@@ -116,8 +154,36 @@ def test_a_loop_that_needs_python_is_refused(body: str, reason: str) -> None:
         range_to_graph(script(f"{_HEAD}    for t in range(9):\n{body}    return state\n"), 6)
 
 
+_CALLED = """\
+import tensorflow as tf
+def roll(x, s):
+    for t in range(9):
+        s = cell(x[:, t], s)
+    return s
+
+
+@tf.function{options}
+def step(x):
+    return {use}
+"""
+
+
+def test_a_loop_in_a_function_that_only_compiled_ones_call_becomes_one_of_the_graph() -> None:
+    text = _CALLED.format(options="", use="roll(x, x)")
+    assert range_to_graph(script(text), 3).text == text.replace("in range", "in tf.range")
+
+
+@pytest.mark.parametrize(
+    ("options", "use"),
+    [("(autograph=False)", "roll(x, x)"), ("", "fold(roll, x)"), ("", "x\n\n\nroll(x, x)")],
+)
+def test_a_loop_that_autograph_may_not_see_is_refused(options: str, use: str) -> None:
+    with pytest.raises(CannotEdit, match="stays Python's"):
+        range_to_graph(script(_CALLED.format(options=options, use=use)), 3)
+
+
 def test_a_loop_outside_of_a_compiled_function_is_refused() -> None:
-    with pytest.raises(CannotEdit, match=r"not itself a tf\.function"):
+    with pytest.raises(CannotEdit, match=r"neither in a tf\.function"):
         range_to_graph(
             script(
                 "def call(x, s):\n    for t in range(9):\n        s = cell(x[:, t], s)\n    return s\n"
@@ -208,7 +274,7 @@ def test_data_that_does_not_lie_in_order_is_put_in_order_once() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ("for i in r:\n    s.run(t, {x: make(i)})\n", 2, "computed in every step"),
+        ("for i in r:\n    s.run(t, {x: make(i)})\n", 2, r"`make\(i\)` makes what is fed"),
         ("for i in r:\n    rows = load(i)\n    s.run(t, {x: rows[i]})\n", 3, "changes in the loop"),
         ("for i in r:\n    s.run(t, feed(i))\n", 2, "written out"),
         (

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 
-from unslow.proof.quality import SEEDS, judge
+from unslow.proof.budget import Budget
+from unslow.proof.quality import SEEDS, compare_quality, judge
+from unslow.proof.trials import Side
 
 Curves = list[np.ndarray]
 
@@ -49,3 +54,20 @@ def test_a_loss_that_is_not_a_number_does_not_pass() -> None:
     rng = np.random.default_rng(6)
     broken = [curve * np.nan for curve in curves(rng)]
     assert not judge(curves(rng), broken).same
+
+
+def test_a_trial_has_enough_steps_for_its_losses_however_few_measure_the_speed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    def trial(side: object, steps: int, **options: object) -> SimpleNamespace:
+        asked.append(steps)
+        return SimpleNamespace(losses=np.linspace(1.0, 0.5, steps))
+
+    monkeypatch.setattr("unslow.proof.quality.run_trial", trial)
+    sides = cast("tuple[Side, Side]", (None, None))
+    assert compare_quality(sides, 5, Budget()) is not None
+    assert compare_quality(sides, 100, Budget()) is not None
+    assert min(asked) >= 12
+    assert max(asked) == 100

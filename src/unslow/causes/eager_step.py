@@ -97,9 +97,10 @@ class EagerStep(Cause):
             return Refusal(f"{reason}: see {step.makes[0]}", where)
         line = step.loop.line if step.loop.file == script.path else None
         edited = compile_step(script, update, line, step.varies)
-        if edited.text == script.text:
+        files = edited.files
+        if all(script.modules.get(path, script.text) == text for path, text in files.items()):
             return Refusal("it is compiled already, and something keeps it eager", where)
-        title, files = "compile the step with `tf.function`", {script.path: edited.text}
+        title = "compile the step with `tf.function`"
         if not step.random:
             return Fix(title, Safety.CLOSE, files)
         note = (

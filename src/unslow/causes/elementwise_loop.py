@@ -21,6 +21,7 @@ from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.compile_call import compile_call
 from unslow.fix.moves.fetch_once import fetch_once
+from unslow.fix.moves.vectorize_map import vectorize_map
 from unslow.model import (
     Certainty,
     Evidence,
@@ -134,9 +135,15 @@ class ElementwiseLoop(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        if finding.detail != _IN_PYTHON or finding.location is None:
+        if finding.location is None:
             return None
         line = finding.location.line
+        if finding.detail != _IN_PYTHON:
+            mapped = vectorize_map(script, line)
+            title = "handle all elements at once with `tf.vectorized_map`"
+            note = "It draws other random numbers than before." if mapped.draws else ""
+            safety = Safety.REVIEW if mapped.draws else Safety.CLOSE
+            return Fix(title, safety, mapped.script.files, note)
         try:
             fetched = fetch_once(script, line)
             return Fix("fetch the tensor once, before the loop", Safety.EXACT, fetched.files)

@@ -106,16 +106,17 @@ class FeedDict(Cause):
         detail = finding.detail
         if not isinstance(detail, _Detail):
             return None
-        edited, refusal = script, ""
-        for feed in detail.feeds:
+        edited = script
+        problem: CannotEdit | None = None
+        for feed in sorted(detail.feeds, key=lambda feed: -feed.seconds):
             line, last = feed.location.line, feed.last
             reorder = feed.cost is FeedCost.ORDER
             try:
                 edited = converted_once(edited, line, last.position, last.wanted, reorder)
-            except CannotEdit as problem:
-                refusal = str(problem)
-        if edited is script:
-            return Refusal(refusal, finding.location)
+            except CannotEdit as refused:
+                problem = problem or refused
+        if edited is script and problem is not None:
+            raise problem
         return Fix("Convert the data once, in front of the loop", Safety.EXACT, edited.files)
 
     def spot(self, source: Source) -> Iterable[Spot]:

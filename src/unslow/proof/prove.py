@@ -44,15 +44,18 @@ def prove(
 ) -> Proof:
     """Run A B B A … until the answer is clear, enough has been tried, or the budget is spent."""
     trials = _Trials((before, after), question, progress)
+    missing = ""
     try:
         trials.run_first_pair()
         trials.run_more_pairs()
         proof = _judge(trials)
         if question.quality and proof.verdict is Verdict.RESULTS_DIFFER:
             proof = _by_quality(proof, trials)
+            if proof.verdict is Verdict.RESULTS_DIFFER and proof.quality is None:
+                missing = "; too few losses were seen to compare how well it trains"
     except OutOfTime:
         return _unfinished(trials)
-    return replace(proof, text="; ".join(sentences(proof)))
+    return replace(proof, text="; ".join(sentences(proof)) + missing)
 
 
 def failed(problem: AfterFails) -> Proof:

@@ -30,6 +30,9 @@ _MARGIN = 2.5
 _LEAST_MARGIN = 0.01  # of the loss: smaller differences matter to nobody (judgement)
 _T_95 = 1.734  # one-sided 5 % point of Student's t with 2 * (SEEDS - 1) degrees of freedom
 _FEWEST = 12  # losses in a trial, so that a third of them has a mean
+# In a trial. The trials that measure a slow step may have fewer; twice the losses that are needed,
+# since the loss of a step is not always seen.
+_FEWEST_STEPS = 2 * _FEWEST
 
 Floats = npt.NDArray[np.float64]
 Progress = Callable[[str], None]
@@ -45,7 +48,8 @@ def compare_quality(
         pair = []
         for side in sides:
             budget.must_be_left()
-            pair.append(run_trial(side, steps, seed=seed, timeout=budget.left).losses)
+            trial = run_trial(side, max(steps, _FEWEST_STEPS), seed=seed, timeout=budget.left)
+            pair.append(trial.losses)
             budget.must_be_left()
         if any(len(one) < _FEWEST for one in pair):
             return None

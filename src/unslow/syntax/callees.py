@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from unslow.syntax.names import Named, is_none
@@ -247,6 +248,24 @@ class Called(Named):
         wanted = self._mention_type(function)
         calls = [call for call in self.every(ast.Call) if isinstance(call.func, wanted)]
         return [call for call in calls if last_name(call.func) == function.name]
+
+    def is_call_of(
+        self, call: ast.Call, other: Self, definition: NamedFunction | ast.ClassDef
+    ) -> bool:
+        """Whether a call leads to a definition in another file of the program.
+
+        A package may hand the name on in an `__init__.py` that is not known: then the name and the
+        folder tell.
+        """
+        if last_name(call.func) != definition.name:
+            return False
+        found = self.callee(call)
+        if found is not None:
+            # This file parsed the other one for itself: the same definition is on the same line.
+            return (found.source.path, found.node.lineno) == (other.path, definition.lineno)
+        package, _, name = self.full_name(call.func).rpartition(".")
+        folders = PurePath(other.path).parts[:-1]
+        return name == definition.name and package.partition(".")[0] in folders
 
     def _mention_type(self, function: NamedFunction) -> type[ast.Attribute] | type[ast.Name]:
         return ast.Attribute if self.class_of_method(function) is not None else ast.Name

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from unslow.syntax.callees import default_of
 from unslow.syntax.nodes import (
     NAMED_FUNCTIONS,
+    NamedFunction,
     argument,
     dotted,
     is_stored,
     last_name,
     method_of,
+    positional_names,
 )
 from unslow.syntax.scopes import Binding, How
 
@@ -132,19 +134,59 @@ def _from_parameter(source: Model, parameter: ast.arg, depth: int) -> Literal[Mo
     function = source.parents[source.parents[parameter]]
     if not isinstance(function, NAMED_FUNCTIONS):
         raise Obstacle(f"`{parameter.arg}` is the parameter of a lambda", source, parameter)
-    calls = source.possible_calls(function)
-    given = [source.argument_for(call, function, parameter) for call in calls]
-    written = [value for value in given if value is not None]
+    calls = list(_calls_of(source, function))
+    given = [_given(source, function, parameter, call) for call in calls]
+    written = [
+        Literal(call.source, value)
+        for call, value in zip(calls, given, strict=True)
+        if value is not None
+    ]
     default = default_of(function, parameter)
     if len(written) == 1 and len(calls) == 1:
-        return _follow(source, written[0], depth - 1)
+        return _follow(written[0].source, written[0].node, depth - 1)
     if not written and default is not None:
         return _follow(source, default, depth - 1)
     if written:
         reason = f"the calls of `{function.name}` give different values for `{parameter.arg}`"
-        raise Obstacle(reason, source, calls[-1])
+        raise Obstacle(reason, calls[-1].source, calls[-1].node)
     reason = f"no call in this file gives `{parameter.arg}` of `{function.name}` a value"
     raise Obstacle(reason, source, function)
+
+
+def _calls_of(source: Model, function: NamedFunction) -> Iterator[Literal[Model]]:
+    """The calls of a function in every file of the program; of `__init__`, what makes objects."""
+    owner = source.class_of_method(function) if function.name == "__init__" else None
+    calls = source.possible_calls(function)
+    if owner is not None:
+        inherited = [call for call in calls if _is_in_subclass(source, call, owner)]
+        calls = [*source.callers(owner), *inherited]
+    yield from (Literal(source, call) for call in calls)
+    wanted = owner or function
+    for other in source.other_files(wanted.name):
+        calls = [call for call in other.every(ast.Call) if other.is_call_of(call, source, wanted)]
+        yield from (Literal(other, call) for call in calls)
+
+
+def _is_in_subclass(source: Source, call: ast.Call, owner: ast.ClassDef) -> bool:
+    classes = [node for node in source.ancestors(call) if isinstance(node, ast.ClassDef)]
+    return bool(classes) and owner.name in map(last_name, classes[0].bases)
+
+
+def _given(
+    source: Source, function: NamedFunction, parameter: ast.arg, call: Literal[Model]
+) -> ast.expr | None:
+    """The argument that a call gives to a parameter, also where it makes an object."""
+    node = call.node
+    assert isinstance(node, ast.Call)
+    starred = any(isinstance(value, ast.Starred) for value in node.args)
+    if starred or any(keyword.arg is None for keyword in node.keywords):
+        reason = f"the arguments of `{ast.unparse(node.func)}` are unpacked here"
+        raise Obstacle(reason, call.source, node)
+    if function.name == "__init__" and last_name(node.func) != "__init__":
+        names = positional_names(function)[1:]
+        position = names.index(parameter.arg) if parameter.arg in names else None
+        return argument(node, parameter.arg, position)
+    return source.argument_for(node, function, parameter)
 
 
 # Items of dictionaries

@@ -89,3 +89,46 @@ def test_a_text_that_only_tensorflow_reads_is_handed_in_as_a_tensor() -> None:
     assert "load(tf.constant(str(path)))" in text
     with pytest.raises(CannotEdit, match="a text that changes"):
         compile_call(Script("a.py", source.replace("read_file(path)", "read_file(path + 'x')")), 5)
+
+
+_AGENT = """\
+class Agent:
+    @tf.function
+    def learn(self, batch):
+        return tf.reduce_mean(batch)
+
+    def track(self, target, source):
+        for t, s in zip(target.variables, source.variables):
+            t.assign(0.1 * s + 0.9 * t)
+
+    def show(self, loss):
+        tf.print(loss)
+        print(float(loss))
+
+
+def sample(rows):
+    return tf.constant(random.sample(rows, 8))
+
+
+agent = Agent()
+for step in range(100):
+    loss = agent.learn(sample(rows))
+    agent.track(first, second)
+    agent.show(loss)
+"""
+
+
+def test_what_else_the_loop_runs_op_by_op_is_compiled_where_the_line_itself_cannot() -> None:
+    text = f"{_HEAD}import random\n{_AGENT}"
+    line = text.splitlines().index("    loss = agent.learn(sample(rows))") + 1
+    fixed = compile_call(Script("a.py", text), line)
+    assert fixed.name == "track"
+    compiled = "    @tf.function(reduce_retracing=True)\n    def track"
+    assert fixed.script.text == text.replace("    def track", compiled)
+
+
+def test_a_loop_in_which_nothing_can_be_compiled_keeps_the_obstacle_of_its_line() -> None:
+    text = f"{_HEAD}import random\n{_AGENT}".replace("    agent.track(first, second)\n", "")
+    line = text.splitlines().index("    loss = agent.learn(sample(rows))") + 1
+    with pytest.raises(CannotEdit, match="draws random numbers in Python"):
+        compile_call(Script("a.py", text), line)

@@ -602,3 +602,61 @@ def test_a_tape_that_is_used_after_the_step_stays_outside() -> None:
     )
     with pytest.raises(CannotEdit, match="`tape` is used after the step"):
         compile_step(Script("a.py", source), 6)
+
+
+SWITCHED = (
+    HEAD
+    + """\
+class Trainer:
+    def __init__(self, model, graph=False):
+        self.model = model
+        self.step = {made}
+
+    def _step(self, x, y):
+        with tf.GradientTape() as tape:
+            loss = loss_fn(y, self.model(x, training=True))
+        grads = tape.gradient(loss, self.model.trainable_variables)
+        opt.apply_gradients(zip(grads, self.model.trainable_variables))
+        return loss
+
+
+{use}
+"""
+)
+WRAPPED = "tf.function(self._step) if graph else self._step"
+
+
+def _switched(made: str, use: str, modules: dict[str, str] | None = None) -> dict[str, str]:
+    text = SWITCHED.format(made=made, use=use)
+    script = Script("train.py", text, {"train.py": text, **(modules or {})})
+    return compile_step(script, _line(text, "apply_gradients")).files
+
+
+def test_a_switch_that_decides_whether_the_step_is_compiled_is_set_where_it_is_written() -> None:
+    plain = "for x, y in data: Trainer(model).step(x, y)"
+    assert "graph=True):" in _switched(WRAPPED, plain)["train.py"]
+    given = "trainer = Trainer(model, graph=False)\nfor x, y in data: trainer.step(x, y)"
+    edited = _switched(WRAPPED, given)["train.py"]
+    assert "graph=False):" in edited and "Trainer(model, graph=True)" in edited
+
+
+def test_a_switch_may_be_negative_and_be_given_in_another_file() -> None:
+    negative = "self._step if not graph else tf.function(self._step)"
+    main = "from train import Trainer\ntrainer = Trainer(None, False)\n"
+    edited = _switched(negative, "", {"main.py": main})
+    assert edited == {"main.py": main.replace("False", "True")}
+
+
+@pytest.mark.parametrize(
+    "made, use, reason",
+    [
+        ("tf.function(self._step)", "Trainer(model)", "compiled here already"),
+        (WRAPPED, "Trainer(model, graph=True)", "the switch is `True` already"),
+        (WRAPPED, "Trainer(model, True)\nTrainer(model, False)", "give different values"),
+        (WRAPPED, "Trainer(model, **options)", "are unpacked here"),
+        (WRAPPED.replace("if graph", "if len(data)"), "Trainer(model)", "is computed by"),
+    ],
+)
+def test_a_switch_that_cannot_be_followed_is_left(made: str, use: str, reason: str) -> None:
+    with pytest.raises(CannotEdit, match=reason):
+        _switched(made, use)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,6 +93,13 @@ class Script(Source):
         if path not in self.modules:
             raise CannotEdit(f"the source of {path} was not kept with the run")
         return Script(path, self.modules[path], self.modules)
+
+    def other_files(self, mention: str) -> Iterator[Self]:
+        """The program's other files, as they were recorded, in which a word occurs."""
+        for path, text in self.modules.items():
+            if path != self.path and mention in text:
+                with suppress(CannotEdit):
+                    yield type(self)(path, text, self.modules)
 
     def _is_recorded(self, path: Path) -> bool:
         return str(path) in self.modules

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import insert_after, insert_before, replaced, spelled
 from unslow.fix.moves.captured_values import called_in_loop
+from unslow.fix.moves.compile_metric import compile_metric, metric_at
 from unslow.fix.moves.compile_step import compile_function
 from unslow.syntax.library import Kind
 from unslow.syntax.nodes import (
@@ -24,6 +25,8 @@ _FUNCTION = "tf.function"
 _ANY_SHAPE = {"reduce_retracing": "True"}
 _PLACES = (ast.Name, ast.Attribute)
 _OF_MODELS = words("trainable_variables trainable_weights get_weights set_weights load_weights")
+_CONVERSIONS = words("tf.constant tf.convert_to_tensor tf.cast")
+_ASSIGNS = words("assign assign_add assign_sub")
 _DRAWS = ("tf.random.", "tf.image.random_", "tf.nn.dropout")
 
 
@@ -39,7 +42,9 @@ class Compiled:
 def compile_call(script: Script, line: int) -> Compiled:
     """Compiles the function or model that a line calls, or the function that the line is part of.
 
-    The first one that a graph can keep is taken; otherwise the first obstacle is raised.
+    The first one that a graph can keep is taken; otherwise the metric that the line updates;
+    otherwise the other functions of TensorFlow's ops that the same loop calls, since what a loop
+    repeats is one thing; otherwise the first obstacle is raised.
     """
     problem: CannotEdit | None = None
     for call in script.calls_at(line):
@@ -52,12 +57,55 @@ def compile_call(script: Script, line: int) -> Compiled:
             return found
     around = script.function_at(line)
     inside_loop = script.loop_at(line) is not None
+    metric = metric_at(script, line) if inside_loop else None
+    if metric is not None:
+        try:
+            return Compiled(compile_metric(script, metric), f"{metric.id}.update_state")
+        except CannotEdit as refused:
+            problem = problem or refused
+    if inside_loop:
+        others = _compiled_beside(script, line)
+        if others is not None:
+            return others
     if around is None or inside_loop:
         raise problem or script.refuse("the line calls neither a function nor a model", line)
     try:
         return _compiled_function(script, around)
     except CannotEdit as refused:
         raise problem or refused from None
+
+
+def _compiled_beside(script: Script, line: int) -> Compiled | None:
+    """The functions that run ops for the loop around a line, those of them that can be compiled."""
+    loop = script.loop_at(line)
+    assert loop is not None
+    calls = [call for node in loop.body for call in inside(node, ast.Call)]
+    functions = [script.own_function(call) for call in calls]
+    found: Compiled | None = None
+    for first_line in dict.fromkeys(f.lineno for f in functions if f is not None):
+        before = found.script if found is not None else script
+        function = before.function_at(script.recorded(first_line))
+        if function is None or before.compiler(function) or not _runs_ops(before, function):
+            continue
+        try:
+            compiled = _compiled_function(before, function)
+        except CannotEdit:
+            continue
+        names = f"{found.name}` and `{compiled.name}" if found is not None else compiled.name
+        draws = compiled.draws or (found is not None and found.draws)
+        found = Compiled(compiled.script, names, draws)
+    return found
+
+
+def _runs_ops(script: Script, function: NamedFunction) -> bool:
+    """Whether a function runs ops for their effect or result: not only to hand data over."""
+    for call in inside(function.body, ast.Call):
+        name = script.name(call.func)
+        if name.startswith("tf.") and name not in _CONVERSIONS:
+            return True
+        if method_of(call) in _ASSIGNS and not name:
+            return True
+    return False
 
 
 def _compiled_function(script: Script, function: NamedFunction) -> Compiled:

@@ -16,7 +16,15 @@ from unslow.fix.moves.step_arguments import SeveralObjects, numbers_to_wrap, one
 from unslow.fix.moves.step_plan import Offends, Plan, extended, planned, training_loops
 from unslow.fix.moves.training_step import Step, find_step, spans
 from unslow.syntax.library import Kind
-from unslow.syntax.nodes import NAMED_FUNCTIONS, NamedFunction, inside, last_name, values_taken
+from unslow.syntax.literals import Literal
+from unslow.syntax.nodes import (
+    DEFINITIONS,
+    NAMED_FUNCTIONS,
+    NamedFunction,
+    inside,
+    last_name,
+    values_taken,
+)
 from unslow.syntax.python_types import PythonType, called_objects, python_type
 
 _FUNCTION = "tf.function"
@@ -32,7 +40,8 @@ def compile_step(
     forbids it.
 
     A step in a function of its own is decorated, or split if it also does what only Python can do;
-    a step inside a loop is lifted into a function. `loop_line` is the loop's own line where it is
+    a step inside a loop is lifted into a function; where a switch of the program decides whether
+    the step is compiled, the switch is set. `loop_line` is the loop's own line where it is
     in this script.
     """
     keywords = {"reduce_retracing": "True"} if varying_shapes or _varies(script) else {}
@@ -40,6 +49,9 @@ def compile_step(
         step = find_step(script, update_line, loop_line)
         if _compiled(script, step):
             return script
+        wrapping = _wrapping(script, step)
+        if wrapping is not None:
+            return _switched_on(script, step, wrapping)
         try:
             if step.loop is None:
                 return _called_step(script, step, keywords)
@@ -65,17 +77,71 @@ def _varies(script: Script) -> bool:
 
 
 def _compiled(script: Script, step: Step) -> bool:
-    """Whether the step is compiled already; raises where its calls compile it."""
+    """Whether the step is compiled already."""
     around = [
         owner for owner in script.ancestors(step.update) if isinstance(owner, NAMED_FUNCTIONS)
     ]
-    if any(decorator(script, owner, _FUNCTION) is not None for owner in around):
-        return True
-    own = step.function.name if step.function is not None else None
-    for call in script.calls(_FUNCTION):
-        if own is not None and call.args and last_name(call.args[0]) == own:
-            raise script.refuse(f"`{own}` is compiled here already", call)
-    return False
+    return any(decorator(script, owner, _FUNCTION) is not None for owner in around)
+
+
+# A step that a switch of the program compiles
+
+
+def _wrapping(script: Script, step: Step) -> ast.Call | None:
+    """The call that compiles the step's function, though the step was seen to run op by op."""
+    if step.function is None:
+        return None
+    calls = (call for call in script.calls(_FUNCTION) if call.args)
+    own = step.function.name
+    return next((call for call in calls if last_name(call.args[0]) == own), None)
+
+
+def _switched_on(script: Script, step: Step, wrapping: ast.Call) -> Script:
+    """Sets the program's own switch, on which it depends whether the step is compiled."""
+    function = step.function
+    assert function is not None
+    test, wanted = _switch(script, function, wrapping)
+    try:
+        wrapped = _whole_function(script, function)
+    except Offends as problem:
+        raise script.refuse(problem.offence.reason, problem.offence.node) from problem
+    if wrapped:
+        reason = "a number changes from step to step: hand it over as a tensor first"
+        raise script.refuse(reason, wrapped[0])
+
+    def set_to(literal: Literal[Script]) -> str:
+        if literal.value is wanted:
+            what = literal.source.source(literal.node)
+            reason = f"the switch is `{what}` already, and something keeps the step eager"
+            raise script.refuse(reason, test)
+        if literal.value is not (not wanted):
+            what = literal.source.source(literal.node)
+            raise script.refuse(f"the switch is `{what}`, which is no True or False", test)
+        return str(wanted)
+
+    return script.with_value(test, set_to)
+
+
+def _switch(script: Script, function: NamedFunction, wrapping: ast.Call) -> tuple[ast.expr, bool]:
+    """The condition under which a call is made, and the value of it that leads there."""
+    conditions: list[tuple[ast.expr, bool]] = []
+    inner: ast.AST = wrapping
+    for owner in script.ancestors(wrapping):
+        if isinstance(owner, DEFINITIONS):
+            break
+        if isinstance(owner, ast.If | ast.IfExp) and inner is not owner.test:
+            taken = owner.body if isinstance(owner.body, list) else [owner.body]
+            conditions.append((owner.test, inner in taken))
+        inner = owner
+    if len(conditions) != 1:
+        reason = f"`{function.name}` is compiled here already"
+        if conditions:
+            reason = f"`{function.name}` is compiled here under more than one condition"
+        raise script.refuse(reason, wrapping)
+    test, wanted = conditions[0]
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, wanted = test.operand, not wanted
+    return test, wanted
 
 
 # A step in a function of its own

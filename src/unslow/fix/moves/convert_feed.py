@@ -17,7 +17,7 @@ def converted_once(script: Script, line: int, position: int, dtype: str, order: 
     base = _array(script, line, position)
     path = dotted(base)
     if path is None:
-        raise script.refuse("what is fed is computed in every step", base)
+        raise script.refuse(f"`{script.source(base)}` makes what is fed in every step", base)
     name = path.rpartition(".")[2]
     if name.endswith(("_ordered", f"_{dtype}")):
         return script  # converted before
@@ -69,9 +69,14 @@ def _only_assigned(script: Script, name: ast.Name) -> ast.expr:
 def _assigned(script: Script, name: ast.Name) -> ast.expr:
     """What a name is assigned that is read for feeding only."""
     value = _only_assigned(script, name)
-    same = [node for node in script.every(ast.Name) if node.id == name.id and not is_stored(node)]
-    if any(not isinstance(script.parents[node], ast.Dict) for node in same):
-        raise script.refuse(f"`{name.id}` is used for more than feeding", name)
+    bound = script.bindings(name.id, name)
+    named = [node for node in script.every(ast.Name) if node.id == name.id and not is_stored(node)]
+    same = [node for node in named if script.bindings(node.id, node) == bound]
+    others = [node for node in same if not isinstance(script.parents[node], ast.Dict)]
+    if others:
+        used = script.source(script.parents[others[0]])
+        reason = f"`{name.id}` is used for more than feeding, and an array may not do in `{used}`"
+        raise script.refuse(reason, others[0])
     return value
 
 

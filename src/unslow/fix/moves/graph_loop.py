@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelled
 from unslow.fix.moves.decorators import decorator
 from unslow.fix.moves.tensor_array import arrays, collected
 from unslow.syntax.dataflow import flow
-from unslow.syntax.nodes import STATEMENT_LOOPS, NamedFunction, parameter_names
+from unslow.syntax.nodes import STATEMENT_LOOPS, NamedFunction, last_name, parameter_names, words
+from unslow.syntax.python_types import PythonType, python_type
 from unslow.syntax.uses import uses
 
 _FILLS = ("append", "extend", "insert", "update", "pop", "add", "setdefault")
+# They give one number if they are called with one argument; the first ones a real one.
+_REDUCE_TO_REAL = words(
+    "tf.reduce_mean tf.norm tf.nn.l2_loss tf.linalg.norm tf.linalg.global_norm tf.math.reduce_mean"
+)
+_REDUCE_TO_SCALAR = _REDUCE_TO_REAL | words(
+    "tf.reduce_sum tf.reduce_max tf.reduce_min tf.math.reduce_sum tf.math.reduce_max"
+    " tf.math.reduce_min tf.linalg.trace"
+)
+_MOST_CALLS = 5  # from a compiled function to the loop; a judgement, two are usual
 _PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Pass)
 
 
@@ -25,10 +36,9 @@ def range_to_graph(script: Script, line: int) -> Script:
     if not _is_call(script, loop.iter, "range") or not isinstance(loop.target, ast.Name):
         raise script.refuse("the loop does not count with `range`", loop)
     function = script.function_of(loop)
-    if function is None or decorator(script, function, "tf.function") is None:
-        raise script.refuse(
-            "the loop's function is not itself a tf.function, so its loops stay Python's", loop
-        )
+    if function is None or not _is_converted(script, function):
+        reason = "the loop is neither in a tf.function nor in one that only these call"
+        raise script.refuse(f"{reason}, so it stays Python's", loop)
     collections = list(collected(script, loop))
     filled = {collection.append for collection in collections}
     for node in loop.body:
@@ -40,7 +50,7 @@ def range_to_graph(script: Script, line: int) -> Script:
     script, array = spelled(script, "tf.TensorArray", _loop(script, line))
     loop = _loop(script, line)
     assert isinstance(loop.iter, ast.Call)
-    splices = [replaced(script, loop.iter.func, name)]
+    splices = [replaced(script, loop.iter.func, name), *_real_starts(script, loop)]
     for collection in collected(script, loop):
         splices += arrays(script, collection, array)
     return script.edit(splices)
@@ -51,6 +61,24 @@ def _loop(script: Script, line: int) -> ast.For:
     if not isinstance(node, ast.For):
         raise CannotEdit(f"there is no `for` on line {line}", line)
     return node
+
+
+def _is_converted(script: Script, function: NamedFunction, depth: int = _MOST_CALLS) -> bool:
+    """Whether AutoGraph surely sees a function: a compiled one, or one that only such ones call."""
+    compiler = decorator(script, function, "tf.function")
+    if compiler is not None:
+        options = compiler.keywords if isinstance(compiler, ast.Call) else []
+        return all(option.arg not in ("autograph", None) for option in options)
+    if function.decorator_list or depth == 0 or any(script.other_files(function.name)):
+        return False
+    sites = script.possible_calls(function)
+    called = {site.func for site in sites}
+    mentions = [*script.every(ast.Name), *script.every(ast.Attribute)]
+    handed_out = [node for node in mentions if last_name(node) == function.name]
+    callers = [script.function_of(site) for site in sites]
+    if not sites or not called.issuperset(handed_out):
+        return False
+    return all(each is not None and _is_converted(script, each, depth - 1) for each in callers)
 
 
 def _is_call(script: Script, node: ast.expr, name: str) -> bool:
@@ -124,19 +152,98 @@ def _carried(script: Script, function: NamedFunction, loop: ast.For, collections
             before |= uses(above[:at]).writes
     for name in sorted(carried - before):
         raise script.refuse(f"`{name}` has no value before the loop", loop)
-    for name in sorted(carried & _numbers(block[:index])):
-        raise script.refuse(
-            f"`{name}` starts as a Python number, which a loop of the graph would not keep", loop
-        )
+    starts = _starts(block[:index])
+    for name in sorted(carried & starts.keys()):
+        _require_scalar(script, loop, name, starts[name])
 
 
-def _numbers(block: list[ast.stmt]) -> set[str]:
-    """Names that are bound to plain Python values."""
+def _starts(block: list[ast.stmt]) -> dict[str, ast.expr]:
+    """Names that are bound to plain Python values, with the last of these."""
     return {
-        target.id
+        target.id: node.value
         for node in block
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Constant | ast.List | ast.Dict | ast.Set)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
+
+
+def _require_scalar(script: Script, loop: ast.For, name: str, start: ast.expr) -> None:
+    """Requires of a Python value that the loop carries that a scalar tensor can hold it.
+
+    The loop of a graph makes a tensor of it, whose dtype and shape must be those of each turn.
+    """
+    number = start.value if isinstance(start, ast.Constant) else None
+    if not isinstance(number, int | float) or isinstance(number, bool):
+        reason = f"`{name}` starts as a Python value, which a loop of the graph would not keep"
+        raise script.refuse(reason, loop)
+    if "float64" in script.text:
+        reason = f"`{name}` starts as a number, and may not be float32 later"
+        raise script.refuse(reason, start)
+    reducers = _REDUCE_TO_SCALAR if isinstance(number, float) else _REDUCE_TO_REAL
+    for node in loop.body:
+        for value in _written(node, name):
+            only_python = not isinstance(number, float) and python_type(script, value) is not None
+            if only_python or not _is_scalar(script, value, name, reducers):
+                what = script.source(value)
+                kind = "scalar" if isinstance(number, float) else "real scalar"
+                reason = f"`{name}` starts as `{number}`, and `{what}` may be no {kind}"
+                raise script.refuse(reason, value)
+
+
+def _real_starts(script: Script, loop: ast.For) -> Iterator[Splice]:
+    """`0` as `0.0` where a loop carries it: a graph does not turn integers into real numbers."""
+    block, index = script.block(loop)
+    carried = uses(loop.body).writes
+    for name, start in _starts(block[:index]).items():
+        if name in carried and isinstance(start, ast.Constant) and type(start.value) is int:
+            yield replaced(script, start, f"{start.value}.0")
+
+
+def _written(node: ast.stmt, name: str) -> Iterator[ast.expr]:
+    """What a statement makes of a name; plain statements hold no others."""
+    match node:
+        case ast.AugAssign(target=ast.Name(id=written), value=value) if written == name:
+            yield value
+        case ast.Assign(targets=targets, value=value) if name in uses(targets).writes:
+            yield value
+        case ast.AnnAssign(target=ast.Name(id=written), value=ast.expr() as value):
+            if written == name:
+                yield value
+
+
+def _is_scalar(
+    script: Script, node: ast.expr | None, name: str, reducers: frozenset[str], depth: int = 5
+) -> bool:
+    """Whether a value is surely one number, as a tensor made by some functions or Python's."""
+    if depth == 0:
+        return False
+
+    def are_scalars(values: Iterable[ast.expr | None]) -> bool:
+        found = list(values)
+        judged = [_is_scalar(script, value, name, reducers, depth - 1) for value in found]
+        return bool(found) and all(judged)
+
+    match node:
+        case ast.Constant(value=float() | int()):
+            return True
+        case ast.Name(id=read) if read == name:
+            return True
+        case ast.UnaryOp(operand=operand):
+            return are_scalars([operand])
+        case ast.BinOp(left=left, right=right):
+            return are_scalars([left, right])
+        case ast.Call(func=called) if script.name(called) in reducers:
+            return not _reduces_some_axes(node)
+        case ast.Call():
+            function = script.own_function(node)
+            return function is not None and are_scalars(script.returned(function))
+        case ast.Name() | ast.Attribute():
+            number = python_type(script, node) in (PythonType.FLOAT, PythonType.INT)
+            return number or are_scalars(script.possible_values(node))
+    return False
+
+
+def _reduces_some_axes(call: ast.Call) -> bool:
+    return len(call.args) != 1 or bool(call.keywords)

@@ -162,10 +162,19 @@ def _shifted_seed(script: Script, later: Sequence[ast.stmt]) -> CannotEdit | Non
     seeds = [call for call in script.every(ast.Call) if tf_name(script, call.func) in _SEEDS]
     draws = calls_reached(script, later) if seeds else ()
     for call in draws:
-        if tf_name(script, call.func).startswith(_DRAWS):
+        if tf_name(script, call.func).startswith(_DRAWS) or _draws_elsewhere(script, call):
             what = script.source(call.func)
             return script.refuse(f"`{what}` is made later, and would get another seed", call)
     return None
+
+
+def _draws_elsewhere(script: Script, call: ast.Call) -> bool:
+    """Whether a function or class of another file of the program makes random ops."""
+    made = script.callee(call)
+    if made is None or made.source is script:
+        return False
+    calls = inside(made.node, ast.Call)
+    return any(tf_name(made.source, inner.func).startswith(_DRAWS) for inner in calls)
 
 
 def _require_complete_graph(script: Script, first: ast.stmt, whole: ast.Call) -> None:
@@ -233,8 +242,9 @@ def _last_statement(
 
 def _require_one_kind(script: Script, owner: ast.ClassDef, needs: Needs) -> None:
     """Raises where another object of the class may lack what these ops need."""
-    made = [call for call in script.every(ast.Call) if _makes(call, owner)]
-    once = len(made) == 1 and _runs_once(script, made[0])
+    made = [(script, call) for call in script.every(ast.Call) if _makes(call, owner)]
+    made += _made_elsewhere(script, owner)
+    once = len(made) == 1 and _runs_once(*made[0])
     for name, read in needs.attributes.items():
         if not once and not _is_computed(script, owner, read):
             reason = (
@@ -244,10 +254,21 @@ def _require_one_kind(script: Script, owner: ast.ClassDef, needs: Needs) -> None
             raise script.refuse(reason, read)
     if "__slots__" in {node.id for node in inside(owner, ast.Name)}:
         raise script.refuse(f"`{owner.name}` has `__slots__`", owner)
-    for call in made:
-        problem = _shifted_seed(script, from_here(script, script.statement_of(call))[1:])
+    for source, call in made:
+        problem = _shifted_seed(source, from_here(source, source.statement_of(call))[1:])
         if problem is not None:
-            raise problem
+            place = f" ({source.path}:{problem.line})"
+            raise problem if source is script else script.refuse(problem.reason + place, owner)
+
+
+def _made_elsewhere(script: Script, owner: ast.ClassDef) -> list[tuple[Script, ast.Call]]:
+    """The calls in the program's other files that make an object of a class."""
+    return [
+        (other, call)
+        for other in script.other_files(owner.name)
+        for call in other.every(ast.Call)
+        if other.is_call_of(call, script, owner)
+    ]
 
 
 def _is_computed(script: Script, owner: ast.ClassDef, read: ast.Attribute) -> bool:

@@ -12,6 +12,7 @@ from unslow.fix.edit.statements import find_expression, replaced
 from unslow.fix.moves.hoist import dependence, hoist_expression, hoist_statement
 from unslow.fix.moves.op_expressions import ACTS
 from unslow.fix.moves.ops_in_function import ops_in_function
+from unslow.fix.moves.ops_per_item import ops_per_item
 from unslow.fix.moves.session_feeds import fed, feeding, is_run, made_parts, op_name, tf_name
 from unslow.syntax.nodes import (
     NamedFunction,
@@ -36,6 +37,7 @@ def ops_once(
     them does more than make ops, and must stay where it is.
     """
     lines: set[int] = set()
+    loops: dict[int, Stack] = {}  # by line: of a loop in a function that a loop calls
     # By the line where a function begins that runs what it makes.
     functions: dict[int, list[Stack]] = {}
     for stack in stacks:
@@ -47,14 +49,45 @@ def ops_once(
         elif depth is None or within:
             line = stack[0][1] if stack else None
             raise CannotEdit("the loop around it is in another file", line)
+        elif _is_called_in_loop(script, stack[depth + 1 :]):
+            loops[stack[depth][1]] = stack[depth:]
         else:
             lines.add(stack[depth][1])
+    for line, stack in loops.items():
+        script = _once_for_each_item(script, line, stack)
     for ways in functions.values():
-        leading = [(line, name) for file, line, name in ways[0] if file == script.path]
+        leading = _frames(script, ways[0])
         script = ops_in_function(script, [way[0][1] for way in ways], leading)
     for line in sorted(lines):  # what a later line builds on is then in front of the loop already
         script = _once(script, line)
     return script
+
+
+def _frames(script: Script, stack: Stack) -> list[tuple[int, str]]:
+    return [(line, name) for file, line, name in stack if file == script.path]
+
+
+def _is_called_in_loop(script: Script, callers: Stack) -> bool:
+    """Whether a loop in any file of the program leads to a call, so that it comes repeatedly."""
+    for file, line, _ in callers:
+        text = script.origin.text if file == script.path else script.modules.get(file)
+        source = Script(file, text) if text is not None else None
+        node = source.statement_at(line) if source is not None else None
+        if source is not None and node is not None and source.loops_around(node):
+            return True
+    return False
+
+
+def _once_for_each_item(script: Script, line: int, stack: Stack) -> Script:
+    """Ops in a loop of a function: in front of the loop they would still be made at every call."""
+    try:
+        return ops_per_item(script, line, _frames(script, stack))
+    except CannotEdit as problem:
+        try:
+            edited = _once(script, line)
+        except CannotEdit:
+            raise problem from None
+        return edited
 
 
 def _names(frame: Frame) -> tuple[str, str]:
