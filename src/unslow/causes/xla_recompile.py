@@ -22,7 +22,7 @@ from unslow.analyse.graphs.unusual_calls import Call, profiles
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
-from unslow.facts.data import IteratorMade
+from unslow.facts.data import BuiltStage, Dataset, IteratorMade, PipelineReading
 from unslow.facts.functions import CallProfile, Trace, UnusualCall
 from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
@@ -199,6 +199,18 @@ def _in_fit(says: str, seconds: Sequence[float], facts: Sequence[Placed]) -> Ske
     return Sketch(says, seconds, phases, facts, style="keras", update=10)
 
 
+def _filling() -> list[Placed]:
+    """The first 30 of 90 batches fill a cache: a step waits for them, and for no later one."""
+    stages = (BuiltStage(kind="Cache", stack=(_FIT,)), BuiltStage(kind="Generator", stack=(_FIT,)))
+    facts = [at(0, Dataset(dataset=1, stages=stages))]
+    for number, first in enumerate((0, 30, 60), start=1):
+        facts.append(at(first, IteratorMade(n=number, iterator=number, dataset=1)))
+        wait = 0.4 * 29 if not first else 0.0
+        seen = PipelineReading(iterator=number, dataset=1, elements=30, wait=wait, over=29)
+        facts.append(at(first + 30, seen))
+    return facts
+
+
 def _made(seconds: Sequence[float]) -> list[Placed]:
     """An iterator is made in every long step."""
     steps = [step for step, took in enumerate(seconds, start=1) if took > 1]
@@ -271,6 +283,11 @@ XlaRecompile.QUIET = (
         _inner(first=_FIRST),
     ),
     _in_fit("a step that takes long at every call", [5.0] * 20, _inner()),
+    _in_fit(
+        "a first epoch that waits for what a cache keeps for the others",
+        [9.0, *([0.4] * 29), *([0.002] * 60)],
+        [*_inner(), *_filling()],
+    ),
     _in_fit(
         "steps that wait for data, as tf.data measured",
         _WAITS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from unslow.analyse.graphs.unusual_calls import (
     unusual_calls,
 )
 from unslow.analyse.input import waits
+from unslow.analyse.input.pipeline import pipelines
 from unslow.facts.data import IteratorMade
 from unslow.facts.functions import Trace
 from unslow.model import Loop, Phase, Run
@@ -181,5 +183,12 @@ def _without_starts(run: Run, loop: Loop) -> npt.NDArray[np.bool_]:
 
 
 def _waiting(run: Run, loop: Loop) -> float:
-    """Seconds in which compiled steps are known to wait for data."""
-    return waits.hidden_in_runs(run).get(loop, 0.0)
+    """Seconds in which compiled steps are known to wait for data, the filling of a cache included.
+
+    That the first pass waits for a cache to fill is no fault of the input, but looks the same here.
+    """
+    inside = [one for one in pipelines(run) if one.process == loop.process and not one.in_python]
+    feeding = [one for one in inside if one.span[0] < loop.stop and one.span[1] > loop.start]
+    measured = [one.wait * one.over for one in feeding if not one.evaluates and one.over]
+    known = sum(seconds for seconds in measured if math.isfinite(seconds))
+    return max(known, waits.hidden_in_runs(run).get(loop, 0.0))
