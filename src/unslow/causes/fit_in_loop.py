@@ -14,7 +14,7 @@ from unslow.facts.keras import Fit
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.fit_to_train_on_batch import fit_as_batch
-from unslow.model import Evidence, Finding, Fix, Phase, Refusal, Run, Safety
+from unslow.model import Evidence, Finding, Fix, Location, Phase, Refusal, Run, Safety, Sample
 
 _TRAIN_ON_BATCH = (
     "Use train_on_batch() for single batches: it keeps its graph and needs no input pipeline."
@@ -47,8 +47,9 @@ class FitInLoop(Cause):
     callback (`on_epoch_end`). For several files, put them into one `tf.data` pipeline.
 
     When we are wrong
-    If each call trains for minutes, its fixed cost does not matter and nothing is reported. If the
-    data of each call depends on the training so far, several calls may be needed.
+    A call that trains for longer than its fixed cost is reported only where it is one epoch on the
+    same data: a fold of a cross-validation or a round on new data needs a call of its own. If the
+    data of each call depends on the training so far, several calls may be needed even for little.
     """
 
     title = "fit() is called repeatedly on one model"
@@ -60,7 +61,7 @@ class FitInLoop(Cause):
             yield self._finding(found)
 
     def _finding(self, found: Refit) -> Finding:
-        each = found.seconds / (found.calls - found.models)
+        each = found.around
         on = "one model" if found.models == 1 else f"{found.models} models"
         is_per_batch = found.steps <= 2 * found.calls
         return Finding(
@@ -90,10 +91,30 @@ class FitInLoop(Cause):
         return Fix(title, Safety.CLOSE, {script.path: edited.text})
 
 
-def _fit(step: int, model: int = 1) -> Placed:
+def _fit(step: int, model: int = 1, epochs: int = 1) -> Placed:
     where = Place("train.py", 10, "<module>")
-    return at(step, Fit(stack=(where,), model=model, data="ndarray", n=step, key=str(where)))
+    fit = Fit(stack=(where,), model=model, data="ndarray", n=step, key=str(where))
+    return at(step, fit.replace(epochs=epochs))
 
+
+def _calls(says: str, body: str, calls: int = 4, epochs: int = 1) -> Sketch:
+    """Calls of 70 steps of 10 ms, each of which takes 0.3 s around them."""
+    begins = [1 + 70 * call for call in range(calls)]
+    facts = [_fit(step, epochs=epochs).fact.replace(n=n) for n, step in enumerate(begins, start=1)]
+    preparing = [0.3, *([0.0] * 69)] * calls
+    seconds = [0.01 + extra for extra in preparing]
+    return Sketch(
+        says,
+        seconds=seconds,
+        phases={Phase.RUN: [0.01 / each for each in seconds]},
+        style="keras",
+        facts=[at(step, fact) for step, fact in zip(begins, facts, strict=True)],
+        samples=[Sample((Location("train.py", 10),), "keras", 0, True, 12, 13, 25)],
+        source="\n" * 7 + "for turn in range(4):\n" + body,
+    )
+
+
+_SAME_DATA = "    note(turn)\n    model.fit(x, y, verbose=0)\n"
 
 FitInLoop.FIRES = (
     Sketch(
@@ -108,6 +129,7 @@ FitInLoop.FIRES = (
         style="keras",
         facts=[_fit(step, 1 + step // 34) for step in range(1, 101)],
     ),
+    _calls("a call for each epoch, on the same data", _SAME_DATA),
 )
 FitInLoop.QUIET = (
     Sketch(
@@ -121,5 +143,18 @@ FitInLoop.QUIET = (
         phases={Phase.RUN: 0.6, Phase.OTHER: 0.4},
         style="keras",
         facts=[_fit(1)],
+    ),
+    _calls(
+        "folds of two epochs, which take longer than what is around them",
+        "    model.set_weights(fresh)\n    model.fit(x[parts[turn]], y[parts[turn]], epochs=2)\n",
+        epochs=2,
+    ),
+    _calls(
+        "a file for each call, of many steps",
+        "    x, y = load(turn)\n    model.fit(x, y)\n",
+    ),
+    _calls(
+        "the weights are put back before each call",
+        "    model.set_weights(fresh)\n    model.fit(x, y)\n",
     ),
 )

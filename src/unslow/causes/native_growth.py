@@ -40,6 +40,9 @@ _LEAST_GAINED = 48 << 20  # bytes after the warm-up; a judgement: less may be an
 _LARGEST_BLOCK = 512.0  # bytes, of Python's own allocator
 _HELD_BY_PYTHON = 0.3  # of the growth, in Python's blocks or tensors: then it is not below Python
 _FRAGMENTED = 0.5  # of the growth, in memory that the allocator keeps and nothing uses
+# Of the steps, between two readings: a rise is compared over parts of a quarter and a third of them,
+# and a part without a reading of its own says nothing of a trend.
+_UNREAD = 0.25
 _MANY_TRACES = 3  # late in a loop: functions are still being traced, or graphs still grow
 _MANY_SHAPES = 30  # kernels keep what they prepare for each of them
 _SEVERAL_FUNCTIONS = 3  # of one place: fewer are the pipelines for training and validation
@@ -98,6 +101,8 @@ class NativeGrowth(Cause):
     def _judge(self, run: Run, loop: Loop) -> Iterable[Finding]:
         growth = rise(run, loop, "rss")
         if growth is None or not growth.lasting or growth.gained < _LEAST_GAINED:
+            return
+        if _most_unread(run, loop) > _UNREAD:
             return
         blocks, tensors = rise(run, loop, "blocks"), tensors_held(run, loop)
         is_weak = counted_once(run, loop) and not growth.steady
@@ -224,6 +229,18 @@ def _forecast(run: Run, loop: Loop, per_step: float) -> Forecast:
     )
 
 
+def _most_unread(run: Run, loop: Loop) -> float:
+    """The largest share of the steps between two readings, or after the last one.
+
+    Memory is read by the clock. Where the first steps took nearly all of the time (XLA compiled in
+    each of them), what the process gained meanwhile was not gained per step.
+    """
+    times, _ = during(process_of(run, loop), loop, "rss")
+    seen = [loop.step_at(float(time)) for time in times]
+    gaps = np.diff([*seen, loop.steps])
+    return float(gaps.max()) / max(1, loop.steps) if len(gaps) else 1.0
+
+
 def _has_other_cause(run: Run, loop: Loop) -> bool:
     """Whether something that has a cause of its own grew in the loop."""
     stages = [stage for fact in run.facts(Dataset) for stage in fact.stages]
@@ -295,7 +312,15 @@ def _cache(length: int) -> Placed:
     return at(0, Dataset(dataset=1, stages=(stage,)))
 
 
+def _steps_at_ticks(seconds: list[float]) -> list[float]:
+    """The steps done at each of 48 readings, from a second before the loop to one after it."""
+    times = np.linspace(0, 2 + sum(seconds), 48)
+    return list(np.searchsorted(1 + np.cumsum(seconds), times, side="right").astype(float))
+
+
 _LONG = [0.01] * 1200
+_COMPILING = [5.0] * 14 + [0.02] * 70
+_ENDED = [6e8 + 2e6 * min(tick, 46) + 1.2e8 * (tick >= 46) for tick in range(48)]
 NativeGrowth.FIRES = (
     Sketch("a pipeline over a generator in every epoch", _LONG, facts=_kept(14)),
     Sketch(
@@ -319,6 +344,13 @@ NativeGrowth.FIRES = (
     ),
 )
 NativeGrowth.QUIET = (
+    Sketch(
+        "a few long steps first, and one reading after them: no trend per step",
+        _COMPILING,
+        ticks={**_ticks(0.0), "rss": _ENDED, "steps": _steps_at_ticks(_COMPILING)},
+        facts=[at(step, Live(step=step)) for step in (4, 8, 12)],
+        after=1.0,
+    ),
     Sketch(
         "a few jumps, as larger batches make them, and tensors counted once",
         _LONG,

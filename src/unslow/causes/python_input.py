@@ -39,6 +39,24 @@ _MAP = Made(
 _CALLED = PythonFunction(
     token="f", count=800, took=0.9, ran=0.85, place=Place("train.py", 3, "load")
 )
+# A generator that trains (its update is line 12), driven by another loop at line 16.
+_TRAINING_GENERATOR = """import data
+
+def batches(rows):
+    for row in rows: yield data.read(row)
+
+
+
+def folds(parts):
+    for x in batches(parts):
+        note(x)
+        train(x)
+        yield len(x)
+
+
+for score in folds(data.parts()):
+    scores.append(score)
+"""
 
 
 class PythonInput(Cause):
@@ -154,6 +172,27 @@ class PythonInput(Cause):
             ],
         ),
         Sketch(
+            "a generator that makes batches, inside of one that trains",
+            phases={Phase.RUN: 0.5},
+            source=_TRAINING_GENERATOR,
+            line=16,
+            samples=[
+                Sample(
+                    (
+                        Location("train.py", 4, "batches"),
+                        Location("train.py", 10, "folds"),
+                        Location("train.py", 16),
+                    ),
+                    "python",
+                    0,
+                    True,
+                    12,
+                    13,
+                    25,
+                ),
+            ],
+        ),
+        Sketch(
             "a generator that the loop itself drives takes half of each step",
             phases={Phase.RUN: 0.5},
             source="def data():\n    while True:\n        yield 1\n\n\n\n\n\n\n"
@@ -184,6 +223,23 @@ class PythonInput(Cause):
             source="\n" * 9 + "for x in batches():\n    count(x)\n    train(x)\n",
             samples=[Sample((Location("train.py", 11),), "python", 0, True, 12, 13, 25)],
         ),
+        Sketch(
+            "the generator that the outer loop drives trains: its Python makes no data",
+            phases={Phase.RUN: 0.5},
+            source=_TRAINING_GENERATOR,
+            line=16,
+            samples=[
+                Sample(
+                    (Location("train.py", 11, "folds"), Location("train.py", 16)),
+                    "python",
+                    0,
+                    True,
+                    12,
+                    13,
+                    25,
+                ),
+            ],
+        ),
     )
 
 
@@ -197,8 +253,27 @@ def _own_python(run: Run, scope: Scope, process: int) -> Iterable[tuple[Sample, 
 
 
 def _makes_data(scope: Scope, below: Stack) -> bool:
-    """Whether the frames below a training loop are those of a generator or an iterator."""
-    return any(place.function == "__next__" or scope.sources.yields(place) for place in below)
+    """Whether the frames below a training loop are those of a generator or an iterator.
+
+    One through which the stack of the updates passes does not make data: it trains.
+    """
+    makers = [
+        place for place in below if place.function == "__next__" or scope.sources.yields(place)
+    ]
+    return any(not _holds_updates(scope, place) for place in makers)
+
+
+def _holds_updates(scope: Scope, place: Location) -> bool:
+    """Whether the weights are updated in the function around a line, or in what it calls."""
+    function = scope.sources.function(place)
+    if function is None:
+        return False
+    updates = [
+        frame for loop in scope.training for frame in (loop.location, loop.update, *loop.stack)
+    ]
+    return any(
+        frame.file == place.file and scope.sources.function(frame) is function for frame in updates
+    )
 
 
 _BY_WORKERS = (

@@ -96,7 +96,7 @@ class SlowFirstStep(Cause):
             seconds=fault.seconds,
             fault=True,
             advice=_ADVICE[fault.kind],
-            in_first_step=True,
+            in_first_step=fault.in_first_step,
             detail=fault.kind,
         )
 
@@ -169,6 +169,12 @@ def _call(took: float, profile: CallProfile | None = None) -> Placed:
     )
 
 
+def _again(step: int, n: int) -> Placed:
+    """A call that XLA compiles again for a new shape, before any usual time is known."""
+    call = UnusualCall(key="step:shapes", n=n, name="step", function=1, why=("shapes",), took=7.9)
+    return at(step, call.replace(jit=True, stack=(Place("train.py", 12, "<module>"),)))
+
+
 def _trace(nodes: int, took: float) -> Placed:
     return at(1, Trace(name="step", place=_STEP, nodes=nodes, took=took, function=1))
 
@@ -207,6 +213,13 @@ SlowFirstStep.FIRES = (
         style="function",
         phases=_phases(0.1, 199),
         facts=[_trace(900, 1.0), _call(9.9, _XLA)],
+    ),
+    Sketch(
+        "XLA compiles for 8 s, twice more for other shapes, and the steps take 2 s",
+        seconds=[10.0, 0.01, 8.0, 0.01, 8.0, *([0.01] * 199)],
+        style="function",
+        phases=_phases(0.1, 203),
+        facts=[_trace(900, 1.0), _call(9.9, _XLA), _again(3, 1), _again(5, 2)],
     ),
 )
 SlowFirstStep.QUIET = (

@@ -8,24 +8,27 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from unslow.analyse import wording as say
-from unslow.analyse.graphs.repeated_preparation import avoidable_seconds, usual_seconds
-from unslow.analyse.graphs.unusual_calls import Call, in_training, profiles, unusual_calls
+from unslow.analyse.graphs import repeated_preparation
+from unslow.analyse.graphs.repeated_preparation import (
+    FEWEST_COMPILATIONS,
+    Recompiled,
+    avoidable_seconds,
+    calls_for_shapes,
+    recompiled_steps,
+    usual_in_loop,
+    usual_seconds,
+)
+from unslow.analyse.graphs.unusual_calls import Call, profiles
+from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
-from unslow.facts.functions import CallProfile, UnusualCall
-from unslow.facts.keras import Fit
+from unslow.facts.data import BuiltStage, Dataset, IteratorMade, PipelineReading
+from unslow.facts.functions import CallProfile, Trace, UnusualCall
 from unslow.facts.schema import Place
-from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
+from unslow.model import Certainty, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
 
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
-
-# Compilations beyond the first: a last partial batch and a validation batch need one each.
-_FEWEST_COMPILATIONS = 3
-# What a compilation takes at least, where no shape is seen (judgement).
-_LONG_TIMES = 10  # a usual call
-_LONG_SECONDS = 0.05
-_UNEXPLAINED = frozenset(("long", "early"))
 
 
 class XlaRecompile(Cause):
@@ -45,27 +48,26 @@ class XlaRecompile(Cause):
 
     When we are wrong
     Once every shape has been seen, nothing is compiled any more: in a long run with few shapes the
-    cost fades.
+    cost fades. A step that fetches its batch itself, as in `fit()`, shows no shape: that XLA
+    compiles is then inferred from steps that take about as long as the first compilation, where the
+    graph leaves a length open.
     """
 
     title = "XLA compiles the step again for every new shape"
-    reads = (UnusualCall, Fit)
+    reads = (UnusualCall, *repeated_preparation.READS)
     deeper_than = ("retracing", "kernels-rebuilt", "shape-churn")
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        by_function: dict[tuple[int, int], list[Call]] = defaultdict(list)
-        for call in unusual_calls(run):
-            if in_training(run, call) and "first" not in call.fact.why:
-                by_function[call.fact.process, call.fact.function].append(call)
-        for calls in by_function.values():
-            shaped = [call for call in calls if call.fact.jit and "shapes" in call.fact.why]
-            if _number(shaped) >= _FEWEST_COMPILATIONS:
-                yield from self._for_shapes(run, shaped)
-            else:
-                yield from self._in_fit(run, calls)
+        for calls in calls_for_shapes(run):
+            if _number(calls) >= FEWEST_COMPILATIONS:
+                yield from self._for_shapes(run, calls)
+        for loop in run.loops:
+            found = recompiled_steps(run, loop)
+            if found is not None and found.steps >= FEWEST_COMPILATIONS:
+                yield self._unseen(run, loop, found)
 
     def _for_shapes(self, run: Run, calls: Sequence[Call]) -> Iterable[Finding]:
-        seconds = avoidable_seconds(calls)
+        seconds = avoidable_seconds(calls, otherwise=usual_in_loop(run, calls))
         if seconds is None:
             return
         count = _number(calls)
@@ -80,30 +82,29 @@ class XlaRecompile(Cause):
             advice=_advice(calls),
         )
 
-    def _in_fit(self, run: Run, calls: Sequence[Call]) -> Iterable[Finding]:
-        """Shapes are not seen inside fit(): steps under jit_compile that are repeatedly long."""
-        usual = min((call.fact.usual for call in calls if call.fact.usual > 0), default=0.0)
-        long = _much_longer(_compiled_fits(run, calls), usual)
-        count = _number(long)
-        if count < _FEWEST_COMPILATIONS:
-            return
-        seconds = sum((call.fact.took - usual) * call.weight for call in long)
-        where = long[0].caller or Location("", 0)
-        yield Finding(
+    def _unseen(self, run: Run, loop: Loop, found: Recompiled) -> Finding:
+        """The step fetches its batch itself: that XLA compiled is told by what the steps took."""
+        of_fit = " of fit()" if loop.style == "keras" else ""
+        evidence = [
+            Evidence("steps that were long", found.steps),
+            Evidence("seconds of such a step", found.took, "s"),
+            Evidence("seconds of a usual step", found.usual, "s"),
+            Evidence("traces in these steps", 0),
+        ]
+        if found.first:
+            evidence.append(
+                Evidence("seconds of the first compilation, in a profiler window", found.first, "s")
+            )
+        return Finding(
             cause=self.id,
             certainty=Certainty.LIKELY,
-            title=f"XLA compiles the step of fit() again: {count} steps took "
-            f"{say.time(seconds / count)} longer than the others, without retracing",
-            location=say.place(run, where),
-            seconds=seconds,
-            evidence=(
-                Evidence("steps that were long", count),
-                Evidence("seconds of such a step", median(call.fact.took for call in long), "s"),
-                Evidence("seconds of a usual step", usual, "s"),
-                Evidence("traces in these steps", 0),
-            ),
-            advice="Give fit() batches of one shape, or of a few: pad them to a few lengths in the "
-            "dataset and use `drop_remainder=True`; or compile the model with `jit_compile=False`.",
+            title=f"XLA compiles the step{of_fit} again: {found.steps} steps took "
+            f"{say.time(found.seconds / found.steps)} longer than the others, without retracing",
+            location=say.place(run, loop.update),
+            seconds=found.seconds,
+            evidence=tuple(evidence),
+            advice="Use batches of one shape, or of a few: pad them to a few lengths in the "
+            "dataset and use `drop_remainder=True`; or leave `jit_compile` off.",
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
@@ -134,25 +135,6 @@ def _evidence(calls: Sequence[Call]) -> Iterator[Evidence]:
     compiling = [part.compile for part in profiles(calls) if part.compile]
     if compiling:
         yield Evidence("seconds of compiling, in a profiler window", median(compiling), "s")
-
-
-def _compiled_fits(run: Run, calls: Sequence[Call]) -> list[Call]:
-    """Calls with no reason of their own at lines that call fit() on a model under jit_compile."""
-    compiled = {fit.stack[0][:2] for fit in run.facts(Fit) if fit.jit and fit.stack}
-    unexplained = [call for call in calls if _UNEXPLAINED.issuperset(call.fact.why)]
-    return [call for call in unexplained if _line(call) in compiled]
-
-
-def _line(call: Call) -> tuple[str, int] | None:
-    return call.fact.stack[0][:2] if call.fact.stack else None
-
-
-def _much_longer(calls: Sequence[Call], usual: float) -> list[Call]:
-    """Calls that took much longer than a usual one, where that is known."""
-    if usual <= 0:
-        return []
-    least = max(_LONG_TIMES * usual, _LONG_SECONDS)
-    return [call for call in calls if call.fact.took > least]
 
 
 def _advice(calls: Sequence[Call]) -> str:
@@ -199,14 +181,48 @@ def _compiled(step: int, n: int, took: float = 0.6, usual: float = 0.002, **more
     return at(step, call.replace(**more))
 
 
-def _long_in_fit(step: int, took: float) -> Placed:
-    where = (Place("train.py", 10, "<module>"),)
-    given = {"why": ("long",), "shapes": (), "jit": False, "stack": where}
-    return _compiled(step, step // 10, took, 0.005, **given)
+_FIT = Place("train.py", 10, "<module>")
+
+
+def _inner(args: str = "float32[?,?,3]", first: CallProfile | None = None) -> list[Placed]:
+    """A function for XLA is traced inside of the first step, which fetches its batch itself."""
+    graph = Trace(name="one_step", function=2, depth=1, updates=True, jit=True, stack=(_FIT,))
+    called = UnusualCall(key="steps:first", name="steps", why=("first", "traced"), stack=(_FIT,))
+    seen = first._asdict() if first is not None else {}
+    return [at(1, graph.replace(args={"data[0]": args})), at(1, called.replace(**seen))]
+
+
+def _in_fit(says: str, seconds: Sequence[float], facts: Sequence[Placed]) -> Sketch:
+    """Steps of a compiled fit(), of which only the first traces."""
+    traced = [0.4, *([0.0] * (len(seconds) - 1))]
+    phases = {Phase.TRACE: traced, Phase.RUN: [0.98 - share for share in traced]}
+    return Sketch(says, seconds, phases, facts, style="keras", update=10)
+
+
+def _filling() -> list[Placed]:
+    """The first 30 of 90 batches fill a cache: a step waits for them, and for no later one."""
+    stages = (BuiltStage(kind="Cache", stack=(_FIT,)), BuiltStage(kind="Generator", stack=(_FIT,)))
+    facts = [at(0, Dataset(dataset=1, stages=stages))]
+    for number, first in enumerate((0, 30, 60), start=1):
+        facts.append(at(first, IteratorMade(n=number, iterator=number, dataset=1)))
+        wait = 0.4 * 29 if not first else 0.0
+        seen = PipelineReading(iterator=number, dataset=1, elements=30, wait=wait, over=29)
+        facts.append(at(first + 30, seen))
+    return facts
+
+
+def _made(seconds: Sequence[float]) -> list[Placed]:
+    """An iterator is made in every long step."""
+    steps = [step for step, took in enumerate(seconds, start=1) if took > 1]
+    made = [IteratorMade(key="fit", n=n, iterator=n, dataset=1) for n in range(1, len(steps) + 1)]
+    return [at(step, fact) for step, fact in zip(steps, made, strict=True)]
 
 
 _SEEN = CallProfile(call=0.6, compile=0.59)
-_FIT = at(0, Fit(stack=(Place("train.py", 10, "<module>"),), jit=True))
+_FIRST = CallProfile(call=6.0, prepare=0.5, compile=5.2, data=0.1, run=0.02)
+_LENGTHS = [9.0, *([4.0, 5.0, 3.0] * 4), *([0.02] * 70)]
+_WAITS = [9.0, *([0.02] * 9 + [2.0]) * 8]
+_EPOCHS = [9.0, *([0.02] * 19), *([2.0, *([0.02] * 19)] * 5)]
 
 XlaRecompile.FIRES = (
     Sketch(
@@ -222,14 +238,20 @@ XlaRecompile.FIRES = (
         facts=[_compiled(step, step - 1, usual=0.0, **_SEEN._asdict()) for step in range(2, 21)],
     ),
     Sketch(
-        "steps of a compiled fit() that are long again and again",
-        style="keras",
-        seconds=([0.005] * 9 + [0.5]) * 5,
-        facts=[
-            _FIT,
-            *(_long_in_fit(step, 0.5) for step in range(10, 51, 10)),
-        ],
+        "six shapes in the first steps, before any usual call, and no window",
+        seconds=[0.6] * 6 + [0.002] * 30,
+        phases={Phase.RUN: 0.98},
+        style="function",
+        facts=[_compiled(step, step - 1, usual=0.0) for step in range(2, 7)],
     ),
+    _in_fit(
+        "steps of a compiled fit() that are long again and again",
+        ([0.005] * 9 + [0.5]) * 5,
+        _inner(),
+    ),
+    _in_fit("every length of the first epoch is compiled for, and none later", _LENGTHS, _inner()),
+    _in_fit("the same, and a window saw the first", _LENGTHS, _inner(first=_FIRST)),
+    _in_fit("every step of a compiled fit() compiles", [5.0] * 20, _inner(first=_FIRST)),
 )
 XlaRecompile.QUIET = (
     Sketch(
@@ -244,13 +266,34 @@ XlaRecompile.QUIET = (
         style="function",
         facts=[_compiled(step, step // 2, jit=False) for step in range(2, 21, 2)],
     ),
-    Sketch(
+    _in_fit(
         "hiccups of the machine in a compiled fit()",
-        seconds=([0.005] * 9 + [0.03]) * 5,
-        style="keras",
-        facts=[
-            _FIT,
-            *(_long_in_fit(step, 0.03) for step in range(10, 51, 10)),
+        ([0.005] * 9 + [0.03]) * 5,
+        _inner(),
+    ),
+    _in_fit(
+        "long steps of a graph in which only the size of the batch is open",
+        _LENGTHS,
+        _inner("float32[?,28,28]"),
+    ),
+    _in_fit("each epoch first fills its buffers", _EPOCHS, [*_inner(), *_made(_EPOCHS)]),
+    _in_fit(
+        "steps that are long, but far shorter than the compilation was",
+        [9.0, *([0.02] * 9 + [0.6]) * 8],
+        _inner(first=_FIRST),
+    ),
+    _in_fit("a step that takes long at every call", [5.0] * 20, _inner()),
+    _in_fit(
+        "a first epoch that waits for what a cache keeps for the others",
+        [9.0, *([0.4] * 29), *([0.002] * 60)],
+        [*_inner(), *_filling()],
+    ),
+    _in_fit(
+        "steps that wait for data, as tf.data measured",
+        _WAITS,
+        [
+            *_inner(),
+            *pipeline_facts(Made("Range", 0.2, line=4), wait=0.2, steps=81, in_python=False),
         ],
     ),
 )

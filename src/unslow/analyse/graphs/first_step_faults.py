@@ -6,15 +6,22 @@ import enum
 from dataclasses import dataclass
 
 from unslow.analyse import wording as say
-from unslow.analyse.graphs import first_step
+from unslow.analyse.graphs import first_step, repeated_preparation
 from unslow.analyse.graphs.first_step import FirstStep, nodes_traced
+from unslow.analyse.graphs.repeated_preparation import (
+    FEWEST_COMPILATIONS,
+    avoidable_seconds,
+    calls_for_shapes,
+    recompiled_steps,
+    usual_in_loop,
+)
 from unslow.analyse.graphs.unusual_calls import Call, innermost
 from unslow.analyse.scopes import Sources
 from unslow.facts.functions import Constants, Trace
 from unslow.facts.schema import Fact, Place
 from unslow.model import Location, Loop, Run
 
-READS = (*first_step.READS, Constants)
+READS = (*first_step.READS, *repeated_preparation.READS, Constants)
 _MANY_CONSTANTS = 8 << 20  # bytes that make a graph expensive (judgement)
 _PER_NODE = 2e-3  # seconds that tracing and preparing a node may take
 # Seconds per node of a trace that did other work; 31 ms was seen on a busy machine.
@@ -41,6 +48,7 @@ class Fault:
     title: str
     location: Location | None
     seconds: float
+    in_first_step: bool = True  # all of it
 
 
 def first_step_fault(run: Run, loop: Loop, first: FirstStep) -> Fault | None:
@@ -89,16 +97,42 @@ def _definition(run: Run, place: Place) -> Location | None:
 
 
 def _xla(run: Run, loop: Loop, first: FirstStep) -> Fault | None:
-    """A compilation that the run is too short for, whatever XLA gains."""
-    spent = first.parts["XLA compile"]
-    rest = loop.total - first.seconds
+    """Compilations that the run is too short for, whatever XLA gains."""
+    before = first.parts["XLA compile"]
+    again = _compiled_again(run, loop) if before else _Again()
+    spent = before + again.seconds
+    rest = loop.total - first.seconds - again.seconds
     saved = spent - _SLOWER_WITHOUT_XLA * rest
     if spent < _LONG_COMPILATION or saved < _MOST_SAVED * spent:
         return None
     longest = max(first.calls, key=_compiling, default=None)
     title = f"XLA compiled for {say.time(spent)} before the first step, and all "
-    title += f"{loop.steps - 1:,} others together took {say.time(rest)}"
-    return Fault(Kind.XLA, title, longest.caller if longest is not None else None, saved)
+    if again.count:
+        title = f"XLA compiled for {say.time(spent)} in {1 + again.count} steps, and all "
+    title += f"{loop.steps - 1 - again.count:,} others together took {say.time(rest)}"
+    where = longest.caller if longest is not None else None
+    return Fault(Kind.XLA, title, where, saved, in_first_step=not again.count)
+
+
+@dataclass(frozen=True)
+class _Again:
+    """Compilations after the first, too few for a cause of their own: `xla-recompile`."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+
+def _compiled_again(run: Run, loop: Loop) -> _Again:
+    count, seconds = 0, 0.0
+    for calls in calls_for_shapes(run):
+        number = sum(call.weight for call in calls)
+        if number < FEWEST_COMPILATIONS and loop.holds(calls[0].fact):
+            count += number
+            seconds += avoidable_seconds(calls, otherwise=usual_in_loop(run, calls)) or 0.0
+    found = recompiled_steps(run, loop)
+    if found is not None and found.steps < FEWEST_COMPILATIONS:
+        count, seconds = count + found.steps, seconds + found.seconds
+    return _Again(count, seconds)
 
 
 def _compiling(call: Call) -> float:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -12,9 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unslow.analyse.run.thinned import weighted
+from unslow.analyse.scopes import Sources
 from unslow.facts.functions import Trace
 from unslow.facts.keras import Fit
 from unslow.model import Location, Loop, Phase, Run
+from unslow.syntax.nodes import argument, method_of
+from unslow.syntax.uses import bound_in
 
 if TYPE_CHECKING:
     from unslow.model import Ints
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     Calls = Sequence[tuple[Fit, int]]
 
 _FEWEST_CALLS = 4
+_PUT_BACK = ("set_weights", "load_weights")  # of Keras: another training begins
 _NOT_OF_FIT = [Phase.RUN, Phase.EVAL, Phase.SAVE, Phase.LOG]
 
 
@@ -38,10 +43,26 @@ class Refit:
     trace_seconds: float
     arrays: bool  # the data were arrays or tensors, not a pipeline or a generator
     seconds: float  # what the calls after the first took before and around their steps
+    trained: float  # seconds that TensorFlow ran in the steps of a call
+
+    @property
+    def around(self) -> float:
+        """Seconds that a call takes before and around its steps."""
+        return self.seconds / max(1, self.calls - self.models)
 
 
 def refits(run: Run) -> Iterable[Refit]:
-    """Lines that call fit() many times on the same model, or on several models in turn."""
+    """Lines that call fit() many times on the same model, or on several models in turn.
+
+    A call that trains for longer than it takes around its steps is no waste in itself: it may be a
+    fold, a file or a round of another task. It is one where a single call could train the same.
+    """
+    for found, calls in _repeated(run):
+        if found.around >= found.trained or _is_epoch(run, found.location, calls):
+            yield found
+
+
+def _repeated(run: Run) -> Iterable[tuple[Refit, Calls]]:
     begins: dict[tuple[int, Location], dict[int, list[tuple[Fit, int]]]] = {}
     for fit, weight in weighted(run.facts(Fit)):
         if fit.stack:
@@ -51,7 +72,36 @@ def refits(run: Run) -> Iterable[Refit]:
         loop = next((loop for loop in run.loops_of(process) if _is_fit(loop, place)), None)
         often = [calls for calls in models.values() if len(calls) >= _FEWEST_CALLS]
         if loop is not None and often:
-            yield _refit(run, loop, place, often)
+            yield _refit(run, loop, place, often), [call for calls in often for call in calls]
+
+
+def _is_epoch(run: Run, place: Location, calls: Calls) -> bool:
+    """Whether each call is one epoch of the same training, which `epochs=` could ask for."""
+    if any(fit.epochs != 1 for fit, _ in calls):
+        return False
+    sources = Sources(run.sources)
+    loops = sources.loops(place)
+    tree = sources.tree(place.file)
+    if not loops or tree is None:
+        return False
+    asked = [node for node in ast.walk(tree) if _is_call(node, "fit", place.line)]
+    data = [argument(call, "x", 0) for call in asked if isinstance(call, ast.Call)]
+    changed = bound_in(loops[-1])
+    is_same = bool(data) and not any(part is None or _varies(part, changed) for part in data)
+    return is_same and not any(method_of(node) in _PUT_BACK for node in ast.walk(loops[-1]))
+
+
+def _is_call(node: ast.AST, method: str, line: int) -> bool:
+    if method_of(node) != method or not isinstance(node, ast.Call):
+        return False
+    return node.lineno <= line <= (node.end_lineno or line)
+
+
+def _varies(data: ast.expr, changed: Collection[str]) -> bool:
+    """Whether an expression may give other data in each turn of a loop."""
+    nodes = list(ast.walk(data))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return bool(names & set(changed)) or any(isinstance(node, ast.Call) for node in nodes)
 
 
 def amid_fit(run: Run, loop: Loop) -> Ints:
@@ -97,6 +147,7 @@ def _refit(run: Run, loop: Loop, place: Location, models: Sequence[Calls]) -> Re
         trace_seconds=sum(weight * trace.took for trace, weight in outermost),
         models=len(models),
         seconds=extra * (number - len(models)) / max(1, len(first)),
+        trained=loop.phase(Phase.RUN) / number,
     )
 
 

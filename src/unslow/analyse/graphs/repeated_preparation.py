@@ -2,10 +2,44 @@
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
+from typing import TYPE_CHECKING
 
-from unslow.analyse.graphs.unusual_calls import Call, prepared_share, profiles
+import numpy as np
+
+from unslow.analyse.graphs.unusual_calls import (
+    Call,
+    in_training,
+    prepared_share,
+    profiles,
+    unusual_calls,
+)
+from unslow.analyse.input import waits
+from unslow.analyse.input.pipeline import pipelines
+from unslow.facts.data import IteratorMade
+from unslow.facts.functions import Trace
+from unslow.model import Loop, Phase, Run
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from unslow.model import Floats
+
+READS = (*waits.READS, IteratorMade, Trace)
+
+# Compilations beyond the first: a last partial batch and a validation batch need one each.
+FEWEST_COMPILATIONS = 3
+# What a compilation takes at least, where no shape is seen (judgements).
+_LONG_TIMES = 10  # a usual step
+_LONG_SECONDS = 0.05
+# Of the first compilation: others of the same graph took 0.4 to 0.9 times as long on 2.21.
+_OF_FIRST = 0.2
+_MOST_WAITING = 0.5  # of the seconds of long steps, that the step is known to wait for data
+_UNEXPLAINED = frozenset(("long", "early"))
 
 
 def usual_seconds(calls: Sequence[Call]) -> float:
@@ -14,9 +48,14 @@ def usual_seconds(calls: Sequence[Call]) -> float:
     return median(known) if known else 0.0
 
 
-def avoidable_seconds(calls: Sequence[Call]) -> float | None:
-    """Seconds beyond usual calls, or of preparing in profiler windows; None without either."""
+def avoidable_seconds(calls: Sequence[Call], otherwise: float = 0.0) -> float | None:
+    """Seconds beyond usual calls, or of preparing in profiler windows; None without either.
+
+    `otherwise` is a usual call as it was seen later, where the recorder knew none.
+    """
     usual, windows = usual_seconds(calls), profiles(calls)
+    if not usual and not windows:
+        usual = otherwise
     if usual:
         return sum(max(0.0, call.fact.took - usual) * call.weight for call in calls)
     if not windows:
@@ -27,3 +66,129 @@ def avoidable_seconds(calls: Sequence[Call]) -> float | None:
 
 def _preparing(call: Call, share: float) -> float:
     return call.fact.traced + share * (call.fact.took - call.fact.traced)
+
+
+def calls_for_shapes(run: Run) -> list[list[Call]]:
+    """Calls in the training that XLA compiled for new shapes, by function; first calls left out."""
+    by_function: dict[tuple[int, int], list[Call]] = defaultdict(list)
+    for call in unusual_calls(run):
+        is_new = "shapes" in call.fact.why and "first" not in call.fact.why
+        if call.fact.jit and is_new and in_training(run, call):
+            by_function[call.fact.process, call.fact.function].append(call)
+    return list(by_function.values())
+
+
+def usual_in_loop(run: Run, calls: Sequence[Call]) -> float:
+    """What TensorFlow runs in a usual step of the loop of some calls; 0 where none is left."""
+    holds = [loop for loop in run.loops if any(loop.holds(call.fact) for call in calls)]
+    if not holds or holds[0].count.max() > 1:
+        return 0.0
+    loop = holds[0]
+    others = np.ones(len(loop.end), dtype=bool)
+    rows = np.searchsorted(loop.end, [call.fact.time for call in calls])
+    others[np.minimum(rows, len(others) - 1)] = False
+    others[0] = False
+    # Calls that were not written lie between those that were, and no row of theirs is usual.
+    if any(call.weight > 1 for call in calls) or not others.any():
+        return 0.0
+    return float(np.median(loop.phases[others, Phase.RUN]))
+
+
+@dataclass(frozen=True)
+class Recompiled:
+    """Steps of a loop that XLA compiled again, told by what they took: no shape was seen."""
+
+    steps: int
+    took: float  # seconds of such a step, median
+    usual: float  # seconds of the others
+    seconds: float  # of all such steps, beyond usual ones
+    first: float  # seconds of the first compilation; 0 where no window saw it
+
+
+def recompiled_steps(run: Run, loop: Loop) -> Recompiled | None:
+    """Steps that run a function for XLA inside of another one, and take as long as to compile it.
+
+    A step that fetches its batch itself (as in fit) shows no shape. Its graph says whether XLA
+    may see several: a dimension other than the batch's is open.
+    """
+    if not _has_open_shapes(run, loop):
+        return None
+    first = _first_compilation(run, loop)
+    took, weights, usual = _untraced(run, loop)
+    if first is not None:
+        usual = min(usual, first[1]) if usual else first[1]
+    if usual <= 0:
+        return None
+    compiling = first[0] if first is not None else 0.0
+    least = max(_LONG_TIMES * usual, _LONG_SECONDS, _OF_FIRST * compiling)
+    is_long = took > least
+    if not is_long.any():
+        return None
+    seconds = float(((took - usual) * weights)[is_long].sum())
+    if _waiting(run, loop) > _MOST_WAITING * seconds:
+        return None
+    count, typical = int(weights[is_long].sum()), float(np.median(took[is_long]))
+    return Recompiled(count, typical, usual, seconds, compiling)
+
+
+def _has_open_shapes(run: Run, loop: Loop) -> bool:
+    """Whether a graph for XLA, inside of a step of the loop, leaves a dimension open."""
+    lines = {(place.file, place.line) for place in (loop.location, loop.update, *loop.stack)}
+    inner = [trace for trace in run.facts(Trace, loop.process) if trace.jit and trace.depth > 0]
+    mine = [trace for trace in inner if lines.intersection(place[:2] for place in trace.stack)]
+    return any(_is_open(kind) for trace in mine for kind in trace.args.values())
+
+
+def _is_open(kind: str) -> bool:
+    """Whether a type such as `float32[?,?,3]` has an open dimension beside that of the batch."""
+    dimensions = kind.partition("[")[2].rstrip("]").split(",")
+    return "?" in dimensions[1:]
+
+
+def _first_compilation(run: Run, loop: Loop) -> tuple[float, float] | None:
+    """Seconds of the longest compilation in a first call of the loop, and of its run beside it."""
+    firsts = [call for call in unusual_calls(run) if "first" in call.fact.why]
+    seen = profiles([call for call in firsts if loop.holds(call.fact)])
+    longest = max(seen, key=lambda profile: profile.compile, default=None)
+    if longest is None or not longest.compile:
+        return None
+    return longest.compile, longest.run + longest.data
+
+
+def _untraced(run: Run, loop: Loop) -> tuple[Floats, Floats, float]:
+    """Seconds that steps without a trace ran, how many each stands for, and a usual one.
+
+    Where rows were merged, the calls that were written tell of them.
+    """
+    if loop.count.max() > 1:
+        calls = [call for call in unusual_calls(run) if loop.holds(call.fact)]
+        calls = [call for call in calls if _UNEXPLAINED.issuperset(call.fact.why)]
+        took = np.array([call.fact.took for call in calls])
+        weights = np.array([float(call.weight) for call in calls])
+        return took, weights, min((c.fact.usual for c in calls if c.fact.usual > 0), default=0.0)
+    running = loop.phases[:, Phase.RUN]
+    usual = float(np.median(running[1:])) if len(running) > 1 else 0.0
+    kept = running[_without_starts(run, loop)]
+    return kept, np.ones(len(kept)), usual
+
+
+def _without_starts(run: Run, loop: Loop) -> npt.NDArray[np.bool_]:
+    """Rows that trace nothing, and that no new iterator makes wait until its buffers are full."""
+    kept: npt.NDArray[np.bool_] = loop.phases[:, Phase.TRACE] <= 0
+    made = [fact.time for fact in run.facts(IteratorMade, loop.process) if not fact.evaluates]
+    rows = np.searchsorted(loop.end, made)
+    kept[rows[rows < len(kept)]] = False
+    kept[0] = False
+    return kept
+
+
+def _waiting(run: Run, loop: Loop) -> float:
+    """Seconds in which compiled steps are known to wait for data, the filling of a cache included.
+
+    That the first pass waits for a cache to fill is no fault of the input, but looks the same here.
+    """
+    inside = [one for one in pipelines(run) if one.process == loop.process and not one.in_python]
+    feeding = [one for one in inside if one.span[0] < loop.stop and one.span[1] > loop.start]
+    measured = [one.wait * one.over for one in feeding if not one.evaluates and one.over]
+    known = sum(seconds for seconds in measured if math.isfinite(seconds))
+    return max(known, waits.hidden_in_runs(run).get(loop, 0.0))
