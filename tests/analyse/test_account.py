@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.diagnose import diagnose
 from unslow.facts.data import IteratorMade
+from unslow.facts.functions import CallProfile, UnusualCall
 from unslow.facts.schema import Place
 from unslow.model import Finding, Location, Phase, Run, Sample
 from unslow.report.view import view_of
@@ -47,6 +49,29 @@ def test_a_finding_explains_overhead_before_compute() -> None:
     assert found["retracing", Kind.FINDING] == pytest.approx(0.4)
     assert found["tracing functions", Kind.WASTE] == pytest.approx(0.1)
     assert found["TensorFlow runs", Kind.COMPUTE] == pytest.approx(0.505)
+
+
+def compiled_first(seconds: float) -> Run:
+    """A first step of 10 s in which a window saw XLA compile for 8 s."""
+    where = (Place("train.py", 12, "<module>"),)
+    call = UnusualCall(name="step", why=("first", "traced"), took=9.5, jit=True, stack=where)
+    seen = CallProfile(call=9.0, prepare=0.4, compile=8.0, run=0.6)
+    phases = {Phase.TRACE: [0.05, *([0.0] * 99)], Phase.RUN: [0.95, *([1.0] * 99)]}
+    facts = [at(1, call.replace(**seen._asdict()))]
+    return Sketch("", [10.0, *([seconds] * 99)], phases, facts, style="function").run()
+
+
+def test_what_the_first_run_compiles_is_its_preparation_and_no_compute() -> None:
+    found = parts(compiled_first(0.1), [], TRAINING)
+    assert found["preparing the first step", Kind.KNOWN] == pytest.approx(0.5 + 8.4)
+    assert found["TensorFlow runs", Kind.COMPUTE] == pytest.approx(9.5 - 8.4 + 9.9)
+
+
+def test_what_is_found_in_the_first_step_takes_from_its_preparation() -> None:
+    saved = replace(finding(6.0), in_first_step=True)
+    found = parts(compiled_first(0.1), [saved], TRAINING)
+    assert found["preparing the first step", Kind.KNOWN] == pytest.approx(0.5 + 8.4 - 6.0)
+    assert found["TensorFlow runs", Kind.COMPUTE] == pytest.approx(9.5 - 8.4 + 9.9)
 
 
 def test_findings_never_claim_more_than_there_is() -> None:

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from unslow.analyse.graphs.first_step import first_step
 from unslow.analyse.input.waits import hidden_in_runs
 from unslow.analyse.loop_phases import (
     CALLED,
@@ -155,7 +156,7 @@ def _steps(
 ) -> tuple[Stretch, float]:
     """The time inside of steps, by phase; findings take theirs first."""
     total = sum(loop.total for loop in loops)
-    first = _first_steps(loops)
+    first = _first_steps(run, loops)
     phases = {phase: sum(loop.phase(phase) for loop in loops) - first[phase] for phase in Phase}
     hidden = hidden_in_runs(run)
     waited = sum(hidden.get(loop, 0.0) for loop in loops)
@@ -167,21 +168,35 @@ def _steps(
         if phases[phase]
     ]
     parts += _other(run, loops, samples)
-    started = sum(first.values())
-    if started:
-        parts.append(Part("preparing the first step", started, Kind.KNOWN))
     claimed, overlap = _claimed(findings, total)
-    return Stretch(TRAINING, total, (*claimed, *_without(parts, claimed))), overlap
+    taken = sum(part.seconds for part in claimed)
+    # What is found in the first step explains its preparation before anything else.
+    causes = {finding.cause for finding in findings if finding.in_first_step}
+    started = sum(first.values())
+    explained = min(started, sum(part.seconds for part in claimed if part.cause in causes))
+    parts.append(Part("preparing the first step", started - explained, Kind.KNOWN))
+    left = _without(parts, taken - explained)
+    return Stretch(TRAINING, total, (*claimed, *left)), overlap
 
 
-def _first_steps(loops: Sequence[Loop]) -> dict[Phase, float]:
-    """What first steps paid for once: tracing, building, starting callbacks."""
+def _first_steps(run: Run, loops: Sequence[Loop]) -> dict[Phase, float]:
+    """What first steps paid for once: tracing, building, compiling, starting callbacks."""
     paid = dict.fromkeys(Phase, 0.0)
     for loop in loops:
+        paid[Phase.RUN] += _prepared_in_run(run, loop)
         for row in _starts(loop):
             for phase in _STARTING:
                 paid[phase] += float(loop.phases[row][phase] * loop.count[row])
     return paid
+
+
+def _prepared_in_run(run: Run, loop: Loop) -> float:
+    """Seconds of the first run that loaded and compiled its graphs, where a window saw it."""
+    first = first_step(run, loop)
+    if first is None or not first.measured:
+        return 0.0
+    prepared = first.parts["graph optimisation and loading"] + first.parts["XLA compile"]
+    return min(prepared, float(loop.phases[0][Phase.RUN]))
 
 
 def _starts(loop: Loop) -> list[int]:
@@ -275,9 +290,8 @@ def _claimed(findings: Sequence[Finding], most: float) -> tuple[list[Part], floa
 _GIVES = (Kind.WASTE, Kind.REST, Kind.COMPUTE, Kind.KNOWN)  # whose seconds findings explain first
 
 
-def _without(parts: Sequence[Part], claimed: Sequence[Part]) -> list[Part]:
+def _without(parts: Sequence[Part], taken: float) -> list[Part]:
     """What is left of the parts once findings have taken theirs: overhead first, compute last."""
-    taken = sum(part.seconds for part in claimed)
     left = []
     for part in sorted(parts, key=lambda part: _GIVES.index(part.kind)):
         seconds = max(0.0, part.seconds - taken)
@@ -313,4 +327,5 @@ def _outside(
         for label, counter in lines.items()
     ]
     claimed, _ = _claimed(findings, seconds)
-    return Stretch(name, seconds, (*claimed, *_without(parts, claimed)))
+    taken = sum(part.seconds for part in claimed)
+    return Stretch(name, seconds, (*claimed, *_without(parts, taken)))

@@ -47,9 +47,9 @@ class FitInLoop(Cause):
     callback (`on_epoch_end`). For several files, put them into one `tf.data` pipeline.
 
     When we are wrong
-    A call that trains for longer than its fixed cost is reported only where it is one epoch on the
-    same data: a fold of a cross-validation or a round on new data needs a call of its own. If the
-    data of each call depends on the training so far, several calls may be needed even for little.
+    A fold of a cross-validation needs a call of its own: calls that train for several epochs of
+    many batches, or before which the weights are put back, are not reported. If the data of each
+    call depends on the training so far, several calls may be needed.
     """
 
     title = "fit() is called repeatedly on one model"
@@ -63,7 +63,6 @@ class FitInLoop(Cause):
     def _finding(self, found: Refit) -> Finding:
         each = found.around
         on = "one model" if found.models == 1 else f"{found.models} models"
-        is_per_batch = found.steps <= 2 * found.calls
         return Finding(
             cause=self.id,
             location=found.location,
@@ -77,7 +76,7 @@ class FitInLoop(Cause):
                 Evidence("functions of its input traced again", found.traces),
                 Evidence("seconds in these traces", found.trace_seconds, "s"),
             ),
-            advice=_TRAIN_ON_BATCH if is_per_batch else _FIT_ONCE,
+            advice=_TRAIN_ON_BATCH if found.is_per_batch else _FIT_ONCE,
             detail=_Detail(found.steps == found.calls and found.arrays),
         )
 
@@ -97,23 +96,24 @@ def _fit(step: int, model: int = 1, epochs: int = 1) -> Placed:
     return at(step, fit.replace(epochs=epochs))
 
 
-def _calls(says: str, body: str, calls: int = 4, epochs: int = 1) -> Sketch:
-    """Calls of 70 steps of 10 ms, each of which takes 0.3 s around them."""
-    begins = [1 + 70 * call for call in range(calls)]
-    facts = [_fit(step, epochs=epochs).fact.replace(n=n) for n, step in enumerate(begins, start=1)]
-    preparing = [0.3, *([0.0] * 69)] * calls
-    seconds = [0.01 + extra for extra in preparing]
+def _calls(says: str, body: str, steps: int = 70, each: float = 0.01, epochs: int = 1) -> Sketch:
+    """Four calls of some steps, each of which takes 0.3 s around them."""
+    begins = [1 + steps * call for call in range(4)]
+    fits = [_fit(step, epochs=epochs).fact.replace(n=n) for n, step in enumerate(begins, start=1)]
+    seconds = [each + 0.3, *([each] * (steps - 1))] * 4
     return Sketch(
         says,
         seconds=seconds,
-        phases={Phase.RUN: [0.01 / each for each in seconds]},
+        phases={Phase.RUN: [each / took for took in seconds]},
         style="keras",
-        facts=[at(step, fact) for step, fact in zip(begins, facts, strict=True)],
+        facts=[at(step, fit) for step, fit in zip(begins, fits, strict=True)],
         samples=[Sample((Location("train.py", 10),), "keras", 0, True, 12, 13, 25)],
         source="\n" * 7 + "for turn in range(4):\n" + body,
     )
 
 
+_FILES = "    x, y = load(turn)\n    model.fit(x, y)\n"
+_FOLDS = "    model.set_weights(fresh)\n    model.fit(x[parts[turn]], y[parts[turn]], epochs=5)\n"
 _SAME_DATA = "    note(turn)\n    model.fit(x, y, verbose=0)\n"
 
 FitInLoop.FIRES = (
@@ -130,6 +130,9 @@ FitInLoop.FIRES = (
         facts=[_fit(step, 1 + step // 34) for step in range(1, 101)],
     ),
     _calls("a call for each epoch, on the same data", _SAME_DATA),
+    _calls("a file of a few short steps for each call", _FILES, steps=7),
+    _calls("a batch for each call, whose step takes longer than what is around it", _FILES, 1, 0.4),
+    _calls("the same, for five epochs", _FILES, 5, 0.1, epochs=5),
 )
 FitInLoop.QUIET = (
     Sketch(
@@ -144,17 +147,12 @@ FitInLoop.QUIET = (
         style="keras",
         facts=[_fit(1)],
     ),
-    _calls(
-        "folds of two epochs, which take longer than what is around them",
-        "    model.set_weights(fresh)\n    model.fit(x[parts[turn]], y[parts[turn]], epochs=2)\n",
-        epochs=2,
-    ),
-    _calls(
-        "a file for each call, of many steps",
-        "    x, y = load(turn)\n    model.fit(x, y)\n",
-    ),
+    _calls("folds of five epochs, longer than what is around them", _FOLDS, epochs=5),
+    _calls("small folds, shorter than what is around them", _FOLDS, 20, epochs=5),
+    _calls("a file of many steps for each call", _FILES),
     _calls(
         "the weights are put back before each call",
         "    model.set_weights(fresh)\n    model.fit(x, y)\n",
+        steps=7,
     ),
 )

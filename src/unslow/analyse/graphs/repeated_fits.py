@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     Calls = Sequence[tuple[Fit, int]]
 
 _FEWEST_CALLS = 4
+_FEW_BATCHES = 2  # in an epoch of a call: the second one is what is left over
 _PUT_BACK = ("set_weights", "load_weights")  # of Keras: another training begins
 _NOT_OF_FIT = [Phase.RUN, Phase.EVAL, Phase.SAVE, Phase.LOG]
 
@@ -39,11 +40,17 @@ class Refit:
     calls: int
     models: int
     steps: int
+    epochs: int  # of a call; 1 where they are not known
     traces: int
     trace_seconds: float
     arrays: bool  # the data were arrays or tensors, not a pipeline or a generator
     seconds: float  # what the calls after the first took before and around their steps
     trained: float  # seconds that TensorFlow ran in the steps of a call
+
+    @property
+    def is_per_batch(self) -> bool:
+        """Whether a call trains on a batch or two, perhaps for several epochs."""
+        return self.steps <= _FEW_BATCHES * self.calls * self.epochs
 
     @property
     def around(self) -> float:
@@ -54,11 +61,15 @@ class Refit:
 def refits(run: Run) -> Iterable[Refit]:
     """Lines that call fit() many times on the same model, or on several models in turn.
 
-    A call that trains for longer than it takes around its steps is no waste in itself: it may be a
-    fold, a file or a round of another task. It is one where a single call could train the same.
+    Only where something else could train the same: `train_on_batch` where a call is a batch, one
+    call where each is an epoch on the same data, one pipeline where each is a short piece of it. A
+    fold or a round of several epochs needs a call of its own, and what is paid around its steps is
+    the price of the task.
     """
     for found, calls in _repeated(run):
-        if found.around >= found.trained or _is_epoch(run, found.location, calls):
+        where = found.location
+        is_short_piece = found.around >= found.trained and _is_piece(run, where, calls)
+        if found.is_per_batch or is_short_piece or _is_epoch(run, where, calls):
             yield found
 
 
@@ -77,18 +88,22 @@ def _repeated(run: Run) -> Iterable[tuple[Refit, Calls]]:
 
 def _is_epoch(run: Run, place: Location, calls: Calls) -> bool:
     """Whether each call is one epoch of the same training, which `epochs=` could ask for."""
-    if any(fit.epochs != 1 for fit, _ in calls):
-        return False
-    sources = Sources(run.sources)
-    loops = sources.loops(place)
-    tree = sources.tree(place.file)
-    if not loops or tree is None:
+    loops = Sources(run.sources).loops(place)
+    tree = Sources(run.sources).tree(place.file)
+    if not loops or tree is None or not _is_piece(run, place, calls):
         return False
     asked = [node for node in ast.walk(tree) if _is_call(node, "fit", place.line)]
     data = [argument(call, "x", 0) for call in asked if isinstance(call, ast.Call)]
     changed = bound_in(loops[-1])
-    is_same = bool(data) and not any(part is None or _varies(part, changed) for part in data)
-    return is_same and not any(method_of(node) in _PUT_BACK for node in ast.walk(loops[-1]))
+    return bool(data) and not any(part is None or _varies(part, changed) for part in data)
+
+
+def _is_piece(run: Run, place: Location, calls: Calls) -> bool:
+    """Whether each call goes once over its data, and goes on where the last one ended."""
+    if any(fit.epochs != 1 for fit, _ in calls):
+        return False
+    around = Sources(run.sources).loops(place)[-1:]
+    return not any(method_of(node) in _PUT_BACK for loop in around for node in ast.walk(loop))
 
 
 def _is_call(node: ast.AST, method: str, line: int) -> bool:
@@ -142,6 +157,7 @@ def _refit(run: Run, loop: Loop, place: Location, models: Sequence[Calls]) -> Re
         location=place,
         calls=number,
         steps=loop.steps,
+        epochs=max((fit.epochs for fit, _ in calls if isinstance(fit.epochs, int)), default=1),
         traces=sum(weight for _, weight in traces),
         arrays=all(fit.data in ("ndarray", "EagerTensor") for fit, _ in calls),
         trace_seconds=sum(weight * trace.took for trace, weight in outermost),
