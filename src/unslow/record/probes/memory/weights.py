@@ -16,11 +16,11 @@ from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.safe_inspection import attributes
 from unslow.record.engine.weak_table import WeakTable
 from unslow.record.probes.functions.compiled import traces_of
+from unslow.record.probes.functions.graph_precision import ops_by_precision
 from unslow.record.probes.memory.table_gradients import dense_gradient, rows_in
 
 _APPLIES = "apply", "apply_gradients"
 _MOST_MADE = 50  # optimizers; where a program makes more, it will make more still
-_MOST_OPS = 20_000
 _EARLY = 8  # steps after which optimizers that were made before the recording are noted
 _MOST_TABLES = 20
 _TAPES = 4  # eager tapes that are looked at; those of compiled functions all are, once per trace
@@ -212,15 +212,9 @@ class WeightsProbe(Probe):
     def _ops(self) -> dict[str, int]:
         """How many ops of the graph under construction work in which precision."""
         ops: Foreign = sys.modules.get("tensorflow.python.framework.ops")
-        counts = {"float64": 0, "float32": 0, "float16": 0, "bfloat16": 0}
         tracing = self.recorder.local.lane.tracing
         graph = ops.get_default_graph() if tracing else self._graph
-        if graph is not None:
-            for op in graph.get_operations()[:_MOST_OPS]:
-                for output in op.outputs[:1]:
-                    name = output.dtype.base_dtype.name
-                    if name in counts:
-                        counts[name] += 1
+        counts = ops_by_precision(graph)
         return {f"ops_{name}": number for name, number in counts.items()}
 
     def _floatx(self, original: Function) -> Function:
