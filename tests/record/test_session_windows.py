@@ -11,6 +11,7 @@ import pytest
 from unslow.facts.schema import Place
 from unslow.record.probes.sessions.node_times import QueueWait, queue_wait
 from unslow.record.probes.sessions.session_graph import SessionGraph, key_of
+from unslow.record.probes.sessions.sessions import Sessions
 from unslow.record.probes.sessions.step_inspection import Ran, Window
 
 SHAPES = {"w": "(3,)", "target": "(3,)", "rate": "()"}
@@ -30,13 +31,17 @@ GRADIENT = op("MatMul", BATCH, W)
 MIXED = op("AddV2", op("Mul", op("Const"), W), op("Mul", op("Const"), TARGET))
 
 
-def updates(fetched: Any) -> bool:
+def known_graph() -> SessionGraph:
     variables = [
         SimpleNamespace(op=SimpleNamespace(name=name), shape=shape)
         for name, shape in SHAPES.items()
     ]
     graph = SimpleNamespace(num_operations=lambda: 0, get_collection=lambda _: variables)
-    return SessionGraph(graph).updates(key_of(fetched), fetched)
+    return SessionGraph(graph)
+
+
+def updates(fetched: Any) -> bool:
+    return known_graph().updates(key_of(fetched), fetched)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +65,63 @@ def updates(fetched: Any) -> bool:
 )
 def test_which_runs_train(fetched: Any, trains: bool) -> None:
     assert updates(fetched) is trains
+
+
+def after(first: Any, then: Any) -> Any:
+    """An op that runs another one first, as under `tf.control_dependencies`."""
+    then.control_inputs = [first]
+    return then
+
+
+def mask() -> Any:
+    return op("Assign", W, op("Mul", op("Identity", W), op("Const")))
+
+
+@pytest.mark.parametrize(
+    ("fetched", "projects"),
+    [
+        (mask(), True),
+        (op("Assign", W, op("Mul", W, BATCH)), True),
+        (op("Assign", W, op("Minimum", op("Maximum", W, op("Const")), op("Const"))), True),
+        (after(mask(), op("NoOp")), True),
+        (after(op("ApplyAdam", W, GRADIENT), mask()), False),
+        (after(op("ApplyAdam", W, GRADIENT), op("NoOp")), False),
+        ([mask(), after(op("ApplyAdam", W, GRADIENT), op("NoOp"))], False),
+        (op("Assign", W, op("Sub", W, op("Mul", RATE, GRADIENT))), False),
+        (op("Assign", W, op("AddV2", W, op("Const"))), False),
+        (op("Assign", W, op("Mul", W, TARGET)), False),
+    ],
+    ids=[
+        "a mask",
+        "a mask that is fed",
+        "clipping",
+        "a group of masks",
+        "a mask that runs the update first",
+        "an optimizer",
+        "a mask beside an update",
+        "by hand",
+        "a counter",
+        "other weights",
+    ],
+)
+def test_which_runs_only_project(fetched: Any, projects: bool) -> None:
+    assert known_graph().only_projects(key_of(fetched), fetched) is projects
+
+
+def test_a_mask_goes_with_the_update_before_it() -> None:
+    """The masks of four kernels, each in a run of its own, are no four steps."""
+    probe, known = Sessions.__new__(Sessions), known_graph()
+    train, masked = op("ApplyAdam", W, GRADIENT), mask()
+
+    def goes_with(fetched: Any) -> bool:
+        run = Ran(None, fetched)
+        run.key = key_of(fetched)
+        return probe._goes_with(run, known)
+
+    assert not goes_with(masked)  # nothing has trained yet: perhaps this is the training
+    assert not goes_with(train)
+    assert goes_with(masked)
+    assert not goes_with(train)
 
 
 def ran(line: int, trains: bool = True) -> Ran:

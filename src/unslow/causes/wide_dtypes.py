@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import enum
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from unslow.analyse import wording as say
 from unslow.analyse.host.step_profile import (
@@ -18,6 +19,7 @@ from unslow.analyse.host.step_profile import (
 )
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import CannotJudge, Cause
+from unslow.facts.functions import Trace
 from unslow.facts.memory import Floatx, Weights, Wide
 from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.schema import Place, Stack
@@ -43,6 +45,26 @@ _MOST_OF_MODEL = 0.5  # of the ops or weights
 # kernels are for float32 alone, and everything else moves twice the bytes.
 _SLOWER = {"Conv": 5.5, "MatMul": 4.0, "Softmax": 5.0, "Sqrt": 3.0, "Tanh": 2.5}
 _USUALLY = 1.9
+# Kernels of solvers, which lose more digits than float32 has: float64 is meant there.
+_NEED_PRECISION = (
+    "Cholesky",
+    "MatrixDeterminant",
+    "LogMatrixDeterminant",
+    "MatrixExponential",
+    "MatrixInverse",
+    "MatrixLogarithm",
+    "MatrixSolve",
+    "MatrixSquareRoot",
+    "MatrixTriangularSolve",
+    "TridiagonalSolve",
+    "SelfAdjointEig",
+    "Eig",
+    "Svd",
+    "Qr",
+    "Lu",
+)
+_MOST_NAMED = 4  # arguments
+_MOST_OF_KERNELS = 0.5  # a judgement: convolutions are what is computed
 
 
 class Origin(enum.Enum):
@@ -51,6 +73,7 @@ class Origin(enum.Enum):
     SETTING = "set_floatx"
     VARIABLE = "a variable"
     STEP = "the step"
+    CALL = "what the call is given"
 
 
 def _weights(wide: int, other: int) -> Placed:
@@ -71,10 +94,22 @@ def _made() -> Placed:
     return at(0, Wide(name="w", bytes=8e6, stack=(Place("train.py", 4, "<module>"),)))
 
 
-def _seen(kernels: float) -> Placed:
-    op = Op("dense/MatMul", "MatMul", 10, 0.1 * kernels)
-    profile = StepProfile(kernels=0.1 * kernels, executor=0.098, ops=(op,))
+def _seen(kernels: float, *, kind: str = "MatMul", beside: str = "") -> Placed:
+    ops = [Op(f"dense/{kind}", kind, 10, 0.1 * kernels)]
+    if beside:
+        ops.append(Op(beside, beside, 10, 0.001))
+    profile = StepProfile(kernels=0.1 * kernels, executor=0.098, ops=tuple(ops))
     return at(50, SketchedWindow(steps=10, step=50, wall=0.1, profile=profile))
+
+
+def _traced(wide: int, other: int) -> Placed:
+    caller = (Place("train.py", 12, "<module>"),)
+    return at(0, Trace(name="describe", ops_float64=wide, ops_float32=other, stack=caller))
+
+
+def _only_calls(says: str, seen: Placed, traced: Placed) -> Sketch:
+    phases = {Phase.RUN: 1.0}
+    return Sketch(says, phases=phases, style="function", trains=False, facts=[traced, seen])
 
 
 class WideDtypes(Cause):
@@ -94,44 +129,42 @@ class WideDtypes(Cause):
 
     When we are wrong
     Some computations need the precision (solving equations, physics, long sums): keep float64
-    there and nowhere else. The gain is estimated from the kernels seen and from what each kind of
-    kernel gained in our measurements.
+    there and nowhere else. Where a solver runs, nothing is reported; nor where nothing trains,
+    unless convolutions or layers are most of what is computed. The gain is estimated from the
+    kernels seen and from what each kind of kernel gained in our measurements.
     """
 
     title = "float64 where float32 would do"
-    reads = (Weights, Wide, Floatx, ProfilerWindow)
+    reads = (Weights, Wide, Floatx, Trace, ProfilerWindow)
     deeper_than = ("compute-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            wide = max(run.facts(Weights, loop.process), key=_part, default=None)
-            if wide is not None and _part(wide) >= _MOST_OF_MODEL:
-                yield from self._judge(run, loop, wide)
+            found = [*_trained(run, loop), *([] if loop.trains else _called(run, loop))]
+            computed = max(found, key=lambda each: each.part, default=None)
+            if computed is not None and computed.part >= _MOST_OF_MODEL:
+                yield from self._judge(run, loop, computed)
 
-    def _judge(self, run: Run, loop: Loop, weights: Weights) -> Iterable[Finding]:
+    def _judge(self, run: Run, loop: Loop, computed: _Computed) -> Iterable[Finding]:
         seen = windows(run, loop)
         if not seen:
             raise CannotJudge("the run was too short for a profiler window")
-        window = seen[-1]
-        part = _part(weights)
+        window, part = seen[-1], computed.part
         gain = _gain(window) * part
         seconds = min(1.0, gain / window.wall) * repeated(loop)
-        if seconds < _WORTH * run.trained:
+        if seconds < _WORTH * run.trained or not _may_be_narrow(loop, window):
             return
-        where, by = _where(run, loop, weights.stack)
-        wide, other = weights.ops_float64, weights.ops_float32
-        ops = (Evidence("float64 ops", wide), Evidence("float32 ops", other))
+        where, by = _where(run, loop, computed.update)
         yield Finding(
             cause=self.id,
             location=where,
             seconds=seconds,
             certainty=Certainty.LIKELY,
-            title=f"{say.share(part)} of the model works in float64; "
+            title=f"{say.share(part)} of the {computed.what} works in float64; "
             f"in float32 a step of {say.time(window.wall)} would take about "
             f"{say.time(window.wall - gain)}",
             evidence=(
-                *(ops if wide + other else ()),
-                Evidence("bytes of float64 weights", weights.wide_bytes, "bytes"),
+                *computed.evidence(),
                 Evidence("in kernels, per step", window.kernels, "s"),
                 Evidence("begins at", by.value),
             ),
@@ -141,7 +174,7 @@ class WideDtypes(Cause):
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where = finding.location
-        if where is None:
+        if where is None or finding.detail is Origin.CALL:
             return None
         if finding.detail is not Origin.SETTING:
             return Fix(
@@ -168,8 +201,24 @@ class WideDtypes(Cause):
             phases={Phase.RUN: 1.0},
             facts=[_made(), _weights(120, 0), _seen(0.9)],
         ),
+        _only_calls("convolutions, nothing trains", _seen(0.9, kind="Conv2D"), _traced(14, 0)),
+        _only_calls(
+            "layers of a model that only predicts", _seen(0.9, beside="BiasAdd"), _traced(14, 2)
+        ),
     )
     QUIET = (
+        _only_calls("numerics, nothing trains", _seen(0.9), _traced(14, 0)),
+        _only_calls("float32 convolutions", _seen(0.9, kind="Conv2D"), _traced(2, 14)),
+        _only_calls(
+            "convolutions before a decomposition",
+            _seen(0.9, kind="Conv2D", beside="Cholesky"),
+            _traced(14, 0),
+        ),
+        Sketch(
+            "a Gaussian process is trained",
+            phases={Phase.RUN: 1.0},
+            facts=[_made(), _weights(120, 0), _seen(0.9, beside="MatrixTriangularSolve")],
+        ),
         Sketch(
             "one sum is float64",
             phases={Phase.RUN: 1.0},
@@ -183,11 +232,83 @@ class WideDtypes(Cause):
     )
 
 
-def _part(weights: Weights) -> float:
-    """The part of the model that is float64: by ops where a graph was seen, and by weights."""
-    of_weights = weights.wide_bytes / max(weights.bytes, 1.0)
-    ops = weights.ops_float64 + weights.ops_float32
-    return min(of_weights, weights.ops_float64 / ops) if ops else of_weights
+@dataclass(frozen=True)
+class _Computed:
+    """What a loop computes, by precision."""
+
+    what: str
+    wide: int  # ops; 0 where no graph was seen
+    narrow: int
+    wide_bytes: float = 0.0  # of weights
+    bytes: float = 0.0
+    update: Stack = ()  # where the optimizer was called
+    arguments: tuple[str, ...] = ()  # of a call, that are float64
+
+    @property
+    def part(self) -> float:
+        """The part that is float64: by ops where a graph was seen, and by weights."""
+        ops = self.wide + self.narrow
+        of_ops = self.wide / ops if ops else 1.0
+        of_weights = self.wide_bytes / max(self.bytes, 1.0) if self.bytes or not ops else 1.0
+        return min(of_weights, of_ops)
+
+    def evidence(self) -> Iterator[Evidence]:
+        if self.wide + self.narrow:
+            yield Evidence("float64 ops", self.wide)
+            yield Evidence("float32 ops", self.narrow)
+        if self.bytes:
+            yield Evidence("bytes of float64 weights", self.wide_bytes, "bytes")
+        if self.arguments:
+            yield Evidence("float64 arguments", ", ".join(self.arguments))
+
+
+def _trained(run: Run, loop: Loop) -> Iterator[_Computed]:
+    """The models that optimizers and gradient tapes work on."""
+    for each in run.facts(Weights, loop.process):
+        yield _Computed(
+            "model",
+            each.ops_float64,
+            each.ops_float32,
+            wide_bytes=each.wide_bytes,
+            bytes=each.bytes,
+            update=each.stack,
+        )
+
+
+def _called(run: Run, loop: Loop) -> Iterator[_Computed]:
+    """The graphs that the line of a loop calls."""
+    line = (loop.update.file, loop.update.line)
+    traces = [
+        trace
+        for trace in run.facts(Trace, loop.process)
+        if trace.stack and trace.stack[0][:2] == line
+    ]
+    wide = sum(trace.ops_float64 for trace in traces)
+    if not wide:
+        return
+    narrow_ops = sum(trace.ops_float32 for trace in traces)
+    outer = [trace for trace in traces if not trace.depth]
+    given = {name: None for trace in outer for name, kind in trace.args.items() if _is_wide(kind)}
+    yield _Computed("graph", wide, narrow_ops, arguments=tuple(given)[:_MOST_NAMED])
+
+
+def _is_wide(kind: str) -> bool:
+    """Whether the text of an argument is that of a float64 tensor: `float64[8,224]`."""
+    return kind.startswith("float64[")
+
+
+def _may_be_narrow(loop: Loop, window: Window) -> bool:
+    """Whether nothing that was computed is known to need float64.
+
+    A loop that trains is in no need of it but for solvers. What only computes may be numerics that
+    are meant to be precise, unless it consists of what is done to pictures, signals and layers.
+    """
+    if any(op.kind.removeprefix("Batch").startswith(_NEED_PRECISION) for op in window.ops):
+        return False
+    has_layers = any(op.kind == "BiasAdd" for op in window.ops)
+    convolved = sum(op.seconds for op in window.ops if "Conv" in op.kind)
+    total = sum(op.seconds for op in window.ops)
+    return loop.trains or has_layers or convolved >= _MOST_OF_KERNELS * total
 
 
 def _gain(window: Window) -> float:
@@ -215,4 +336,4 @@ def _where(run: Run, loop: Loop, update: Stack) -> tuple[Location, Origin]:
         lines.pop(update[0], None)
     if lines:
         return say.place(run, max(lines, key=lambda line: lines[line])), Origin.VARIABLE
-    return say.place(run, loop.update), Origin.STEP
+    return say.place(run, loop.update), Origin.STEP if loop.trains else Origin.CALL

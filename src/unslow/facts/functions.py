@@ -21,6 +21,8 @@ class Trace(Thinned, probe="functions"):
     way: str = ""  # who made the tf.function: direct, method, keras, data or library
     made: Stack = ()  # and where
     nodes: int = 0
+    ops_float64: int = 0  # nodes with a result of this precision
+    ops_float32: int = 0
     updates: bool = False  # its graph writes weights
     jit: bool = False
     step: int = 0  # updates so far
@@ -87,6 +89,7 @@ class UnusualCall(Thinned, probe="calls", kind="call"):
     place: Place | None = None  # after a reset: its line …
     way: str = ""  # … and what it was, as in `Reset`
     trace: str = ""  # file of a profiler window, in the run folder
+    iterations: int = 0  # of the longest loop in its graph, where the window saw too much to keep
     # What the window saw; filled in when the recording is read.
     call: Duration = 0.0
     prepare: Duration = 0.0

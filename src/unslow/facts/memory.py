@@ -85,6 +85,8 @@ class Table(Record):
     bytes: float = 0.0
     touched: int = 0  # rows in a step; 0 where the shape is not known
     dense: bool = False  # the gradient itself has all rows
+    penalized: bool = False  # the loss has a penalty on all of the table, which fills the gradient
+    built_by: tuple[str, ...] = ()  # names of the ops that build a dense gradient
 
 
 class Weights(Thinned, probe="weights"):

@@ -11,6 +11,8 @@ from unslow.analyse.host.step_profile import (
     Op,
     SketchedWindow,
     StepProfile,
+    Window,
+    kernels_named,
     profile_of,
     repeated,
     step_profile,
@@ -231,4 +233,35 @@ def test_two_iterators_are_told_apart_and_each_pass_of_one_is_the_same_stage() -
 def test_an_iterator_that_no_graph_asks_is_left_out() -> None:
     assert (
         step_profile([Thread("tf_data_prefetch/1", (stage("Root", 0.0, 1.0, 1),))]).iterators == ()
+    )
+
+
+def test_kernels_are_found_by_the_names_of_their_ops() -> None:
+    ops = (
+        Op("AddN", "AddN", 1, 0.03),
+        Op("StatefulPartitionedCall/AddN/inputs_1", "UnsortedSegmentSum", 1, 0.02),
+        Op("other/AddN", "AddN", 1, 0.05),
+    )
+    names = ("AddN", "AddN/inputs_1")
+    assert kernels_named(window_of(ops, kernels=0.1), names) == pytest.approx(0.05)
+    overlapping = window_of(ops, kernels=0.05)
+    assert kernels_named(overlapping, names) == pytest.approx(0.025)
+    assert kernels_named(overlapping, ()) == 0.0
+
+
+def window_of(ops: tuple[Op, ...], kernels: float) -> Window:
+    return Window(
+        steps=1,
+        step=0,
+        wall=0.1,
+        kernels=kernels,
+        executor=0.1,
+        waits=0.0,
+        ops=ops,
+        iterations=0,
+        looping=0.0,
+        looping_kernels=0.0,
+        checks=0.0,
+        functions=1,
+        process=0,
     )

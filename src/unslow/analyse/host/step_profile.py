@@ -17,6 +17,7 @@ from unslow.runfolder.layout import read_inside
 READS = (ProfilerWindow,)
 
 _KERNEL = re.compile(r"^([^:]+):([A-Za-z_]\w*)$")  # "sequential/dense/MatMul:MatMul"
+_CALLS = re.compile(r"^(\w*PartitionedCall(_\d+)?/)+")  # before the names of a graph that is called
 _EAGER = "EagerLocalExecute: "
 _COMPILED = re.compile(r"^EagerLocalExecute: (?P<name>__\w+?)(_\d+)?$")
 _OFTEN = 4  # steps, of which a function is called in one: validation now and then is no part of one
@@ -126,7 +127,18 @@ def updating(window: Window, scope: str) -> float:
     if not scope:
         return 0.0
     named = re.compile(rf"(^|/){re.escape(scope)}(_\d+)?/", re.IGNORECASE)
-    spent = sum(op.seconds for op in window.ops if named.search(op.name))
+    return _share(window, [op for op in window.ops if named.search(op.name)])
+
+
+def kernels_named(window: Window, names: Sequence[str]) -> float:
+    """Seconds per step in kernels of ops with these names in their graph; a share as above."""
+    found = [op for op in window.ops if _CALLS.sub("", op.name) in names]
+    return _share(window, found)
+
+
+def _share(window: Window, ops: Sequence[Op]) -> float:
+    """Seconds per step of some kernels, fewer where kernels overlap."""
+    spent = sum(op.seconds for op in ops)
     return spent * min(1.0, window.kernels / max(1e-12, sum(op.seconds for op in window.ops)))
 
 

@@ -19,6 +19,9 @@ from unslow.model import Location, Loop, Phase
 
 _NANOSECONDS = 1e9
 _WARM_UP = 3  # steps: a few calls outside any loop, beside a real one, only warm it up
+# Updates in a function's own loop for each update of the loop that calls it. More of them are a
+# training of their own: the recorder lets another update lead the steps after as many.
+_MOST_IN_A_TURN = 64
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,10 @@ def _key(site: Site) -> _Key:
 
 
 def _groups(sites: dict[int, Site], rows: np.ndarray) -> list[list[int]]:
-    """Sites that update in one loop: equal loops, or one inside the other where they alternate."""
+    """Sites that update in one loop: equal loops, or one inside the other where they alternate.
+
+    Inside means written inside, or in a function that is called from inside.
+    """
     numbers, first = np.unique(rows["site"], return_index=True)
     by_key: dict[_Key, list[int]] = defaultdict(list)
     for number in numbers[np.argsort(first)].tolist():
@@ -137,7 +143,10 @@ def _groups(sites: dict[int, Site], rows: np.ndarray) -> list[list[int]]:
     while left:
         key, members = left.pop(0)
         for other in list(left):
-            if _enclose(key, other[0]) and _alternate(members, other[1], rows):
+            encloses = _enclose(key, other[0])
+            if not encloses and _called(key, other[0], [sites[each] for each in other[1]]):
+                encloses = _in_a_turn(members, other[1], rows)
+            if encloses and _alternate(members, other[1], rows):
                 members = members + other[1]
                 left.remove(other)
         merged.append(members)
@@ -149,6 +158,19 @@ def _enclose(one: _Key, other: _Key) -> bool:
     if not isinstance(one, _Lines) or not isinstance(other, _Lines):
         return False
     return one.encloses(other) or other.encloses(one)
+
+
+def _called(loop: _Key, other: _Key, sites: list[Site]) -> bool:
+    """Whether the lines of a loop call a function whose own loop updates at some sites."""
+    if not isinstance(loop, _Lines) or not isinstance(other, _Lines):
+        return False
+    return all(loop.holds(site.stack) for site in sites)
+
+
+def _in_a_turn(one: list[int], other: list[int], rows: np.ndarray) -> bool:
+    """Whether updates of some sites are few for each update of others."""
+    counts = [int(rows["count"][np.isin(rows["site"], each)].sum()) for each in (one, other)]
+    return counts[1] <= _MOST_IN_A_TURN * counts[0]
 
 
 def _alternate(one: list[int], other: list[int], rows: np.ndarray) -> bool:

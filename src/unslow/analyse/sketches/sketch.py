@@ -66,6 +66,7 @@ class Sketch:
     elements: Sequence[float] | None = None  # numbers in each step's batch
     values: Sequence[float] | None = None  # the scalar fetched in each step
     style: str = "eager"
+    trains: bool = True
     line: int = 10
     update: int = 12
     source: str = ""
@@ -138,6 +139,7 @@ class Sketch:
             trend=trend_of(seconds),
             elements=None if self.elements is None else np.asarray(self.elements, dtype=float),
             values=None if self.values is None else np.asarray(self.values, dtype=float),
+            trains=self.trains,
         )
 
     def _when(self, step: int, seconds: np.ndarray, end: np.ndarray) -> float:

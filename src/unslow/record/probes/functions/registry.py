@@ -23,6 +23,7 @@ from unslow.record.probes.functions.compiled import (
     way_of_code,
     way_to_user,
 )
+from unslow.record.probes.functions.graph_precision import ops_by_precision
 from unslow.record.probes.functions.signatures import code_place, describe, weights_of
 
 _MOST_TOTALS = 500  # functions whose totals are written at the end
@@ -143,6 +144,7 @@ class Registry:
         if self._recorder.wants(Trace, key):
             if self._recorder.user.owns_file(place.file):  # no frame may ever be seen in it
                 self._recorder.keep_source(place.file)
+            precisions = ops_by_precision(graph)
             trace = Trace(
                 key=key,
                 took=done.took,
@@ -153,6 +155,8 @@ class Registry:
                 failed=done.concrete is None,
                 args=describe(done.function_type),
                 nodes=len(graph.get_operations()) if graph is not None else 0,
+                ops_float64=precisions["float64"],
+                ops_float32=precisions["float32"],
                 updates=updates,
                 jit=bool(getattr(owner, "_jit_compile", False)),
                 step=self._steps.total,

@@ -16,19 +16,19 @@ from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.safe_inspection import attributes
 from unslow.record.engine.weak_table import WeakTable
 from unslow.record.probes.functions.compiled import holds_update, traces_of
+from unslow.record.probes.functions.graph_precision import ops_by_precision
+from unslow.record.probes.memory.table_gradients import dense_gradient, rows_in
 
 _APPLIES = "apply", "apply_gradients"
 _MOST_MADE = 50  # optimizers; where a program makes more, it will make more still
-_MOST_OPS = 20_000
+_MOST_OPS = 20_000  # of a graph: to inspect more takes too long
 _MOST_GRAPHS = 8  # of functions that were traced before the recording
 _EARLY = 8  # steps after which optimizers that were made before the recording are noted
 _MOST_TABLES = 20
 _TAPES = 4  # eager tapes that are looked at; those of compiled functions all are, once per trace
 _WIDE = "float64"
-_PASSES_ON = ("Mul", "RealDiv", "Neg", "Identity", "Cast")
-_SUM_OF_ROWS = "UnsortedSegmentSum"
 _BYTES = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "bool": 1}
-_BACK = 6  # ops between a gradient and the rows that it was put together from
+_MOST_OPS_BUILDING = 40  # a gradient: their names
 
 
 class WeightsProbe(Probe):
@@ -226,15 +226,9 @@ class WeightsProbe(Probe):
     def _ops(self) -> dict[str, int]:
         """How many ops of the graph under construction work in which precision."""
         ops: Foreign = sys.modules.get("tensorflow.python.framework.ops")
-        counts = {"float64": 0, "float32": 0, "float16": 0, "bfloat16": 0}
         tracing = self.recorder.local.lane.tracing
         graph = ops.get_default_graph() if tracing else self._graph
-        if graph is not None:
-            for op in graph.get_operations()[:_MOST_OPS]:
-                for output in op.outputs[:1]:
-                    name = output.dtype.base_dtype.name
-                    if name in counts:
-                        counts[name] += 1
+        counts = ops_by_precision(graph)
         return {f"ops_{name}": number for name, number in counts.items()}
 
     def _floatx(self, original: Function) -> Function:
@@ -292,41 +286,24 @@ def _is_known(variable: object) -> bool:
 
 def _table(grad: object, variable: object, shape: list[int], size: float) -> Table | None:
     """A variable of which the batch uses a few rows; None where it uses all of it."""
-    indices = getattr(grad, "indices", None)
-    is_dense = indices is None
-    if is_dense and len(shape) > 1:
-        indices = _looked_up(grad, shape)
-    if indices is None or not shape:
+    if not shape:
         return None
-    sides = indices.shape.as_list() if indices.shape.rank is not None else []
+    name = str(getattr(variable, "path", None) or getattr(variable, "name", ""))
+    indices = getattr(grad, "indices", None)
+    if indices is not None:
+        return Table(name=name, rows=shape[0], bytes=size, touched=rows_in(indices))
+    found = dense_gradient(grad, shape) if len(shape) > 1 else None
+    if found is None:
+        return None
     return Table(
-        name=str(getattr(variable, "path", None) or getattr(variable, "name", "")),
+        name=name,
         rows=shape[0],
         bytes=size,
-        touched=math.prod(side or 0 for side in sides) if sides else 0,
-        dense=is_dense,
+        touched=found.touched,
+        dense=True,
+        penalized=found.penalized,
+        built_by=tuple(found.ops[:_MOST_OPS_BUILDING]),
     )
-
-
-def _looked_up(grad: object, shape: list[int]) -> Foreign:
-    """The rows that a dense gradient was put together from; None where it was not.
-
-    What is looked up then is no variable, but what an op has made of all of it (a mask, a row of
-    zeros in front).
-    """
-    op = getattr(grad, "op", None) if hasattr(grad, "graph") else None  # an eager tensor has none
-    for _ in range(_BACK):
-        if op is None or op.type == _SUM_OF_ROWS:
-            break
-        op = _input_op(op) if op.type in _PASSES_ON else None
-    if op is None or op.type != _SUM_OF_ROWS or op.outputs[0].shape.as_list() != shape:
-        return None
-    return op.inputs[1]
-
-
-def _input_op(op: Foreign) -> Foreign:
-    made = [tensor.op for tensor in op.inputs if tensor.op.type != "Const"]
-    return made[0] if made else None
 
 
 def _pairs(optimizer: object, grads: object, variables: object) -> list[Foreign]:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from unslow.record.engine.foreign import Foreign
 
 _UPDATES = ("ResourceApply", "ResourceSparseApply", "Apply", "SparseApply", "ResourceKeras")
+_VARIABLES = ("VarHandleOp", "Variable", "VariableV2")
+_ASSIGNS = ("Assign", "AssignVariableOp")
 _MOST_FETCHES = 10_000
 # What a target network or an average of weights is computed with.
 _MIXING = frozenset(
@@ -26,6 +28,34 @@ _MIXING = frozenset(
         "VariableV2",
     )
 )
+# What weights are masked, clipped or scaled with: each stays a function of itself.
+_PROJECTING = frozenset(
+    (
+        "Abs",
+        "Cast",
+        "ClipByValue",
+        "Const",
+        "Greater",
+        "GreaterEqual",
+        "Identity",
+        "Less",
+        "LessEqual",
+        "Maximum",
+        "Minimum",
+        "Mul",
+        "Placeholder",
+        "ReadVariableOp",
+        "RealDiv",
+        "Select",
+        "SelectV2",
+        "Sqrt",
+        "Square",
+        "Sum",
+        "VarHandleOp",
+        "Variable",
+        "VariableV2",
+    )
+)
 
 
 class SessionGraph:
@@ -36,6 +66,7 @@ class SessionGraph:
         self.nodes = 0  # at the last update
         self.size = 0.0  # of what was fed to it
         self.looked_at = False
+        self.trained = False  # something has updated weights that does not only project them
         self.sessions = 0  # that were opened for it
         # By fetches: nanoseconds of the shortest run, a session's first one left out.
         self.usual: dict[Foreign, int] = {}
@@ -43,6 +74,7 @@ class SessionGraph:
         counted = getattr(graph, "num_operations", None)
         self.count: Callable[[], int] = counted or (lambda: int(graph.version))
         self._fetches: dict[Foreign, bool] = {}
+        self._projecting: dict[Foreign, bool] = {}
         self._starting: dict[Foreign, bool] = {}
         self._ops: dict[str, bool] = {}
         self._trainable: tuple[int, dict[str, str]] = (-1, {})
@@ -54,6 +86,40 @@ class SessionGraph:
             key,
             lambda: any(self._leads_to_update(op) for op in self.operations(fetches)),
         )
+
+    def only_projects(self, key: object, fetches: object) -> bool:
+        """Whether a run of these fetches, which writes weights, only masks, clips or scales them.
+
+        That belongs to the update before it.
+        """
+
+        def projects() -> bool:
+            writes: list[Foreign] = []
+            for op in self.operations(fetches):
+                grouped = [] if op.type in _ASSIGNS else [*_inputs(op), *op.control_inputs]
+                writes += [each for each in (op, *grouped) if each.type in _ASSIGNS]
+                if any(self._leads_to_update(each) for each in grouped if each not in writes):
+                    return False
+            return len(writes) > 0 and all(self._is_projection(op) for op in writes)
+
+        return _remembered(self._projecting, key, projects)
+
+    def _is_projection(self, assign: Foreign) -> bool:
+        """Whether a weight is given a value that is made of itself; nothing else is run first."""
+        variable = assign.inputs[0].op.name
+        pending, seen = [assign, assign.inputs[1].op], {assign.name}
+        while pending:
+            op = pending.pop()
+            is_weight = op.type in _VARIABLES
+            is_other = op is not assign and op.type not in _PROJECTING
+            if is_other or (is_weight and op.name != variable):
+                return False
+            if any(self._leads_to_update(each) for each in op.control_inputs):
+                return False
+            if op.name not in seen:
+                seen.add(op.name)
+                pending.extend(_inputs(op))
+        return variable in seen
 
     def starts(self, key: object, fetches: object) -> bool:
         """Whether a run of these fetches, which does not train, starts a pipeline again."""
@@ -154,6 +220,10 @@ def _remembered(known: dict[Foreign, bool], key: Foreign, answer: Callable[[], b
             known.clear()
         found = known[key] = answer()
     return found
+
+
+def _inputs(op: Foreign) -> list[Foreign]:
+    return [tensor.op for tensor in op.inputs]
 
 
 def key_of(fetches: Foreign) -> Foreign:

@@ -206,7 +206,7 @@ class Sessions(Probe):
         try:
             known = self._graph(ran.session._graph)
             ran.key = key_of(ran.fetches)
-            ran.updates = known.updates(ran.key, ran.fetches)
+            ran.updates = known.updates(ran.key, ran.fetches) and not self._goes_with(ran, known)
             if ran.feed:
                 lane.elements = max(lane.elements, _elements(ran.feed))
             line = self._line(frame)
@@ -223,6 +223,13 @@ class Sessions(Probe):
                 self.steps.repeated(lane, "session", None, "run", line)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+
+    def _goes_with(self, ran: Ran, known: SessionGraph) -> bool:
+        """Whether a run that writes weights belongs to an update before it: masks, clipping."""
+        if known.trained and known.only_projects(ran.key, ran.fetches):
+            return True
+        known.trained = known.trained or not known.only_projects(ran.key, ran.fetches)
+        return False
 
     def _add(self, lane: Lane, window: Window, ran: Ran) -> None:
         """Add a run to the step that is inspected; a complete step is written."""
