@@ -11,8 +11,9 @@ from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import LEAST_SHARE, Cause
 from unslow.facts.eager import EagerOps
 from unslow.facts.schema import Place
-from unslow.fix.edit.script import Script
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.compile_call import compile_call
+from unslow.fix.moves.stack_before_convert import stacked
 from unslow.model import (
     Certainty,
     Evidence,
@@ -94,9 +95,20 @@ class RepeatedEagerCalls(Cause):
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         assert finding.location is not None
-        compiled = compile_call(script, finding.location.line)
+        line = finding.location.line
+        try:
+            converted, through = stacked(script, line), "convert sequences by way of NumPy"
+        except CannotEdit:
+            converted, through = script, ""
+        try:
+            compiled = compile_call(converted, line)
+        except CannotEdit:
+            if converted is script:
+                raise
+            return Fix(through, Safety.CLOSE, converted.files)
+        title = f"compile `{compiled.name}`"
         return Fix(
-            title=f"compile `{compiled.name}`",
+            title=f"{title} and {through}" if through else title,
             safety=Safety.REVIEW if compiled.draws else Safety.CLOSE,
             files=compiled.script.files,
             note="It draws other random numbers than before." if compiled.draws else "",

@@ -1,0 +1,90 @@
+"""Make one array of a tuple of arrays before TensorFlow converts it element by element."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.edit.statements import replaced, spelled
+from unslow.syntax.nodes import NamedFunction, argument, inside, words
+
+_CONVERSIONS = words("tf.convert_to_tensor tf.constant")
+_DTYPES = words("float16 float32 float64 int8 int16 int32 int64 uint8")
+
+
+def stacked(script: Script, line: int) -> Script:
+    """`tf.constant(column, tf.float32)` of a column of `zip(*rows)` goes through NumPy.
+
+    The functions that a line calls are searched, and the line itself. TensorFlow converts a tuple
+    number by number where the dtypes differ; NumPy copies array by array.
+    """
+    places = list(_places(script, line))
+    if not places:
+        raise CannotEdit("the line converts no columns of `zip(*…)`", line)
+    script, numpy = spelled(script, "numpy", places[0])
+    splices = []
+    for call in _places(script, line):
+        value, dtype = argument(call, "value", 0), argument(call, "dtype", 1)
+        assert value is not None and dtype is not None
+        name = script.name(dtype).rpartition(".")[2]
+        array = f"{numpy}.asarray({script.source(value)}, {numpy}.{name})"
+        splices.append(replaced(script, call, f"{script.source(call.func)}({array})"))
+    return script.edit(splices)
+
+
+def _places(script: Script, line: int) -> Iterator[ast.Call]:
+    """The conversions of columns at a line and in the functions that it calls."""
+    calls = script.calls_at(line)
+    functions = dict.fromkeys(script.own_function(call) for call in calls)
+    bodies: list[ast.AST] = [*calls]
+    bodies += [each for each in functions if each is not None and _is_eager(script, each)]
+    for call in dict.fromkeys(call for body in bodies for call in inside(body, ast.Call)):
+        if script.name(call.func) in _CONVERSIONS and _converts_column(script, call):
+            yield call
+
+
+def _is_eager(script: Script, function: NamedFunction) -> bool:
+    """Whether NumPy may touch a function's values: neither traced nor differentiated."""
+    tapes = (item for item in inside(function, ast.With) if "GradientTape" in ast.unparse(item))
+    return script.traces.get(function) is None and next(tapes, None) is None
+
+
+def _converts_column(script: Script, call: ast.Call) -> bool:
+    value, dtype = argument(call, "value", 0), argument(call, "dtype", 1)
+    given = len(call.args) + len(call.keywords)
+    if value is None or dtype is None or given != 2:
+        return False
+    module, _, name = script.name(dtype).rpartition(".")
+    known = module == "tf" and name in _DTYPES
+    return known and _is_column(script, value)
+
+
+def _is_column(script: Script, node: ast.expr) -> bool:
+    """Whether a value is surely one of the tuples that `zip(*rows)` gives."""
+    match node:
+        case ast.Name():
+            bindings = script.bindings(node.id, node)
+            return len(bindings) == 1 and len(bindings[0].path) == 1 and _zips(bindings[0].value)
+        case ast.Attribute(value=ast.Name() as holder):
+            # `batch = Transition(*zip(*rows))`
+            bindings = script.bindings(holder.id, holder)
+            made = bindings[0].assigned if len(bindings) == 1 else None
+            match made:
+                case ast.Call(args=[ast.Starred(value=columns)], keywords=[]):
+                    return _is_named_tuple(script, made) and _zips(columns)
+    return False
+
+
+def _zips(node: ast.AST | None) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="zip"), args=[ast.Starred()], keywords=[]):
+            return True
+    return False
+
+
+def _is_named_tuple(script: Script, call: ast.Call) -> bool:
+    values = script.possible_values(call.func) if isinstance(call.func, ast.Name) else []
+    calls = [value for value in values if isinstance(value, ast.Call)]
+    names = [script.name(value.func) for value in calls]
+    return bool(names) and all(name.endswith("namedtuple") for name in names)
