@@ -37,10 +37,9 @@ from unslow.model import (
 )
 
 _FEWEST_ITERATIONS = 4  # of a graph loop; a judgement: fewer do not hurt
-# Seconds for an op in the body of a loop in a graph, whatever it computes: the least of three
-# measurements (TensorFlow 2.21, tf.map_fn over rows of 4 numbers, bodies of 16 to 56 ops: 0.28 to
-# 0.74 µs on a busy machine).
-_COST_OF_OP = 0.28e-6
+# Seconds for an op in the body of a loop in a graph, whatever it computes (TensorFlow 2.21, tf.map_fn
+# over rows of 4 numbers: 0.3 to 0.7 µs, more the shorter the body).
+_COST_OF_OP = 0.4e-6
 _IN_PYTHON = "a Python loop indexes a tensor"
 _MADE_BY = {
     "map_fn": "tf.map_fn",
