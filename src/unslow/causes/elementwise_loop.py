@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from unslow.analyse import wording as say
 from unslow.analyse.host.indexed_tensors import (
@@ -15,7 +15,7 @@ from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.analyse.sketches.windows import profiled
 from unslow.cause import LEAST_SHARE, Cause
 from unslow.facts.eager import Index
-from unslow.facts.functions import GraphLoop, UnusualCall
+from unslow.facts.functions import GraphLoop
 from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
@@ -37,9 +37,6 @@ from unslow.model import (
 )
 
 _FEWEST_ITERATIONS = 4  # of a graph loop; a judgement: fewer do not hurt
-# Seconds for an op in the body of a loop in a graph, whatever it computes (TensorFlow 2.21, tf.map_fn
-# over rows of 4 numbers: 0.3 to 0.7 µs, more the shorter the body).
-_COST_OF_OP = 0.4e-6
 _IN_PYTHON = "a Python loop indexes a tensor"
 _MADE_BY = {
     "map_fn": "tf.map_fn",
@@ -68,12 +65,11 @@ class ElementwiseLoop(Cause):
     When we are wrong
     A loop whose iterations depend on earlier ones (a recurrent layer, a decoder) cannot be
     vectorized and is not reported. Kernels inside the loop are not counted as lost; a body of
-    heavy kernels gains little. Where steps are too few for a profile, the cost is estimated from
-    the iterations of the first call and the least that an op in a loop costs.
+    heavy kernels gains little.
     """
 
     title = "elements are handled one by one"
-    reads = (Index, ProfilerWindow, GraphLoop, UnusualCall)
+    reads = (Index, ProfilerWindow, GraphLoop)
     deeper_than = ("python-overhead", "eager-calls")
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -89,18 +85,19 @@ class ElementwiseLoop(Cause):
     def _in_graph(self, run: Run, loop: Loop) -> Iterable[Finding]:
         made = [found for found in run.facts(GraphLoop, loop.process) if not found.pipeline]
         free = [found for found in made if found.stack and not found.carried]
-        if not free or len(free) < len(made):
-            return  # beside a loop that is needed, the time cannot be attributed
         seen = windows(run, loop)
-        if not seen:
-            yield from self._in_call(run, loop, free)
-            return
+        if not seen or not free or len(free) < len(made):
+            return  # beside a loop that is needed, the time cannot be attributed
         window = seen[-1]
         lost = window.looping - window.looping_kernels
         seconds = min(lost / window.wall, 1.0) * repeated(loop)
         if window.iterations < _FEWEST_ITERATIONS or seconds < LEAST_SHARE * run.trained:
             return
         largest = max(free, key=lambda found: found.ops)
+        if largest.made_by == "map_fn":
+            instead = ", or replace tf.map_fn by tf.vectorized_map."
+        else:
+            instead = ": one op with one more dimension replaces the loop."
         yield Finding(
             cause=self.id,
             location=say.place(run, largest.stack[0]),
@@ -115,34 +112,7 @@ class ElementwiseLoop(Cause):
                 Evidence("a step", window.wall, "s"),
                 Evidence("steps seen by the profiler", window.steps),
             ),
-            advice=_advice(largest),
-        )
-
-    def _in_call(self, run: Run, loop: Loop, free: Sequence[GraphLoop]) -> Iterable[Finding]:
-        """Steps too few or too long for a window; the first call was watched."""
-        iterations = _iterations(run, loop)
-        largest = max(free, key=lambda found: found.ops)
-        # Which of several loops it was is not known: the smallest costs least.
-        lost = iterations * min(found.ops for found in free) * _COST_OF_OP
-        step = loop.typical()
-        seconds = min(lost / max(step, 1e-9), 1.0) * min(repeated(loop), loop.phase(Phase.RUN))
-        if iterations < _FEWEST_ITERATIONS or seconds < LEAST_SHARE * run.trained:
-            return
-        yield Finding(
-            cause=self.id,
-            location=say.place(run, largest.stack[0]),
-            seconds=seconds,
-            certainty=Certainty.LIKELY,
-            title=f"{_MADE_BY.get(largest.made_by, 'a loop')} handles about {iterations:,} "
-            f"elements a call one by one: at least {say.time(min(lost, step))} of a step of "
-            f"{say.time(step)}",
-            evidence=(
-                Evidence("iterations per call, about", iterations),
-                Evidence("ops in the body", largest.ops),
-                Evidence("an op of a loop costs at least", _COST_OF_OP, "s"),
-                Evidence("a step", step, "s"),
-            ),
-            advice=_advice(largest),
+            advice=f"Write the body for the whole batch{instead}",
         )
 
     def _in_python(self, line: IndexedLine, how_many: str) -> Finding:
@@ -187,22 +157,6 @@ class ElementwiseLoop(Cause):
         return Fix(f"compile `{compiled.name}`", safety, compiled.script.files)
 
 
-def _advice(found: GraphLoop) -> str:
-    if found.made_by == "map_fn":
-        return "Write the body for the whole batch, or replace tf.map_fn by tf.vectorized_map."
-    return "Write the body for the whole batch: one op with one more dimension replaces the loop."
-
-
-def _iterations(run: Run, loop: Loop) -> int:
-    """Iterations in a call of the loop's line; 0 if unknown, or if a pipeline loops as well."""
-    if any(found.pipeline for found in run.facts(GraphLoop, loop.process)):
-        return 0
-    line = (loop.update.file, loop.update.line)
-    calls = run.facts(UnusualCall, loop.process)
-    at_line = [call for call in calls if call.stack and call.stack[0][:2] == line]
-    return max((call.iterations for call in at_line), default=0)
-
-
 def _seen(looping: float, kernels: float) -> Placed:
     return profiled(
         StepProfile(
@@ -212,18 +166,6 @@ def _seen(looping: float, kernels: float) -> Placed:
             looping=0.1 * looping,
             looping_kernels=0.1 * kernels,
         )
-    )
-
-
-_RUN = {Phase.RUN: 1.0}
-
-
-def _long_calls(says: str, iterations: int, loop: Placed) -> Sketch:
-    """Few long calls of a function, the first of which was watched."""
-    caller = (Place("train.py", 12, "main"),)
-    call = UnusualCall(name="features", why=("first",), iterations=iterations, stack=caller)
-    return Sketch(
-        says, [0.7] * 12, phases=_RUN, style="function", trains=False, facts=[loop, at(1, call)]
     )
 
 
@@ -242,13 +184,13 @@ def _indexed(elements: int, tensors: float) -> list[Placed]:
     ]
 
 
+_RUN = {Phase.RUN: 1.0}
 ElementwiseLoop.FIRES = (
     Sketch(
         "map_fn takes most of the step",
         phases=_RUN,
         facts=[_looped(), _seen(0.8, 0.05)],
     ),
-    _long_calls("map_fn over 20,000 frames in each of a few calls", 20_000, _looped()),
     Sketch(
         "Python indexes 64 rows a step",
         facts=_indexed(64, 0.0),
@@ -260,8 +202,6 @@ ElementwiseLoop.FIRES = (
     ),
 )
 ElementwiseLoop.QUIET = (
-    _long_calls("map_fn over a few heavy elements", 40, _looped()),
-    _long_calls("a recurrence over 20,000 frames", 20_000, _looped(carried=True)),
     Sketch(
         "a recurrent layer",
         phases=_RUN,

@@ -89,7 +89,6 @@ class UnusualCall(Thinned, probe="calls", kind="call"):
     place: Place | None = None  # after a reset: its line …
     way: str = ""  # … and what it was, as in `Reset`
     trace: str = ""  # file of a profiler window, in the run folder
-    iterations: int = 0  # of the longest loop in its graph, where the window saw too much to keep
     # What the window saw; filled in when the recording is read.
     call: Duration = 0.0
     prepare: Duration = 0.0

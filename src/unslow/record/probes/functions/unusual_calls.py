@@ -13,13 +13,7 @@ from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.functions.compiled import Call, InspectedCall, shapes
-from unslow.record.probes.functions.loop_iterations import iterations
-from unslow.record.probes.profiler.window import (
-    MOST_BYTES,
-    close_window,
-    open_window,
-    stop_window,
-)
+from unslow.record.probes.profiler.window import close_window, open_window, stop_window
 
 _MOST_BYTES = 12 << 20  # of all windows
 _TOO_LONG = 20_000_000_000  # nanoseconds that a window may be open
@@ -154,8 +148,7 @@ class Calls(Probe):
         thread = unusual.call.lane.thread
         self._first.discard(thread)
         window = self._windows.pop(thread, None)
-        inside = close_window(window[0], sys.maxsize) if window is not None else b""
-        self._write(unusual, inside)
+        self._write(unusual, close_window(window[0]) if window is not None else b"")
 
     def _stop(self, thread: int) -> None:
         window = self._windows.pop(thread, None)
@@ -192,9 +185,7 @@ class Calls(Probe):
             step=self.steps.total,
             stack=self.recorder.stack(sys._getframe()),
         )
-        if len(inside) > MOST_BYTES:
-            call = call.replace(iterations=iterations(inside))
-        elif inside:
+        if inside:
             call = call.replace(trace=self._kept(inside))
         if "reset" in why and self._reset is not None:
             call = call.replace(place=self._reset[0], way=self._reset[1])

@@ -12,7 +12,7 @@ from unslow.record.engine.foreign import Foreign
 
 # Seen on 2.15 to 2.21, loaded with TensorFlow itself. Without it there are no windows.
 _PROFILER = "tensorflow.python.profiler.internal._pywrap_profiler"
-MOST_BYTES = 3 << 20  # about 50 000 events
+_MOST_BYTES = 3 << 20  # about 50 000 events
 # What the profiler logs of itself where TF_CPP_MIN_LOG_LEVEL lets it; seen on 2.15 to 2.21.
 _OURS = re.compile(
     rb"^.*\] (?:Profiler session|\w+_tracer_level|Collecting XSpace).*\n?", re.MULTILINE
@@ -40,14 +40,11 @@ def open_window(folder: str = "", level: int = USUAL_LEVEL) -> Foreign | None:
         return None
 
 
-def close_window(session: Foreign, most: int = MOST_BYTES) -> bytes:
-    """Stop the profiler and return its profile unread: our process has time for that.
-
-    Nothing where it has more bytes than `most`.
-    """
+def close_window(session: Foreign) -> bytes:
+    """Stop the profiler and return its profile unread: our process has time for that."""
     with _muted():
         data = bytes(session.stop())
-    return data if len(data) <= most else b""
+    return data if len(data) <= _MOST_BYTES else b""
 
 
 def stop_window(session: Foreign) -> None:
