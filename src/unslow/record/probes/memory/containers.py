@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import gc
 import sys
@@ -13,6 +12,7 @@ from types import FrameType, FunctionType, ModuleType
 from typing import NamedTuple, Protocol
 
 from unslow.facts.memory import Container, Containers
+from unslow.record.engine.allocator import mallinfo
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
@@ -67,12 +67,9 @@ class Memory(Probe):
 
     def _on_tensorflow(self, module: ModuleType) -> None:
         self.watcher.add_counters(self._python)
-        try:  # glibc 2.33 and later; without it the allocator's own slack is not known
-            self._mallinfo = ctypes.CDLL(None).mallinfo2
-            self._mallinfo.restype = _MallInfo
+        self._mallinfo = mallinfo()
+        if self._mallinfo is not None:  # else the allocator's own slack is not known
             self.watcher.add_counters(self._allocator)
-        except (OSError, AttributeError):
-            return
 
     def _python(self) -> dict[str, float]:
         """Python's own blocks; counting takes half a millisecond, so not at every tick."""
@@ -344,23 +341,3 @@ def _described_closure(function: FunctionType, depth: int) -> str:
     largest = max(held, key=lambda value: _bytes(value, set()), default=None)
     named = tape if tape is not None else largest
     return "function" if named is None else f"function over {_described(named, depth + 1)}"
-
-
-class _MallInfo(ctypes.Structure):
-    """`struct mallinfo2` of glibc."""
-
-    _fields_ = [
-        (name, ctypes.c_size_t)
-        for name in (
-            "arena",
-            "ordblks",
-            "smblks",
-            "hblks",
-            "hblkhd",
-            "usmblks",
-            "fsmblks",
-            "uordblks",
-            "fordblks",
-            "keepcost",
-        )
-    ]
