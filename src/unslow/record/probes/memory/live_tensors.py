@@ -91,7 +91,8 @@ class LiveTensors(Probe):
         self.recorder.emit(Live(step=total, tensors=number, bytes=held, rss=float(size)))
         spent, self._last = clock() - began, cpu() - worked
         self._worked += self._last
-        self._rested = began + spent * _REST
+        # By work, not by time: on a busy machine there would be too few.
+        self._rested = began + self._last * _REST
         self.recorder.keep_out(lane, spent, self.name)
 
     def disarm(self) -> None:

@@ -34,7 +34,7 @@ _MOST_STEPS = 10
 _SPAN = _SECOND // 4  # fewer steps where they are long: about 50,000 events
 _TOO_LONG = 5 * _SECOND  # a window is closed then, whatever the step
 _MOST_BYTES = 24 << 20
-_MOST_EVENTS = 10 * FEW_EVENTS  # a window that may hold more is not read: a step with a long loop
+_MOST_EVENTS = 15 * FEW_EVENTS  # a window that may hold more is not read: over 24 MB in most cases
 _V2 = "tensorflow.python.profiler.profiler_v2"
 
 # Workers of a job open no windows unless they are asked to: closing one ended a worker by SIGSEGV
