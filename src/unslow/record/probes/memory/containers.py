@@ -91,6 +91,7 @@ class Memory(Probe):
         self._next = max(total + 1, int(total * _FURTHER))
         worked = time.thread_time_ns()
         lane.busy = True
+        self.recorder.inspecting, self.recorder.collected = lane.thread, 0
         try:
             self._walk(sys._getframe(1), total, began + _LONGEST)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
@@ -98,7 +99,9 @@ class Memory(Probe):
             self.recorder.signals.step.unsubscribe(self._stepped)
         finally:
             lane.busy = False
-            self.recorder.keep_out(lane, clock() - began, self.name)
+            self.recorder.inspecting = 0
+            spent = clock() - began - self.recorder.collected
+            self.recorder.keep_out(lane, max(0, spent), self.name)
             size = self.watcher.resident()
             # By work, not by time: on a busy machine the inspections would become too few.
             self._rested = (
