@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
-from unslow.record.probes.memory.collector import _Hidden, _is_asked_for
+from tests.record.standins import Clock
+from unslow.record.engine.start import Recording
+from unslow.record.probes.memory.collector import Collector, _Hidden, _is_asked_for
+from unslow.record.probes.memory.containers import Memory
 
 
 @pytest.fixture
@@ -120,3 +123,30 @@ def test_at_the_end_the_list_of_the_program_is_the_collectors() -> None:
         assert called == ["start", "stop"]
     finally:
         real[:] = others
+
+
+def test_a_collection_within_an_inspection_is_not_counted_as_ours(
+    recording: Recording, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder, lane = recording.recorder, recording.recorder.local.lane
+    parts = recorder, recording.steps, recording.watcher
+    collector, memory = Collector(*parts), Memory(*parts)
+
+    def walk(*_: object) -> None:
+        """Python collects the youngest objects meanwhile, which takes a second."""
+        collector._collecting("start", {"generation": 0})
+        clock.now += 1_000_000_000
+        collector._collecting("stop", {"generation": 0})
+        clock.now += 3_000_000
+
+    monkeypatch.setattr(memory, "_walk", walk)
+    memory._stepped(lane, 100)
+    assert 3_000_000 <= recorder.looks["memory"] < 10_000_000
+    assert lane.own == recorder.looks["memory"]
+
+
+def test_a_collection_outside_inspections_is_not_timed(recording: Recording, clock: Clock) -> None:
+    collector = Collector(recording.recorder, recording.steps, recording.watcher)
+    collector._collecting("start", {"generation": 0})
+    collector._collecting("stop", {"generation": 0})
+    assert recording.recorder.collected == 0

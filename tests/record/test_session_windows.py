@@ -6,9 +6,11 @@ import itertools
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from unslow.facts.schema import Place
+from unslow.record.probes.sessions import step_inspection
 from unslow.record.probes.sessions.node_times import QueueWait, queue_wait
 from unslow.record.probes.sessions.session_graph import SessionGraph, key_of
 from unslow.record.probes.sessions.sessions import Sessions
@@ -166,3 +168,54 @@ def test_only_the_time_in_which_nothing_else_runs_is_waited_for_a_queue() -> Non
     found = queue_wait({"batch": taken, "matmul": op("MatMul", taken, name="matmul")}, times, user)
     assert found == QueueWait("batch", 80, (Place("train.py", 4, "batches"),), 2)
     assert queue_wait({"matmul": op("MatMul", name="matmul")}, times, user) == QueueWait()
+
+
+class _Row:
+    """A row of a batch that counts how often it is turned into an array."""
+
+    converted = 0
+
+    def __init__(self, *numbers: int) -> None:
+        self._numbers = numbers
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        _Row.converted += 1
+        return np.array(self._numbers, dtype)
+
+
+class _Placeholder:
+    name = "x:0"
+    dtype = SimpleNamespace(name="int64", as_numpy_dtype=np.int64)
+
+
+NUMBER = _Placeholder()
+
+
+def test_what_several_runs_are_fed_is_measured_once() -> None:
+    _Row.converted, batch = 0, _Row(1, 2)
+    measured: dict[int, Any] = {}
+    first = list(step_inspection._feeds(Ran(None, None, {NUMBER: batch}), measured))
+    converted = _Row.converted
+    assert converted > 0
+    assert list(step_inspection._feeds(Ran(None, None, {NUMBER: batch}), measured)) == first
+    assert _Row.converted == converted
+
+
+def test_a_long_conversion_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = itertools.count(0, 10_000_000)
+    monkeypatch.setattr(step_inspection, "clock", lambda: next(ticks))
+    _Row.converted = 0
+    took, array = step_inspection._least(np.asarray, _Row(1, 2))
+    assert (took, _Row.converted, array.size) == (10_000_000, 1, 2)
+
+
+def test_batches_that_differ_in_their_first_row_are_not_converted() -> None:
+    _Row.converted = 0
+    one, other = [_Row(1), _Row(2), _Row(3)], [_Row(0), _Row(2), _Row(3)]
+    assert not step_inspection._equal(one, other)
+    assert _Row.converted == 2
+    assert step_inspection._equal([[1], [2]], [[1], [2]])
+    assert not step_inspection._equal([[1], [2]], [[1], [3]])
+    assert not step_inspection._equal([[1]], [[1], [3]])
+    assert step_inspection._equal(np.array(3), np.array(3))
+    assert not step_inspection._equal(np.zeros(3), np.ones(3))

@@ -89,7 +89,9 @@ class UnusualCall(Thinned, probe="calls", kind="call"):
     place: Place | None = None  # after a reset: its line …
     way: str = ""  # … and what it was, as in `Reset`
     trace: str = ""  # file of a profiler window, in the run folder
-    # What the window saw; filled in when the recording is read.
+    # What the window saw; filled in when the recording is read. Where it held too many events to be
+    # read: `prepare` is the time that the calling thread ran or waited for a processor, and `data`
+    # is not told apart from `run`.
     call: Duration = 0.0
     prepare: Duration = 0.0
     compile: Duration = 0.0

@@ -209,6 +209,10 @@ class Recorder:
         self.is_trial = False  # a trial is timed as it is: no expensive inspections
         self.is_worker = False  # one of several processes that wait for each other
         self.kept_weights: dict[int, Foreign] = {}  # in a trial: variables and sessions by their id
+        # The thread of a long inspection, and nanoseconds of garbage collections in it: these are
+        # the program's. One that let go of an iterator waited 1 s for its threads.
+        self.inspecting = 0
+        self.collected = 0
         self.looks: dict[str, int] = {}  # nanoseconds of inspections by probe, in any thread
         self._pending: list[str] = []
         self._counts: dict[tuple[str, str], _Count] = {}

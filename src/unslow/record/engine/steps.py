@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import FrameType
 
 from unslow.facts.phase import Phase
@@ -12,8 +13,13 @@ from unslow.record.engine.rows import Calls, Rows
 from unslow.record.engine.update_sites import Sites, Update
 from unslow.record.engine.weak_table import WeakTable
 
+cpu = time.thread_time_ns
+
 _RUN = int(Phase.RUN)
-_COST_EVERY = 64  # one row in 64 is timed, to know what rows cost
+# One row in 64 is timed, to know what rows cost: not the 64th itself, after which inspections are
+# due. A power of two.
+_COST_EVERY = 64
+_COST_AT = 32
 # Inspections are asked for after each of the first rows; later after every 16th part of the rows so
 # far, or every half second, whichever comes first.
 _ASKED_EACH_TIME = 64
@@ -24,6 +30,15 @@ _NOTHING = float("nan")
 _REPEATED = 12
 _ALIKE = 8  # rows in succession at one site before more of them are expected
 _LEADER_GONE = 64  # updates elsewhere in succession after which the next loop has begun
+
+
+def _own_cost(began: int, worked: int, inspections: int) -> int:
+    """Nanoseconds of this thread since a moment, without inspections, which are counted separately.
+
+    By its processor time, unless inspections took most of it: one row in which the machine ran
+    something else for 20 ms would count for 64 such rows.
+    """
+    return max(0, min(cpu() - worked, clock() - began - inspections))
 
 
 class Steps:
@@ -130,6 +145,7 @@ class Steps:
     def _close_row(self, lane: Lane, site: int) -> None:
         """Close the row of this thread and start the next."""
         now = clock()
+        worked = cpu() if self.closed & (_COST_EVERY - 1) == _COST_AT else 0
         if self.fast_path is not None:
             self.leave_fast_path()
         if lane.stack:
@@ -141,8 +157,8 @@ class Steps:
         self._alike = self._alike + 1 if site == self._last_site else 0
         self._last_site = site
         self._count(lane, site, 1, now)
-        if self.closed % _COST_EVERY == 0:  # inspections are counted separately
-            self.cost += max(0, clock() - now - lane.own) * _COST_EVERY
+        if worked:
+            self.cost += _own_cost(now, worked, lane.own) * _COST_EVERY
 
     def _count(self, lane: Lane, site: int, rows: int, now: int) -> None:
         """Count more rows, all of one site."""
@@ -178,10 +194,10 @@ class Steps:
     def settle(self, path: FastPath) -> None:
         """Make rows of the calls that were noted. Never raises."""
         try:
-            began = clock()
+            began, worked, own = clock(), cpu(), path.lane.own
             self._add_rows(path, began)
             self._make_room(path)
-            self.cost += clock() - began
+            self.cost += _own_cost(began, worked, path.lane.own - own)
         except Exception as problem:  # noqa: BLE001 - the fence of the step probe
             self._broken = True
             self.recorder.lost("steps", f"{type(problem).__name__}: {problem}")

@@ -13,9 +13,17 @@ from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.functions.compiled import Call, InspectedCall, shapes
-from unslow.record.probes.profiler.window import close_window, open_window, stop_window
+from unslow.record.probes.profiler.window import (
+    Window,
+    close_window,
+    open_window,
+    stop_window,
+)
 
 _MOST_BYTES = 12 << 20  # of all windows
+# A window that may hold more is not read: a call that fills a shuffle buffer or goes through a long
+# loop. Reading 190,000 events took 0.6 s of work, and 60,000 make a profile that is not kept.
+_MOST_EVENTS = 150_000
 _TOO_LONG = 20_000_000_000  # nanoseconds that a window may be open
 
 
@@ -31,7 +39,8 @@ class Calls(Probe):
         self._first: set[int] = set()
         self._sizes: list[int] = []  # of the windows that were kept, in bytes
         self._firsts: dict[str, int] = {}  # first calls of functions, by their name
-        self._windows: dict[int, tuple[Foreign, int]] = {}  # open windows by thread, and since when
+        self._windows: dict[int, tuple[Window, int]] = {}  # open windows by thread, and since when
+        self._compiles = False  # XLA has something to compile
         self._released = False  # the program uses the profiler
         signals = self.recorder.signals
         signals.tick.subscribe(self.name, self._overdue)
@@ -90,6 +99,7 @@ class Calls(Probe):
         def _create_concrete_function(*args: object, **kwargs: object) -> object:
             thread = local.lane.thread
             probe._depth[thread] = probe._depth.get(thread, 0) + 1
+            probe._compiles = probe._compiles or _is_for_xla(args)
             try:
                 return original(*args, **kwargs)
             finally:
@@ -147,8 +157,16 @@ class Calls(Probe):
         """Record a call that was not like the others, with what a window saw of it."""
         thread = unusual.call.lane.thread
         self._first.discard(thread)
-        window = self._windows.pop(thread, None)
-        self._write(unusual, close_window(window[0]) if window is not None else b"")
+        window, since = self._windows.pop(thread, (None, 0))
+        if window is None:
+            self._write(unusual)
+        elif self._compiles or window.most_events() <= _MOST_EVENTS:
+            self._write(unusual, inside=close_window(window))
+        else:
+            whole = clock() - since
+            prepare = min(whole, window.prepared())
+            stop_window(window)
+            self._write(unusual, {"call": whole, "prepare": prepare, "run": whole - prepare})
 
     def _stop(self, thread: int) -> None:
         window = self._windows.pop(thread, None)
@@ -164,10 +182,13 @@ class Calls(Probe):
         self._release()
         super().disarm()
 
-    def _write(self, unusual: InspectedCall, inside: bytes) -> None:
+    def _write(
+        self, unusual: InspectedCall, parts: dict[str, int] | None = None, inside: bytes = b""
+    ) -> None:
+        """`parts`: what the call is known to consist of; `inside`: what a window saw of it."""
         function, known, why = unusual.call.function, unusual.call.known, unusual.why
         key = f"{function._name}:{'+'.join(why)}"
-        if not inside and not self.recorder.wants(UnusualCall, key):
+        if not inside and not parts and not self.recorder.wants(UnusualCall, key):
             self.recorder.count(UnusualCall, key, unusual.took)
             return
         call = UnusualCall(
@@ -187,6 +208,8 @@ class Calls(Probe):
         )
         if inside:
             call = call.replace(trace=self._kept(inside))
+        if parts:
+            call = call.replace(**parts)
         if "reset" in why and self._reset is not None:
             call = call.replace(place=self._reset[0], way=self._reset[1])
         self.recorder.emit(call)
@@ -203,6 +226,15 @@ class Calls(Probe):
             return ""
         self._sizes.append(len(inside))
         return name
+
+
+def _is_for_xla(tracing: tuple[Foreign, ...]) -> bool:
+    """Whether a function that is traced asks for XLA; the last argument holds its options.
+
+    Seen on 2.15 to 2.21. Without it such a call may be taken for one that only runs long.
+    """
+    options = getattr(tracing[-1], "attributes", None) if tracing else None
+    return bool(options and options.get("_XlaMustCompile"))
 
 
 def _is_new_to_xla(call: Call) -> bool:

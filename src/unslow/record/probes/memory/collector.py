@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
 from collections.abc import Callable
 from types import ModuleType
 
@@ -11,6 +12,7 @@ from unslow.facts.memory import Gc
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.probe import Probe
+from unslow.record.engine.recorder import clock
 
 _GC = int(Phase.GC)
 _LONG = 1_000_000  # collections shorter than a millisecond are only added up
@@ -24,6 +26,7 @@ class Collector(Probe):
         self._open: list[Foreign] = []
         self._asked = False
         self._hidden: _Hidden | None = None
+        self._since = 0  # when a collection within an inspection began
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
         return {"tensorflow": self._on_tensorflow}
@@ -35,6 +38,8 @@ class Collector(Probe):
             self._hidden = _Hidden(self._collecting)
 
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
+        if self.recorder.inspecting and self.recorder.inspecting == threading.get_ident():
+            self._within_inspection(phase)
         if not info["generation"]:  # of the youngest: short ones, and several in an eager step
             return
         lane = self.recorder.local.lane
@@ -57,6 +62,12 @@ class Collector(Probe):
                         stack=stack,
                     )
                 )
+
+    def _within_inspection(self, phase: str) -> None:
+        if phase == "start":
+            self._since = clock()
+        else:
+            self.recorder.collected += clock() - self._since
 
     def disarm(self) -> None:
         if self._hidden is not None:

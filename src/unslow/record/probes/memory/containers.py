@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import gc
 import sys
@@ -13,6 +12,7 @@ from types import FrameType, FunctionType, ModuleType
 from typing import NamedTuple, Protocol
 
 from unslow.facts.memory import Container, Containers
+from unslow.record.engine.allocator import mallinfo
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
@@ -70,12 +70,9 @@ class Memory(Probe):
 
     def _on_tensorflow(self, module: ModuleType) -> None:
         self.watcher.add_counters(self._python)
-        try:  # glibc 2.33 and later; without it the allocator's own slack is not known
-            self._mallinfo = ctypes.CDLL(None).mallinfo2
-            self._mallinfo.restype = _MallInfo
+        self._mallinfo = mallinfo()
+        if self._mallinfo is not None:  # else the allocator's own slack is not known
             self.watcher.add_counters(self._allocator)
-        except (OSError, AttributeError):
-            return
 
     def _python(self) -> dict[str, float]:
         """Python's own blocks; counting takes half a millisecond, so not at every tick."""
@@ -98,6 +95,7 @@ class Memory(Probe):
         self._next = max(total + 1, int(total * _FURTHER))
         worked = time.thread_time_ns()
         lane.busy = True
+        self.recorder.inspecting, self.recorder.collected = lane.thread, 0
         try:
             self._walk(sys._getframe(1), total, began + _LONGEST)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
@@ -105,7 +103,9 @@ class Memory(Probe):
             self.recorder.signals.step.unsubscribe(self._stepped)
         finally:
             lane.busy = False
-            self.recorder.keep_out(lane, clock() - began, self.name)
+            self.recorder.inspecting = 0
+            spent = clock() - began - self.recorder.collected
+            self.recorder.keep_out(lane, max(0, spent), self.name)
             size = self.watcher.resident()
             # By work, not by time: on a busy machine the inspections would become too few.
             self._rested = (
@@ -351,23 +351,3 @@ def _described_closure(function: FunctionType, depth: int) -> str:
     largest = max(held, key=lambda value: _bytes(value, set()), default=None)
     named = tape if tape is not None else largest
     return "function" if named is None else f"function over {_described(named, depth + 1)}"
-
-
-class _MallInfo(ctypes.Structure):
-    """`struct mallinfo2` of glibc."""
-
-    _fields_ = [
-        (name, ctypes.c_size_t)
-        for name in (
-            "arena",
-            "ordblks",
-            "smblks",
-            "hblks",
-            "hblkhd",
-            "usmblks",
-            "fsmblks",
-            "uordblks",
-            "fordblks",
-            "keepcost",
-        )
-    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from types import ModuleType
 
@@ -12,12 +13,19 @@ from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.safe_inspection import instances_of
 
+cpu = time.thread_time_ns
+
 _FIRST = 8  # steps that warm up; a run of long steps may have fifty in all
 _EVERY = 32  # steps between readings of the process's size, at most
 _EARLY = 4  # a reading comes a quarter of the steps so far after the last, until then
 _GROWN = 48 << 20  # bytes of growth that are worth a count of all objects, about 90 ms
 _FURTHER = 1.3  # times the steps of the last count, at least, before the next
 _REST = 40  # times what a count took, before the next
+# Work of all counts together: a part of the time since the first steps, and nanoseconds more so
+# that a short run gets its first two. One takes 50 ns per block of Python's allocator: 60 ms after
+# the import of TensorFlow, and more with each graph that the program keeps.
+_MOST_OF_TIME, _AT_ONCE = 0.01, 200_000_000
+_EACH_BLOCK = 50
 
 
 class LiveTensors(Probe):
@@ -30,6 +38,9 @@ class LiveTensors(Probe):
         self._next = _FIRST
         self._due = 0
         self._rested = 0
+        self._began = 0  # when the first steps were over
+        self._worked = 0  # nanoseconds of processor time of all counts …
+        self._last = 0  # … and of the last
         self.recorder.signals.step.subscribe(self.name, self._stepped)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
@@ -47,16 +58,23 @@ class LiveTensors(Probe):
         try:
             size = self.watcher.rss
             if not self._base:
-                self._base = size
-            elif size - self._base > _GROWN and total >= self._due and clock() >= self._rested:
+                self._base, self._began = size, clock()
+            elif size - self._base > _GROWN and total >= self._due and self._is_affordable():
                 self._due = int(total * _FURTHER)
                 self._count(lane, total, size)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
             self._kind = None
 
+    def _is_affordable(self) -> bool:
+        now = clock()
+        if now < self._rested:
+            return False
+        expected = self._last or sys.getallocatedblocks() * _EACH_BLOCK
+        return self._worked + expected <= _AT_ONCE + (now - self._began) * _MOST_OF_TIME
+
     def _count(self, lane: Lane, total: int, size: int) -> None:
-        began = clock()
+        began, worked = clock(), cpu()
         kind, held = self._kind, 0.0
         lane.busy = True
         try:
@@ -71,8 +89,10 @@ class LiveTensors(Probe):
         finally:
             lane.busy = False
         self.recorder.emit(Live(step=total, tensors=number, bytes=held, rss=float(size)))
-        spent = clock() - began
-        self._rested = began + spent * _REST
+        spent, self._last = clock() - began, cpu() - worked
+        self._worked += self._last
+        # By work, not by time: on a busy machine there would be too few.
+        self._rested = began + self._last * _REST
         self.recorder.keep_out(lane, spent, self.name)
 
     def disarm(self) -> None:

@@ -15,7 +15,9 @@ from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.profiler.window import (
+    FEW_EVENTS,
     USUAL_LEVEL,
+    Window,
     close_window,
     export_window,
     open_window,
@@ -32,6 +34,7 @@ _MOST_STEPS = 10
 _SPAN = _SECOND // 4  # fewer steps where they are long: about 50,000 events
 _TOO_LONG = 5 * _SECOND  # a window is closed then, whatever the step
 _MOST_BYTES = 24 << 20
+_MOST_EVENTS = 15 * FEW_EVENTS  # a window that may hold more is not read: over 24 MB in most cases
 _V2 = "tensorflow.python.profiler.profiler_v2"
 
 # Workers of a job open no windows unless they are asked to: closing one ended a worker by SIGSEGV
@@ -51,7 +54,7 @@ class StepWindows(Probe):
 
     def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
-        self._session: Foreign = None
+        self._session: Window | None = None
         self._closing = threading.Lock()
         self._opened = (0, 0)  # step and clock
         self._number = 0
@@ -103,7 +106,7 @@ class StepWindows(Probe):
         if self._shared or self.recorder.is_worker:
             return
         if self._session is not None:
-            if lane.thread == self._thread and self.steps.led - self._opened[0] >= self._wanted:
+            if lane.thread == self._thread and self._is_enough(self._session):
                 self._close(lane)
             else:
                 self.steps.ask_again()
@@ -116,6 +119,10 @@ class StepWindows(Probe):
             self._perhaps_open(lane)
             if self._session is not None:
                 self.steps.ask_again()
+
+    def _is_enough(self, window: Window) -> bool:
+        steps = self.steps.led - self._opened[0]
+        return steps >= self._wanted or (steps > 0 and window.most_events() > FEW_EVENTS)
 
     def _perhaps_open(self, lane: Lane) -> None:
         now = clock()
@@ -180,8 +187,7 @@ class StepWindows(Probe):
         if lane is not None:
             lane.busy = True
         try:
-            export_window(session)
-            file = self._exported()
+            file = self._written(session, lane)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe: a full disk
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
             return
@@ -204,7 +210,15 @@ class StepWindows(Probe):
         if lane is not None:
             self.recorder.keep_out(lane, spent, self.name)
 
-    def _close_shared(self, session: object, lane: Lane | None) -> None:
+    def _written(self, window: Window, lane: Lane | None) -> str:
+        """The profile's path below the run folder; empty where there is none."""
+        if lane is not None and window.most_events() > _MOST_EVENTS:
+            stop_window(window)
+            return ""
+        export_window(window)
+        return self._exported()
+
+    def _close_shared(self, session: Window, lane: Lane | None) -> None:
         """Close a window of a worker; one that ends in the middle of a step is of no use."""
         began = clock()
         if lane is None:
