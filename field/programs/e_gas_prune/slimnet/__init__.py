@@ -1,0 +1,4 @@
+from .graph import Classifier
+from .sparsify import MagnitudePruner
+
+__all__ = ["Classifier", "MagnitudePruner"]
