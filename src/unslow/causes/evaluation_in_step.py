@@ -61,7 +61,9 @@ class EvaluationInStep(Cause):
             which = f"the long steps are validation, every {period} steps"
         else:
             which = "one long step is validation"
-        spent = loop.phase(Phase.EVAL)
+        spent = float((loop.phases[1:, Phase.EVAL] * loop.count[1:])[rows].sum())
+        if spent < LEAST_SHARE * loop.total:
+            return  # most of it is a little in every step
         yield Finding(
             cause=self.id,
             title=f"{which}: {say.time(spent)}, {say.share(spent / loop.total)} of the training",
@@ -69,8 +71,8 @@ class EvaluationInStep(Cause):
             seconds=spent,
             fault=False,
             evidence=(
-                Evidence("evaluations", len(rows)),
-                Evidence("each", round(float(loop.seconds[1:][rows].mean()), 4), "s"),
+                Evidence("steps with an evaluation", len(rows)),
+                Evidence("such a step", round(float(loop.seconds[1:][rows].mean()), 4), "s"),
                 Evidence("a usual step", round(typical, 5), "s"),
             ),
             advice="To spend less on it: `validation_freq`, `validation_steps`, or a larger "
@@ -93,4 +95,10 @@ EvaluationInStep.FIRES = (
 EvaluationInStep.QUIET = (
     Sketch("long steps that are something else", _every(50, 0.5), style="keras"),
     Sketch("no evaluation at all", [0.01] * 200),
+    Sketch(
+        "a little evaluation in every step, and one step in which it took long",
+        [0.1 if step == 90 else 0.01 for step in range(200)],
+        style="keras",
+        phases={Phase.EVAL: [0.9 if step == 90 else 0.2 for step in range(200)]},
+    ),
 )

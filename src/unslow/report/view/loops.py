@@ -124,6 +124,7 @@ def sparkline_of(loop: Loop) -> SparklineRow:
     if not len(seconds):
         return {"values": [], "scale": "linear", "low": 0.0, "high": 0.0}
     weights = loop.count[-len(seconds) :].astype(float)
+    low = np.inf
     starts = np.linspace(0, len(seconds), min(len(seconds), BARS) + 1).astype(int)[:-1]
     if loop.trend.shape is Shape.PERIODIC:
         # A mean would hide the long steps that the trend is about.
@@ -133,6 +134,7 @@ def sparkline_of(loop: Loop) -> SparklineRow:
             values,
             _means(seconds, weights, starts),
         )
+        low = float(loop.low[-len(seconds) :].min())  # of the steps in between, beside the trend
     else:
         values = _means(seconds, weights, starts)
     typical = float(np.median(values))
@@ -140,7 +142,7 @@ def sparkline_of(loop: Loop) -> SparklineRow:
     return {
         "values": [float(value) for value in values],
         "scale": scale,
-        "low": float(values.min()),
+        "low": min(low, float(values.min())),
         "high": float(values.max()),
     }
 
