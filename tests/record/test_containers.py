@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -183,3 +184,27 @@ def test_growth_that_begins_late_is_inspected_before_the_next_step_is_due(
     for total in range(120, 135):  # what comes and goes is not inspected each time
         step(total, 150 * (total % 2))
     assert inspected == [100, 106, 112, 118]
+
+
+def test_a_process_that_has_just_grown_rests_less_after_an_inspection(
+    recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    probe = next(each for each in recording.arming.probes if isinstance(each, Memory))
+    inspected: list[int] = []
+    worked = itertools.count(0, 1_000_000)  # each inspection takes a millisecond of work
+    now = [0]
+    monkeypatch.setattr(probe, "_walk", lambda frame, total, until: inspected.append(total))
+    monkeypatch.setattr("time.thread_time_ns", lambda: next(worked))
+    monkeypatch.setattr("unslow.record.probes.memory.containers.clock", lambda: now[0])
+    monkeypatch.setattr(probe.watcher, "resident", lambda: probe.watcher.rss)
+
+    def step(total: int, milliseconds: int, megabytes: int) -> None:
+        now[0] = milliseconds * 1_000_000
+        probe.watcher.rss = (1 << 30) + (megabytes << 20)
+        probe._stepped(recording.recorder.local.lane, total)
+
+    step(100, 2_000, 0)
+    step(200, 4_000, 0)  # nothing grew since
+    step(300, 4_500, 0)  # rests for a second
+    step(310, 4_510, 100)
+    assert inspected == [100, 200, 310]

@@ -53,7 +53,8 @@ class Memory(Probe):
     def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
         self._next = _FIRST_INSPECTION
-        self._rested = 0
+        self._rest_began = self._rest_unit = 0  # when, and how much work, the last inspection was
+        self._grew = False  # the process, between the last two inspections
         self._size = 0
         self._high = 0
         self._due = sys.maxsize  # bytes of the process at which the next inspection is due
@@ -87,10 +88,11 @@ class Memory(Probe):
 
     def _stepped(self, lane: Lane, total: int) -> None:
         # Growth that begins late would be over before three inspections have seen it.
-        if total < self._next and self.watcher.rss < self._due:
+        is_due = self.watcher.rss >= self._due
+        if total < self._next and not is_due:
             return
         began = clock()
-        if began < self._rested:
+        if began < self._rest_began + self._rest_unit * _REST[not (is_due or self._grew)]:
             return
         self._next = max(total + 1, int(total * _FURTHER))
         worked = time.thread_time_ns()
@@ -108,9 +110,8 @@ class Memory(Probe):
             self.recorder.keep_out(lane, max(0, spent), self.name)
             size = self.watcher.resident()
             # By work, not by time: on a busy machine the inspections would become too few.
-            self._rested = (
-                began + (time.thread_time_ns() - worked) * _REST[size - self._size < _GROWN]
-            )
+            self._rest_began, self._rest_unit = began, time.thread_time_ns() - worked
+            self._grew = size - self._size >= _GROWN
             self._size = size
             # Above the highest so far: what comes and goes is not inspected each time.
             self._high = max(self._high, size)
