@@ -149,7 +149,7 @@ def test_a_native_call_that_keeps_the_lock_is_waited_for_and_then_left_alone(
 ) -> None:
     monkeypatch.setattr(inject, "_PATIENCE", 0.5)
     process = start(
-        "sum(range(3 * 10**8))\ntime.sleep(1)\n"
+        "sum(range(6 * 10**8))\ntime.sleep(1)\n"
         "print('back', 'unslow.attached' in sys.modules, flush=True)\ntime.sleep(60)"
     )
     with (
