@@ -36,7 +36,7 @@ FEWEST_COMPILATIONS = 3
 # What a compilation takes at least, where no shape is seen (judgements).
 _LONG_TIMES = 10  # a usual step
 _LONG_SECONDS = 0.05
-# Of the first compilation: others of the same graph took 0.4 to 0.9 times as long on 2.21.
+# Of the first compilation; a judgement: in two programs others took 0.4 to 0.9 times as long.
 _OF_FIRST = 0.2
 _MOST_WAITING = 0.5  # of the seconds of long steps, that the step is known to wait for data
 _UNEXPLAINED = frozenset(("long", "early"))
