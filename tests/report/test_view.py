@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from unslow.analyse.account import account_of
 from unslow.analyse.host.step_profile import Op, SketchedWindow, StepProfile
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Sketch, at
@@ -62,6 +63,17 @@ def test_the_headline_names_time_memory_and_what_becomes_of_the_run() -> None:
     assert more.endswith(below)
     first = view_of(replace(diagnosis, findings=(peak,), fixes={}))["verdict"]["more"]
     assert first == "It costs 400 MB of memory."
+
+
+def test_the_gain_of_all_findings_is_stated_where_it_is_far_more_than_the_first() -> None:
+    slow = retracing()
+    lead = replace(slow.findings[0], seconds=0.5 * slow.run.trained)
+    second = replace(lead, cause="predict-in-loop", seconds=0.4 * slow.run.trained)
+    for findings, said in (((lead, second), True), ((lead,), False)):
+        account = account_of(slow.run, findings)
+        view = view_of(replace(slow, findings=findings, fixes={}, account=account))
+        stated = view["verdict"]["more"].endswith("≈10× faster with all of them fixed.")
+        assert stated is said
 
 
 def test_two_steps_show_no_habit_and_the_sentence_says_so() -> None:

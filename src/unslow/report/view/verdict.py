@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unslow.analyse.account import TRAINING, Kind
 from unslow.model import Diagnosis, Loop, Run, Shape
 from unslow.report import words
 from unslow.report.rows import FindingRow, VerdictRow
@@ -9,6 +10,7 @@ from unslow.report.rows import FindingRow, VerdictRow
 SLOWER = 0.2  # a step time that rose by more needs an explanation (judgement)
 NOTABLE = 0.1  # an unexplained share of the training that is stated beside the verdict (judgement)
 _TOO_FEW = 2  # steps: the first one prepares, and one more shows no habit
+FAR_MORE = 1.5  # times the gain of the first finding: then the gain of all is stated (judgement)
 WORTH_SAYING = 1.05  # a smaller gain is no headline (judgement)
 
 
@@ -17,7 +19,7 @@ def verdict_of(diagnosis: Diagnosis, findings: list[FindingRow]) -> VerdictRow:
     run = diagnosis.run
     problems = [finding for finding in findings if finding["fault"]]
     if problems:
-        return _problem(run, problems)
+        return _problem(diagnosis, problems)
     if not run.steps:
         return _verdict("no-steps", _no_steps(run))
     loop = max(run.loops, key=lambda each: each.total)
@@ -56,7 +58,8 @@ def _verdict(kind: str, text: str, more: str = "") -> VerdictRow:
     }
 
 
-def _problem(run: Run, problems: list[FindingRow]) -> VerdictRow:
+def _problem(diagnosis: Diagnosis, problems: list[FindingRow]) -> VerdictRow:
+    run = diagnosis.run
     lead = problems[0]
     gain = _speedup(lead)
     title = lead["title"].rstrip(".")
@@ -68,7 +71,8 @@ def _problem(run: Run, problems: list[FindingRow]) -> VerdictRow:
     if gain:
         joint = "; likely cause: " if likely else ": "
         headline = f"{_gained(lead, gain)}{joint}{what}"
-    more = " ".join(filter(None, (_cost(run, lead), _others(problems[1:]))))
+    others = _others(problems[1:], _together(diagnosis, lead, gain))
+    more = " ".join(filter(None, (_cost(run, lead), others)))
     return {
         **_verdict("fault", headline, more),
         "seconds": lead["seconds"],
@@ -93,6 +97,18 @@ def _speedup(finding: FindingRow) -> float | None:
     return 1 / left if 1 / left >= WORTH_SAYING else None
 
 
+def _together(diagnosis: Diagnosis, lead: FindingRow, alone: float | None) -> str:
+    """What all findings of the training give together, where that is far more than the first."""
+    account, whole = diagnosis.account, diagnosis.run.trained
+    if account is None or not alone or not lead["of_training"] or whole <= 0:
+        return ""
+    steps = [stretch for stretch in account.stretches if stretch.name == TRAINING]
+    parts = [part for stretch in steps for part in stretch.parts if part.kind is Kind.FINDING]
+    claimed = sum(part.seconds for part in parts) / whole
+    gain = 1 / max(1 - claimed, 1e-3)
+    return words.speed(gain) if gain >= FAR_MORE * alone else ""
+
+
 def _cost(run: Run, finding: FindingRow) -> str:
     whole, what = (run.trained, "training") if finding["of_training"] else (run.seconds, "the run")
     forecast = finding["forecast"]
@@ -109,8 +125,8 @@ def _cost(run: Run, finding: FindingRow) -> str:
     return words.ended(f"It takes {cost} of {what} ({words.share(finding['share'])}){growing}")
 
 
-def _others(others: list[FindingRow]) -> str:
-    """What the other findings cost: time, memory, and what becomes of the run."""
+def _others(others: list[FindingRow], together: str) -> str:
+    """What the other findings cost: time, memory, what becomes of the run, and the whole gain."""
     if not others:
         return ""
     seconds = sum(finding["seconds"] for finding in others)
@@ -122,7 +138,8 @@ def _others(others: list[FindingRow]) -> str:
     count = words.count(len(others), "more finding")
     cost = f" ({' and '.join(costs)})" if costs else ""
     later = f": {told[0]}" if told else ""
-    return words.ended(f"{count} below{cost}{later}")
+    below = words.ended(f"{count} below{cost}{later}")
+    return f"{below} Training could be {together} with all of them fixed." if together else below
 
 
 def _known(finding: FindingRow) -> str:
