@@ -8,14 +8,11 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 
 from unslow import facts
-from unslow.facts.kinds import all_kinds
 from unslow.facts.schema import Fact, Record, Tally, Thinned
 
-UNDECLARED = Path(__file__).with_name("undeclared_facts.md")
 NOT_KINDS = ("schema", "codec", "table", "kinds", "phase")
 
 INTRODUCTION = """\
@@ -40,13 +37,6 @@ def page() -> str:
     ]
     for module in modules():
         parts += [f"## {first_sentence(module)}", *map(section, records(module))]
-    rows = undeclared()
-    if rows:
-        parts += [
-            "## Kinds that are not classes yet",
-            "Read as `run.of(kind)`; every key that ends in `_ns` is read in seconds without that ending.",
-            "\n".join(["| kind | probe | way | what it says |", "|---|---|---|---|", *rows]),
-        ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -68,7 +58,7 @@ def records(module: ModuleType) -> list[type[Record]]:
 
 
 def section(record: type[Record]) -> str:
-    if issubclass(record, Fact):
+    if issubclass(record, Fact) and record.kind:
         title = f"### `{record.kind}`: {record.__name__}"
         written = f"Probe: {record.probe}. {policy(record)}"
     else:
@@ -98,10 +88,3 @@ def described(record: type[Record]) -> Iterator[tuple[str, str]]:
         key = record.WRITTEN[name]
         shown = hint if key in (name, f"{name}_ns") else f"{hint}, written as `{key}`"
         yield name, f"{shown}; {note}" if note else shown
-
-
-def undeclared() -> list[str]:
-    rows = UNDECLARED.read_text(encoding="utf-8").splitlines() if UNDECLARED.exists() else []
-    declared = all_kinds()
-    kinds = {row: re.match(r"\| `(\w+)`", row) for row in rows}
-    return [row for row, kind in kinds.items() if kind and kind.group(1) not in declared]

@@ -14,6 +14,19 @@ from rich.console import Console
 
 from tests.cli.test_cli import typed
 from unslow.errors import UnslowError
+from unslow.facts.schema import Place
+from unslow.facts.whatif import (
+    AccumulationSeen,
+    DatasetBatched,
+    DatasetRebatched,
+    FitStarted,
+    LayersMade,
+    ModelCompiled,
+    OptimizerMade,
+    RuntimeStarted,
+    Switched,
+    WeightsUpdated,
+)
 from unslow.proof.trials import Side, Trial
 from unslow.proof.whatif import measure as measuring
 from unslow.proof.whatif import run as running
@@ -24,23 +37,19 @@ from unslow.proof.whatif.view import view_of
 from unslow.report.whatif import renderable
 
 SIDE = Side(["python", "train.py"], "/")
-LINE = [["train.py", 9, "<module>"]]
+LINE = (Place("train.py", 9, "<module>"),)
 MACHINE = Machine(2, frozenset(), {}, 40)
 
 
-def fact(what: str, **data: Any) -> dict[str, Any]:
-    return {"what": what, "stack": LINE, "done": [], **data}
-
-
-def update(kind: str = "function", **data: Any) -> dict[str, Any]:
+def update(way: str = "function", **data: Any) -> WeightsUpdated:
     known = {"place": "train.py:5:step", "users": True, "jit": False, "fit": False, "rows": 32}
-    return fact("update", kind=kind, **{**known, **data})
+    return WeightsUpdated(stack=LINE, way=way, **{**known, **data})
 
 
 FIT = (
-    fact("compile", eager=False),
-    fact(
-        "fit",
+    ModelCompiled(stack=LINE, eager=False),
+    FitStarted(
+        stack=LINE,
         arrays=True,
         size=32,
         was=32,
@@ -50,21 +59,21 @@ FIT = (
         together=1,
         eager=False,
     ),
-    fact("optimizer", own="Adam", package="keras.src.optimizers"),
-    fact("accumulation", own=0),
-    fact("layers", policy="float32"),
+    OptimizerMade(stack=LINE, own="Adam", package="keras.src.optimizers"),
+    AccumulationSeen(stack=LINE, own=0),
+    LayersMade(stack=LINE, policy="float32"),
     update(users=False, fit=True, rows=0),
 )
-LOOP = (fact("optimizer", own="Adam", package="keras.src.optimizers"), update())
+LOOP = (OptimizerMade(stack=LINE, own="Adam", package="keras.src.optimizers"), update())
 EAGER = (update("optimizer"),)
 SESSION = (
-    fact("optimizer", own="AdamOptimizer", package="tensorflow.python.training"),
+    OptimizerMade(stack=LINE, own="AdamOptimizer", package="tensorflow.python.training"),
     update("session", users=False),
 )
 
 
 def trial(
-    pace: float = 0.01, weights: float = 1.0, told: tuple[Mapping[str, Any], ...] = (), **data: Any
+    pace: float = 0.01, weights: float = 1.0, told: tuple[Switched, ...] = (), **data: Any
 ) -> Trial:
     seconds = np.full(data.pop("steps", 60), pace)
     if len(seconds):
@@ -90,7 +99,7 @@ Make = Callable[[Mapping[str, Any], Mapping[str, str]], Trial]
 def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let `whatif` see a made-up first run, and made-up trials: a function of what is asked for."""
 
-    def use(seen: tuple[Mapping[str, Any], ...], make: Make) -> None:
+    def use(seen: tuple[Switched, ...], make: Make) -> None:
         rng = np.random.default_rng(0)
 
         def run(side: Side, steps: int, **options: object) -> Trial:
@@ -98,15 +107,8 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             if asked == {}:
                 return trial(told=seen)
             made = make(asked or {}, side.env)
-            done = tuple(
-                fact(
-                    "x",
-                    done=list(asked or ()),
-                    size=asked.get("batch", 1) * 32 if asked else 32,
-                    was=32,
-                )
-                for _ in (0,)
-            )
+            size = round(asked.get("batch", 1) * 32) if asked else 32
+            done = (DatasetBatched(done=tuple(asked or ()), size=size, was=32),)
             noisy = made.seconds * rng.lognormal(0, 0.01)
             from dataclasses import replace
 
@@ -133,7 +135,7 @@ def shown(outcome: Outcome, width: int = 100) -> str:
     return str(console.file.getvalue())  # type: ignore[attr-defined]
 
 
-def why_not(told: tuple[Mapping[str, Any], ...], name: str) -> str:
+def why_not(told: tuple[Switched, ...], name: str) -> str:
     return next(one.why_not for one in catalogue(Survey(told, {}), MACHINE) if one.name == name)
 
 
@@ -157,7 +159,7 @@ def why_not(told: tuple[Mapping[str, Any], ...], name: str) -> str:
     ],
 )
 def test_a_setting_applies_only_where_its_switch_is_reached(
-    told: tuple[Mapping[str, Any], ...], name: str, why: str
+    told: tuple[Switched, ...], name: str, why: str
 ) -> None:
     found = why_not(told, name)
     assert why in found and bool(found) == bool(why)
@@ -165,9 +167,9 @@ def test_a_setting_applies_only_where_its_switch_is_reached(
 
 def test_the_last_batch_of_a_pipeline_makes_the_training_batches() -> None:
     told = (
-        fact("batch", size=100, was=100, place="train.py:3:0"),
-        fact("batch", size=64, was=64, place="train.py:4:0"),
-        fact("inner", place="train.py:3:0"),
+        DatasetBatched(stack=LINE, size=100, was=100, place="train.py:3:0"),
+        DatasetBatched(stack=LINE, size=64, was=64, place="train.py:4:0"),
+        DatasetRebatched(stack=LINE, place="train.py:3:0"),
         update(rows=0),
     )
     found = next(one for one in catalogue(Survey(told, {}), MACHINE) if one.name == "batch-x2")
@@ -235,13 +237,13 @@ def test_a_setting_that_fails_is_a_row_with_its_reason(trials: Callable[..., Non
 
 
 def test_a_switch_that_was_never_reached_gives_no_number(trials: Callable[..., None]) -> None:
-    trials(FIT, lambda asked, env: trial(told=(fact("started", environment={}),)))
+    trials(FIT, lambda asked, env: trial(told=(RuntimeStarted(stack=LINE, environment={}),)))
     found = measured("jit_compile")
     assert not found.rows and "compile() was never reached" in shown(found)
 
 
 def test_an_environment_that_the_script_overrules_is_said(trials: Callable[..., None]) -> None:
-    own = fact("started", environment={"TF_ENABLE_ONEDNN_OPTS": "1"})
+    own = RuntimeStarted(stack=LINE, environment={"TF_ENABLE_ONEDNN_OPTS": "1"})
     trials(FIT, lambda asked, env: trial(told=(own,) if asked else ()))
     assert "the script itself sets TF_ENABLE_ONEDNN_OPTS=1" in shown(measured("onednn"))
 
@@ -400,7 +402,7 @@ def test_the_json_is_plain(trials: Callable[..., None]) -> None:
 def test_steps_are_executed_together_in_groups_that_cut_an_epoch_evenly(
     steps: int, epoch: int, together: int
 ) -> None:
-    told = (*FIT[:1], {**FIT[1], "epoch": epoch}, *FIT[2:])
+    told = (*FIT[:1], FIT[1].replace(epoch=epoch), *FIT[2:])
     machine = Machine(2, frozenset(), {}, steps)
     found = next(
         one for one in catalogue(Survey(told, {}), machine) if one.name == "steps_per_execution"

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from unslow.analyse.run.assemble import load
 from unslow.facts.files import Folder
-from unslow.facts.json_object import JsonObject
+from unslow.facts.whatif import Switched
 from unslow.model import Loop, Run
 from unslow.proof import launch
 from unslow.proof.workspace import Workspace
@@ -55,7 +55,7 @@ class Trial:
     group: int = 1  # updates that its first call made: Keras's steps_per_execution
     interrupted: bool = False
     compiled: bool = False  # XLA said on stderr that it compiled something
-    told: tuple[JsonObject, ...] = ()  # what the switches of `whatif` did
+    told: tuple[Switched, ...] = ()  # what the switches of `whatif` did
     # Bytes in the folders it writes to, at `files_steps`.
     files: Floats = field(default_factory=lambda: np.zeros(0))
     files_steps: Floats = field(default_factory=lambda: np.zeros(0))
@@ -174,7 +174,7 @@ def trial_of(recorded: Recorded, place: Path) -> Trial:
         peak=peak or float(rss.max() if len(rss) else 0.0),
         took=run.seconds,
         group=loops[0].group if loops else 1,
-        told=tuple(dict(event.data) for event in run.of("whatif")),
+        told=_told(run),
         lost={
             name: why
             for process in run.processes
@@ -182,6 +182,11 @@ def trial_of(recorded: Recorded, place: Path) -> Trial:
             if why != "armed"
         },
     )
+
+
+def _told(run: Run) -> tuple[Switched, ...]:
+    """What the switches reported, of every kind."""
+    return tuple(fact for kind in Switched.__subclasses__() for fact in run.facts(kind))
 
 
 def every_step(loops: Sequence[Loop], seconds: Sequence[Floats]) -> Floats:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from unslow.facts.whatif import DatasetBatched, FitStarted, RuntimeStarted, SwitchFailed
 from unslow.proof.prove import ROUNDING
 from unslow.proof.trials import Side, Trial, run_trial
 from unslow.proof.whatif.settings import Setting
@@ -169,7 +170,7 @@ _EITHER = {"jit_compile", "functions"}  # one of them is enough
 
 def unreached(setting: Setting, trial: Trial) -> str:
     """Why a setting had no effect though it was asked for; '' when every part of it was applied."""
-    done = {name for fact in trial.told for name in fact.get("done", ())}
+    done = {name for fact in trial.told for name in fact.done}
     if done & _EITHER:
         done |= _EITHER
     if setting.environment:  # determinism is then a variable, which no switch confirms
@@ -182,15 +183,15 @@ def unreached(setting: Setting, trial: Trial) -> str:
 
 
 def _broken_switch(trial: Trial) -> str:
-    failed = [str(fact["why"]) for fact in trial.told if fact["what"] == "failed"]
+    failed = [fact.why for fact in trial.told if isinstance(fact, SwitchFailed)]
     lost = [f"{name} {why}" for name, why in trial.lost.items() if name.startswith("whatif")]
     return next(iter(failed + lost), "")
 
 
 def _overruled(setting: Setting, trial: Trial) -> str:
     """An environment variable that the script itself sets."""
-    started = [fact for fact in trial.told if fact["what"] == "started"]
-    seen = started[0].get("environment", {}) if started else {}
+    started = [fact for fact in trial.told if isinstance(fact, RuntimeStarted)]
+    seen = started[0].environment if started else {}
     for name, value in seen.items():
         if value != setting.environment.get(name):
             return f"the script itself sets {name}={value}"
@@ -199,8 +200,9 @@ def _overruled(setting: Setting, trial: Trial) -> str:
 
 def factor(trial: Trial) -> float:
     """How many times the examples of the script's own steps were in a step of this trial."""
-    cut = [fact for fact in trial.told if "batch" in fact.get("done", ())]
-    return float(min((fact["size"] / fact["was"] for fact in cut if fact["was"]), default=1.0))
+    batched = [fact for fact in trial.told if isinstance(fact, FitStarted | DatasetBatched)]
+    cut = [fact.size / fact.was for fact in batched if "batch" in fact.done and fact.was]
+    return float(min(cut, default=1.0))
 
 
 _ERROR = re.compile(r"^[\w.]*(Error|Exception|Exit|Interrupt)\b.*")

@@ -7,6 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from unslow.facts.json_object import JsonObject
+from unslow.facts.whatif import (
+    AccumulationSeen,
+    DeterminismAsked,
+    LayersMade,
+    ModelCompiled,
+    OptimizerMade,
+    PipelineRead,
+    ThreadsSet,
+)
 from unslow.proof.whatif.survey import Survey, place_of
 
 
@@ -80,15 +89,15 @@ def _xla(seen: Survey, machine: Machine) -> Iterator[Setting]:
 
 
 def _jit_compile(seen: Survey) -> Setting:
-    functions = [fact for fact in seen.functions if not fact["jit"]]
+    functions = [fact for fact in seen.functions if not fact.jit]
     asked: JsonObject = {}
     keep, where = "@tf.function(jit_compile=True)", place_of(functions)
     if seen.trains_by_keras:
         asked["jit_compile"] = True
-        keep, where = "model.compile(…, jit_compile=True)", place_of(seen.of("compile"))
+        keep, where = "model.compile(…, jit_compile=True)", place_of(seen.of(ModelCompiled))
     if functions:
-        asked["functions"] = [fact["place"] for fact in functions]
-    fits_compiled = bool(seen.fits) and all(fact["jit"] for fact in seen.fits)
+        asked["functions"] = [fact.place for fact in functions]
+    fits_compiled = bool(seen.fits) and all(fact.jit for fact in seen.fits)
     why_not = _first(
         (seen.runs_eagerly, f"{_EAGER}: there is no function to compile"),
         (not asked and seen.has_session, "a Session has no such switch: see auto-cluster"),
@@ -109,7 +118,7 @@ def _precision(seen: Survey, machine: Machine) -> Iterator[Setting]:
     for kind, flags in _SUPPORT.items():
         emulated = f"this processor has no {kind} instructions: it emulates them"
         note = _first((not machine.flags & set(flags), emulated))
-        make = _keras_policy if seen.has("layers") else _graph_rewrite
+        make = _keras_policy if seen.of(LayersMade) else _graph_rewrite
         yield make(kind, seen, note)
 
 
@@ -140,7 +149,7 @@ def _graph_rewrite(kind: str, seen: Survey, note: str) -> Setting:
 
 
 def _batch(seen: Survey, machine: Machine) -> Iterator[Setting]:
-    arrays = [fact for fact in seen.fits if fact["arrays"]]
+    arrays = [fact for fact in seen.fits if fact.arrays]
     reachable = arrays or seen.batches
     now = seen.examples
     for name, factor in (("batch-half", 0.5), ("batch-x2", 2.0), ("batch-x4", 4.0)):
@@ -160,15 +169,15 @@ def _batch(seen: Survey, machine: Machine) -> Iterator[Setting]:
 
 
 def _accumulation(seen: Survey, machine: Machine) -> Iterator[Setting]:
-    facts = seen.of("accumulation")
+    facts = seen.of(AccumulationSeen)
     size = seen.examples // 4
-    arrays = [fact for fact in seen.fits if fact["arrays"]]
+    arrays = [fact for fact in seen.fits if fact.arrays]
     reachable = bool(arrays or seen.batches) and size > 0
     why_not = _first(
         (not facts, "no optimizer of Keras 3"),
-        (any(fact["own"] for fact in facts), "the script already accumulates"),
+        (any(fact.own for fact in facts), "the script already accumulates"),
     )
-    keep, where = "gradient_accumulation_steps=4", place_of(seen.of("optimizer"))
+    keep, where = "gradient_accumulation_steps=4", place_of(seen.of(OptimizerMade))
     yield Setting(
         "accumulate-4",
         "accumulation",
@@ -190,18 +199,18 @@ def _accumulation(seen: Survey, machine: Machine) -> Iterator[Setting]:
 
 
 def _execution(seen: Survey, machine: Machine) -> Iterator[Setting]:
-    epoch = next((fact["epoch"] for fact in seen.fits if fact["epoch"]), 0)
+    epoch = next((fact.epoch for fact in seen.fits if fact.epoch), 0)
     steps, uneven = _group(machine.steps, epoch)
-    together = max((fact["together"] for fact in seen.fits), default=1)
+    together = max((fact.together for fact in seen.fits), default=1)
     yield Setting(
         "steps_per_execution",
         "execution",
         {"steps_per_execution": steps},
         keep=f"model.compile(…, steps_per_execution={steps})",
-        where=place_of(seen.of("compile")),
+        where=place_of(seen.of(ModelCompiled)),
         why_not=_first(
             (not seen.fits, "fit() is not what trains here"),
-            (any(fact["eager"] for fact in seen.fits), "the model runs eagerly"),
+            (any(fact.eager for fact in seen.fits), "the model runs eagerly"),
             (together > 1, f"it is already {together}"),
             (uneven > _UNEVEN, f"an epoch of {epoch} steps cannot be cut evenly"),
         ),
@@ -228,7 +237,7 @@ def _group(steps: int, epoch: int) -> tuple[int, float]:
 
 
 def _threads(seen: Survey, machine: Machine) -> Iterator[Setting]:
-    own = {fact["which"]: fact["own"] for fact in seen.of("threads")}
+    own = {fact.which: fact.own for fact in seen.of(ThreadsSet)}
     counts = sorted({1, max(1, machine.cores // 2), machine.cores})
     for which in ("intra", "inter"):
         now = own.get(which) or machine.cores
@@ -261,7 +270,7 @@ _OPTIONS = (
 
 
 def _data(seen: Survey, machine: Machine) -> Iterator[Setting]:
-    facts = [fact for fact in seen.of("pipeline") if fact["stack"]]
+    facts = [fact for fact in seen.of(PipelineRead) if fact.stack]
     reasons = _pipeline_reasons(seen, facts)
     for name, asked, keep, changes in _OPTIONS:
         if keep.startswith("options"):
@@ -277,11 +286,11 @@ def _data(seen: Survey, machine: Machine) -> Iterator[Setting]:
         )
 
 
-def _pipeline_reasons(seen: Survey, facts: list[JsonObject]) -> dict[str, str]:
+def _pipeline_reasons(seen: Survey, facts: list[PipelineRead]) -> dict[str, str]:
     """Why settings of pipelines do not apply: all of them by the name '', others by their own."""
-    stages = {stage for fact in facts for stage in fact["stages"]}
-    keras_own = bool(seen.fits) and not any(fact["dataset"] for fact in seen.fits)
-    prefetched = all("Prefetch" in fact["stages"][0] for fact in facts)
+    stages = {stage for fact in facts for stage in fact.stages}
+    keras_own = bool(seen.fits) and not any(fact.dataset for fact in seen.fits)
+    prefetched = all("Prefetch" in fact.stages[0] for fact in facts)
     parallel = any(stage.startswith(("Map", "Parallel", "Interleave")) for stage in stages)
     return {
         "": _first(
@@ -298,8 +307,8 @@ _OLD_OPTIMIZERS = {"SGD": "GradientDescentOptimizer", "Adam": "AdamOptimizer"}
 
 
 def _optimizer(seen: Survey, machine: Machine) -> Iterator[Setting]:
-    facts = seen.of("optimizer")
-    old = any(fact["package"].startswith("tensorflow") for fact in facts)
+    facts = seen.of(OptimizerMade)
+    old = any(fact.package.startswith("tensorflow") for fact in facts)
     module = "tf.compat.v1.train" if old else "keras.optimizers"
     for name in ("SGD", "Adam", "Adafactor"):
         target = _OLD_OPTIMIZERS.get(name, "") if old else name
@@ -314,7 +323,7 @@ def _optimizer(seen: Survey, machine: Machine) -> Iterator[Setting]:
                 (not facts, "no optimizer of Keras or tf.train is used"),
                 (not target, "tf.train has none"),
                 (
-                    all(fact["own"] == target for fact in facts),
+                    all(fact.own == target for fact in facts),
                     f"the script already uses {target}",
                 ),
             ),
@@ -388,7 +397,7 @@ def _allocator(seen: Survey, machine: Machine) -> Iterator[Setting]:
 
 
 def _determinism(seen: Survey, machine: Machine) -> Iterator[Setting]:
-    facts = seen.of("determinism")
+    facts = seen.of(DeterminismAsked)
     on = machine.environment.get("TF_DETERMINISTIC_OPS", "0").lower() in ("1", "true")
     asked_for = bool(facts) or on
     yield Setting(

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from types import FrameType, ModuleType
 
+from unslow.facts.whatif import DatasetBatched, DatasetRebatched, PipelineRead
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.weak_table import WeakTable
 from unslow.record.trial.whatif.switch import Switch
@@ -50,14 +51,13 @@ class Batch(Switch):
         inner = place in self.asked.get("inner", ())
         other = max(1, round(size * float(self.asked.get("batch", 1))))
         done = other != size and not inner
-        self.tell(
-            "batch",
-            caller,
-            done=["batch"] if done else [],
+        reached = DatasetBatched(
+            done=("batch",) if done else (),
             size=other if done else size,
             was=size,
             place=place,
         )
+        self.tell(reached, caller)
         return {"batch_size": other} if done else {}
 
     def _mark(self, source: Foreign, result: Foreign, frame: FrameType) -> None:
@@ -72,7 +72,7 @@ class Batch(Switch):
             seen += 1
             place = self._batched.get(dataset)
             if place is not None and place != here:
-                self.tell("inner", caller, place=place)
+                self.tell(DatasetRebatched(place=place), caller)
             pending.extend(dataset._inputs())
 
     def _caller(self, frame: FrameType) -> FrameType | None:
@@ -119,7 +119,8 @@ class Pipeline(Switch):
         if self._inside:
             return None
         asked = self.asked.get("data", {})
-        self.tell("pipeline", frame, done=["data"] if asked else [], stages=_stages(dataset))
+        done = ("data",) if asked else ()
+        self.tell(PipelineRead(done=done, stages=_stages(dataset)), frame)
         if not asked:
             return None
         self._inside = True
@@ -138,7 +139,7 @@ class Pipeline(Switch):
             self._inside = False
 
 
-def _stages(dataset: Foreign) -> list[str]:
+def _stages(dataset: Foreign) -> tuple[str, ...]:
     """The kinds of its stages, last first."""
     found: list[str] = []
     pending = [dataset]
@@ -146,4 +147,4 @@ def _stages(dataset: Foreign) -> list[str]:
         stage = pending.pop()
         found.append(type(stage).__name__.strip("_"))
         pending.extend(stage._inputs())
-    return found
+    return tuple(found)

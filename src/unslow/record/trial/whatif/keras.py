@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import FrameType, ModuleType
 
+from unslow.facts.whatif import FitStarted, LayersMade, ModelCompiled
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.keras_classes import base_trainer, tensorflow_trainer
 from unslow.record.trial.whatif.switch import Switch
@@ -29,9 +30,9 @@ class Compile(Switch):
     def _compile(self, arguments: Mapping[str, Foreign], frame: FrameType) -> dict[str, Foreign]:
         other = {name: self.asked[name] for name in _COMPILE if name in self.asked}
         if arguments.get("run_eagerly"):
-            self.tell("compile", frame, done=[], eager=True)
+            self.tell(ModelCompiled(eager=True), frame)
             return {}
-        self.tell("compile", frame, done=sorted(other), eager=False)
+        self.tell(ModelCompiled(done=tuple(sorted(other))), frame)
         return other
 
 
@@ -57,10 +58,8 @@ class Fit(Switch):
         factor = float(self.asked.get("batch", 1))
         size = max(1, round(now * factor))
         done = arrays and "batch" in self.asked and size != now
-        self.tell(
-            "fit",
-            frame,
-            done=["batch"] if done else [],
+        reached = FitStarted(
+            done=("batch",) if done else (),
             arrays=arrays,
             size=size if arrays else 0,
             was=now,
@@ -70,6 +69,7 @@ class Fit(Switch):
             together=int(getattr(model, "steps_per_execution", 1) or 1),
             eager=bool(getattr(model, "run_eagerly", False)),
         )
+        self.tell(reached, frame)
         return {"batch_size": size} if done else {}
 
 
@@ -109,7 +109,7 @@ class Policy(Switch):
     def _built(self, layer: object) -> None:
         policy = str(getattr(getattr(layer, "dtype_policy", None), "name", ""))
         wanted = self.asked.get("policy")
-        self.tell("layers", done=["policy"] if policy == wanted else [], policy=policy)
+        self.tell(LayersMade(done=("policy",) if policy == wanted else (), policy=policy))
 
 
 def _epoch(arguments: Mapping[str, Foreign], batch: int) -> int:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from types import FrameType, ModuleType
 
+from unslow.facts.whatif import AccumulationSeen, OptimizerMade
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.trial.whatif.switch import Switch
 
@@ -65,7 +66,7 @@ class Optimizer(Switch):
         steps = self.asked.get("accumulate")
         own = arguments.get("gradient_accumulation_steps")
         done = bool(steps and not own and type(arguments["self"]).__name__ not in _WRAPPERS)
-        self.tell("accumulation", frame, done=["accumulate"] if done else [], own=own or 0)
+        self.tell(AccumulationSeen(done=("accumulate",) if done else (), own=own or 0), frame)
         return {"gradient_accumulation_steps": steps} if done else {}
 
     def _another(self, original: Function) -> Function:
@@ -91,13 +92,8 @@ class Optimizer(Switch):
         wanted = _V1.get(wanted, wanted) if package.startswith("tensorflow") else wanted
         module = _KINDS[package].get(wanted)
         done = module is not None and kind.__name__ != wanted
-        self.tell(
-            "optimizer",
-            frame,
-            done=["optimizer"] if done else [],
-            own=kind.__name__,
-            package=package,
-        )
+        took = ("optimizer",) if done else ()
+        self.tell(OptimizerMade(done=took, own=kind.__name__, package=package), frame)
         if not done or module is None:
             return None
         target = getattr(importlib.import_module(module), wanted)

@@ -7,6 +7,14 @@ import sys
 from collections.abc import Callable, Mapping
 from types import FrameType, ModuleType
 
+from unslow.facts.whatif import (
+    DeterminismAsked,
+    FunctionCompiled,
+    RuntimeStarted,
+    SessionMade,
+    ThreadsSet,
+    WeightsUpdated,
+)
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.recorder import Lane
 from unslow.record.probes.functions.signatures import code_place
@@ -36,9 +44,8 @@ class Runtime(Switch):
         if "graph" in self.asked:
             config.set_optimizer_experimental_options(self.asked["graph"])
         environment = {name: os.environ.get(name) for name in self.asked.get("environment", ())}
-        self.tell(
-            "started", done=sorted({*_THREADS, "graph"} & set(self.asked)), environment=environment
-        )
+        done = tuple(sorted({*_THREADS, "graph"} & set(self.asked)))
+        self.tell(RuntimeStarted(done=done, environment=environment))
 
     def _on_config(self, module: ModuleType) -> None:
         for name in _THREADS:
@@ -53,7 +60,7 @@ class Runtime(Switch):
         def change(arguments: Mapping[str, Foreign], frame: FrameType) -> dict[str, Foreign]:
             caller = self.users(frame)
             if caller is not None:
-                self.tell("threads", caller, which=name, own=arguments.get("num_threads"))
+                self.tell(ThreadsSet(which=name, own=arguments.get("num_threads")), caller)
             return {"num_threads": self.asked[name]} if name in self.asked else {}
 
         return change
@@ -63,7 +70,8 @@ class Runtime(Switch):
 
         def enable_op_determinism() -> None:
             off = probe.asked.get("determinism") is False
-            probe.tell("determinism", sys._getframe(1), done=["determinism"] if off else [])
+            done = ("determinism",) if off else ()
+            probe.tell(DeterminismAsked(done=done), sys._getframe(1))
             if not off:
                 original()
 
@@ -75,7 +83,7 @@ class Runtime(Switch):
     def _session(self, arguments: Mapping[str, Foreign], frame: FrameType) -> dict[str, Foreign]:
         own = arguments.get("config")
         asked = sorted({*_THREADS, "graph"} & set(self.asked))
-        self.tell("session", frame, done=asked, configured=own is not None)
+        self.tell(SessionMade(done=tuple(asked), configured=own is not None), frame)
         if own is None or not asked:  # without one of its own a Session takes what tf.config says
             return {}
         ours = type(own)()
@@ -132,7 +140,7 @@ class Functions(Switch):
         place = _place(arguments.get("python_function"))
         if place not in self.asked["functions"]:
             return {}
-        self.tell("function", frame, done=["functions"], place=place)
+        self.tell(FunctionCompiled(done=("functions",), place=place), frame)
         return {"jit_compile": True}
 
     def _watch(self) -> None:
@@ -145,10 +153,8 @@ class Functions(Switch):
         self._seen.add(id(owner))
         function = getattr(owner, "_python_function", None)
         file = str(code_place(function)[0]) if function is not None else ""
-        self.tell(
-            "update",
-            frame,
-            kind=kind,
+        reached = WeightsUpdated(
+            way=kind,
             owner=type(owner).__name__,
             place=_place(function) if function else "",
             users=bool(file) and self.recorder.user.owns_file(file),
@@ -156,6 +162,7 @@ class Functions(Switch):
             fit=lane.fit is not None,
             rows=self._rows,
         )
+        self.tell(reached, frame)
 
 
 def _place(function: object) -> str:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from types import FrameType
 
+from unslow.facts.whatif import Switched, SwitchFailed
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Recorder
@@ -24,23 +25,24 @@ class Switch(Probe):
     ) -> None:
         super().__init__(recorder, steps, watcher)
         self.asked = asked
-        self._told: set[tuple[Foreign, ...]] = set()
+        self._told: set[str] = set()
 
-    def tell(self, what: str, frame: FrameType | None = None, /, **data: object) -> None:
+    def tell(self, reached: Switched, frame: FrameType | None = None) -> None:
         """Report, once for each place and content, that a switch was reached and what was done."""
-        stack = self.recorder.stack(frame, 3) if frame is not None else []
-        key = (what, tuple(stack[:1]), str(data))
+        stack = self.recorder.stack(frame, 3) if frame is not None else ()
+        key = f"{reached}{stack[:1]}"
         if key in self._told or len(self._told) >= _MOST_TOLD:
             return
         self._told.add(key)
-        self.recorder.fact("whatif", f"{what}{stack[:1]}", what=what, stack=stack, **data)
+        self.recorder.emit(reached.replace(stack=stack))
 
     def fenced(self, action: Function, *args: object) -> Foreign:
         """What the action returns, or None where it fails: the training goes on without it."""
         try:
             return action(*args)
         except Exception as problem:  # noqa: BLE001 - the fence of a switch
-            self.tell("failed", switch=self.name, why=f"{type(problem).__name__}: {problem}"[:300])
+            why = f"{type(problem).__name__}: {problem}"[:300]
+            self.tell(SwitchFailed(switch=self.name, why=why))
             return None
 
     def changed(
